@@ -1,0 +1,2 @@
+# tutti, libtutti, headers, pkg-config file and CMake config.
+include(GNUInstallDirs)

@@ -1,0 +1,12 @@
+# What every target of ours is compiled with.
+add_library(tutti_flags INTERFACE)
+target_compile_options(tutti_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wstrict-prototypes
+                       -fno-math-errno -ffp-contract=off)
+target_compile_definitions(tutti_flags INTERFACE _GNU_SOURCE)
+if(TUTTI_WERROR)
+  target_compile_options(tutti_flags INTERFACE -Werror)
+endif()
+if(TUTTI_SANITIZE)
+  target_compile_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE})
+endif()

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
+ *
+ * Implemented in src/collective/schedule (the value, its text form, the checker) and src/collective/compile (the
+ * algorithms). A schedule says nothing of bytes, transports or time: the same value is checked (check.h), timed
+ * (simulate.h) and run (executor.h).
+ *
+ * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps, generated on demand, so its memory
+ * grows neither with the vector nor with the number of ranks that nobody looks at.
+ *
+ *   slice     (rank, buffer, first, count, of) = elements floor(first*n/of) .. floor((first+count)*n/of) of the
+ *             n-element index space of that buffer, for any n >= 0. Empty slices are legal and move nothing.
+ *   sequence  program order on one rank. A step starts when its predecessor in its sequence and all its deps (steps of
+ *             the same part) are complete, and its external condition, if any, holds.
+ *   channel   a FIFO (src, dst, number): the i-th send on it meets the i-th recv.
+ *   bank      a buffer with banks = b stands for b buffers; invocation e of the schedule uses bank e mod b.
+ *
+ *   Step kinds, unlowered (two-sided; slices are this rank's own):
+ *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c).
+ *     recv   into outputs[0].
+ *     reduce outputs = expression over inputs. Every output gets the same value. The expression is postfix: after
+ *            input i is pushed, `folds[i]` times the two topmost values are replaced by their sum (older + newer).
+ *     copy   outputs = inputs[0].
+ *     nop    carries dependencies.
+ *   Lowered for the class TUTTI_WIRE_MAPPED, slices may belong to other ranks (their memory is mapped here), and
+ *     signal adds one to the counter (this rank -> peer, channel); everything this rank's sequence and deps did before is
+ *            visible to whoever waits for it.
+ *     wait   completes when the counter (peer -> this rank, channel) has reached the ordinal of this wait: the i-th wait
+ *            on a channel meets the i-th signal.
+ *   Lowered for TUTTI_WIRE_ONE_SIDED: as mapped, but the only remote access is
+ *     put    outputs[0] (remote) = inputs[0] (own); visible to the peer only after its wait sees a later signal of
+ *            the same channel.
+ *
+ *   External conditions, bound by the caller of the executor: TUTTI_WHEN_READY (this rank's inputs hold their values)
+ *   and TUTTI_WHEN_FREE (this rank's outputs may be overwritten). A schedule completes on a rank when all steps of its
+ *   part are complete: then its outputs hold their values and nobody touches its inputs or outputs any more.
+ *
+ *   `stage` serves people and the round evaluator; it never decreases along deps.
+ *
+ * Threads: frozen after create; tutti_schedule_part may be called by any thread at any time. */
+#ifndef TUTTI_SCHEDULE_H
+#define TUTTI_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti/failure.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    TUTTI_ALLREDUCE,      /* in: n elements a rank; out: the sum, n elements, on every rank */
+    TUTTI_REDUCE_SCATTER, /* in: n a rank; out: rank r holds the sum in slice (r, 1, ranks) */
+    TUTTI_ALL_GATHER,     /* in: rank r holds slice (r, 1, ranks); out: all slices on every rank */
+    TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
+    TUTTI_NCOLLECTIVES
+} tutti_collective;
+const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", "all-gather", "gather" */
+
+typedef enum {
+    TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
+    TUTTI_WIRE_MAPPED,    /* every peer's buffers are mapped: loads and stores, signals */
+    TUTTI_WIRE_ONE_SIDED, /* put and signal */
+} tutti_wire_class;
+const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided" */
+
+/* How the reduction expression of an element may depend on things. The compiler claims it, the checker proves it. */
+typedef enum {
+    TUTTI_DETERMINISM_PER_SLICE, /* fixed, but differs between elements (ring): changes with n */
+    TUTTI_DETERMINISM_FIXED,     /* one expression for all elements, up to commutation; changes with the rank count */
+    TUTTI_DETERMINISM_CANONICAL, /* the balanced binary tree over `slots` leaves: does not change with the rank count */
+} tutti_determinism;
+const char *tutti_determinism_name(tutti_determinism d); /* "per-slice", "fixed", "canonical" */
+
+typedef enum { TUTTI_BUFFER_IN, TUTTI_BUFFER_OUT, TUTTI_BUFFER_SCRATCH } tutti_buffer_role;
+
+typedef struct {
+    int32_t rank;             /* whose memory: own rank unless lowered */
+    int32_t buffer;           /* index into that rank's part's buffers */
+    int32_t first, count, of; /* elements floor(first*n/of) .. floor((first+count)*n/of) */
+} tutti_slice;
+
+typedef struct {
+    char name[16]; /* "in", "in1", "out", "s3" */
+    tutti_buffer_role role;
+    int32_t ordinal;       /* which of the buffers of its role: in canonical mode a rank has one `in` a root */
+    int32_t banks;         /* >= 1; only scratch may have more than one */
+    tutti_slice window;    /* what of the index space is stored at all (count = of for everything) */
+    int32_t leaf, nleaves; /* role IN: it holds the sum of leaves [leaf, leaf + nleaves). Fast mode: (rank, 1) */
+} tutti_buffer;
+
+typedef enum {
+    TUTTI_STEP_NOP,
+    TUTTI_STEP_SEND,
+    TUTTI_STEP_RECV,
+    TUTTI_STEP_PUT,
+    TUTTI_STEP_SIGNAL,
+    TUTTI_STEP_WAIT,
+    TUTTI_STEP_REDUCE,
+    TUTTI_STEP_COPY,
+    TUTTI_NSTEP_KINDS
+} tutti_step_kind;
+const char *tutti_step_kind_name(tutti_step_kind k);
+
+enum { TUTTI_WHEN_READY = 1, TUTTI_WHEN_FREE = 2 }; /* tutti_step.when: bit set */
+
+/* Hints on send and recv for lowering; both ends of a message carry the same. The checker proves the result, so a
+ * wrong hint is refused, never run. */
+enum {
+    TUTTI_HINT_PULL = 1, /* mapped: the receiver reads the sender's slice (default: the sender writes, "push") */
+    TUTTI_HINT_NO_ACK =
+        2, /* pull: the sender need not hear that its slice was read; push: the receiver need not say that
+                              its slice may be written: another message of the schedule implies it */
+};
+
+typedef struct {
+    tutti_step_kind kind;
+    int32_t sequence; /* 0 .. */
+    int32_t stage;
+    int32_t peer, channel;    /* send, recv, put, signal, wait; else -1 */
+    uint32_t when;            /* TUTTI_WHEN_* that must hold before it starts */
+    uint32_t hint;            /* TUTTI_HINT_* */
+    int32_t first_dep, ndeps; /* into part.deps: indices of earlier or later steps of this part */
+    int32_t first_in, nins;   /* into part.slices */
+    int32_t first_out, nouts; /* into part.slices */
+    int32_t first_fold;       /* into part.folds, nins entries; reduce only */
+} tutti_step;
+
+/* One rank's part. Arrays are owned by the part; create with tutti_schedule_part, give back with tutti_part_release. */
+typedef struct {
+    int32_t rank;
+    tutti_buffer *buffers;
+    int32_t nbuffers;
+    tutti_step *steps; /* steps of one sequence stand in program order */
+    int32_t nsteps;
+    tutti_slice *slices;
+    int32_t nslices;
+    int32_t *deps;
+    int32_t ndeps;
+    uint8_t *folds;
+    int32_t nfolds;
+    void *storage; /* owns the arrays */
+} tutti_part;
+
+typedef struct {
+    char algorithm[32]; /* "direct", "ring", ... or the name in the file */
+    tutti_collective collective;
+    int32_t nranks;
+    int32_t root;  /* gather only, else 0 */
+    int32_t slots; /* canonical: S (a power of two); else 0 */
+    bool in_place; /* buffer out is buffer in (ordinal 0): same memory */
+    tutti_wire_class wire;
+    tutti_determinism determinism;
+} tutti_schedule_header;
+
+typedef struct tutti_schedule tutti_schedule;
+
+const tutti_schedule_header *tutti_schedule_head(const tutti_schedule *s);
+/* Fills *out with rank's part. O(steps of the part). */
+void tutti_schedule_part(const tutti_schedule *s, int32_t rank, tutti_part *out);
+void tutti_part_release(tutti_part *part);
+void tutti_schedule_destroy(tutti_schedule *s); /* NULL is accepted */
+/* xxh3 over header and all parts; equal text means equal hash. Cost: generates every part once. */
+uint64_t tutti_schedule_hash(const tutti_schedule *s);
+
+/* Compiles algorithm `name` (one row of the table in src/collective/compile). slots > 0 asks for canonical sums.
+ * Refusals (unknown name with the nearest one, a rank count or class that the algorithm cannot serve, with the reason)
+ * are TUTTI_ERR_USAGE. The result is two-sided; lower it with tutti_schedule_lower. */
+typedef struct {
+    tutti_collective collective;
+    int32_t nranks;
+    int32_t root;
+    int32_t slots;
+    bool in_place;
+} tutti_compile_request;
+tutti_status tutti_schedule_compile(const char *name, const tutti_compile_request *request, tutti_schedule **out,
+                                    tutti_failure *err);
+
+/* A new schedule for the wire class; `s` must be two-sided and must outlive the result (the result generates its parts
+ * from s's parts). */
+tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
+                                  tutti_failure *err);
+
+/* Text form: docs/schedule-format.md. print(parse(print(s))) == print(s). The text is the caller's (free()). */
+char *tutti_schedule_print(const tutti_schedule *s);
+/* name is used in failure texts with the line. Status TUTTI_ERR_DATA. */
+tutti_status tutti_schedule_parse(const char *name, const char *text, size_t nbytes, tutti_schedule **out,
+                                  tutti_failure *err);
+
+/* The proof, for every element count and for banks + 1 back-to-back invocations: slices in bounds and inside windows,
+ * no deadlock at capacity 0, every wait met, no race (two overlapping accesses, one of them a write, not ordered by
+ * happens-before), every leaf summed exactly once into every element the collective owes, the claimed determinism class.
+ * On failure (TUTTI_ERR_FAILED) the text is a counter-example: rank, step, slice, what is missing, double or unordered. */
+typedef struct {
+    int64_t nsteps, nmessages; /* of one invocation, all ranks; messages = sends or signals */
+    int64_t elements_in,
+        elements_out; /* max over ranks: elements read and written by this rank, in units of n/of = 1/units */
+    int64_t units;
+    int32_t nstages;
+    int32_t syncs;                 /* longest chain of wait steps on one rank: "synchronisations" */
+    tutti_determinism determinism; /* the strongest class that holds */
+} tutti_check_report;
+tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c: a list of blocks, newest first; each new block is at least twice as large as the last, so an arena
+ * of n bytes costs O(log n) calls of malloc. */
+#include "arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
+
+struct tutti_arena_block {
+    tutti_arena_block *next;
+    size_t used, size;
+    char *bytes;
+};
+
+static void out_of_memory(size_t nbytes, const char *file, int line)
+{
+    fprintf(stderr, "tutti: out of memory: %zu bytes wanted at %s:%d\n", nbytes, file, line);
+    abort();
+}
+
+void *tutti_alloc_at(size_t nbytes, const char *file, int line)
+{
+    void *p = calloc(1, nbytes ? nbytes : 1);
+    if (!p) out_of_memory(nbytes, file, line);
+    return p;
+}
+
+void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line)
+{
+    void *p = realloc(old, nbytes ? nbytes : 1);
+    if (!p) out_of_memory(nbytes, file, line);
+    return p;
+}
+
+static tutti_arena_block *block_create(size_t size)
+{
+    tutti_arena_block *block = tutti_alloc(sizeof *block);
+    block->size = size;
+    block->bytes = aligned_alloc(ALIGNMENT, size);
+    if (!block->bytes) out_of_memory(size, __FILE__, __LINE__);
+    return block;
+}
+
+void *tutti_arena_alloc(tutti_arena *arena, size_t nbytes)
+{
+    size_t need = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (need < nbytes) out_of_memory(nbytes, __FILE__, __LINE__);
+    tutti_arena_block *block = arena->head;
+    if (!block || block->size - block->used < need) {
+        size_t size = block ? block->size * 2 : FIRST_BLOCK;
+        block = block_create(need > size ? need : size);
+        block->next = arena->head;
+        arena->head = block;
+    }
+    void *p = block->bytes + block->used;
+    block->used += need;
+    return memset(p, 0, need);
+}
+
+char *tutti_arena_strdup(tutti_arena *arena, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(tutti_arena_alloc(arena, n), text, n);
+}
+
+static void blocks_destroy(tutti_arena_block *block)
+{
+    while (block) {
+        tutti_arena_block *next = block->next;
+        free(block->bytes);
+        free(block);
+        block = next;
+    }
+}
+
+void tutti_arena_reset(tutti_arena *arena)
+{
+    if (!arena->head) return;
+    blocks_destroy(arena->head->next);
+    arena->head->next = NULL;
+    arena->head->used = 0;
+}
+
+void tutti_arena_release(tutti_arena *arena)
+{
+    blocks_destroy(arena->head);
+    arena->head = NULL;
+}

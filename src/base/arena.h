@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.h: memory that is given back all at once (one arena per job, plan, part or request).
+ *
+ * Small allocations never fail: when the system has no memory left the process aborts, saying how much was
+ * asked for and where. Memory is zeroed and aligned to 64 bytes.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_BASE_ARENA_H
+#define TUTTI_BASE_ARENA_H
+
+#include <stddef.h>
+
+typedef struct tutti_arena_block tutti_arena_block;
+typedef struct {
+    tutti_arena_block *head;
+} tutti_arena; /* zero-initialise */
+
+void *tutti_arena_alloc(tutti_arena *arena, size_t nbytes);
+char *tutti_arena_strdup(tutti_arena *arena, const char *text);
+/* Forgets all allocations but keeps the largest block for the next use. */
+void tutti_arena_reset(tutti_arena *arena);
+void tutti_arena_release(tutti_arena *arena);
+
+/* Array of n zeroed elements of a type. */
+#define TUTTI_ARENA_NEW(arena, type, n) ((type *)tutti_arena_alloc((arena), sizeof(type) * (size_t)(n)))
+
+/* malloc family that aborts with file and line instead of returning NULL. Give back with free(). */
+void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* zeroed */
+void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
+#define tutti_alloc(nbytes)        tutti_alloc_at((nbytes), __FILE__, __LINE__)
+#define tutti_realloc(old, nbytes) tutti_realloc_at((old), (nbytes), __FILE__, __LINE__)
+
+#endif

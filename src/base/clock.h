@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h: monotonic time and deadlines. Wall-clock jumps do not matter. Threads: shared. */
+#ifndef TUTTI_BASE_CLOCK_H
+#define TUTTI_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t tutti_clock_ns(void); /* CLOCK_MONOTONIC */
+double tutti_clock_s(void);
+double tutti_clock_wall_s(void); /* seconds since 1970, for people only */
+void tutti_clock_sleep_s(double seconds);
+
+#endif

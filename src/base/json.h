@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.h: writing JSON lines by hand (reading is cJSON's, see base/json.c). Strings are escaped, numbers that JSON
+ * cannot hold (NaN, infinities) are written as null. Threads: owner. */
+#ifndef TUTTI_BASE_JSON_H
+#define TUTTI_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "strbuf.h"
+
+/* A writer appends to a strbuf and puts the commas. key NULL inside arrays. */
+typedef struct {
+    tutti_strbuf *out;
+    bool need_comma;
+} tutti_json;
+
+void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* '{' or '[' */
+void tutti_json_close(tutti_json *j, char bracket);                      /* '}' or ']' */
+void tutti_json_text(tutti_json *j, const char *key, const char *value); /* NULL = null */
+void tutti_json_int(tutti_json *j, const char *key, int64_t value);
+void tutti_json_real(tutti_json *j, const char *key, double value); /* %.17g shortest that reads back */
+void tutti_json_bool(tutti_json *j, const char *key, bool value);
+
+#endif

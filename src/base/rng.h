@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rng.h: counter-based random numbers: each number is a pure function of a key and a counter (Philox4x32-10,
+ * Salmon et al., SC'11), so it does not matter who draws it, when, or how many others were drawn before.
+ * Streams keep uses apart: the same (seed, step, sample, element) in another stream is another number.
+ * Threads: shared (no state). */
+#ifndef TUTTI_BASE_RNG_H
+#define TUTTI_BASE_RNG_H
+
+#include <stdint.h>
+
+typedef enum {
+    TUTTI_STREAM_INIT = 1, /* initial weights */
+    TUTTI_STREAM_ORDER,    /* order of samples in an epoch */
+    TUTTI_STREAM_DROPOUT,
+    TUTTI_STREAM_DRAW, /* drawn data sets */
+    TUTTI_STREAM_AUGMENT,
+    TUTTI_STREAM_TEST,
+} tutti_stream;
+
+typedef struct {
+    uint32_t word[4];
+} tutti_random4;
+
+/* Four independent 32-bit words for (seed, stream, a, b). */
+tutti_random4 tutti_random(uint64_t seed, tutti_stream stream, uint64_t a, uint64_t b);
+/* In [0, 1), a multiple of 2^-24. */
+float tutti_random_unit(uint32_t word);
+/* Two standard normal numbers from words 0..3 (Box-Muller, in double, rounded to float). */
+void tutti_random_normal2(tutti_random4 r, float out[2]);
+/* In [0, n): multiply-shift of 64 bits, n >= 1. */
+uint64_t tutti_random_below(tutti_random4 r, uint64_t n);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strbuf.c: growing text; capacity doubles, so n appends cost O(n). */
+#include "strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+
+static void reserve(tutti_strbuf *sb, size_t extra)
+{
+    size_t need = sb->length + extra + 1;
+    if (need <= sb->capacity) return;
+    size_t capacity = sb->capacity ? sb->capacity : 64;
+    while (capacity < need) capacity *= 2;
+    sb->text = tutti_realloc(sb->text, capacity);
+    sb->capacity = capacity;
+}
+
+void tutti_strbuf_add(tutti_strbuf *sb, const char *bytes, size_t n)
+{
+    reserve(sb, n);
+    if (n) memcpy(sb->text + sb->length, bytes, n);
+    sb->length += n;
+    sb->text[sb->length] = '\0';
+}
+
+void tutti_strbuf_puts(tutti_strbuf *sb, const char *text)
+{
+    tutti_strbuf_add(sb, text, strlen(text));
+}
+
+void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n > 0) {
+        reserve(sb, (size_t)n);
+        vsnprintf(sb->text + sb->length, (size_t)n + 1, format, again);
+        sb->length += (size_t)n;
+    }
+    va_end(again);
+}
+
+char *tutti_strbuf_detach(tutti_strbuf *sb)
+{
+    reserve(sb, 0);
+    sb->text[sb->length] = '\0';
+    char *text = sb->text;
+    *sb = (tutti_strbuf){0};
+    return text;
+}
+
+void tutti_strbuf_release(tutti_strbuf *sb)
+{
+    free(sb->text);
+    *sb = (tutti_strbuf){0};
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strbuf.h: text that grows. `text` is never NULL after the first append and always ends in '\0'.
+ * Threads: owner. */
+#ifndef TUTTI_BASE_STRBUF_H
+#define TUTTI_BASE_STRBUF_H
+
+#include <stddef.h>
+
+typedef struct {
+    char *text;
+    size_t length, capacity;
+} tutti_strbuf; /* zero-initialise */
+
+void tutti_strbuf_add(tutti_strbuf *sb, const char *bytes, size_t n);
+void tutti_strbuf_puts(tutti_strbuf *sb, const char *text);
+void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Hands the text to the caller (free()), never NULL, and empties sb. */
+char *tutti_strbuf_detach(tutti_strbuf *sb);
+void tutti_strbuf_release(tutti_strbuf *sb);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.h: the program's commands: one file cmd_<name>.c and one row in main.c each. Threads: owner. */
+#ifndef TUTTI_CLI_H
+#define TUTTI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tutti/failure.h"
+
+typedef struct {
+    const char *name;
+    const char *summary;               /* one line for `tutti help` */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+} tutti_command;
+
+int tutti_cmd_train(int argc, char **argv);
+int tutti_cmd_eval(int argc, char **argv);
+int tutti_cmd_graph(int argc, char **argv);
+int tutti_cmd_plan(int argc, char **argv);
+int tutti_cmd_coll(int argc, char **argv);
+int tutti_cmd_predict(int argc, char **argv);
+int tutti_cmd_papers(int argc, char **argv);
+int tutti_cmd_ckpt(int argc, char **argv);
+
+/* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
+int tutti_cli_fail(const char *command, const tutti_failure *err);
+
+/* Flags: "--name value", "--name=value" and "--switch". A table feeds parsing and --help. */
+typedef struct {
+    const char *name;     /* "ranks" */
+    const char *argument; /* "N"; NULL = switch */
+    const char *help;
+    bool many; /* may be given several times */
+} tutti_flag;
+
+typedef struct {
+    const tutti_flag *flags;
+    int nflags;
+    const char *value[32][64]; /* [flag][occurrence]; switches: "" */
+    int count[32];
+    const char *rest[16]; /* arguments that are no flags */
+    int nrest;
+    bool help; /* --help or -h stood there */
+} tutti_flags;
+
+/* TUTTI_ERR_USAGE names the unknown flag and the nearest known one. */
+tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
+                             tutti_failure *err);
+const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);
+bool tutti_cli_has(const tutti_flags *f, const char *name);
+/* Whole numbers with range; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8". */
+tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,
+                           tutti_failure *err);
+tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
+                            tutti_failure *err);
+/* "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB of two. */
+tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
+/* usage: "tutti coll bench --algo A [options]" */
+void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags);
+
+#endif

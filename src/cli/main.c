@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c: the table of commands. Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost
+ * or deadline, 5 rendezvous, 128+n signal n. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static int run_version(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    printf("tutti %s\n", TUTTI_VERSION);
+    return 0;
+}
+
+static const tutti_command commands[] = {
+    {"version", "print the version", run_version},
+};
+enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *to)
+{
+    fprintf(to,
+            "tutti %s: train networks over many processes; everything that ranks do together is a value that is\n"
+            "checked, simulated and run.\n\nusage: tutti COMMAND [arguments], tutti COMMAND --help\n\n",
+            TUTTI_VERSION);
+    for (int i = 0; i < NCOMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(to, "\nexit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or\n"
+                "deadline, 5 rendezvous, 128+n signal n\n");
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "tutti: unknown command '%s'; 'tutti help' lists them\n", name);
+    return TUTTI_ERR_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_usage(stderr);
+        return TUTTI_ERR_USAGE;
+    }
+    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h")) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+        return run_version(argc, argv);
+    }
+    for (int i = 0; i < NCOMMANDS; i++)
+        if (!strcmp(name, commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+    return unknown(name);
+}

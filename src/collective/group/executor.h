@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor.h: runs one rank's part of a lowered schedule on region memory.
+ *
+ * An exchange is a schedule bound to memory: slices become addresses, channels become counter words, so that starting it
+ * again costs next to nothing (persistent). Steps that fail cannot be: everything checkable was checked at create.
+ * Waiting follows DESIGN 4: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
+ * set (doorbells, control sockets), so more ranks than cores do not collapse.
+ *
+ * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
+ * Several exchanges may be in flight; tutti_exchange_progress drives all of them.
+ * Threads: owner of the group. */
+#ifndef TUTTI_EXECUTOR_H
+#define TUTTI_EXECUTOR_H
+
+#include "group.h"
+#include "tutti/schedule.h"
+
+typedef struct tutti_exchange tutti_exchange;
+
+/* Where a buffer of the schedule lies: the same region and offset on every rank (bytes, multiple of 4). */
+typedef struct {
+    tutti_region *region;
+    size_t offset;
+} tutti_place;
+
+typedef struct {
+    const char *name;      /* named in failures and traces: "gradients of bucket 2" */
+    int64_t n;             /* elements (f32) of the vector */
+    const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
+    int nin;
+    tutti_place out; /* ignored when the schedule is in place */
+} tutti_exchange_binding;
+
+/* schedule: lowered for TUTTI_WIRE_MAPPED and checked; must outlive the exchange. Scratch and counters are allocated here. */
+tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
+                                   const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
+void tutti_exchange_destroy(tutti_exchange *x);
+
+/* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting. */
+void tutti_exchange_start(tutti_exchange *x, unsigned when);
+/* The caller says that these conditions hold now. Does what it can without waiting. */
+void tutti_exchange_tell(tutti_exchange *x, unsigned when);
+/* Never blocks. */
+tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err);
+/* Until done, the deadline, or a death: the failure names rank, host, exchange, schedule step, peer, bytes missing, who has
+ * not arrived. Drives the group's other exchanges meanwhile. */
+tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
+/* Drives all exchanges in flight once; never blocks. */
+void tutti_exchange_progress(tutti_group *group);
+
+typedef struct {
+    int64_t invocations;
+    int64_t bytes_read, bytes_written; /* by this rank, one invocation */
+    int64_t copies;                    /* bytes copied only in order to be sent (0 on the direct path) */
+    double wait_s, work_s;             /* summed over invocations: waiting for peers; reducing and copying */
+} tutti_exchange_stats;
+void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
+
+#endif

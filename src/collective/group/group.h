@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.h: the ranks of one run: how they find each other, notice a death, and share memory.
+ *
+ * A group is its members and an epoch. Control messages travel over the group's own TCP connections (never over the
+ * data path) and carry the epoch; older ones are refused. Each rank also keeps one local socket to every rank of the
+ * same host: it passes descriptors at the start, and its closing is a death at once.
+ *   - Every blocking call has a deadline (config.deadline_s, 60 s unless set; paused while a rank has declared a long
+ *     phase); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
+ *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module; a silent one
+ *     is named on stderr by the caller (tutti_group_silent) at 15 s.
+ * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
+ * (TUTTI_ERR_RENDEZVOUS).
+ *
+ * Threads: owner, but for tutti_group_abort (shared). */
+#ifndef TUTTI_GROUP_H
+#define TUTTI_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti/failure.h"
+
+typedef struct tutti_group tutti_group;
+
+typedef struct {
+    int rank, nranks, local_rank;
+    const char *master_addr; /* host of rank 0 */
+    int master_port;         /* rank 0 listens here */
+    int master_fd;           /* rank 0: an inherited listening socket, or -1 */
+    uint64_t cookie;         /* of this run; a neighbour's job is refused */
+    double deadline_s;
+    int ncores;              /* usable by this host's ranks together; 0 = ask the system */
+    const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */
+} tutti_group_config;
+
+/* RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (torchrun's names) and TUTTI_COOKIE, TUTTI_MASTER_FD,
+ * TUTTI_DEADLINE_S. None of them set: one rank alone. */
+tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err);
+
+tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err);
+/* nranks groups for as many threads of one process: same code above the sockets, memory instead of memfd. out has
+ * nranks entries, one for each thread. */
+tutti_status tutti_group_create_threads(int nranks, double deadline_s, tutti_group **out, tutti_failure *err);
+/* Leaves in good order: peers do not take it for a death. */
+void tutti_group_leave(tutti_group *group);
+/* Ends the epoch for all ranks with these words: whoever waits returns TUTTI_ERR_PEER with them. */
+void tutti_group_abort(tutti_group *group, const char *words);
+
+int tutti_group_rank(const tutti_group *group);
+int tutti_group_nranks(const tutti_group *group);
+uint32_t tutti_group_epoch(const tutti_group *group);
+/* "rank 3 (host box, pid 4711)". Valid as long as the group. */
+const char *tutti_group_describe(const tutti_group *group, int rank);
+
+/* Control plane: small, synchronous, in the same order on every rank. `what` is named in failures ("handshake"). */
+tutti_status tutti_group_barrier(tutti_group *group, const char *what, tutti_failure *err);
+tutti_status tutti_group_broadcast(tutti_group *group, const char *what, int root, void *bytes, size_t nbytes,
+                                   tutti_failure *err);
+/* all: nranks * nbytes, own part included. */
+tutti_status tutti_group_all_gather(tutti_group *group, const char *what, const void *own, void *all, size_t nbytes,
+                                    tutti_failure *err);
+/* Same value everywhere or TUTTI_ERR_RENDEZVOUS naming two ranks and both values. */
+tutti_status tutti_group_agree(tutti_group *group, const char *what, const char *value, tutti_failure *err);
+
+/* Between begin and end this rank may be silent for long (checkpoint, evaluation): peers' deadlines pause. */
+void tutti_group_long_phase_begin(tutti_group *group, const char *what);
+void tutti_group_long_phase_end(tutti_group *group);
+/* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
+tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
+
+/* Regions: memory of every rank, mapped by all. Create is collective (same order on every rank); each rank gives its own
+ * size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures only. */
+typedef struct tutti_region tutti_region;
+tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
+                                 tutti_failure *err);
+void *tutti_region_base(const tutti_region *region, int rank); /* page-aligned, zeroed at create */
+size_t tutti_region_bytes(const tutti_region *region, int rank);
+/* Unmaps at once; the memory lives until the last rank has unmapped it. */
+void tutti_region_destroy(tutti_region *region);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_impl.h: the fields of a job; job_table.c has their keys, defaults and help. */
+#ifndef TUTTI_JOB_IMPL_H
+#define TUTTI_JOB_IMPL_H
+
+#include "../base/options.h"
+#include "../training/method/method.h"
+#include "tutti/job.h"
+
+struct tutti_job {
+    const char *model; /* model: shipped name or path of a model file */
+    struct {
+        const char *set, *path; /* data.set, data.path */
+        int64_t seed;           /* data.seed */
+        int64_t train_samples, test_samples;
+    } data;
+    int64_t batch; /* global */
+    double epochs; /* one of epochs and steps */
+    int64_t steps;
+    struct {
+        int rule; /* optimiser.rule: sgd|momentum|nesterov (tutti_rule) */
+        double momentum, weight_decay;
+        double lr, end_lr;
+        int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
+        double warmup_epochs, warmup_lr, gamma, power;
+        tutti_reals milestones;
+    } optimiser;
+    const char *method; /* sync-sgd */
+    int64_t seed;
+    int64_t ranks, threads; /* threads a rank */
+    const char *kernels;    /* onednn | reference */
+    struct {
+        int reduction; /* exchange.reduction: fast|canonical */
+        int64_t slots;
+        const char *algorithm; /* exchange.algorithm: auto, direct, ... */
+        int64_t bucket_bytes;
+        double deadline_s;
+    } exchange;
+    struct {
+        int64_t every_steps; /* checkpoint.every_steps; 0 = at epoch ends and at the end */
+        int64_t keep;
+    } checkpoint;
+    int64_t log_every; /* metrics line every so many steps */
+    double eval_every_epochs;
+    /* not keys */
+    const char *folder; /* of the job file: model and data paths are relative to it */
+    tutti_arena arena;
+};
+
+extern const tutti_field_table tutti_job_fields;
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.h: dense math on one rank: the ops, and the engines that compute them.
+ *
+ * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape rule,
+ * parameters and cost. An *engine* (reference: plain C kept for ever; onednn: the default) makes a kernel for an op at given
+ * shapes. A new op = one file + one row; its reference kernel lives in the same file; the oneDNN row in onednn_<op>.c
+ * where it pays (an engine without a row for an op falls back to the reference row).
+ *
+ * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
+ *
+ * LAYOUT. The memory order of an activation is the kernel's choice: a kernel is created from the descriptions of its inputs
+ * and answers with that of its output; the gradient of a value has the layout of the value. layout NULL = row-major.
+ * Parameters and their gradients are always row-major f32 (they live in exchanged regions; the sum does not care).
+ *
+ * Threads: tables are shared; a kernel is owner (it may keep scratch). An engine may use `nthreads` threads of its own. */
+#ifndef TUTTI_KERNEL_H
+#define TUTTI_KERNEL_H
+
+#include "../base/arena.h"
+#include "../base/options.h"
+#include "../tensor/tensor.h"
+#include "tutti/failure.h"
+
+enum { TUTTI_MAX_OP_INPUTS = 4, TUTTI_MAX_OP_PARAMS = 6 };
+
+typedef enum {
+    TUTTI_PARAM_WEIGHT,    /* updated by the optimiser, with weight decay */
+    TUTTI_PARAM_BIAS,      /* updated, without weight decay (also batch norm's scale and shift) */
+    TUTTI_PARAM_STATISTIC, /* not learned: becomes (1 - momentum) * old + momentum * mean over slots of the "gradient" */
+} tutti_param_kind;
+
+typedef struct {
+    const char *name; /* "weight", "bias", "running_mean": PyTorch's names and shapes */
+    tutti_shape shape;
+    tutti_param_kind kind;
+    double momentum; /* statistic only */
+    /* Initial value: uniform in [-bound, bound), or constant where bound is 0. */
+    double init_bound, init_constant;
+} tutti_param_desc;
+
+typedef struct tutti_op_row {
+    const char *name;         /* "conv" */
+    tutti_field_table fields; /* attributes, as written in model files */
+    size_t attrs_bytes;
+    int ninputs;
+    bool random;  /* draws random numbers in training (dropout) */
+    bool is_loss; /* reads labels, writes no output */
+    /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer. */
+    tutti_status (*infer)(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+    int (*params)(const void *attrs, const tutti_shape *in, tutti_param_desc *out); /* NULL = none; returns how many */
+    double (*flops)(const void *attrs, const tutti_shape *in, const tutti_shape *out); /* forward, whole batch */
+    const struct tutti_kernel_row *reference;
+} tutti_op_row;
+
+const tutti_op_row *tutti_op_find(const char *name); /* or NULL */
+int tutti_op_count(void);
+const tutti_op_row *tutti_op_at(int i);
+
+typedef struct {
+    tutti_shape shape;
+    const struct tutti_layout *layout; /* NULL = row-major; owned by the kernel that made it, alive until its destroy */
+    size_t bytes;                      /* of the memory, with padding of the layout */
+} tutti_value;
+
+/* What a kernel reads again in its backward pass: the plan keeps those alive. */
+enum { TUTTI_READS_INPUT = 1, TUTTI_READS_OUTPUT = 2, TUTTI_READS_SAVED = 4 };
+
+typedef struct tutti_kernel {
+    const struct tutti_kernel_row *row;
+    const tutti_op_row *op;
+    const void *attrs;
+    tutti_value in[TUTTI_MAX_OP_INPUTS];
+    int ninputs;
+    tutti_value out;
+    int nparams;
+    tutti_param_desc params[TUTTI_MAX_OP_PARAMS];
+    size_t saved_bytes;   /* written forward, read backward */
+    size_t scratch_bytes; /* contents may be anything before and after each call; 64-byte aligned */
+    unsigned backward_reads;
+    bool in_place; /* out may be the memory of in[0] (same bytes, and backward does not read the input) */
+    void *state;   /* the row's own */
+} tutti_kernel;
+
+typedef struct {
+    const float *in[TUTTI_MAX_OP_INPUTS];
+    float *out;
+    const float *param[TUTTI_MAX_OP_PARAMS];
+    const float *dout;                  /* backward: gradient of out */
+    float *din[TUTTI_MAX_OP_INPUTS];    /* backward_data: written (not added to); may be dout's memory if in_place */
+    float *dparam[TUTTI_MAX_OP_PARAMS]; /* backward_params: written; statistics: written by forward in training */
+    void *saved, *scratch;
+    bool training;
+    /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
+    uint64_t seed, step, first_sample;
+    uint32_t layer;
+    /* loss ops */
+    const int32_t *labels;
+    float loss_scale; /* gradient of the summed loss is multiplied by this (1 / global batch) */
+    float *loss;      /* out: sum of the samples' losses (in sample order) */
+    int32_t *correct; /* out: samples whose largest logit is the label's */
+} tutti_kernel_args;
+
+typedef struct tutti_kernel_row {
+    const char *engine; /* "reference", "onednn" */
+    /* k->op, attrs, in, ninputs, params are filled in; fills out, needs and state. */
+    tutti_status (*create)(tutti_kernel *k, bool training, int nthreads, tutti_failure *err);
+    void (*destroy)(tutti_kernel *k); /* also on a part-built kernel; may be NULL */
+    void (*forward)(tutti_kernel *k, const tutti_kernel_args *a);
+    void (*backward_params)(tutti_kernel *k, const tutti_kernel_args *a); /* NULL = no parameters */
+    void (*backward_data)(tutti_kernel *k, const tutti_kernel_args *a);
+} tutti_kernel_row;
+
+/* engine: "onednn" or "reference". out->shape etc. come from the op's infer. */
+tutti_status tutti_kernel_create(const char *engine, const tutti_op_row *op, const void *attrs, const tutti_value *in,
+                                 bool training, int nthreads, tutti_kernel *k, tutti_failure *err);
+void tutti_kernel_destroy(tutti_kernel *k);
+/* Copies a value into row-major memory (what tests, checkpoints of activations and mixed engines need). */
+void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain);
+void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to);
+/* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference": for reports and the handshake. */
+const char *tutti_kernel_engine_describe(const char *engine);
+
+#endif

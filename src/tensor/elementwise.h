@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elementwise.h: sums and copies of f32 vectors, the only arithmetic that collectives do.
+ *
+ * Body and tail give equal bits at any offset and alignment: each element is computed by the same additions in the same
+ * order. The ISA (AVX-512, AVX2, plain C) is picked once at run time. `stream` asks for non-temporal stores and is for
+ * vectors larger than the caches. Threads: shared (pure). */
+#ifndef TUTTI_ELEMENTWISE_H
+#define TUTTI_ELEMENTWISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h.
+ * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1. */
+void tutti_elementwise_reduce(float *const *outputs, int nout, const float *const *inputs, int nin,
+                              const uint8_t *folds, int64_t n, bool stream);
+void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream);
+/* y += x */
+void tutti_elementwise_add(float *y, const float *x, int64_t n);
+/* "avx512", "avx2", "generic": what runs here. TUTTI_ISA=generic|avx2|avx512 sets a ceiling. */
+const char *tutti_elementwise_isa(void);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method.h: how ranks agree on weights: one row a method, printed with its coordinates (Langer et al. 2020), and the local
+ * update rules with their rate schedules. Threads: shared (pure functions, frozen tables). */
+#ifndef TUTTI_METHOD_H
+#define TUTTI_METHOD_H
+
+#include "../graph/graph.h"
+
+typedef struct {
+    const char *name;         /* "sync-sgd" */
+    const char *optimisation; /* "centralised" | "decentralised" */
+    const char *schedule;     /* "synchronous" | ... */
+    const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
+    const char *travels;      /* "gradients, then weights" */
+    const char *help;
+} tutti_method_row;
+const tutti_method_row *tutti_method_find(const char *name);
+const tutti_method_row *tutti_method_at(int i);
+
+typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
+typedef struct {
+    tutti_rate_kind kind;
+    double lr, end_lr;
+    double warmup_epochs, warmup_lr; /* linear from warmup_lr to lr, by step */
+    double gamma;                    /* step: factor at each milestone */
+    tutti_reals milestones;          /* step: epochs */
+    double power;                    /* poly */
+} tutti_rate;
+/* The rate of step s (0-based) of a run of nsteps. */
+double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);
+
+typedef enum { TUTTI_RULE_SGD, TUTTI_RULE_MOMENTUM, TUTTI_RULE_NESTEROV } tutti_rule;
+typedef struct {
+    tutti_rule rule;
+    double momentum, weight_decay;
+} tutti_update;
+/* PyTorch's SGD: g += decay * w (weights only); v = mu * v + g; w -= lr * (g + mu * v or v). Elementwise: equal bits at any
+ * offset. v may be NULL for TUTTI_RULE_SGD. sum: summed gradient (already divided by the global batch through the loss). */
+void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float *w, float *v, const float *sum,
+                        int64_t n);
+/* w = (1 - momentum) * w + momentum * sum / nslots */
+void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h: how this run does its steps: order, memory offsets, buckets, schedules, gates. A frozen value, equal on all ranks
+ * (its hash is compared in the handshake), but for `mine`, which follows from the rank.
+ *
+ * Memory. Parameters are packed in exchange order (the order in which their gradients become ready) into one vector of
+ * `total` elements, each bucket a contiguous range, starts aligned to 16 elements. Regions on each rank:
+ *   weights  total f32                    (all-gather writes here; in place)
+ *   grads    nroots * total f32           (reduce-scatter reads all roots, writes root 0's own slice; in place)
+ *   momentum total f32                    (only the own slices are touched)
+ * Activations, their gradients, saved state and scratch share one private arena by life time.
+ *
+ * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nroots <= 2 log2 S subtree roots; it runs
+ * forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots.
+ *
+ * Threads: frozen after build. */
+#ifndef TUTTI_PLAN_H
+#define TUTTI_PLAN_H
+
+#include "../graph/graph.h"
+#include "tutti/schedule.h"
+
+typedef struct {
+    int rank, nranks;
+    int64_t batch;         /* global */
+    int slots;             /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
+    const char *algorithm; /* of the exchanges: "direct", ... or "auto" */
+    int64_t bucket_bytes;  /* merge neighbours up to this size; 0 = one exchange a parameter */
+    const char *engine;
+    int nthreads;
+} tutti_plan_config;
+
+typedef struct {
+    int64_t offset, count;                                     /* of the packed vector, elements */
+    int first_param, nparams;                                  /* in plan->order */
+    tutti_schedule *reduce_scatter, *all_gather;               /* as compiled */
+    tutti_schedule *reduce_scatter_mapped, *all_gather_mapped; /* lowered: what runs */
+    uint64_t hash;                                             /* of the two lowered schedules */
+} tutti_bucket;
+
+/* One step of the loop that run.c plays, in order. */
+typedef enum {
+    TUTTI_DO_FORWARD, /* node's kernel */
+    TUTTI_DO_BACKWARD_PARAMS,
+    TUTTI_DO_BACKWARD_DATA,
+    TUTTI_DO_FOLD,         /* canonical: slot gradients of a bucket are added to a root (dst) from another (src) */
+    TUTTI_DO_READY,        /* bucket: start its reduce-scatter (last slot only) */
+    TUTTI_DO_FREE,         /* bucket: tell its all-gather that this rank's weights may be overwritten */
+    TUTTI_DO_UPDATE,       /* bucket: wait for the reduce-scatter, update the own slice, start the all-gather */
+    TUTTI_DO_WAIT_WEIGHTS, /* bucket: before its first reader of the next step */
+    TUTTI_NACTIONS
+} tutti_action_kind;
+const char *tutti_action_kind_name(tutti_action_kind k);
+
+typedef struct {
+    tutti_action_kind kind;
+    int slot;  /* local slot (0 .. nslots_mine), 0 in fast mode */
+    int layer; /* forward, backward */
+    int bucket;
+    int root_dst, root_src; /* fold; and where backward_params of this slot writes (root_dst) */
+} tutti_action;
+
+typedef struct {
+    tutti_plan_config config;
+    const tutti_graph *graph; /* borrowed */
+    int *order;               /* params in exchange order */
+    int64_t *param_offset;    /* a param: where it lies in the packed vector */
+    int64_t total;            /* elements of the packed vector */
+    tutti_bucket *buckets;
+    int nbuckets;
+    tutti_action *actions;
+    int nactions;
+    int nroots_max;                       /* over ranks: how many root buffers the grads region has */
+    int my_first_slot, my_nslots;         /* fast mode: rank, 1 */
+    int64_t my_first_sample, my_nsamples; /* in the global batch */
+    int64_t samples_per_call;
+    /* private arena, bytes */
+    int64_t arena_bytes, arena_bytes_without_sharing;
+    int64_t *value_offset, *value_grad_offset, *saved_offset; /* a layer; -1 = none */
+    int64_t scratch_offset;
+    tutti_arena arena;
+} tutti_plan;
+
+tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
+                              tutti_failure *err);
+void tutti_plan_destroy(tutti_plan *p);
+char *tutti_plan_print(const tutti_plan *p);
+char *tutti_plan_dot(const tutti_plan *p);
+uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */
+
+/* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two overlapping
+ * accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The failure is a
+ * counter-example with both accesses. */
+tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
+
+#endif
