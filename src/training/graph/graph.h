@@ -59,7 +59,10 @@ typedef struct {
 typedef struct {
     const tutti_model *model; /* borrowed */
     int64_t batch;            /* samples in one kernel call */
+    const char *engine;       /* as asked for; a layer's own is kernels[l].row->engine */
+    bool training;            /* false: forward nodes only, no control numbers */
     tutti_kernel *kernels;    /* one a layer, made for that batch */
+    int nkernels;             /* = model->nlayers once built */
     bool *needs_input_grad;   /* a layer: its backward_data is run (false before the first layer with parameters) */
     tutti_param *params;      /* layers in order, then control numbers */
     int nparams;

@@ -10,7 +10,12 @@
  * Activations, their gradients, saved state and scratch share one private arena by life time.
  *
  * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nroots <= 2 log2 S subtree roots; it runs
- * forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots.
+ * forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot gradients are
+ * written into numbered gradient buffers of the region: buffer i < roots is root i (the schedule's IN buffer of ordinal i),
+ * the others are temporary. A root of 2^m slots at place i needs buffers i .. i + m while it is summed (a binary counter:
+ * equal subtrees are folded, older += newer), so the region has nroots_max = max over ranks and roots of i + m + 1 of them.
+ * Everything that a slot writes (statistics and control numbers too) goes to buffer root_dst of its FORWARD and
+ * BACKWARD_PARAMS actions; a temporary buffer holds old values until then, so all of a slot's parts must be written.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_PLAN_H
@@ -53,10 +58,10 @@ const char *tutti_action_kind_name(tutti_action_kind k);
 
 typedef struct {
     tutti_action_kind kind;
-    int slot;  /* local slot (0 .. nslots_mine), 0 in fast mode */
-    int layer; /* forward, backward */
-    int bucket;
-    int root_dst, root_src; /* fold; and where backward_params of this slot writes (root_dst) */
+    int slot;               /* local slot (0 .. nslots_mine), 0 in fast mode */
+    int layer;              /* forward, backward; else -1 */
+    int bucket;             /* fold, ready, free, update, wait-weights; else -1 */
+    int root_dst, root_src; /* fold: dst += src; root_dst: where forward and backward_params of this slot write */
 } tutti_action;
 
 typedef struct {
@@ -69,7 +74,8 @@ typedef struct {
     int nbuckets;
     tutti_action *actions;
     int nactions;
-    int nroots_max;                       /* over ranks: how many root buffers the grads region has */
+    int nins;                             /* over ranks: most roots, that is, IN buffers of the reduce-scatters */
+    int nroots_max;                       /* gradient buffers in the grads region: roots and temporary ones, >= nins */
     int my_first_slot, my_nslots;         /* fast mode: rank, 1 */
     int64_t my_first_sample, my_nsamples; /* in the global batch */
     int64_t samples_per_call;
@@ -80,12 +86,33 @@ typedef struct {
     tutti_arena arena;
 } tutti_plan;
 
+/* Samples in one kernel call, after checking that batch, ranks and slots go together: what the graph is built for.
+ * TUTTI_ERR_USAGE names the nearest batch or count that works. */
+tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
+
+/* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are checked here up to 16 ranks, and by
+ * tutti_plan_check_schedules at any count. */
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
                               tutti_failure *err);
 void tutti_plan_destroy(tutti_plan *p);
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */
+/* Checks each lowered schedule of the plan once; the failure names bucket and collective. */
+tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
+
+/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks). */
+void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count);
+/* The actions of any rank (plan->actions are config.rank's). */
+void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, tutti_action **out, int *nactions);
+
+/* Subtree roots of a rank's slots: the fewest aligned runs of 2^m slots that cover [S r / p, S (r+1) / p), in order.
+ * slots 0 (fast mode): the one run (rank, 1). Returns how many, at most TUTTI_MAX_ROOTS. */
+typedef struct {
+    int first_slot, nslots;
+} tutti_root;
+enum { TUTTI_MAX_ROOTS = 64 };
+int tutti_plan_roots(int slots, int nranks, int rank, tutti_root out[TUTTI_MAX_ROOTS]);
 
 /* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two overlapping
  * accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The failure is a
