@@ -44,8 +44,9 @@ typedef struct tutti_op_row {
     size_t attrs_bytes;
     int ninputs;
     bool random;  /* draws random numbers in training (dropout) */
-    bool is_loss; /* reads labels, writes no output */
-    /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer. */
+    bool is_loss; /* reads labels, writes no output: its shape has no dims, its value no bytes */
+    /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer.
+     * Call tutti_op_infer instead: it also checks that nothing overflows. */
     tutti_status (*infer)(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
     int (*params)(const void *attrs, const tutti_shape *in, tutti_param_desc *out); /* NULL = none; returns how many */
     double (*flops)(const void *attrs, const tutti_shape *in, const tutti_shape *out); /* forward, whole batch */
@@ -55,6 +56,9 @@ typedef struct tutti_op_row {
 const tutti_op_row *tutti_op_find(const char *name); /* or NULL */
 int tutti_op_count(void);
 const tutti_op_row *tutti_op_at(int i);
+/* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor below 2^53 elements. */
+tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, tutti_shape *out,
+                            tutti_failure *err);
 
 typedef struct {
     tutti_shape shape;
@@ -85,11 +89,12 @@ typedef struct {
     const float *in[TUTTI_MAX_OP_INPUTS];
     float *out;
     const float *param[TUTTI_MAX_OP_PARAMS];
-    const float *dout;                  /* backward: gradient of out */
-    float *din[TUTTI_MAX_OP_INPUTS];    /* backward_data: written (not added to); may be dout's memory if in_place */
-    float *dparam[TUTTI_MAX_OP_PARAMS]; /* backward_params: written; statistics: written by forward in training */
+    const float *dout;               /* backward: gradient of out */
+    float *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place */
+    float *dparam
+        [TUTTI_MAX_OP_PARAMS]; /* backward_params: written (not added to), but statistics: by forward in training */
     void *saved, *scratch;
-    bool training;
+    bool training; /* as at create */
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
     uint64_t seed, step, first_sample;
     uint32_t layer;
@@ -117,7 +122,7 @@ void tutti_kernel_destroy(tutti_kernel *k);
 /* Copies a value into row-major memory (what tests, checkpoints of activations and mixed engines need). */
 void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain);
 void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to);
-/* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference": for reports and the handshake. */
-const char *tutti_kernel_engine_describe(const char *engine);
+/* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
+void tutti_kernel_engine_describe(const char *engine, char out[96]);
 
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c: makes kernels: which engine's row computes an op, and values from one memory order into another.
+ *
+ * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
+ * is not row-major. So every engine has every op, and a new op needs one file only. */
+#include <string.h>
+
+#include "kernel_impl.h"
+
+static const tutti_kernel_engine *const engines[] = {&tutti_kernel_engine_onednn, &tutti_kernel_engine_reference};
+
+static const tutti_kernel_row *find_nothing(const char *op)
+{
+    (void)op;
+    return NULL;
+}
+
+static void describe_reference(char out[96])
+{
+    strcpy(out, "reference");
+}
+
+const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, describe_reference};
+
+static const tutti_kernel_engine *find_engine(const char *name)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(engines[i]->name, name) == 0) return engines[i];
+    return NULL;
+}
+
+void tutti_kernel_engine_describe(const char *engine, char out[96])
+{
+    const tutti_kernel_engine *e = find_engine(engine);
+    out[0] = '\0';
+    if (e) e->describe(out);
+}
+
+static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_failure *err)
+{
+    const tutti_kernel_engine *e = find_engine(engine);
+    char about[96] = "";
+    if (e) e->describe(about);
+    if (!about[0])
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          e ? "engine %s is not in this build; use reference"
+                            : "there is no engine %s; there are onednn and reference",
+                          engine);
+    k->row = e->find(k->op->name);
+    if (k->row) return TUTTI_OK;
+    k->row = k->op->reference;
+    for (int i = 0; i < k->ninputs; i++)
+        if (k->in[i].layout) k->row = &tutti_kernel_plain_adapter;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_kernel_create(const char *engine, const tutti_op_row *op, const void *attrs, const tutti_value *in,
+                                 bool training, int nthreads, tutti_kernel *k, tutti_failure *err)
+{
+    tutti_kernel made = {.op = op, .attrs = attrs, .ninputs = op->ninputs};
+    tutti_shape shapes[TUTTI_MAX_OP_INPUTS];
+    for (int i = 0; i < op->ninputs; i++) {
+        made.in[i] = in[i];
+        shapes[i] = in[i].shape;
+    }
+    tutti_status st = tutti_op_infer(op, attrs, shapes, &made.out.shape, err);
+    if (st != TUTTI_OK) return st;
+    if (!op->is_loss) made.out.bytes = (size_t)tutti_shape_count(&made.out.shape) * sizeof(float);
+    made.nparams = op->params ? op->params(attrs, shapes, made.params) : 0;
+    st = pick_row(engine, &made, err);
+    if (st == TUTTI_OK) st = made.row->create(&made, training, nthreads, err);
+    if (st != TUTTI_OK) {
+        tutti_kernel_destroy(&made);
+        return st;
+    }
+    *k = made;
+    return TUTTI_OK;
+}
+
+void tutti_kernel_destroy(tutti_kernel *k)
+{
+    if (!k || !k->row) return;
+    if (k->row->destroy) k->row->destroy(k);
+    *k = (tutti_kernel){0};
+}
+
+/* What coordinate x of dim d contributes to the address. */
+static int64_t offset_of(const tutti_layout *l, int d, int64_t x)
+{
+    int64_t offset = 0, inner_stride = 1;
+    for (int i = l->ninner - 1; i >= 0; i--) {
+        if (l->inner_dim[i] == d) {
+            offset += x % l->inner_block[i] * inner_stride;
+            x /= l->inner_block[i];
+        }
+        inner_stride *= l->inner_block[i];
+    }
+    return offset + x * l->stride[d];
+}
+
+/* Walks v in row-major order: plain[i] <-> blocked[address]; exactly one of the destinations is not NULL. */
+static void walk(const tutti_value *v, const float *from_blocked, float *to_plain, const float *from_plain,
+                 float *to_blocked)
+{
+    const tutti_layout *l = v->layout;
+    int64_t n[TUTTI_MAX_DIMS] = {1, 1, 1, 1}, at = 0;
+    for (int d = 0; d < v->shape.ndims; d++) n[d] = v->shape.dim[d];
+    for (int64_t a = 0; a < n[0]; a++)
+        for (int64_t b = 0; b < n[1]; b++)
+            for (int64_t c = 0; c < n[2]; c++) {
+                int64_t row = offset_of(l, 0, a) + (v->shape.ndims > 1 ? offset_of(l, 1, b) : 0) +
+                              (v->shape.ndims > 2 ? offset_of(l, 2, c) : 0);
+                for (int64_t d = 0; d < n[3]; d++, at++) {
+                    int64_t address = row + (v->shape.ndims > 3 ? offset_of(l, 3, d) : 0);
+                    if (to_plain) to_plain[at] = from_blocked[address];
+                    if (to_blocked) to_blocked[address] = from_plain[at];
+                }
+            }
+}
+
+void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain)
+{
+    if (v->layout)
+        walk(v, from, plain, NULL, NULL);
+    else
+        memcpy(plain, from, v->bytes);
+}
+
+void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to)
+{
+    if (!v->layout) {
+        memcpy(to, plain, v->bytes);
+        return;
+    }
+    if (v->bytes > (size_t)tutti_shape_count(&v->shape) * sizeof(float)) memset(to, 0, v->bytes); /* the padding */
+    walk(v, NULL, NULL, plain, to);
+}

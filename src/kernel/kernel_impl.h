@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_impl.h: what the files of the kernel room share: attributes of the ops, their rows, layouts, engines.
+ *
+ * The attributes stand here and not in the op files because a second engine's row (onednn_conv.c) reads them too. */
+#ifndef TUTTI_KERNEL_IMPL_H
+#define TUTTI_KERNEL_IMPL_H
+
+#include "kernel.h"
+
+/* --- attributes, as the field tables of the op files fill them --- */
+
+typedef struct {
+    int64_t out_channels, kernel, stride, pad;
+    bool bias;
+} tutti_conv_attrs;
+
+typedef struct {
+    int64_t units;
+    bool bias;
+} tutti_dense_attrs;
+
+typedef struct {
+    int64_t kernel, stride, pad; /* stride 0 = kernel */
+} tutti_pool_attrs;
+
+typedef struct {
+    double eps, momentum;
+} tutti_batch_norm_attrs;
+
+typedef struct {
+    double rate;
+} tutti_dropout_attrs;
+
+extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op_sigmoid, tutti_op_tanh,
+    tutti_op_max_pool, tutti_op_avg_pool, tutti_op_batch_norm, tutti_op_dropout, tutti_op_flatten,
+    tutti_op_softmax_cross_entropy;
+
+/* --- shape rules that several ops share (op_table.c) --- */
+
+/* Output is shaped as the input. */
+tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+/* One operation an element of the output. */
+double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti_shape *out);
+/* (B, C, H, W) -> (B, channels, H', W') of windows that slide: floor((n + 2 pad - kernel) / stride) + 1. */
+tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
+                                   tutti_shape *out, tutti_failure *err);
+tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs); /* with the stride that 0 stands for */
+tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
+enum { TUTTI_OP_POOL_NFIELDS = 3 };
+extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
+/* Training needs at least two values a channel; says so, and what the backward pass reads. */
+tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
+
+/* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the padding. */
+typedef struct {
+    int64_t first, end;
+} tutti_span;
+tutti_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout);
+
+/* --- layouts --- */
+
+/* A blocked memory order: dims are split into blocks, the inner blocks of all dims lie together (oneDNN's nChw16c:
+ * one inner block of 16 of dim 1). Coordinates contribute to the address independently of each other. */
+enum { TUTTI_MAX_INNER_BLOCKS = 8 };
+typedef struct tutti_layout {
+    int64_t stride[TUTTI_MAX_DIMS]; /* elements between outer blocks of a dim */
+    int64_t padded[TUTTI_MAX_DIMS]; /* dims rounded up to whole blocks; what is beyond the shape holds zeros */
+    int ninner;
+    int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* outermost first */
+    int inner_dim[TUTTI_MAX_INNER_BLOCKS];
+    void *described; /* the engine's own description, owned by the kernel that made the layout */
+} tutti_layout;
+
+/* --- engines --- */
+
+typedef struct {
+    const char *name;
+    /* The engine's row for an op, or NULL: then the op's reference row runs, behind the adapter where needed. */
+    const tutti_kernel_row *(*find)(const char *op);
+    void (*describe)(char out[96]);
+} tutti_kernel_engine;
+
+extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_engine_onednn;
+
+/* Runs an op's reference row on inputs that are not row-major. */
+extern const tutti_kernel_row tutti_kernel_plain_adapter;
+
+#endif

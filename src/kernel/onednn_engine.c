@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_engine.c: the engine that computes with oneDNN 3 (github.com/oneapi-src/oneDNN). */
+#include <oneapi/dnnl/dnnl.h>
+#include <stdio.h>
+
+#include "kernel_impl.h"
+
+static const tutti_kernel_row *find(const char *op)
+{
+    (void)op;
+    return NULL;
+}
+
+static const char *isa_name(dnnl_cpu_isa_t isa)
+{
+    switch (isa) {
+    case dnnl_cpu_isa_sse41: return "sse41";
+    case dnnl_cpu_isa_avx: return "avx";
+    case dnnl_cpu_isa_avx2: return "avx2";
+    case dnnl_cpu_isa_avx2_vnni: return "avx2_vnni";
+    case dnnl_cpu_isa_avx2_vnni_2: return "avx2_vnni_2";
+    case dnnl_cpu_isa_avx512_core: return "avx512_core";
+    case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl_cpu_isa_avx512_core_fp16: return "avx512_core_fp16";
+    case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
+    case dnnl_cpu_isa_avx512_core_amx_fp16: return "avx512_core_amx_fp16";
+    default: return "other";
+    }
+}
+
+static void describe(char out[96])
+{
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(out, 96, "oneDNN %d.%d.%d (%s)", v->major, v->minor, v->patch, isa_name(dnnl_get_effective_cpu_isa()));
+}
+
+const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, describe};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_dense.c: fully connected layer, (B, K) -> (B, N) with N = units, as PyTorch's Linear:
+ *
+ *   out[b][n] = bias[n] + sum over k of in[b][k] * weight[n][k]
+ *
+ * An input (B, C, H, W) is read as (B, C * H * W), as if a flatten stood before it: so a layout in blocks need not be
+ * undone. The reference sums in double and rounds once. */
+#include <math.h>
+
+#include "kernel_impl.h"
+
+static const tutti_field fields[] = {
+    {"units", TUTTI_FIELD_INT, offsetof(tutti_dense_attrs, units), NULL, NULL, 1, INT32_MAX, "outputs a sample"},
+    {"bias", TUTTI_FIELD_BOOL, offsetof(tutti_dense_attrs, bias), "true", NULL, 1, 0, "add a number to each output"},
+};
+
+static int64_t fan_in(const tutti_shape *in)
+{
+    return tutti_shape_count(in) / in->dim[0];
+}
+
+static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+{
+    const tutti_dense_attrs *at = attrs;
+    if (in->ndims < 2) {
+        char text[96];
+        tutti_shape_text(in, text);
+        return tutti_fail(err, TUTTI_ERR_DATA, "wants an input (batch, ...), has %s", text);
+    }
+    *out = (tutti_shape){2, {in->dim[0], at->units}};
+    return TUTTI_OK;
+}
+
+static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *out)
+{
+    const tutti_dense_attrs *at = attrs;
+    double bound = 1 / sqrt((double)fan_in(in)); /* PyTorch's default, weight and bias alike */
+    out[0] = (tutti_param_desc){
+        .name = "weight", .shape = {2, {at->units, fan_in(in)}}, .kind = TUTTI_PARAM_WEIGHT, .init_bound = bound};
+    out[1] =
+        (tutti_param_desc){.name = "bias", .shape = {1, {at->units}}, .kind = TUTTI_PARAM_BIAS, .init_bound = bound};
+    return at->bias ? 2 : 1;
+}
+
+static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
+{
+    const tutti_dense_attrs *at = attrs;
+    return (2 * (double)fan_in(in) + (at->bias ? 1 : 0)) * (double)tutti_shape_count(out);
+}
+
+static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+{
+    (void)training, (void)nthreads, (void)err;
+    k->backward_reads = TUTTI_READS_INPUT;
+    return TUTTI_OK;
+}
+
+static double dot(const float *a, int64_t stride_a, const float *b, int64_t stride_b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)a[i * stride_a] * (double)b[i * stride_b];
+    return sum;
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t u = 0; u < n; u++) {
+            double sum = dot(a->in[0] + b * nin, 1, a->param[0] + u * nin, 1, nin);
+            a->out[b * n + u] = (float)(sum + (at->bias ? (double)a->param[1][u] : 0));
+        }
+}
+
+static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    static const float one = 1;
+    for (int64_t u = 0; u < n; u++) {
+        for (int64_t i = 0; i < nin; i++)
+            a->dparam[0][u * nin + i] = (float)dot(a->dout + u, n, a->in[0] + i, nin, batch);
+        if (at->bias) a->dparam[1][u] = (float)dot(a->dout + u, n, &one, 0, batch);
+    }
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t i = 0; i < nin; i++)
+            a->din[0][b * nin + i] = (float)dot(a->dout + b * n, 1, a->param[0] + i, nin, n);
+}
+
+static const tutti_kernel_row reference = {
+    .engine = "reference",
+    .create = create,
+    .forward = forward,
+    .backward_params = backward_params,
+    .backward_data = backward_data,
+};
+
+const tutti_op_row tutti_op_dense = {
+    .name = "dense",
+    .fields = {fields, sizeof fields / sizeof *fields},
+    .attrs_bytes = sizeof(tutti_dense_attrs),
+    .ninputs = 1,
+    .infer = infer,
+    .params = params,
+    .flops = flops,
+    .reference = &reference,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_relu.c: the rectifier, out = max(in, 0), of any shape. The gradient at 0 is 0, as in PyTorch.
+ *
+ * The gradient follows from the output alone, so the input may be overwritten: the kernel works in place. */
+#include "kernel_impl.h"
+
+static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+{
+    (void)training, (void)nthreads, (void)err;
+    k->backward_reads = TUTTI_READS_OUTPUT;
+    k->in_place = true;
+    return TUTTI_OK;
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    int64_t n = tutti_shape_count(&k->out.shape);
+    for (int64_t i = 0; i < n; i++) a->out[i] = a->in[0][i] > 0 ? a->in[0][i] : 0;
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    int64_t n = tutti_shape_count(&k->out.shape);
+    for (int64_t i = 0; i < n; i++) a->din[0][i] = a->out[i] > 0 ? a->dout[i] : 0;
+}
+
+static const tutti_kernel_row reference = {
+    .engine = "reference",
+    .create = create,
+    .forward = forward,
+    .backward_data = backward_data,
+};
+
+const tutti_op_row tutti_op_relu = {
+    .name = "relu",
+    .ninputs = 1,
+    .infer = tutti_op_infer_same,
+    .flops = tutti_op_flops_each,
+    .reference = &reference,
+};

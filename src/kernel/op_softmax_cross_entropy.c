@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* op_softmax_cross_entropy.c: the loss of a classifier, logits (B, N) and one label a sample, as PyTorch's CrossEntropyLoss:
+ *
+ *   loss = sum over samples of log(sum over n of exp(logit[n])) - logit[label]
+ *   gradient of a logit = (softmax[n] - (n == label)) * loss_scale
+ *
+ * The largest logit is taken out first, so nothing overflows. `loss` is the sum, not the mean: the caller divides by the
+ * global batch, which this rank does not see. saved: softmax - (n == label), float. Sums in double. */
+#include <assert.h>
+#include <math.h>
+
+#include "kernel_impl.h"
+
+static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+{
+    (void)attrs;
+    *out = (tutti_shape){0};
+    if (in->ndims == 2) return TUTTI_OK;
+    char text[96];
+    tutti_shape_text(in, text);
+    return tutti_fail(err, TUTTI_ERR_DATA, "wants logits (batch, classes), has %s: put a dense layer before it", text);
+}
+
+static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
+{
+    (void)attrs, (void)out;
+    return 5 * (double)tutti_shape_count(in); /* compare, subtract, exp, add, scale */
+}
+
+static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+{
+    (void)nthreads, (void)err;
+    if (!training) return TUTTI_OK;
+    k->saved_bytes = k->in[0].bytes;
+    k->backward_reads = TUTTI_READS_SAVED;
+    return TUTTI_OK;
+}
+
+/* The first of equal logits wins. */
+static int64_t largest(const float *logits, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best]) best = i;
+    return best;
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    int64_t batch = k->in[0].shape.dim[0], n = k->in[0].shape.dim[1];
+    double loss = 0;
+    int32_t correct = 0;
+    for (int64_t b = 0; b < batch; b++) {
+        const float *logits = a->in[0] + b * n;
+        int32_t label = a->labels[b];
+        assert(label >= 0 && label < n);
+        int64_t best = largest(logits, n);
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) sum += exp((double)logits[i] - (double)logits[best]);
+        loss += log(sum) + (double)logits[best] - (double)logits[label];
+        correct += best == label;
+        if (!k->saved_bytes) continue;
+        float *saved = (float *)a->saved + b * n;
+        for (int64_t i = 0; i < n; i++)
+            saved[i] = (float)(exp((double)logits[i] - (double)logits[best]) / sum - (i == label ? 1 : 0));
+    }
+    *a->loss = (float)loss;
+    *a->correct = correct;
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const float *saved = a->saved;
+    int64_t n = tutti_shape_count(&k->in[0].shape);
+    for (int64_t i = 0; i < n; i++) a->din[0][i] = saved[i] * a->loss_scale;
+}
+
+static const tutti_kernel_row reference = {
+    .engine = "reference",
+    .create = create,
+    .forward = forward,
+    .backward_data = backward_data,
+};
+
+const tutti_op_row tutti_op_softmax_cross_entropy = {
+    .name = "softmax-cross-entropy",
+    .ninputs = 1,
+    .is_loss = true,
+    .infer = infer,
+    .flops = flops,
+    .reference = &reference,
+};
