@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_text.c: a step graph for people: one line a node, and the same as a drawing for Graphviz.
+ *
+ * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, sum(x) the
+ * summed gradient, saved(l) what a kernel keeps for its backward pass. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../base/strbuf.h"
+#include "graph.h"
+
+static void add_datum(const tutti_graph *g, tutti_datum d, tutti_strbuf *sb)
+{
+    switch (d.kind) {
+    case TUTTI_DATUM_BATCH: tutti_strbuf_puts(sb, "batch"); break;
+    case TUTTI_DATUM_VALUE: tutti_strbuf_puts(sb, g->model->layers[d.index].name); break;
+    case TUTTI_DATUM_SAVED: tutti_strbuf_printf(sb, "saved(%s)", g->model->layers[d.index].name); break;
+    case TUTTI_DATUM_VALUE_GRAD: tutti_strbuf_printf(sb, "d(%s)", g->model->layers[d.index].name); break;
+    case TUTTI_DATUM_PARAM: tutti_strbuf_puts(sb, g->params[d.index].name); break;
+    case TUTTI_DATUM_PARAM_GRAD: tutti_strbuf_printf(sb, "d(%s)", g->params[d.index].name); break;
+    case TUTTI_DATUM_PARAM_SUM: tutti_strbuf_printf(sb, "sum(%s)", g->params[d.index].name); break;
+    }
+}
+
+static void add_data(const tutti_graph *g, const tutti_datum *data, int n, tutti_strbuf *sb)
+{
+    for (int i = 0; i < n; i++) {
+        if (i) tutti_strbuf_puts(sb, " ");
+        add_datum(g, data[i], sb);
+    }
+}
+
+static const char *node_subject(const tutti_graph *g, const tutti_node *n)
+{
+    return n->param >= 0 ? g->params[n->param].name : n->layer >= 0 ? g->model->layers[n->layer].name : "";
+}
+
+static void add_head(const tutti_graph *g, tutti_strbuf *sb)
+{
+    int64_t learned = 0, statistics = 0;
+    for (int i = 0; i < g->nparams; i++) {
+        if (g->params[i].layer < 0) continue;
+        *(g->params[i].desc.kind == TUTTI_PARAM_STATISTIC ? &statistics : &learned) += g->params[i].count;
+    }
+    tutti_strbuf_printf(sb,
+                        "graph %s: %d layers, %" PRId64 " learned parameters, %" PRId64 " statistics, %" PRId64
+                        " samples a call, engine %s\n",
+                        g->model->name, g->model->nlayers, learned, statistics, g->batch, g->engine);
+}
+
+char *tutti_graph_print(const tutti_graph *g)
+{
+    tutti_strbuf sb = {0};
+    add_head(g, &sb);
+    tutti_strbuf_puts(&sb, "\nlayers: name, op, output, kernel, bytes saved for backward, bytes of scratch\n");
+    for (int l = 0; l < g->model->nlayers; l++) {
+        const tutti_kernel *k = &g->kernels[l];
+        char shape[96] = "-";
+        if (!k->op->is_loss) tutti_shape_text(&k->out.shape, shape);
+        tutti_strbuf_printf(&sb, "  %-12s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, k->op->name,
+                            shape, k->row->engine, k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
+    }
+    tutti_strbuf_puts(&sb, "\nnodes: number, kind, subject: reads -> writes\n");
+    for (int i = 0; i < g->nnodes; i++) {
+        const tutti_node *n = &g->nodes[i];
+        tutti_strbuf_printf(&sb, "  %3d %-15s %-12s: ", i, tutti_node_kind_name(n->kind), node_subject(g, n));
+        add_data(g, n->reads, n->nreads, &sb);
+        tutti_strbuf_puts(&sb, n->nreads ? " -> " : "-> ");
+        add_data(g, n->writes, n->nwrites, &sb);
+        tutti_strbuf_puts(&sb, "\n");
+    }
+    return tutti_strbuf_detach(&sb);
+}
+
+/* ---- drawing ---- */
+
+static const char *node_style(tutti_node_kind k)
+{
+    static const char *const styles[TUTTI_NNODE_KINDS] = {
+        "shape=cylinder fillcolor=\"#eeeeee\"", "shape=box fillcolor=\"#cfe2ff\"",  "shape=box fillcolor=\"#ffe5b4\"",
+        "shape=box fillcolor=\"#fff3cd\"",      "shape=oval fillcolor=\"#d1e7dd\"", "shape=box fillcolor=\"#e2d9f3\""};
+    return styles[k];
+}
+
+/* The newest writer of a datum before node `reader`, or -1: that is where the value that it reads comes from. */
+static int writer_before(const tutti_graph *g, tutti_datum d, int reader)
+{
+    for (int i = reader - 1; i >= 0; i--)
+        for (int j = 0; j < g->nodes[i].nwrites; j++)
+            if (g->nodes[i].writes[j].kind == d.kind && g->nodes[i].writes[j].index == d.index) return i;
+    return -1;
+}
+
+/* Weights that an update overwrites are still read by these: the `free` condition, drawn dashed. */
+static void add_free_edges(const tutti_graph *g, int update, tutti_strbuf *sb)
+{
+    const int p = g->nodes[update].param;
+    for (int i = update - 1; i >= 0; i--)
+        for (int j = 0; j < g->nodes[i].nreads; j++)
+            if (g->nodes[i].reads[j].kind == TUTTI_DATUM_PARAM && g->nodes[i].reads[j].index == p) {
+                tutti_strbuf_printf(sb, "  n%d -> n%d [style=dashed label=\"free\"];\n", i, update);
+                return; /* the last reader only */
+            }
+}
+
+char *tutti_graph_dot(const tutti_graph *g)
+{
+    tutti_strbuf sb = {0};
+    tutti_strbuf_printf(&sb, "digraph \"%s\" {\n  rankdir=TB; node [style=filled fontname=\"sans-serif\"];\n",
+                        g->model->name);
+    for (int i = 0; i < g->nnodes; i++)
+        tutti_strbuf_printf(&sb, "  n%d [label=\"%s\\n%s\" %s];\n", i, tutti_node_kind_name(g->nodes[i].kind),
+                            node_subject(g, &g->nodes[i]), node_style(g->nodes[i].kind));
+    for (int i = 0; i < g->nnodes; i++) {
+        for (int j = 0; j < g->nodes[i].nreads; j++) {
+            const int from = writer_before(g, g->nodes[i].reads[j], i);
+            if (from < 0) continue;
+            tutti_strbuf_printf(&sb, "  n%d -> n%d [label=\"", from, i);
+            add_datum(g, g->nodes[i].reads[j], &sb);
+            tutti_strbuf_puts(&sb, "\"];\n");
+        }
+        if (g->nodes[i].kind == TUTTI_NODE_UPDATE) add_free_edges(g, i, &sb);
+    }
+    tutti_strbuf_puts(&sb, "}\n");
+    return tutti_strbuf_detach(&sb);
+}

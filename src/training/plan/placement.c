@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* placement.c: first fit by decreasing size over life times (greedy interval packing; Gergov 1999 shows that first fit of
+ * this kind stays within a small factor of the largest sum of live bytes, and on chains it mostly meets it).
+ *
+ * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work in
+ * place. Invariant: two blocks that are live at the same node do not overlap. */
+#include "placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, NOWHERE = -1 };
+
+typedef struct {
+    int64_t bytes, offset;
+    int first, last; /* node indices, both included: a node may not read and write one place */
+} block;
+
+typedef struct {
+    const tutti_graph *graph;
+    block *blocks;
+    int nblocks;
+    int *of_value, *of_grad, *of_saved; /* a layer: block, or NOWHERE */
+} packing;
+
+static int64_t align_up(int64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Where the block index of a datum is kept; NULL for data that are not in the arena. */
+static int *slot_of(packing *p, tutti_datum d)
+{
+    switch (d.kind) {
+    case TUTTI_DATUM_VALUE: return &p->of_value[d.index];
+    case TUTTI_DATUM_VALUE_GRAD: return &p->of_grad[d.index];
+    case TUTTI_DATUM_SAVED: return &p->of_saved[d.index];
+    default: return NULL;
+    }
+}
+
+static void live_at(packing *p, tutti_datum d, int node)
+{
+    int *slot = slot_of(p, d);
+    if (!slot) return;
+    const tutti_kernel *k = &p->graph->kernels[d.index];
+    if (*slot == NOWHERE) {
+        *slot = p->nblocks++;
+        p->blocks[*slot] =
+            (block){.bytes = (int64_t)(d.kind == TUTTI_DATUM_SAVED ? k->saved_bytes : k->out.bytes), .first = node};
+    }
+    p->blocks[*slot].last = node;
+}
+
+static void find_lives(packing *p)
+{
+    for (int t = 0; t < p->graph->nnodes; t++) {
+        const tutti_node *n = &p->graph->nodes[t];
+        for (int i = 0; i < n->nreads; i++) live_at(p, n->reads[i], t);
+        for (int i = 0; i < n->nwrites; i++) live_at(p, n->writes[i], t);
+    }
+}
+
+/* `later` takes over the memory of `earlier` if that one's last use is the node that first writes `later`. */
+static void hand_on(packing *p, int *earlier, int *later)
+{
+    if (*earlier == NOWHERE || *later == NOWHERE) return;
+    block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
+    if (from->last != to->first || from->bytes != to->bytes) return;
+    from->last = to->last;
+    to->bytes = 0; /* empty blocks take no place */
+    *later = *earlier;
+}
+
+static void work_in_place(packing *p)
+{
+    const tutti_model *m = p->graph->model;
+    for (int l = 0; l < m->nlayers; l++) /* forward: the output over the input, along the chain */
+        if (p->graph->kernels[l].in_place && m->layers[l].in[0] >= 0)
+            hand_on(p, &p->of_value[m->layers[l].in[0]], &p->of_value[l]);
+    for (int l = m->nlayers - 1; l >= 0; l--) /* backward: the input's gradient over the output's */
+        if (p->graph->kernels[l].in_place && m->layers[l].in[0] >= 0)
+            hand_on(p, &p->of_grad[l], &p->of_grad[m->layers[l].in[0]]);
+}
+
+/* Large ones first; ties in order of age, so that the result does not depend on the sort. */
+static int by_size(const void *a, const void *b)
+{
+    const block *x = *(block *const *)a, *y = *(block *const *)b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+static bool in_the_way(const block *placed, const block *b)
+{
+    return placed->first <= b->last && b->first <= placed->last && placed->offset < b->offset + b->bytes &&
+           b->offset < placed->offset + placed->bytes;
+}
+
+static int64_t pack(packing *p)
+{
+    block **order = tutti_alloc(sizeof(block *) * (size_t)p->nblocks);
+    for (int i = 0; i < p->nblocks; i++) {
+        p->blocks[i].bytes = align_up(p->blocks[i].bytes);
+        order[i] = &p->blocks[i];
+    }
+    qsort(order, (size_t)p->nblocks, sizeof *order, by_size);
+    int64_t end = 0;
+    for (int i = 0; i < p->nblocks; i++) {
+        block *b = order[i];
+        for (int j = 0; j < i; j++) /* step over the first block in the way, then look again from the start */
+            if (in_the_way(order[j], b)) {
+                b->offset = order[j]->offset + order[j]->bytes;
+                j = -1;
+            }
+        if (b->offset + b->bytes > end) end = b->offset + b->bytes;
+    }
+    free(order);
+    return end;
+}
+
+static int64_t *offsets(const packing *p, const int *of, tutti_arena *arena)
+{
+    const int n = p->graph->model->nlayers;
+    int64_t *out = TUTTI_ARENA_NEW(arena, int64_t, n);
+    for (int l = 0; l < n; l++) out[l] = of[l] == NOWHERE ? -1 : p->blocks[of[l]].offset;
+    return out;
+}
+
+void tutti_placement_make(const tutti_graph *g, tutti_arena *arena, tutti_placement *out)
+{
+    const int n = g->model->nlayers;
+    tutti_arena work = {0};
+    packing p = {.graph = g, .blocks = TUTTI_ARENA_NEW(&work, block, 3 * n)};
+    p.of_value = TUTTI_ARENA_NEW(&work, int, n);
+    p.of_grad = TUTTI_ARENA_NEW(&work, int, n);
+    p.of_saved = TUTTI_ARENA_NEW(&work, int, n);
+    for (int l = 0; l < n; l++) p.of_value[l] = p.of_grad[l] = p.of_saved[l] = NOWHERE;
+
+    int64_t scratch = 0;
+    for (int l = 0; l < n; l++)
+        if ((int64_t)g->kernels[l].scratch_bytes > scratch) scratch = align_up((int64_t)g->kernels[l].scratch_bytes);
+    find_lives(&p);
+    out->bytes_without_sharing = scratch;
+    for (int i = 0; i < p.nblocks; i++) out->bytes_without_sharing += align_up(p.blocks[i].bytes);
+    work_in_place(&p);
+    out->scratch = pack(&p);
+    out->bytes = out->scratch + scratch;
+    out->value = offsets(&p, p.of_value, arena);
+    out->value_grad = offsets(&p, p.of_grad, arena);
+    out->saved = offsets(&p, p.of_saved, arena);
+    tutti_arena_release(&work);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c: puts a plan together: who computes which samples, what travels with what, where everything lies, in which order.
+ *
+ * Pure: the same graph and configuration give the same plan on every rank, so no rank need be told; ranks only compare
+ * hashes. Only what follows from the rank (`mine`, the actions) differs, and is not hashed. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/hash.h"
+#include "../../base/strbuf.h"
+#include "placement.h"
+#include "plan_impl.h"
+
+enum { CHECK_AT_BUILD_RANKS = 16 }; /* up to here the proof of two schedules costs milliseconds */
+
+/* ---- who computes what ---- */
+
+static int64_t nearest_multiple(int64_t value, int64_t of)
+{
+    const int64_t below = value / of * of;
+    return below == 0 || value - below > below + of - value ? below + of : below;
+}
+
+static int power_of_two_from(int value)
+{
+    int p = 1;
+    while (p < value && p <= 1 << 29) p *= 2;
+    return p;
+}
+
+static tutti_status check_slots(const tutti_plan_config *c, tutti_failure *err)
+{
+    const int up = power_of_two_from(c->slots);
+    if (c->slots < 0 || c->slots != up)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%d slots: a canonical sum is a tree over a power of two; use %d",
+                          c->slots, c->slots > 0 ? up : 1);
+    if (c->nranks > c->slots)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%d ranks share %d slots: each rank needs one at least; use %d slots, or at most %d ranks",
+                          c->nranks, c->slots, power_of_two_from(c->nranks), c->slots);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_plan_samples_per_call(const tutti_plan_config *c, int64_t *out, tutti_failure *err)
+{
+    if (c->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: at least 1 is needed", c->nranks);
+    const tutti_status st = c->slots ? check_slots(c, err) : TUTTI_OK;
+    if (st) return st;
+    const int64_t parts = c->slots ? c->slots : c->nranks;
+    if (c->batch < 1 || c->batch % parts)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "batch %" PRId64 " does not divide into %" PRId64 " %s; the nearest that "
+                          "does is %" PRId64,
+                          c->batch, parts, c->slots ? "slots" : "ranks",
+                          nearest_multiple(c->batch > 0 ? c->batch : 0, parts));
+    *out = c->batch / parts;
+    return TUTTI_OK;
+}
+
+static void take_share(tutti_plan *p)
+{
+    const tutti_plan_config *c = &p->config;
+    const int64_t slots = c->slots ? c->slots : c->nranks;
+    p->my_first_slot = (int)(slots * c->rank / c->nranks);
+    p->my_nslots = (int)(slots * (c->rank + 1) / c->nranks) - p->my_first_slot;
+    p->my_first_sample = p->my_first_slot * p->samples_per_call;
+    p->my_nsamples = p->my_nslots * p->samples_per_call;
+}
+
+/* ---- life ---- */
+
+static void copy_config(tutti_plan *p, const tutti_plan_config *config)
+{
+    p->config = *config;
+    p->config.algorithm = tutti_arena_strdup(&p->arena, config->algorithm ? config->algorithm : "auto");
+    p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->engine);
+}
+
+static tutti_status fill(tutti_plan *p, tutti_failure *err)
+{
+    const tutti_plan_config *c = &p->config;
+    tutti_status st = tutti_plan_samples_per_call(c, &p->samples_per_call, err);
+    if (st) return st;
+    if (c->rank < 0 || c->rank >= c->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "rank %d is not one of %d", c->rank, c->nranks);
+    if (!p->graph->training || p->graph->batch != p->samples_per_call)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "the graph is for %s of %" PRId64 " samples a call; the plan trains %" PRId64,
+                          p->graph->training ? "training" : "evaluation", p->graph->batch, p->samples_per_call);
+    take_share(p);
+    tutti_plan_pack_params(p);
+    tutti_plan_count_buffers(p);
+    st = tutti_plan_compile_schedules(p, err);
+    if (!st && c->nranks <= CHECK_AT_BUILD_RANKS) st = tutti_plan_check_schedules(p, err);
+    if (st) return st;
+
+    tutti_placement placed;
+    tutti_placement_make(p->graph, &p->arena, &placed);
+    p->arena_bytes = placed.bytes;
+    p->arena_bytes_without_sharing = placed.bytes_without_sharing;
+    p->value_offset = placed.value;
+    p->value_grad_offset = placed.value_grad;
+    p->saved_offset = placed.saved;
+    p->scratch_offset = placed.scratch;
+    tutti_plan_list_actions(p, c->rank, &p->arena, &p->actions, &p->nactions);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
+                              tutti_failure *err)
+{
+    tutti_plan *p = tutti_alloc(sizeof *p);
+    p->graph = graph;
+    copy_config(p, config);
+    tutti_status st = fill(p, err);
+    if (st)
+        tutti_plan_destroy(p);
+    else
+        *out = p;
+    return st;
+}
+
+void tutti_plan_destroy(tutti_plan *p)
+{
+    if (!p) return;
+    tutti_plan_destroy_schedules(p);
+    tutti_arena_release(&p->arena);
+    free(p);
+}
+
+uint64_t tutti_plan_hash(const tutti_plan *p)
+{
+    const tutti_plan_config *c = &p->config;
+    tutti_strbuf sb = {0};
+    tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %d threads\n", c->nranks, c->batch, c->slots,
+                        c->engine, c->nthreads);
+    for (int i = 0; i < p->graph->nparams; i++) {
+        const tutti_param *param = &p->graph->params[p->order[i]];
+        char shape[96];
+        tutti_shape_text(&param->desc.shape, shape);
+        tutti_strbuf_printf(&sb, "%s %s kind %d at %" PRId64 "\n", param->name, shape, (int)param->desc.kind,
+                            p->param_offset[p->order[i]]);
+    }
+    for (int i = 0; i < p->nbuckets; i++) {
+        char hash[17];
+        tutti_hash_text(p->buckets[i].hash, hash);
+        tutti_strbuf_printf(&sb, "bucket %" PRId64 " + %" PRId64 " %s\n", p->buckets[i].offset, p->buckets[i].count,
+                            hash);
+    }
+    const uint64_t hash = tutti_hash(sb.text, sb.length);
+    tutti_strbuf_release(&sb);
+    return hash;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_impl.h: the parts of a plan under construction, in the order in which tutti_plan_build calls them. */
+#ifndef TUTTI_PLAN_IMPL_H
+#define TUTTI_PLAN_IMPL_H
+
+#include "plan.h"
+
+/* Exchange order, packed offsets, buckets without schedules (buckets.c). */
+void tutti_plan_pack_params(tutti_plan *p);
+/* Compiles and lowers the schedules (buckets.c). */
+tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err);
+void tutti_plan_destroy_schedules(tutti_plan *p);
+/* Roots and gradient buffers over all ranks (actions.c). */
+void tutti_plan_count_buffers(tutti_plan *p);
+
+#endif
