@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.c: the order of samples in an epoch as a pure function: a Feistel network over the smallest power of two that
+ * holds count, walked until it lands below count (Black and Rogaway 2002). It is a bijection whatever the round function
+ * is, less than two steps are walked on average, and any rank can ask for any position without drawing the others. */
+#include "../base/rng.h"
+#include "dataset.h"
+
+enum { NROUNDS = 8 }; /* the smallest sets have the worst mixing: 8 rounds where 4 would do for 60,000 samples */
+
+/* splitmix64's finaliser: each bit of the result depends on all of v. */
+static uint64_t mixed(uint64_t v)
+{
+    v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
+    v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
+    return v ^ (v >> 31);
+}
+
+/* Halves of bits / 2 and bits - bits / 2 bits; rounds change them in turn, so an odd number of bits is no trouble. */
+static uint64_t permuted(uint64_t v, int bits, const uint64_t key[NROUNDS])
+{
+    int low = bits / 2;
+    uint64_t low_mask = ((uint64_t)1 << low) - 1, high_mask = ((uint64_t)1 << (bits - low)) - 1;
+    uint64_t left = v >> low, right = v & low_mask;
+    for (int r = 0; r < NROUNDS; r++) {
+        if (r % 2)
+            right ^= mixed(left ^ key[r]) & low_mask;
+        else
+            left ^= mixed(right ^ key[r]) & high_mask;
+    }
+    return left << low | right;
+}
+
+int64_t tutti_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position)
+{
+    if (!shuffle || count <= 1) return position;
+    uint64_t key[NROUNDS];
+    for (int i = 0; i < NROUNDS; i += 2) {
+        tutti_random4 r = tutti_random(seed, TUTTI_STREAM_ORDER, (uint64_t)epoch, (uint64_t)i);
+        key[i] = (uint64_t)r.word[0] << 32 | r.word[1];
+        key[i + 1] = (uint64_t)r.word[2] << 32 | r.word[3];
+    }
+    int bits = 0;
+    while (bits < 62 && (int64_t)1 << bits < count) bits++;
+    uint64_t v = (uint64_t)position;
+    do v = permuted(v, bits, key);
+    while (v >= (uint64_t)count);
+    return (int64_t)v;
+}
