@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the old
+ * file or the new one, never a part. */
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arena.h"
+
+static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
+{
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+/* Reads until end of file or max_bytes + 1, so that a file that grows meanwhile is noticed too. */
+static tutti_status read_all(int fd, const char *path, size_t max_bytes, char **bytes, size_t *nbytes,
+                             tutti_failure *err)
+{
+    size_t size = 0, capacity = 1 << 16;
+    char *buffer = tutti_alloc(capacity + 1);
+    for (;;) {
+        ssize_t n = read(fd, buffer + size, capacity - size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            free(buffer);
+            return io_failure(err, "read", path);
+        }
+        if (n == 0) break;
+        size += (size_t)n;
+        if (size > max_bytes) {
+            free(buffer);
+            return tutti_fail(err, TUTTI_ERR_DATA, "%s: larger than %zu bytes", path, max_bytes);
+        }
+        if (size == capacity) buffer = tutti_realloc(buffer, (capacity *= 2) + 1);
+    }
+    buffer[size] = '\0';
+    *bytes = buffer;
+    *nbytes = size;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status missing_status, char **bytes,
+                             size_t *nbytes, tutti_failure *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return tutti_fail(err, missing_status, "%s: cannot open: %s", path, strerror(errno));
+    tutti_status st = read_all(fd, path, max_bytes, bytes, nbytes, err);
+    close(fd);
+    return st;
+}
+
+static int write_all(int fd, const char *bytes, size_t nbytes)
+{
+    while (nbytes) {
+        ssize_t n = write(fd, bytes, nbytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -1;
+        bytes += n;
+        nbytes -= (size_t)n;
+    }
+    return 0;
+}
+
+tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    char temporary[PATH_MAX];
+    int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof temporary)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the path is too long", path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return io_failure(err, "create", temporary);
+    const char *doing = NULL;
+    if (write_all(fd, bytes, nbytes) != 0)
+        doing = "write";
+    else if (fsync(fd) != 0)
+        doing = "sync";
+    if (close(fd) != 0 && !doing) doing = "close";
+    if (!doing && rename(temporary, path) != 0) doing = "rename";
+    if (doing) {
+        tutti_status st = io_failure(err, doing, temporary);
+        unlink(temporary);
+        return st;
+    }
+    char *folder = tutti_file_folder(path);
+    tutti_status st = tutti_file_sync_dir(folder, err);
+    free(folder);
+    return st;
+}
+
+tutti_status tutti_file_make_dir(const char *path, tutti_failure *err)
+{
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (!length || length >= sizeof part)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "'%s': a folder's path of 1 to %zu bytes is needed", path,
+                          sizeof part - 1);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0') continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) return io_failure(err, "make the folder", part);
+    }
+    struct stat info;
+    if (stat(path, &info) != 0) return io_failure(err, "look at", path);
+    if (!S_ISDIR(info.st_mode)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: exists and is no folder", path);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return io_failure(err, "open the folder", path);
+    tutti_status st = fsync(fd) == 0 ? TUTTI_OK : io_failure(err, "sync the folder", path);
+    close(fd);
+    return st;
+}
+
+static tutti_status remove_entry(int folder, const char *name, const char *path, tutti_failure *err);
+
+static tutti_status remove_contents(int fd, const char *path, tutti_failure *err)
+{
+    DIR *dir = fdopendir(fd); /* takes fd */
+    if (!dir) {
+        close(fd);
+        return io_failure(err, "read the folder", path);
+    }
+    tutti_status st = TUTTI_OK;
+    for (struct dirent *entry; st == TUTTI_OK && (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            st = remove_entry(dirfd(dir), entry->d_name, path, err);
+    closedir(dir);
+    return st;
+}
+
+static tutti_status remove_entry(int folder, const char *name, const char *path, tutti_failure *err)
+{
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return TUTTI_OK;
+    if (errno != EISDIR && errno != EPERM) return io_failure(err, "remove", path);
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return io_failure(err, "remove", path);
+    tutti_status st = remove_contents(fd, path, err);
+    if (st == TUTTI_OK && unlinkat(folder, name, AT_REMOVEDIR) != 0) st = io_failure(err, "remove", path);
+    return st;
+}
+
+tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err)
+{
+    return remove_entry(AT_FDCWD, path, path, err);
+}
+
+char *tutti_file_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
