@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.h: what the checker and the interpreter take: parts from anywhere.
+ *
+ * tutti_schedule_check proves a frozen schedule; the same proof serves parts that are no schedule yet (mutants in tests,
+ * imported files before they are frozen). A source hands out one rank's part at a time, as tutti_schedule_part does.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SCHEDULE_CHECK_H
+#define TUTTI_SCHEDULE_CHECK_H
+
+#include "tutti/schedule.h"
+
+typedef struct {
+    const tutti_schedule_header *head;
+    void (*part)(const void *owner, int32_t rank, tutti_part *out);
+    void (*release)(tutti_part *part);
+    const void *owner;
+} tutti_part_source;
+
+/* As tutti_schedule_check. Memory: cells (20 bytes for each of: rank, buffer, bank, distinct slice) and one clock of
+ * (sequences of all ranks) words for each rank and each message that is under way with news of its own. */
+tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_report *report, tutti_failure *err);
+
+tutti_part_source tutti_part_source_of(const tutti_schedule *s);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_access.c: is every access ordered after the accesses that it conflicts with?
+ *
+ * As in FastTrack, a cell keeps its last write and the reads since then that do not follow each other. A writer is one of
+ *   thread        (t, clock)       known when the reader's clock of t has come that far
+ *   owner's act   (mark, e + 1)    known to whoever was told READY or FREE of invocation e, or heard from one who was
+ *   put           (channel, k)     known to whoever follows the wait that met the k-th signal of the channel
+ * A race is named by a second run that keeps all accesses to that one cell (tutti_explain_race). */
+#include <stdio.h>
+
+#include "check_impl.h"
+
+static int32_t first_put(const tutti_checker *c)
+{
+    return c->nthreads + 2 * c->head->nranks;
+}
+
+/* Does what (writer, clock) did happen before all that t does now? */
+static bool knows(const tutti_checker *c, const tutti_clock *t, int32_t writer, int32_t clock)
+{
+    if (writer < c->nthreads) return tutti_clock_of(t, writer) >= clock;
+    if (writer < first_put(c)) return t->base->marks[writer - c->nthreads] >= clock;
+    const tutti_channel *ch = &c->channels[writer - first_put(c)];
+    if (ch->ntaken < clock) return false;
+    return tutti_clock_of(t, ch->seen[2 * (clock - 1)]) >= ch->seen[2 * (clock - 1) + 1];
+}
+
+static void keep_witness(tutti_checker *c, const tutti_witness *w)
+{
+    if (c->nwitnesses == c->witnesses_capacity) {
+        c->witnesses_capacity = c->witnesses_capacity ? 2 * c->witnesses_capacity : 16;
+        c->witnesses = tutti_realloc(c->witnesses, sizeof *c->witnesses * (size_t)c->witnesses_capacity);
+    }
+    c->witnesses[c->nwitnesses++] = *w;
+}
+
+static bool race(tutti_checker *c, tutti_cell *cell, int32_t other, int32_t clock, const char *now)
+{
+    c->race = cell - c->cells;
+    c->finished = true;
+    tutti_explain_race(c, cell, other, clock, now);
+    return false;
+}
+
+static void describe(tutti_checker *c, const tutti_thread *t, const tutti_check_step *s, char *out, size_t size)
+{
+    int n = snprintf(out, size, "invocation %d, ", c->ranks[t->rank].invocation);
+    tutti_explain_step(c, t->rank, s->index, out + n, size - (size_t)n);
+}
+
+static void add_read(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock)
+{
+    if (c->spare_read < 0) {
+        int32_t grown = c->reads_capacity ? 2 * c->reads_capacity : 256;
+        c->reads = tutti_realloc(c->reads, sizeof *c->reads * (size_t)grown);
+        for (int32_t i = c->reads_capacity; i < grown; i++) c->reads[i].next = i + 1 < grown ? i + 1 : -1;
+        c->spare_read = c->reads_capacity;
+        c->reads_capacity = grown;
+    }
+    int32_t at = c->spare_read;
+    c->spare_read = c->reads[at].next;
+    c->reads[at] = (tutti_read){thread, clock, cell->reader < -1 ? -2 - cell->reader : -1};
+    cell->reader = -2 - at;
+}
+
+static void forget_reads(tutti_checker *c, tutti_cell *cell)
+{
+    for (int32_t at = cell->reader < -1 ? -2 - cell->reader : -1; at >= 0;) {
+        int32_t next = c->reads[at].next;
+        c->reads[at].next = c->spare_read;
+        c->spare_read = at;
+        at = next;
+    }
+    cell->reader = -1;
+}
+
+static void note_read(tutti_checker *c, const tutti_clock *t, tutti_cell *cell, int32_t clock)
+{
+    if (cell->reader >= 0) {
+        if (tutti_clock_of(t, cell->reader) < cell->rclock) {
+            int32_t reader = cell->reader;
+            cell->reader = -1;
+            add_read(c, cell, reader, cell->rclock);
+            add_read(c, cell, t->thread, clock);
+            return;
+        }
+    } else if (cell->reader < -1) {
+        tutti_read *last = &c->reads[-2 - cell->reader];
+        if (tutti_clock_of(t, last->thread) < last->clock)
+            add_read(c, cell, t->thread, clock);
+        else
+            *last = (tutti_read){t->thread, clock, last->next};
+        return;
+    }
+    cell->reader = t->thread;
+    cell->rclock = clock;
+}
+
+bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell)
+{
+    int32_t clock = tutti_clock_event(&t->clock);
+    if (c->watch == cell - c->cells)
+        keep_witness(c,
+                     &(tutti_witness){t->clock.thread, clock, t->rank, s->index, c->ranks[t->rank].invocation, false});
+    if (cell->writer >= 0 && !knows(c, &t->clock, cell->writer, cell->wclock)) {
+        char now[300];
+        describe(c, t, s, now, sizeof now);
+        return race(c, cell, cell->writer, cell->wclock, now);
+    }
+    if (!cell->value) {
+        char now[300], where[120];
+        describe(c, t, s, now, sizeof now);
+        tutti_explain_cell(c, cell, where, sizeof where);
+        c->finished = true;
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "%s reads %s, which nothing before it has written", now, where);
+        return false;
+    }
+    note_read(c, &t->clock, cell, clock);
+    return true;
+}
+
+/* First access to the cell that (clock of) t does not know; true if there is none. */
+static bool ordered(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell, int32_t *other,
+                    int32_t *clock)
+{
+    *other = cell->writer, *clock = cell->wclock;
+    if (cell->writer >= 0 && !knows(c, t, cell->writer, cell->wclock)) return false;
+    *other = cell->reader, *clock = cell->rclock;
+    if (cell->reader >= 0) return tutti_clock_of(t, cell->reader) >= cell->rclock;
+    for (int32_t at = cell->reader < -1 ? -2 - cell->reader : -1; at >= 0; at = c->reads[at].next) {
+        *other = c->reads[at].thread, *clock = c->reads[at].clock;
+        if (tutti_clock_of(t, *other) < *clock) return false;
+    }
+    return true;
+}
+
+bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell)
+{
+    int32_t clock = tutti_clock_event(&t->clock), writer = t->clock.thread, other, since;
+    if (s->kind == TUTTI_STEP_PUT) {
+        writer = first_put(c) + s->channel;
+        clock = c->channels[s->channel].ngiven + 1;
+    }
+    if (c->watch == cell - c->cells)
+        keep_witness(c, &(tutti_witness){writer, clock, t->rank, s->index, c->ranks[t->rank].invocation, true});
+    if (!ordered(c, &t->clock, cell, &other, &since)) {
+        char now[300];
+        describe(c, t, s, now, sizeof now);
+        return race(c, cell, other, since, now);
+    }
+    forget_reads(c, cell);
+    cell->writer = writer;
+    cell->wclock = clock;
+    return true;
+}
+
+static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, tutti_cell *cell)
+{
+    const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
+    int32_t other, since, writer = c->nthreads + 2 * r + mark;
+    if (c->watch == cell - c->cells) keep_witness(c, &(tutti_witness){writer, e + 1, r, -1, e, true});
+    /* the owner's own acts of earlier invocations are in order by themselves */
+    bool own = cell->writer >= c->nthreads + 2 * r && cell->writer <= c->nthreads + 2 * r + 1 && cell->reader == -1;
+    if (!own && !ordered(c, begin, cell, &other, &since)) {
+        char now[300];
+        snprintf(now, sizeof now, "rank %d after its invocation %d, whose caller %s", r, e - 1,
+                 mark ? "uses its outputs" : "overwrites its inputs");
+        return race(c, cell, other, since, now);
+    }
+    forget_reads(c, cell);
+    cell->writer = writer;
+    cell->wclock = e + 1;
+    return true;
+}
+
+bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
+{
+    const tutti_check_rank *rank = &c->ranks[r];
+    tutti_slice owed;
+    int32_t own_lo = 0, own_hi = c->grid.ncells, ready_lo = 0, ready_hi = 0, in0 = -1;
+    bool part = (c->head->collective == TUTTI_ALL_GATHER || c->head->collective == TUTTI_GATHER);
+    owed = (tutti_slice){.first = r, .count = 1, .of = c->head->nranks};
+    if (part) tutti_grid_find(&c->grid, &owed, &own_lo, &own_hi);
+    for (int32_t b = 0; b < rank->nbuffers; b++) {
+        if (rank->buffers[b].role != TUTTI_BUFFER_IN) continue;
+        int32_t lo, hi, ordinal = rank->buffers[b].ordinal;
+        tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
+        if (lo < own_lo) lo = own_lo;
+        if (hi > own_hi) hi = own_hi;
+        if (ordinal == 0) in0 = rank->storage_of[b], ready_lo = lo, ready_hi = hi;
+        for (int32_t at = lo; at < hi; at++) {
+            tutti_cell *cell = tutti_cell_at(c, rank->storage_of[b], e, at);
+            if (!owner_writes(c, r, e, 0, cell)) return false;
+            cell->value = 1 + (uint32_t)(e * c->nleaves + rank->first_leaf + ordinal);
+        }
+    }
+    for (int32_t b = 0; b < rank->nbuffers; b++) {
+        if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
+        int32_t lo, hi;
+        tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
+        for (int32_t at = lo; at < hi; at++) {
+            if (rank->storage_of[b] == in0 && at >= ready_lo && at < ready_hi) continue; /* the input replaced it */
+            tutti_cell *cell = tutti_cell_at(c, rank->storage_of[b], e, at);
+            if (!owner_writes(c, r, e, 1, cell)) return false;
+            cell->value = 0;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_impl.h: the checker's inside. One legal interleaving of all ranks is replayed on symbols.
+ *
+ * Why one suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the checker proves
+ * that operations on one end of a channel are ordered), so what meets what does not depend on the interleaving; a step
+ * that may start stays so; and if no two accesses race, every read sees the same write in every interleaving.
+ *
+ *   grid     the elementary intervals: between neighbours of all distinct slice boundaries first/of. floor(first*n/of)
+ *            grows with the fraction, so what is proved for these intervals holds for every n, empty slices included.
+ *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it.
+ *   value    a cell holds the number of an expression: leaf or sum; equal up to commutation = same number.
+ *   clock    what a thread (one sequence of one rank) knows to have happened (vector clock, FastTrack epochs:
+ *            Flanagan & Freund, PLDI 2009).
+ *   owner    the caller: overwrites inputs before READY, uses outputs before FREE. Its two acts of each invocation are
+ *            writes by nobody's thread; whoever is told READY or FREE knows them.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SCHEDULE_CHECK_IMPL_H
+#define TUTTI_SCHEDULE_CHECK_IMPL_H
+
+#include "../../base/arena.h"
+#include "check.h"
+
+/* ---- grid (check_grid.c) ---- */
+typedef struct {
+    int32_t of;
+    int32_t *place; /* of + 1 entries: 1 = marked; after close: which boundary of the grid, -1 = none */
+} tutti_grid_row;
+typedef struct {
+    tutti_grid_row *rows;
+    int32_t nrows, last; /* last row that was asked for */
+    int64_t work;        /* sum of all `of`, capped */
+    int32_t ncells;
+    int32_t *first, *of; /* ncells + 1 boundaries, ascending */
+    int64_t units;       /* least common multiple of all `of` */
+} tutti_grid;
+tutti_status tutti_grid_mark(tutti_grid *g, const tutti_slice *s, tutti_failure *err);
+tutti_status tutti_grid_close(tutti_grid *g, tutti_failure *err);
+void tutti_grid_find(tutti_grid *g, const tutti_slice *s, int32_t *lo, int32_t *hi);
+void tutti_grid_release(tutti_grid *g);
+
+/* ---- expressions (check_value.c); 0 = undefined ---- */
+typedef struct {
+    uint32_t left, right;
+} tutti_sum;
+typedef struct {
+    tutti_sum *nodes; /* leaves: {0, 0} */
+    uint32_t n, capacity, nleaves;
+    uint32_t *table, mask;
+    uint8_t *proved; /* a node: exactly-once holds */
+    uint32_t *stamp; /* a leaf: number of the last root that reached it */
+    uint32_t nroots;
+    bool full; /* more sums than can be numbered: the check gives up */
+} tutti_values;
+void tutti_values_init(tutti_values *v, uint32_t nleaves);
+void tutti_values_release(tutti_values *v);
+uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
+/* Is each of leaves [first, first + count) in the tree exactly once, and nothing else? Else *culprit is the leaf and *times
+ * is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
+bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
+
+/* ---- clocks (check_clock.c) ---- */
+typedef struct tutti_base {
+    int32_t refs;
+    struct tutti_base *next; /* free list */
+    int32_t *counts;         /* a thread: its clock, as known (the holder's own entry is stale) */
+    int8_t *marks;           /* 2 a rank: READY, FREE of how many invocations are known */
+} tutti_base;
+typedef struct {
+    tutti_arena arena;
+    tutti_base *spare;
+    int32_t nthreads, nmarks;
+    size_t count_bytes, mark_bytes;
+} tutti_clocks;
+/* What a signal, a message or a completed step carries. */
+typedef struct {
+    tutti_base *base;
+    int32_t thread, own, depth;
+} tutti_news;
+typedef struct {
+    tutti_base *base;
+    int32_t thread, own, depth;
+    bool released; /* `own` was handed out: the next event needs a new one */
+} tutti_clock;
+void tutti_clocks_init(tutti_clocks *c, int32_t nthreads, int32_t nmarks);
+void tutti_clocks_release(tutti_clocks *c);
+void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread);
+tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; drop it */
+void tutti_clock_drop(tutti_clocks *c, tutti_news *news);
+void tutti_clock_hear(tutti_clocks *c, tutti_clock *t, const tutti_news *news);
+void tutti_clock_mark(tutti_clocks *c, tutti_clock *t, int32_t mark, int32_t count);
+static inline int32_t tutti_clock_of(const tutti_clock *t, int32_t thread)
+{
+    return thread == t->thread ? t->own : t->base->counts[thread];
+}
+/* A new event of the thread; returns its epoch. */
+static inline int32_t tutti_clock_event(tutti_clock *t)
+{
+    if (t->released) {
+        t->own++;
+        t->released = false;
+    }
+    return t->own;
+}
+
+/* ---- the program: all parts, compiled for the replay (check_load.c) ---- */
+typedef struct {
+    uint8_t kind, when;
+    uint16_t hint;
+    int32_t index;   /* of the part's steps */
+    int32_t channel; /* index into channels, or -1 */
+    int32_t lo, hi;  /* cells */
+    int32_t node;    /* others wait for it: index into the rank's nodes, or -1 */
+    int32_t args;    /* into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out..., folds... */
+} tutti_check_step;
+
+typedef struct {
+    int32_t rank, buffer;
+    int32_t lo, hi, banks;
+    int64_t base; /* its first cell */
+} tutti_storage;
+
+typedef struct {
+    int32_t step;   /* for texts */
+    int32_t waiter; /* first of the threads that wait, -1 = none */
+    int32_t ndependents, nleft;
+    bool done;
+    tutti_news news;
+} tutti_node;
+
+typedef struct {
+    tutti_buffer *buffers;
+    int32_t nbuffers;
+    int32_t first_storage; /* storage of buffer b: storage_of[b] */
+    int32_t *storage_of;
+    int32_t first_thread, nthreads;
+    tutti_check_step *steps; /* grouped by sequence */
+    int32_t nsteps;
+    int32_t *args;
+    tutti_node *nodes;
+    int32_t nnodes;
+    int32_t first_leaf; /* leaf of `in` ordinal o: first_leaf + o */
+    int32_t nleaves;
+    int32_t invocation, nrunning;
+} tutti_check_rank;
+
+typedef struct tutti_signal_note {
+    tutti_news news;
+    struct tutti_signal_note *next;
+} tutti_signal_note;
+
+typedef struct {
+    int32_t src, dst, number;
+    int32_t giver, taker;             /* threads that are blocked on it, -1 = none */
+    int32_t gave_thread, gave_clock;  /* last send or signal */
+    int32_t took_thread, took_clock;  /* last recv or wait */
+    int32_t ngiven, ntaken;           /* over all invocations */
+    tutti_signal_note *oldest, *last; /* signals not yet waited for */
+    int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = no puts */
+    int32_t seen_capacity;
+} tutti_channel;
+
+typedef struct {
+    uint32_t value;
+    int32_t writer,
+        wclock; /* thread, or nthreads + mark, or nthreads + nmarks + channel (a put: ordinal of the signal) */
+    int32_t reader, rclock; /* -1 none, a thread, or -2 - first of a list of reads */
+} tutti_cell;
+typedef struct {
+    int32_t thread, clock, next;
+} tutti_read;
+
+typedef struct {
+    tutti_clock clock;
+    int32_t rank, sequence;
+    int32_t first, nsteps, at; /* into the rank's steps */
+    int32_t ndeps_met;         /* of the step at `at` */
+    int32_t next_waiter;
+    bool queued;
+} tutti_thread;
+
+/* One access that the second run of a failed check keeps, to be named. */
+typedef struct {
+    int32_t writer, clock; /* as in tutti_cell */
+    int32_t rank, step, invocation;
+    bool write;
+} tutti_witness;
+
+typedef struct {
+    const tutti_part_source *source;
+    const tutti_schedule_header *head;
+    tutti_check_report report;
+    tutti_failure *err;
+    tutti_arena arena; /* everything that lives as long as the check */
+    tutti_grid grid;
+    tutti_values values;
+    tutti_clocks clocks;
+    tutti_check_rank *ranks;
+    tutti_storage *storages;
+    int32_t nstorages;
+    tutti_cell *cells;
+    int64_t ncells;
+    tutti_read *reads;
+    int32_t nreads, reads_capacity, spare_read;
+    tutti_channel *channels;
+    int32_t nchannels, channels_capacity;
+    int32_t *channel_table;
+    uint32_t channel_mask;
+    tutti_thread *threads;
+    int32_t nthreads;
+    int32_t *queue, queue_head, queue_count; /* ring of threads that may go on */
+    tutti_signal_note *spare_note;
+    int32_t ninvocations, nleaves;
+    int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
+    uint32_t *stack; /* of values, for reduce */
+    int32_t stack_capacity;
+    uint32_t *first_root, *canonical_root; /* an invocation */
+    bool fixed, canonical;
+    bool finished; /* an access failed: text is set */
+    int64_t watch; /* cell that the second run looks at, -1 = none */
+    int64_t race;  /* cell of the race that was found, -1 = none */
+    tutti_witness *witnesses;
+    int32_t nwitnesses, witnesses_capacity;
+} tutti_checker;
+
+tutti_status tutti_check_load(tutti_checker *c);
+tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part); /* check_shape.c: one part alone */
+tutti_status tutti_check_leaves(tutti_checker *c);                             /* inputs tile the leaves */
+int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t number);
+
+/* ---- replay (check_replay.c) and accesses (check_access.c) ---- */
+tutti_status tutti_check_replay(tutti_checker *c);
+bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step); /* false = blocked or failed */
+void tutti_check_wake(tutti_checker *c, int32_t thread);
+void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at` */
+
+/* Both return false after setting the failure. */
+bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
+bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
+/* The owner overwrites inputs (READY) and uses outputs (FREE) of rank r before its invocation e. */
+bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e);
+static inline tutti_cell *tutti_cell_at(tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
+{
+    const tutti_storage *s = &c->storages[storage];
+    return &c->cells[s->base + (int64_t)(invocation % s->banks) * (s->hi - s->lo) + (at - s->lo)];
+}
+
+/* ---- what must come out (check_result.c) ---- */
+bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* postcondition of one rank */
+tutti_status tutti_result_end(tutti_checker *c);
+bool tutti_result_owed(const tutti_checker *c, int32_t r, tutti_slice *out);
+int32_t tutti_check_out_storage(const tutti_checker *c, int32_t r);
+
+/* ---- words (check_explain.c) ---- */
+void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out, size_t size);
+void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, size_t size);
+void tutti_explain_leaf(const tutti_checker *c, uint32_t leaf, int32_t invocation, char *out, size_t size);
+tutti_status tutti_explain_deadlock(tutti_checker *c);
+tutti_status tutti_explain_race(tutti_checker *c, tutti_cell *cell, int32_t other, int32_t clock, const char *now);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_play.c: what each kind of step does to cells, channels and clocks. */
+#include "check_impl.h"
+
+/* Offsets in the args of a step. */
+static const int32_t *inputs(const int32_t *args)
+{
+    return args + 3 + args[0];
+}
+static const int32_t *outputs(const int32_t *args)
+{
+    return inputs(args) + args[1];
+}
+static const int32_t *folds(const int32_t *args)
+{
+    return outputs(args) + args[2];
+}
+
+static bool give_up(tutti_checker *c, const tutti_channel *ch, const char *what)
+{
+    c->finished = true;
+    tutti_fail(c->err, TUTTI_ERR_FAILED, "channel %d from rank %d to rank %d: %s", ch->number, ch->src, ch->dst, what);
+    return false;
+}
+
+/* Operations on one end of a channel must be ordered, or what meets what would depend on the interleaving. */
+static bool in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last, int32_t *clock,
+                     const char *what)
+{
+    if (*last >= 0 && tutti_clock_of(t, *last) < *clock) return give_up(c, ch, what);
+    *last = t->thread;
+    return true;
+}
+
+static bool play_moves(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    const int32_t *args = c->ranks[t->rank].args + s->args, e = c->ranks[t->rank].invocation;
+    const int32_t *in = inputs(args), *out = outputs(args), *fold = folds(args);
+    for (int32_t at = s->lo; at < s->hi; at++) {
+        int32_t depth = 0;
+        for (int32_t k = 0; k < args[1]; k++) {
+            tutti_cell *cell = tutti_cell_at(c, in[k], e, at);
+            if (!tutti_access_read(c, t, s, cell)) return false;
+            c->stack[depth++] = cell->value;
+            for (int32_t f = 0; s->kind == TUTTI_STEP_REDUCE && f < fold[k]; f++) {
+                depth--;
+                c->stack[depth - 1] = tutti_values_add(&c->values, c->stack[depth - 1], c->stack[depth]);
+            }
+        }
+        for (int32_t k = 0; k < args[2]; k++) {
+            tutti_cell *cell = tutti_cell_at(c, out[k], e, at);
+            if (!tutti_access_write(c, t, s, cell)) return false;
+            cell->value = c->stack[0];
+        }
+    }
+    return true;
+}
+
+/* Both ends of a message are there. */
+static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_step *send, tutti_thread *to,
+                     const tutti_check_step *recv)
+{
+    tutti_channel *ch = &c->channels[send->channel];
+    if (send->lo != recv->lo || send->hi != recv->hi) {
+        c->finished = true;
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d step %d sends another slice than rank %d step %d receives",
+                   from->rank, send->index, to->rank, recv->index);
+        return false;
+    }
+    if (send->hint != recv->hint) return give_up(c, ch, "the two ends of a message carry different hints");
+    int32_t source = inputs(c->ranks[from->rank].args + send->args)[0];
+    int32_t target = outputs(c->ranks[to->rank].args + recv->args)[0];
+    if (!in_order(c, ch, &from->clock, &ch->gave_thread, &ch->gave_clock, "two sends are not ordered") ||
+        !in_order(c, ch, &to->clock, &ch->took_thread, &ch->took_clock, "two receives are not ordered"))
+        return false;
+    for (int32_t at = send->lo; at < send->hi; at++)
+        if (!tutti_access_read(c, from, send, tutti_cell_at(c, source, c->ranks[from->rank].invocation, at)))
+            return false;
+    ch->gave_clock = tutti_clock_event(&from->clock);
+    tutti_news news = tutti_clock_tell(&from->clock);
+    news.depth++;
+    tutti_clock_hear(&c->clocks, &to->clock, &news);
+    tutti_clock_drop(&c->clocks, &news);
+    ch->took_clock = tutti_clock_event(&to->clock);
+    for (int32_t at = send->lo; at < send->hi; at++) {
+        tutti_cell *cell = tutti_cell_at(c, target, c->ranks[to->rank].invocation, at);
+        if (!tutti_access_write(c, to, recv, cell)) return false;
+        cell->value = tutti_cell_at(c, source, c->ranks[from->rank].invocation, at)->value;
+    }
+    ch->ngiven++;
+    ch->ntaken++;
+    return true;
+}
+
+static bool play_message(tutti_checker *c, int32_t thread, const tutti_check_step *s)
+{
+    tutti_channel *ch = &c->channels[s->channel];
+    bool sends = s->kind == TUTTI_STEP_SEND;
+    int32_t *mine = sends ? &ch->giver : &ch->taker, *theirs = sends ? &ch->taker : &ch->giver;
+    if (*mine >= 0 && *mine != thread) return give_up(c, ch, sends ? "two sends at a time" : "two receives at a time");
+    if (*theirs < 0) {
+        *mine = thread;
+        return false;
+    }
+    int32_t other = *theirs;
+    tutti_thread *t = &c->threads[thread], *o = &c->threads[other];
+    const tutti_check_step *os = &c->ranks[o->rank].steps[o->first + o->at];
+    *mine = *theirs = -1;
+    if (!(sends ? transfer(c, t, s, o, os) : transfer(c, o, os, t, s))) return false;
+    tutti_check_complete(c, other);
+    tutti_check_wake(c, other);
+    return true;
+}
+
+static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    tutti_channel *ch = &c->channels[s->channel];
+    if (!in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "two signals are not ordered")) return false;
+    ch->gave_clock = tutti_clock_event(&t->clock);
+    ch->ngiven++;
+    tutti_signal_note *note = c->spare_note;
+    if (note)
+        c->spare_note = note->next;
+    else
+        note = TUTTI_ARENA_NEW(&c->arena, tutti_signal_note, 1);
+    *note = (tutti_signal_note){.news = tutti_clock_tell(&t->clock)};
+    note->news.depth++;
+    if (ch->oldest)
+        ch->last->next = note;
+    else
+        ch->oldest = note;
+    ch->last = note;
+    if (ch->taker >= 0) tutti_check_wake(c, ch->taker);
+    return true;
+}
+
+static void note_seen(tutti_channel *ch, int32_t thread, int32_t clock)
+{
+    if (ch->ntaken >= ch->seen_capacity) {
+        ch->seen_capacity *= 2;
+        ch->seen = tutti_realloc(ch->seen, sizeof *ch->seen * 2 * (size_t)ch->seen_capacity);
+    }
+    ch->seen[2 * ch->ntaken] = thread;
+    ch->seen[2 * ch->ntaken + 1] = clock;
+}
+
+static bool play_wait(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    tutti_channel *ch = &c->channels[s->channel];
+    if (ch->taker >= 0 && ch->taker != t->clock.thread) return give_up(c, ch, "two waits at a time");
+    tutti_signal_note *note = ch->oldest;
+    ch->taker = note ? -1 : t->clock.thread;
+    if (!note) return false;
+    if (!in_order(c, ch, &t->clock, &ch->took_thread, &ch->took_clock, "two waits are not ordered")) return false;
+    ch->oldest = note->next;
+    tutti_clock_hear(&c->clocks, &t->clock, &note->news);
+    tutti_clock_drop(&c->clocks, &note->news);
+    note->next = c->spare_note;
+    c->spare_note = note;
+    ch->took_clock = tutti_clock_event(&t->clock);
+    if (ch->seen) note_seen(ch, t->clock.thread, ch->took_clock);
+    ch->ntaken++;
+    return true;
+}
+
+bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *s)
+{
+    tutti_thread *t = &c->threads[thread];
+    switch ((tutti_step_kind)s->kind) {
+    case TUTTI_STEP_SEND:
+    case TUTTI_STEP_RECV: return play_message(c, thread, s);
+    case TUTTI_STEP_SIGNAL: return play_signal(c, t, s);
+    case TUTTI_STEP_WAIT: return play_wait(c, t, s);
+    case TUTTI_STEP_REDUCE:
+    case TUTTI_STEP_COPY:
+    case TUTTI_STEP_PUT: return play_moves(c, t, s);
+    case TUTTI_STEP_NOP:
+    case TUTTI_NSTEP_KINDS: break;
+    }
+    return true;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_result.c: what a collective owes, and whether the outputs hold it.
+ *
+ * Inputs of all ranks must tile the leaves (one a rank, or the slots of a canonical sum). Whenever a rank completes an
+ * invocation, every cell that it owes must hold an expression that contains each leaf of that invocation exactly once (a
+ * reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions that are one node need one proof. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check_impl.h"
+
+static bool reduces(const tutti_checker *c)
+{
+    return c->head->collective == TUTTI_ALLREDUCE || c->head->collective == TUTTI_REDUCE_SCATTER;
+}
+
+bool tutti_result_owed(const tutti_checker *c, int32_t r, tutti_slice *out)
+{
+    *out = (tutti_slice){.rank = r, .first = 0, .count = 1, .of = 1};
+    if (c->head->collective == TUTTI_REDUCE_SCATTER) *out = (tutti_slice){r, 0, r, 1, c->head->nranks};
+    if (c->head->collective != TUTTI_GATHER) return true;
+    /* the boundaries of all slices are needed, whoever owes them */
+    *out = (tutti_slice){r, 0, r, 1, c->head->nranks};
+    return r == c->head->root;
+}
+
+int32_t tutti_check_out_storage(const tutti_checker *c, int32_t r)
+{
+    const tutti_check_rank *rank = &c->ranks[r];
+    for (int32_t b = 0; b < rank->nbuffers; b++)
+        if (rank->buffers[b].role == TUTTI_BUFFER_OUT) return rank->storage_of[b];
+    for (int32_t b = 0; b < rank->nbuffers && c->head->in_place; b++)
+        if (rank->buffers[b].role == TUTTI_BUFFER_IN && rank->buffers[b].ordinal == 0) return rank->storage_of[b];
+    return -1;
+}
+
+/* ---- leaves ---- */
+
+static tutti_status count_inputs(tutti_checker *c)
+{
+    for (int32_t r = 0; r < c->head->nranks; r++) {
+        tutti_check_rank *rank = &c->ranks[r];
+        int32_t highest = -1;
+        rank->first_leaf = c->nleaves;
+        for (int32_t b = 0; b < rank->nbuffers; b++) {
+            if (rank->buffers[b].role != TUTTI_BUFFER_IN) continue;
+            rank->nleaves++;
+            if (rank->buffers[b].ordinal > highest) highest = rank->buffers[b].ordinal;
+        }
+        if (highest + 1 != rank->nleaves)
+            return tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d: ordinals of its %d inputs are not 0, 1, ...", r,
+                              rank->nleaves);
+        c->nleaves += rank->nleaves;
+    }
+    return TUTTI_OK;
+}
+
+typedef struct {
+    int32_t first, count, rank;
+} span;
+
+static int by_first(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static tutti_status tile(tutti_checker *c, span *spans)
+{
+    qsort(spans, (size_t)c->nleaves, sizeof *spans, by_first);
+    int64_t end = c->head->slots ? c->head->slots : c->head->nranks, at = 0;
+    for (int32_t i = 0; i < c->nleaves; i++) {
+        if (spans[i].first != at)
+            return tutti_fail(c->err, TUTTI_ERR_FAILED, "leaf %d is %s the inputs (next is an input of rank %d)",
+                              spans[i].first < at ? spans[i].first : (int)at,
+                              spans[i].first < at ? "twice in" : "missing in", spans[i].rank);
+        at += spans[i].count;
+    }
+    if (at != end)
+        return tutti_fail(c->err, TUTTI_ERR_FAILED, "inputs hold leaves 0 to %ld instead of %ld", (long)at, (long)end);
+    return TUTTI_OK;
+}
+
+static uint32_t leaf_at(const tutti_checker *c, int32_t first, int32_t count)
+{
+    for (int32_t i = 0; i < c->nleaves; i++)
+        if (c->leaf_first[i] == first && c->leaf_count[i] == count) return 1 + (uint32_t)i;
+    return 0;
+}
+
+/* Bottom up: the balanced tree over leaves [first, first + count), where an input is taken whole. 0 = inputs do not fit. */
+static uint32_t balanced(tutti_checker *c, int32_t first, int32_t count)
+{
+    uint32_t leaf = leaf_at(c, first, count);
+    if (leaf || count == 1) return leaf;
+    uint32_t left = balanced(c, first, count / 2), right = balanced(c, first + count / 2, count / 2);
+    return left && right ? tutti_values_add(&c->values, left, right) : 0;
+}
+
+tutti_status tutti_check_leaves(tutti_checker *c)
+{
+    tutti_status st = count_inputs(c);
+    if (st != TUTTI_OK) return st;
+    c->leaf_rank = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nleaves + 1);
+    c->leaf_ordinal = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nleaves + 1);
+    c->leaf_first = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nleaves + 1);
+    c->leaf_count = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nleaves + 1);
+    span *spans = TUTTI_ARENA_NEW(&c->arena, span, c->nleaves + 1);
+    for (int32_t r = 0; r < c->head->nranks; r++)
+        for (int32_t b = 0; b < c->ranks[r].nbuffers; b++) {
+            const tutti_buffer *buffer = &c->ranks[r].buffers[b];
+            if (buffer->role != TUTTI_BUFFER_IN) continue;
+            int32_t leaf = c->ranks[r].first_leaf + buffer->ordinal;
+            c->leaf_rank[leaf] = r;
+            c->leaf_ordinal[leaf] = buffer->ordinal;
+            c->leaf_first[leaf] = buffer->leaf;
+            c->leaf_count[leaf] = buffer->nleaves;
+            spans[leaf] = (span){buffer->leaf, buffer->nleaves, r};
+        }
+    if (reduces(c)) st = tile(c, spans);
+    /* the acts after the last invocation write leaves of one more */
+    tutti_values_init(&c->values, (uint32_t)(c->nleaves * (c->ninvocations + 1)));
+    c->first_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
+    c->fixed = true;
+    c->canonical = c->head->slots > 0 && c->nleaves <= c->head->slots;
+    c->canonical_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
+    if (c->canonical && st == TUTTI_OK) {
+        c->canonical_root[0] = balanced(c, 0, c->head->slots);
+        c->canonical = c->canonical_root[0] != 0;
+    }
+    return st;
+}
+
+/* ---- outputs ---- */
+
+static bool wrong(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *cell, const char *what)
+{
+    char where[120];
+    tutti_explain_cell(c, cell, where, sizeof where);
+    c->finished = true;
+    tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d, end of invocation %d: %s %s", r, e, where, what);
+    return false;
+}
+
+static bool prove_sum(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *cell)
+{
+    uint32_t first = 1 + (uint32_t)(e * c->nleaves), culprit = 0;
+    int times = 0;
+    if (!tutti_values_prove(&c->values, cell->value, first, (uint32_t)c->nleaves, &culprit, &times)) {
+        char leaf[100], what[160];
+        tutti_explain_leaf(c, culprit, e, leaf, sizeof leaf);
+        static const char *const words[] = {"lacks the contribution of %s", "holds a contribution of %s",
+                                            "holds the contribution of %s twice"};
+        snprintf(what, sizeof what, words[times], leaf);
+        return wrong(c, r, e, cell, what);
+    }
+    if (!c->first_root[e]) c->first_root[e] = cell->value;
+    if (c->first_root[e] != cell->value) c->fixed = c->canonical = false;
+    if (e == 0 && c->canonical_root[0] != cell->value) c->canonical = false;
+    return true;
+}
+
+static bool prove_copy(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *cell, int32_t owner)
+{
+    uint32_t want = 1 + (uint32_t)(e * c->nleaves + c->ranks[owner].first_leaf);
+    if (cell->value == want) return true;
+    char what[160], leaf[100] = "something that was summed";
+    if (cell->value <= c->values.nleaves) tutti_explain_leaf(c, cell->value, e, leaf, sizeof leaf);
+    snprintf(what, sizeof what, "holds %s instead of the contribution of rank %d", leaf, owner);
+    return wrong(c, r, e, cell, what);
+}
+
+static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
+{
+    int32_t lo, hi, out = tutti_check_out_storage(c, r);
+    tutti_grid_find(&c->grid, slice, &lo, &hi);
+    if (lo == hi) return true;
+    if (out < 0 || lo < c->storages[out].lo || hi > c->storages[out].hi) {
+        c->finished = true;
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d has no buffer `out` that holds the slice %d+%d/%d, which it owes",
+                   r, slice->first, slice->count, slice->of);
+        return false;
+    }
+    for (int32_t at = lo; at < hi; at++) {
+        const tutti_cell *cell = tutti_cell_at(c, out, e, at);
+        if (!cell->value) return wrong(c, r, e, cell, "was never written");
+        if (!(reduces(c) ? prove_sum(c, r, e, cell) : prove_copy(c, r, e, cell, owner))) return false;
+    }
+    return true;
+}
+
+bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation)
+{
+    tutti_slice owed;
+    if (c->head->collective == TUTTI_GATHER && r != c->head->root) return true;
+    if (reduces(c)) {
+        tutti_result_owed(c, r, &owed);
+        return prove_slice(c, r, invocation, &owed, -1);
+    }
+    for (int32_t q = 0; q < c->head->nranks; q++) {
+        owed = (tutti_slice){r, 0, q, 1, c->head->nranks};
+        if (c->ranks[q].nleaves < 1) {
+            c->finished = true;
+            tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d has no input", q);
+            return false;
+        }
+        if (!prove_slice(c, r, invocation, &owed, q)) return false;
+    }
+    return true;
+}
+
+tutti_status tutti_result_end(tutti_checker *c)
+{
+    for (int32_t i = 0; i < c->nchannels; i++) {
+        const tutti_channel *ch = &c->channels[i];
+        if (ch->ngiven == ch->ntaken) continue;
+        return tutti_fail(c->err, TUTTI_ERR_FAILED,
+                          "channel %d from rank %d to rank %d: %d signals but %d waits in %d invocations", ch->number,
+                          ch->src, ch->dst, ch->ngiven, ch->ntaken, c->ninvocations);
+    }
+    tutti_determinism best = TUTTI_DETERMINISM_PER_SLICE;
+    if (c->fixed) best = TUTTI_DETERMINISM_FIXED;
+    if (c->canonical || !reduces(c)) best = TUTTI_DETERMINISM_CANONICAL;
+    c->report.determinism = best;
+    if (c->head->determinism <= best) return TUTTI_OK;
+    return tutti_fail(c->err, TUTTI_ERR_FAILED, "claims %s sums, but the strongest class that holds is %s",
+                      tutti_determinism_name(c->head->determinism), tutti_determinism_name(best));
+}
