@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options_value.c: reads and prints one field's value. Numbers are read in the C locale's form whatever the locale is
+ * (a comma is never a decimal point), and nothing may follow them. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options_impl.h"
+
+static void *place(const tutti_field *field, void *target)
+{
+    return (char *)target + field->offset;
+}
+
+/* strtod in the C locale; false if text is not wholly a finite number. */
+static bool read_number(const char *text, double *out)
+{
+    if (!text[0] || strspn(text, "+-.0123456789eE") != strlen(text)) return false;
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+    char *end = NULL;
+    *out = strtod(text, &end);
+    if (c) {
+        uselocale(old);
+        freelocale(c);
+    }
+    return end != text && *end == '\0' && isfinite(*out);
+}
+
+static bool read_whole(const char *text, int64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno || strspn(text, "+-0123456789") != strlen(text)) return false;
+    *out = value;
+    return true;
+}
+
+static bool read_bytes(const char *text, int64_t *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t factor;
+    } units[] = {{"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000000}, {"GB", 1000000000},
+                 {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 18) return false;
+    int64_t value = strtoll(text, NULL, 10);
+    const char *unit = text + digits + strspn(text + digits, " ");
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(unit, units[i].unit) != 0) continue;
+        return !__builtin_mul_overflow(value, units[i].factor, out);
+    }
+    return false;
+}
+
+static tutti_status check_range(const tutti_field *field, double value, const char *text, tutti_failure *err)
+{
+    if (field->lo > field->hi || (value >= field->lo && value <= field->hi)) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %s is outside %g .. %g", field->key, text, field->lo, field->hi);
+}
+
+static tutti_status wrong_type(const tutti_field *field, const char *text, const char *wanted, tutti_failure *err)
+{
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is not %s", field->key, text, wanted);
+}
+
+static tutti_status read_choice(const tutti_field *field, const char *text, int *out, tutti_failure *err)
+{
+    size_t length = strlen(text);
+    int index = 0;
+    for (const char *word = field->choices; *word; index++) {
+        size_t n = strcspn(word, "|");
+        if (n == length && !strncmp(word, text, n)) {
+            *out = index;
+            return TUTTI_OK;
+        }
+        word += n + (word[n] == '|');
+    }
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' is none of %s", field->key, text, field->choices);
+}
+
+static tutti_status read_bool(const tutti_field *field, const char *text, bool *out, tutti_failure *err)
+{
+    if (!strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "on"))
+        *out = true;
+    else if (!strcmp(text, "false") || !strcmp(text, "no") || !strcmp(text, "off"))
+        *out = false;
+    else
+        return wrong_type(field, text, "true or false", err);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_option_read_value(const tutti_field *field, const char *text, tutti_arena *arena, void *target,
+                                     tutti_failure *err)
+{
+    void *to = place(field, target);
+    int64_t whole = 0;
+    double real = 0;
+    tutti_status st;
+    switch (field->kind) {
+    case TUTTI_FIELD_INT:
+        if (!read_whole(text, &whole)) return wrong_type(field, text, "a whole number", err);
+        st = check_range(field, (double)whole, text, err);
+        if (st == TUTTI_OK) *(int64_t *)to = whole;
+        return st;
+    case TUTTI_FIELD_BYTES:
+        if (!read_bytes(text, &whole)) return wrong_type(field, text, "a size such as 4096, 64KiB or 1MB", err);
+        st = check_range(field, (double)whole, text, err);
+        if (st == TUTTI_OK) *(int64_t *)to = whole;
+        return st;
+    case TUTTI_FIELD_REAL:
+        if (!read_number(text, &real)) return wrong_type(field, text, "a number", err);
+        st = check_range(field, real, text, err);
+        if (st == TUTTI_OK) *(double *)to = real;
+        return st;
+    case TUTTI_FIELD_BOOL: return read_bool(field, text, to, err);
+    case TUTTI_FIELD_TEXT: *(const char **)to = text[0] ? tutti_arena_strdup(arena, text) : NULL; return TUTTI_OK;
+    case TUTTI_FIELD_CHOICE: return read_choice(field, text, to, err);
+    case TUTTI_FIELD_REALS: break;
+    }
+    /* a list as one text: "10, 20" or "[10, 20]", as --set has it */
+    tutti_yaml *y = NULL;
+    tutti_strbuf sb = {0};
+    tutti_strbuf_printf(&sb, text[0] == '[' ? "%s" : "[%s]", text);
+    st = tutti_yaml_parse(field->key, sb.text, sb.length, &y, err);
+    if (st == TUTTI_OK) st = tutti_option_read_list(field, tutti_yaml_root(y), arena, target, err);
+    tutti_yaml_destroy(y);
+    tutti_strbuf_release(&sb);
+    return st;
+}
+
+tutti_status tutti_option_read_list(const tutti_field *field, const tutti_yaml_node *list, tutti_arena *arena,
+                                    void *target, tutti_failure *err)
+{
+    tutti_reals reals = {.n = 0};
+    if (list->kind != TUTTI_YAML_LIST)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: a list of numbers such as [10, 20] is needed", field->key);
+    reals.values = TUTTI_ARENA_NEW(arena, double, list->nchildren ? list->nchildren : 1);
+    for (const tutti_yaml_node *item = list->child; item; item = item->next) {
+        double value = 0;
+        if (item->kind != TUTTI_YAML_SCALAR || !read_number(item->scalar, &value))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: item %d is not a number", field->key, reals.n + 1);
+        tutti_status st = check_range(field, value, item->scalar, err);
+        if (st != TUTTI_OK) return st;
+        reals.values[reals.n++] = value;
+    }
+    *(tutti_reals *)place(field, target) = reals;
+    return TUTTI_OK;
+}
+
+/* Shortest of 15, 16, 17 digits that reads back. */
+static void print_real(double value, tutti_strbuf *out)
+{
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        double back = 0;
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        for (char *c = text; *c; c++)
+            if (*c == ',') *c = '.';
+        if (read_number(text, &back) && back == value) break;
+    }
+    tutti_strbuf_puts(out, text);
+}
+
+static void print_text(const char *text, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "\"");
+    for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tutti_strbuf_printf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            tutti_strbuf_printf(out, "\\x%02x", *c);
+        else
+            tutti_strbuf_add(out, (const char *)c, 1);
+    }
+    tutti_strbuf_puts(out, "\"");
+}
+
+static void print_choice(const tutti_field *field, int index, tutti_strbuf *out)
+{
+    const char *word = field->choices;
+    while (index-- > 0) word += strcspn(word, "|") + 1;
+    tutti_strbuf_add(out, word, strcspn(word, "|"));
+}
+
+void tutti_option_print_value(const tutti_field *field, const void *target, tutti_strbuf *out)
+{
+    const void *from = (const char *)target + field->offset;
+    const tutti_reals *reals = from;
+    switch (field->kind) {
+    case TUTTI_FIELD_INT:
+    case TUTTI_FIELD_BYTES: tutti_strbuf_printf(out, "%lld", (long long)*(const int64_t *)from); break;
+    case TUTTI_FIELD_REAL: print_real(*(const double *)from, out); break;
+    case TUTTI_FIELD_BOOL: tutti_strbuf_puts(out, *(const bool *)from ? "true" : "false"); break;
+    case TUTTI_FIELD_TEXT: print_text(*(const char *const *)from, out); break;
+    case TUTTI_FIELD_CHOICE: print_choice(field, *(const int *)from, out); break;
+    case TUTTI_FIELD_REALS:
+        tutti_strbuf_puts(out, "[");
+        for (int i = 0; i < reals->n; i++) {
+            if (i) tutti_strbuf_puts(out, ", ");
+            print_real(reals->values[i], out);
+        }
+        tutti_strbuf_puts(out, "]");
+        break;
+    }
+}
