@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resolve.h: the one way from a job to what a rank plays: job -> model -> step graph -> plan. Used by train, graph, plan and
+ * predict alike, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
+#ifndef TUTTI_RESOLVE_H
+#define TUTTI_RESOLVE_H
+
+#include "../training/plan/plan.h"
+#include "tutti/job.h"
+
+typedef struct {
+    tutti_model *model;
+    tutti_graph *graph;
+    tutti_plan *plan;
+} tutti_resolved;
+
+/* nranks 0: the job's own count. A batch that does not divide is TUTTI_ERR_USAGE and names the nearest that does. */
+tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, tutti_resolved *out, tutti_failure *err);
+void tutti_resolved_release(tutti_resolved *r);
+/* What tutti_job_resolve plans with; strings are the job's. */
+tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks);
+
+#endif
