@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/options.h"
 #include "cli.h"
 
 static int run_version(int argc, char **argv)
@@ -31,7 +32,11 @@ static void print_usage(FILE *to)
 
 static int unknown(const char *name)
 {
-    fprintf(stderr, "tutti: unknown command '%s'; 'tutti help' lists them\n", name);
+    const char *known[NCOMMANDS];
+    for (int i = 0; i < NCOMMANDS; i++) known[i] = commands[i].name;
+    const char *nearest = tutti_options_nearest(name, known, NCOMMANDS);
+    fprintf(stderr, "tutti: unknown command '%s'%s%s%s; 'tutti help' lists them\n", name,
+            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return TUTTI_ERR_USAGE;
 }
 

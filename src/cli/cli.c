@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c: flags of all commands, by tables. */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/options.h"
+
+enum { MAX_FLAGS = 32, MAX_VALUES = 64, MAX_REST = 16 };
+
+int tutti_cli_fail(const char *command, const tutti_failure *err)
+{
+    fprintf(stderr, "tutti %s: %s\n", command, err->text);
+    return err->status;
+}
+
+static int flag_index(const tutti_flag *flags, int nflags, const char *name, size_t length)
+{
+    for (int i = 0; i < nflags; i++)
+        if (strlen(flags[i].name) == length && !strncmp(flags[i].name, name, length)) return i;
+    return -1;
+}
+
+static tutti_status unknown_flag(const tutti_flag *flags, int nflags, const char *text, tutti_failure *err)
+{
+    const char *known[MAX_FLAGS];
+    char name[64];
+    size_t length = strcspn(text, "=");
+    for (int i = 0; i < nflags; i++) known[i] = flags[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    const char *nearest = tutti_options_nearest(name, known, nflags);
+    if (nearest) return tutti_fail(err, TUTTI_ERR_USAGE, "unknown flag '--%s'; did you mean '--%s'?", name, nearest);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "unknown flag '--%s'; --help lists the flags", name);
+}
+
+static tutti_status take_value(tutti_flags *out, int i, const char *value, tutti_failure *err)
+{
+    if (out->count[i] && !out->flags[i].many)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there twice", out->flags[i].name);
+    if (out->count[i] == MAX_VALUES)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there more than %d times", out->flags[i].name, MAX_VALUES);
+    out->value[i][out->count[i]++] = value;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
+                             tutti_failure *err)
+{
+    memset(out, 0, sizeof *out);
+    out->flags = flags;
+    out->nflags = nflags;
+    bool only_rest = false;
+    for (int a = 1; a < argc; a++) {
+        const char *text = argv[a];
+        if (!only_rest && !strcmp(text, "--")) {
+            only_rest = true;
+        } else if (!only_rest && (!strcmp(text, "--help") || !strcmp(text, "-h"))) {
+            out->help = true;
+        } else if (only_rest || text[0] != '-' || !text[1] || isdigit((unsigned char)text[1])) {
+            if (out->nrest == MAX_REST) return tutti_fail(err, TUTTI_ERR_USAGE, "too many arguments: '%s'", text);
+            out->rest[out->nrest++] = text;
+        } else {
+            const char *name = text[1] == '-' ? text + 2 : text + 1;
+            size_t length = strcspn(name, "=");
+            int i = flag_index(flags, nflags, name, length);
+            if (i < 0 || text[1] != '-') return unknown_flag(flags, nflags, name, err);
+            const char *value = name[length] == '=' ? name + length + 1 : NULL;
+            if (!flags[i].argument && value)
+                return tutti_fail(err, TUTTI_ERR_USAGE, "--%s takes no value", flags[i].name);
+            if (flags[i].argument && !value && a + 1 == argc)
+                return tutti_fail(err, TUTTI_ERR_USAGE, "--%s needs a value: %s", flags[i].name, flags[i].argument);
+            if (flags[i].argument && !value) value = argv[++a];
+            tutti_status st = take_value(out, i, value ? value : "", err);
+            if (st != TUTTI_OK) return st;
+        }
+    }
+    return TUTTI_OK;
+}
+
+static int index_of(const tutti_flags *f, const char *name)
+{
+    return flag_index(f->flags, f->nflags, name, strlen(name));
+}
+
+const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise)
+{
+    int i = index_of(f, name);
+    return i >= 0 && f->count[i] ? f->value[i][0] : otherwise;
+}
+
+bool tutti_cli_has(const tutti_flags *f, const char *name)
+{
+    int i = index_of(f, name);
+    return i >= 0 && f->count[i] > 0;
+}
+
+static tutti_status read_whole(const char *name, const char *text, size_t length, long range[2], long *out,
+                               tutti_failure *err)
+{
+    char copy[32], *end = NULL;
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), text);
+    errno = 0;
+    long value = strtol(copy, &end, 10);
+    if (end == copy || *end || errno || length >= sizeof copy)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: '%.*s' is not a whole number", name, (int)length, text);
+    if (value < range[0] || value > range[1])
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: %ld is outside %ld .. %ld", name, value, range[0], range[1]);
+    *out = value;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,
+                           tutti_failure *err)
+{
+    const char *text = tutti_cli_value(f, name, NULL);
+    long range[2] = {lo, hi};
+    if (text) return read_whole(name, text, strlen(text), range, out, err);
+    *out = otherwise;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
+                            tutti_failure *err)
+{
+    const char *text = tutti_cli_value(f, name, NULL);
+    long range[2] = {lo, hi};
+    *n = 0;
+    while (text) {
+        size_t length = strcspn(text, ",");
+        if (*n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
+        tutti_status st = read_whole(name, text, length, range, &out[*n], err);
+        if (st != TUTTI_OK) return st;
+        ++*n;
+        text = text[length] ? text + length + 1 : NULL;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err)
+{
+    int64_t bytes = 0;
+    tutti_arena arena = {0};
+    const tutti_field field = {where, TUTTI_FIELD_BYTES, 0, "0", NULL, 0, 9e15, "bytes"};
+    const tutti_field_table table = {&field, 1};
+    tutti_status st = tutti_options_set(&table, "argument", where, text, &arena, &bytes, err);
+    tutti_arena_release(&arena);
+    if (st == TUTTI_OK) *out = bytes;
+    return st;
+}
+
+void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags)
+{
+    fprintf(to, "usage: %s\n\n%s\n", usage, about);
+    if (nflags) fprintf(to, "\n");
+    for (int i = 0; i < nflags; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s %s", flags[i].name, flags[i].argument ? flags[i].argument : "");
+        fprintf(to, "  %-26s %s\n", left, flags[i].help);
+    }
+    fprintf(to, "  %-26s %s\n", "--help", "this text");
+}
