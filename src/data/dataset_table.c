@@ -10,7 +10,7 @@
 #include "dataset_impl.h"
 
 static const tutti_dataset_row rows[] = {
-    {"digits", "handwritten-looking 28x28 digits that the program draws itself", 0.1334, 0.2358, false,
+    {"digits", "handwritten-looking 28x28 digits that the program draws itself", 0.1335, 0.2361, false,
      tutti_digits_open},
     {"mnist", "the MNIST files in the folder data.path, plain or .gz", 0.1307, 0.3081, true, tutti_mnist_open},
     {"idx", "IDX files of bytes under MNIST's names in the folder data.path, any sample shape", 0.5, 0.5, true,
