@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_host.c: ranks of one machine over mapped memory. A core is a link: moving bytes is its work. Links 0 .. cores-1
+ * are the cores (rank r runs on core r mod cores, so two ranks on one core share it as two flows share a wire), link `cores`
+ * is the memory behind all caches. Capacity of a core is that of reducing, the commonest work; the simulator takes copies
+ * from the figure `copy`. */
+#include <math.h>
+#include <stdio.h>
+
+#include "topology_impl.h"
+
+static int32_t ncores_of(const tutti_topology *t)
+{
+    return (int32_t)t->figure[TUTTI_FIGURE_CORES];
+}
+
+static void host_detect(tutti_topology *t)
+{
+    tutti_host_shape shape = {0};
+    tutti_topology_detect(&shape);
+    if (shape.ncores > 0) {
+        t->figure[TUTTI_FIGURE_CORES] = shape.ncores;
+        t->from[TUTTI_FIGURE_CORES] = TUTTI_FROM_DETECTED;
+    }
+    int64_t cache = shape.core_cache * shape.ncores + shape.shared_cache;
+    if (cache > 0) {
+        t->figure[TUTTI_FIGURE_CACHE] = (double)cache;
+        t->from[TUTTI_FIGURE_CACHE] = TUTTI_FROM_DETECTED;
+    }
+}
+
+static int32_t host_nlinks(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    return ncores_of(t) + 1;
+}
+
+static tutti_link host_link(const tutti_topology *t, int32_t nranks, int32_t link)
+{
+    (void)nranks;
+    bool memory = link == ncores_of(t);
+    return (tutti_link){t->figure[memory ? TUTTI_FIGURE_BANDWIDTH : TUTTI_FIGURE_ADD], 0};
+}
+
+static void host_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32])
+{
+    (void)nranks;
+    if (link == ncores_of(t))
+        snprintf(out, 32, "memory");
+    else
+        snprintf(out, 32, "core(%d)", (int)link);
+}
+
+static int host_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS])
+{
+    (void)dst, (void)channel;
+    links[0] = src % ncores_of(t);
+    links[1] = ncores_of(t);
+    return 2;
+}
+
+const tutti_topology_row tutti_topology_host_row = {
+    .name = "host",
+    .figures = 1u << TUTTI_FIGURE_BANDWIDTH | 1u << TUTTI_FIGURE_LATENCY | 1u << TUTTI_FIGURE_COPY |
+               1u << TUTTI_FIGURE_ADD | 1u << TUTTI_FIGURE_SWITCH | 1u << TUTTI_FIGURE_CORES | 1u << TUTTI_FIGURE_CACHE,
+    .assumed = {[TUTTI_FIGURE_BANDWIDTH] = 20e9,
+                [TUTTI_FIGURE_LATENCY] = 0.2e-6,
+                [TUTTI_FIGURE_COPY] = 20e9,
+                [TUTTI_FIGURE_ADD] = 20e9,
+                [TUTTI_FIGURE_SWITCH] = 5e-6,
+                [TUTTI_FIGURE_CORES] = 1,
+                [TUTTI_FIGURE_CACHE] = 1 << 20},
+    .detect = host_detect,
+    .nlinks = host_nlinks,
+    .link = host_link,
+    .link_name = host_link_name,
+    .route = host_route,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Topologies as text and as links: what is printed parses to the same figures, and each kind routes as it says. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topology/topology_impl.h"
+
+static tutti_topology parsed(const char *text)
+{
+    tutti_topology t = {0};
+    tutti_failure err = {0};
+    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s: %s", text, err.text);
+    return t;
+}
+
+static void figures_are_read_in_their_units(void **state)
+{
+    (void)state;
+    tutti_topology t = parsed("star,bw=10Gb,lat=5us,soft=200ns,add=2.5GB");
+    assert_true(t.figure[TUTTI_FIGURE_BANDWIDTH] == 1.25e9);
+    assert_true(fabs(t.figure[TUTTI_FIGURE_LATENCY] - 5e-6) < 1e-18);
+    assert_true(fabs(t.figure[TUTTI_FIGURE_SOFTWARE] - 2e-7) < 1e-18);
+    assert_true(t.figure[TUTTI_FIGURE_ADD] == 2.5e9);
+    assert_int_equal(t.from[TUTTI_FIGURE_ADD], TUTTI_FROM_GIVEN);
+    assert_int_equal(parsed("star,bw=1Gb").from[TUTTI_FIGURE_LATENCY], TUTTI_FROM_ASSUMED);
+    t = parsed("host,cores=4,cache=32MiB,lat=0ns");
+    assert_true(t.figure[TUTTI_FIGURE_CACHE] == 32 * 1048576.0 && t.figure[TUTTI_FIGURE_LATENCY] == 0);
+}
+
+static void printed_text_parses_to_the_same_figures(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "star", "star,bw=100Gb,lat=1.5us,soft=14us,add=7GB", "star,bw=3b,lat=0s",
+        "host,cores=64,bw=203.4GB,lat=87ns,copy=11GB,add=13.25GB,switch=3us,cache=1GiB"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        tutti_topology a = parsed(texts[i]), b;
+        char first[256], second[256];
+        tutti_topology_print(&a, first);
+        b = parsed(first);
+        tutti_topology_print(&b, second);
+        assert_string_equal(first, second);
+        for (int f = 0; f < TUTTI_NFIGURES; f++)
+            assert_true(fabs(a.figure[f] - b.figure[f]) <= 1e-11 * fabs(a.figure[f]));
+    }
+}
+
+static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"ring", "no kind 'ring'"},
+        {"", "no kind ''"},
+        {"star,bw=10", "bw=10Gb"},
+        {"star,bw=10us", "bw=10Gb"},
+        {"star,bw=-1Gb", "bw=10Gb"},
+        {"star,bw=0Gb", "bw=10Gb"},
+        {"star,lat=5", "lat=5us"},
+        {"star,cores=4", "no figure 'cores'"},
+        {"star,bw", "bw=10Gb"},
+        {"star,", "no figure ''"},
+        {"star,bw=nanGb", "bw=10Gb"},
+        {"host,cores=0", "cores=8"},
+        {"host,cores=2.5", "cores=8"},
+        {"host,soft=1us", "no figure 'soft'"},
+        {"star,width=10Gb", "bw lat soft add"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tutti_topology t = {0};
+        tutti_failure err = {0};
+        assert_int_equal(tutti_topology_parse(wrong[i][0], &t, &err), TUTTI_ERR_USAGE);
+        if (!strstr(err.text, wrong[i][1])) fail_msg("'%s': %s", wrong[i][0], err.text);
+    }
+}
+
+static void every_route_uses_links_of_the_topology(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"star", "host,cores=3"};
+    for (size_t i = 0; i < 2; i++) {
+        tutti_topology t = parsed(texts[i]);
+        int32_t nlinks = tutti_topology_nlinks(&t, 7), links[TUTTI_MAX_HOPS];
+        for (int32_t src = 0; src < 7; src++)
+            for (int32_t dst = 0; dst < 7; dst++) {
+                int n = tutti_topology_route(&t, src, dst, 0, links);
+                assert_in_range(n, 1, TUTTI_MAX_HOPS);
+                for (int k = 0; k < n; k++) {
+                    assert_in_range(links[k], 0, nlinks - 1);
+                    assert_true(tutti_topology_link(&t, 7, links[k]).bytes_per_s > 0);
+                }
+            }
+    }
+}
+
+static void hosts_of_a_star_share_no_link_and_ranks_of_a_core_do(void **state)
+{
+    (void)state;
+    tutti_topology star = parsed("star"), host = parsed("host,cores=2");
+    int32_t a[TUTTI_MAX_HOPS], b[TUTTI_MAX_HOPS];
+    char name[32];
+    tutti_topology_route(&star, 0, 1, 0, a);
+    tutti_topology_route(&star, 1, 0, 0, b);
+    assert_true(a[0] != b[0] && a[0] != b[1] && a[1] != b[0] && a[1] != b[1]);
+    tutti_topology_link_name(&star, 4, a[1], name);
+    assert_string_equal(name, "down(1)");
+    tutti_topology_route(&host, 0, 1, 0, a);
+    tutti_topology_route(&host, 2, 1, 0, b);
+    assert_true(a[0] == b[0]);
+    tutti_topology_link_name(&host, 4, a[1], name);
+    assert_string_equal(name, "memory");
+}
+
+static void this_machine_has_cores(void **state)
+{
+    (void)state;
+    tutti_host_shape shape = {0};
+    tutti_topology_detect(&shape);
+    assert_true(shape.ncores >= 1 && shape.nsockets >= 1);
+}
+
+static void fitted_figures_are_taken_when_they_are_of_this_machine(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tutti-topology-XXXXXX";
+    int fd = mkstemp(path), ncores = (int)parsed("host").figure[TUTTI_FIGURE_CORES];
+    setenv("TUTTI_TOPOLOGY", path, 1);
+    tutti_topology t;
+    tutti_failure err = {0};
+    for (int other = 0; other < 2; other++) {
+        FILE *f = fopen(path, "w");
+        fprintf(f, "# fitted\nhost,cores=%d,lat=123ns,copy=3GB\n", ncores + other);
+        fclose(f);
+        assert_int_equal(tutti_topology_of_this_host(&t, &err), TUTTI_OK);
+        assert_int_equal(t.from[TUTTI_FIGURE_LATENCY], other ? TUTTI_FROM_ASSUMED : TUTTI_FROM_FITTED);
+        assert_true((t.figure[TUTTI_FIGURE_COPY] == 3e9) == !other);
+    }
+    FILE *f = fopen(path, "w");
+    fprintf(f, "host,lat=fast\n");
+    fclose(f);
+    assert_int_equal(tutti_topology_of_this_host(&t, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, path));
+    unlink(path);
+    assert_int_equal(tutti_topology_of_this_host(&t, &err), TUTTI_OK); /* no file: assumed */
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_read_in_their_units),
+        cmocka_unit_test(printed_text_parses_to_the_same_figures),
+        cmocka_unit_test(a_wrong_text_is_refused_with_what_would_be_right),
+        cmocka_unit_test(every_route_uses_links_of_the_topology),
+        cmocka_unit_test(hosts_of_a_star_share_no_link_and_ranks_of_a_core_do),
+        cmocka_unit_test(this_machine_has_cores),
+        cmocka_unit_test(fitted_figures_are_taken_when_they_are_of_this_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
