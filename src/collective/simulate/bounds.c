@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
+ *
+ * Star: one message must be waited for; (p-1)/p of the vector must leave or reach some rank in a reduce-scatter, an all-gather
+ * or a gather, twice that in an allreduce (Patarasuk and Yuan 2009); (p-1) n additions are shared by p ranks.
+ * Host: each input must be read and each output written, by the cores that there are, and through the memory when the
+ * vectors do not fit the caches. In an all-gather the own slice is in place and each slice is read once. */
+#include <math.h>
+
+#include "simulate.h"
+
+bool tutti_simulate_fits_cache(const tutti_topology *t, int32_t nranks, int64_t n)
+{
+    return (double)n * TUTTI_ELEMENT_BYTES * nranks <= t->figure[TUTTI_FIGURE_CACHE];
+}
+
+double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
+{
+    double turns = ceil(nranks / t->figure[TUTTI_FIGURE_CORES]);
+    return t->figure[TUTTI_FIGURE_LATENCY] + (turns > 1 ? turns * t->figure[TUTTI_FIGURE_SWITCH] : 0);
+}
+
+static void star_bounds(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_bounds *out)
+{
+    double share = (double)(p - 1) / p, twice = c == TUTTI_ALLREDUCE ? 2 : 1;
+    bool adds = c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
+    out->latency_s = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE];
+    out->bandwidth_s = twice * share * bytes / t->figure[TUTTI_FIGURE_BANDWIDTH];
+    out->compute_s = adds ? share * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+}
+
+/* Bytes that all ranks together must read and write. */
+static double host_traffic(tutti_collective c, int32_t p, double bytes)
+{
+    switch (c) {
+    case TUTTI_ALLREDUCE: return 2 * p * bytes;
+    case TUTTI_REDUCE_SCATTER: return (p + 1) * bytes;
+    case TUTTI_ALL_GATHER: return p * bytes;
+    case TUTTI_GATHER: return 2.0 * (p - 1) / p * bytes;
+    case TUTTI_NCOLLECTIVES: break;
+    }
+    return 0;
+}
+
+static void host_bounds(tutti_collective c, int32_t p, int64_t n, const tutti_topology *t, tutti_bounds *out)
+{
+    double traffic = host_traffic(c, p, (double)n * TUTTI_ELEMENT_BYTES);
+    double workers = fmin(p, t->figure[TUTTI_FIGURE_CORES]);
+    double rate = fmax(t->figure[TUTTI_FIGURE_ADD], t->figure[TUTTI_FIGURE_COPY]);
+    out->latency_s = t->figure[TUTTI_FIGURE_LATENCY];
+    out->compute_s = traffic / workers / rate;
+    if (!tutti_simulate_fits_cache(t, p, n)) out->bandwidth_s = traffic / t->figure[TUTTI_FIGURE_BANDWIDTH];
+}
+
+void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
+                           tutti_bounds *out)
+{
+    *out = (tutti_bounds){.best = "latency"};
+    if (nranks <= 1) return;
+    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    if (host)
+        host_bounds(collective, nranks, n, t, out);
+    else
+        star_bounds(collective, nranks, (double)n * TUTTI_ELEMENT_BYTES, t, out);
+    out->best_s = out->latency_s;
+    if (out->bandwidth_s > out->best_s) out->best_s = out->bandwidth_s, out->best = host ? "memory" : "bandwidth";
+    if (out->compute_s > out->best_s) out->best_s = out->compute_s, out->best = "compute";
+}

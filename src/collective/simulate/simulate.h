@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.h: how long a schedule takes on a topology: closed forms, the round evaluator, and bounds that nothing can beat.
+ *
+ * Three answers that check each other: bound <= lower <= seconds, and on machines without collisions the closed form of an
+ * algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
+ * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a star a stage costs latency
+ * (when it has messages), then its messages with max-min shares of their links, fixed for the stage, then the longest local
+ * work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
+ * Packet effects, congestion control and noise are not in it.
+ *
+ * Threads: shared (pure functions). */
+#ifndef TUTTI_SIMULATE_H
+#define TUTTI_SIMULATE_H
+
+#include "tutti/schedule.h"
+#include "tutti/topology.h"
+
+enum { TUTTI_ELEMENT_BYTES = 4 }; /* f32 */
+
+typedef struct {
+    double seconds;                        /* expected: rounds with a barrier after each */
+    double latency_s, transfer_s, local_s; /* its parts; host: transfer 0 */
+    double lower_s;                        /* no execution of this schedule on this topology is shorter */
+    int32_t nrounds;                       /* stages that have messages or waits */
+    int64_t nmessages;                     /* sends, puts or signals, all ranks */
+    int64_t bytes_most;                    /* on one link (star), by one rank (host) */
+    int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
+    char bottleneck_name[32];
+    double bottleneck_busy; /* its load / capacity / seconds */
+} tutti_simulation;
+
+/* n elements. A star wants the schedule as compiled (two-sided), a host lowered (mapped); the other way is TUTTI_ERR_USAGE.
+ * Cost: every part once, 32 bytes a message. */
+tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
+                                     tutti_failure *err);
+
+/* Closed form of an algorithm on a star, from its paper, independent of compiled schedules. */
+typedef struct {
+    int64_t nsteps;        /* messages one after the other: factor of latency */
+    double bytes_per_link; /* factor of 1 / bandwidth */
+    double bytes_added;    /* factor of 1 / add */
+    double seconds;        /* on the topology */
+} tutti_closed_form;
+/* group: ranks a group for "hierarchical" (0 = the best one), else ignored. False: no closed form for that algorithm,
+ * collective or rank count (halving-doubling off powers of two; hierarchical where group does not divide). */
+bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collective, int32_t nranks, int32_t group,
+                                int64_t n, const tutti_topology *t, tutti_closed_form *out);
+
+/* What no algorithm can beat (endpoints reduce, nothing is compressed). */
+typedef struct {
+    double latency_s;   /* one message or signal must be waited for */
+    double bandwidth_s; /* star: bytes that must cross some rank's link (Patarasuk and Yuan) */
+    double compute_s;   /* star: additions; host: every input read and every output written once */
+    double best_s;      /* the largest */
+    const char *best;   /* "latency", "bandwidth", "compute", "memory" */
+} tutti_bounds;
+void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
+                           tutti_bounds *out);
+
+/* Host only: bytes read and written together fit the caches, so that the memory is not in the way. */
+bool tutti_simulate_fits_cache(const tutti_topology *t, int32_t nranks, int64_t n);
+/* Host only: a signal to a waiter, with more ranks than cores also the switches until it runs. */
+double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_impl.h: messages and local work of a schedule, collected part by part; private to src/collective/simulate.
+ *
+ * Parts are generated one at a time and given back, so a ring of 1,024 ranks costs its messages (2 million, 24 bytes each),
+ * not its steps. */
+#ifndef TUTTI_SIMULATE_IMPL_H
+#define TUTTI_SIMULATE_IMPL_H
+
+#include "simulate.h"
+
+typedef struct {
+    int32_t stage, src, dst, channel;
+    int64_t bytes;
+} tutti_flow;
+
+/* Local work of one rank in one stage. */
+typedef struct {
+    double core_s;  /* alone on its core, data in cache */
+    double traffic; /* bytes read and written */
+} tutti_work;
+
+typedef struct {
+    int32_t nranks, nstages;
+    tutti_flow *flows; /* sorted by stage */
+    int64_t nflows, room;
+    tutti_work *work; /* [stage * nranks + rank] */
+    uint8_t *waits;   /* a stage: somebody waits or receives in it */
+    int64_t nmessages;
+} tutti_traffic;
+
+void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out);
+void tutti_traffic_release(tutti_traffic *traffic);
+
+/* Max-min fair shares of the links for flows that start together; returns when the last one ends if shares stay as they
+ * are. load[link] += bytes. */
+double tutti_rounds_fill(const tutti_flow *flows, int64_t nflows, const tutti_topology *t, int32_t nranks,
+                         double *load);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* traffic.c: what a schedule moves and computes, by stage, collected from all ranks' parts for one element count.
+ *
+ * Costs of local work. Star: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
+ * read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is what a core does
+ * there; copies have a rate of their own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "simulate_impl.h"
+
+static int64_t slice_bytes(const tutti_slice *s, int64_t n)
+{
+    int64_t begin = (int64_t)s->first * n / s->of, end = ((int64_t)s->first + s->count) * n / s->of;
+    return (end - begin) * TUTTI_ELEMENT_BYTES;
+}
+
+static void flow_add(tutti_traffic *out, tutti_flow flow)
+{
+    if (out->nflows == out->room) {
+        out->room = out->room ? out->room * 2 : 1024;
+        out->flows = tutti_realloc(out->flows, (size_t)out->room * sizeof *out->flows);
+    }
+    out->flows[out->nflows++] = flow;
+}
+
+static void stages_grow(tutti_traffic *out, int32_t nstages)
+{
+    if (nstages <= out->nstages) return;
+    size_t old = (size_t)out->nstages, now = (size_t)nstages, p = (size_t)out->nranks;
+    out->work = tutti_realloc(out->work, now * p * sizeof *out->work);
+    out->waits = tutti_realloc(out->waits, now);
+    memset(out->work + old * p, 0, (now - old) * p * sizeof *out->work);
+    memset(out->waits + old, 0, now - old);
+    out->nstages = nstages;
+}
+
+static void work_add(const tutti_topology *t, const tutti_step *step, int64_t bytes, tutti_work *work)
+{
+    bool copies = step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_PUT;
+    double add = t->figure[TUTTI_FIGURE_ADD];
+    if (t->kind == TUTTI_TOPOLOGY_HOST) {
+        double traffic = (double)bytes * (step->nins + step->nouts);
+        work->traffic += traffic;
+        work->core_s += traffic / (copies ? t->figure[TUTTI_FIGURE_COPY] : add);
+    } else {
+        work->traffic += (double)bytes * (copies ? 1 : step->nins - 1);
+        work->core_s += (double)bytes * (copies ? 1 : step->nins - 1) / add;
+    }
+}
+
+static void step_collect(const tutti_part *part, const tutti_step *step, const tutti_topology *t, int64_t n,
+                         tutti_traffic *out)
+{
+    tutti_work *work = &out->work[(size_t)step->stage * (size_t)out->nranks + (size_t)part->rank];
+    const tutti_slice *first = part->slices + (step->nins ? step->first_in : step->first_out);
+    int64_t bytes = step->nins + step->nouts ? slice_bytes(first, n) : 0;
+    switch (step->kind) {
+    case TUTTI_STEP_SEND:
+        flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, bytes});
+        out->nmessages++;
+        break;
+    case TUTTI_STEP_PUT:
+        if (t->kind == TUTTI_TOPOLOGY_HOST)
+            work_add(t, step, bytes, work);
+        else
+            flow_add(out, (tutti_flow){step->stage, part->rank, first->rank, step->channel, bytes});
+        break;
+    case TUTTI_STEP_SIGNAL: out->nmessages++; break;
+    case TUTTI_STEP_RECV:
+    case TUTTI_STEP_WAIT: out->waits[step->stage] = 1; break;
+    case TUTTI_STEP_REDUCE:
+    case TUTTI_STEP_COPY: work_add(t, step, bytes, work); break;
+    case TUTTI_STEP_NOP:
+    case TUTTI_NSTEP_KINDS: break;
+    }
+}
+
+/* Counting sort: stages are small numbers and a ring has millions of messages. */
+static void flows_sort(tutti_traffic *out)
+{
+    int64_t *at = tutti_alloc(((size_t)out->nstages + 1) * sizeof *at);
+    tutti_flow *sorted = tutti_alloc((size_t)out->nflows * sizeof *sorted);
+    for (int64_t i = 0; i < out->nflows; i++) at[out->flows[i].stage + 1]++;
+    for (int32_t s = 0; s < out->nstages; s++) at[s + 1] += at[s];
+    for (int64_t i = 0; i < out->nflows; i++) sorted[at[out->flows[i].stage]++] = out->flows[i];
+    free(out->flows);
+    free(at);
+    out->flows = sorted;
+    out->room = out->nflows;
+}
+
+void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out)
+{
+    *out = (tutti_traffic){.nranks = tutti_schedule_head(s)->nranks};
+    for (int32_t rank = 0; rank < out->nranks; rank++) {
+        tutti_part part;
+        tutti_schedule_part(s, rank, &part);
+        for (int32_t i = 0; i < part.nsteps; i++) {
+            stages_grow(out, part.steps[i].stage + 1);
+            step_collect(&part, &part.steps[i], t, n, out);
+        }
+        tutti_part_release(&part);
+    }
+    flows_sort(out);
+}
+
+void tutti_traffic_release(tutti_traffic *traffic)
+{
+    free(traffic->flows);
+    free(traffic->work);
+    free(traffic->waits);
+    *traffic = (tutti_traffic){0};
+}
