@@ -7,7 +7,7 @@
 
 /* Exchange order, packed offsets, buckets without schedules (buckets.c). */
 void tutti_plan_pack_params(tutti_plan *p);
-/* Compiles and lowers the schedules (buckets.c). */
+/* Compiles and lowers the schedules of all buckets (plan_schedules.c). */
 tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* Roots and gradient buffers over all ranks (actions.c). */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_schedules.c: compiles, lowers and proves what the buckets travel by.
+ *
+ * Schedules speak of slices, not of elements, so all buckets share one value for each collective: the first bucket owns
+ * it, the others borrow. The sum's class (fast or canonical) is the reduce-scatter's business only; an all-gather moves
+ * bits. */
+#include <string.h>
+
+#include "../../base/hash.h"
+#include "plan_impl.h"
+
+static tutti_status compile(const tutti_plan *p, tutti_collective what, tutti_schedule **compiled,
+                            tutti_schedule **lowered, tutti_failure *err)
+{
+    const tutti_compile_request request = {.collective = what,
+                                           .nranks = p->config.nranks,
+                                           .slots = what == TUTTI_REDUCE_SCATTER ? p->config.slots : 0,
+                                           .in_place = true};
+    const char *name = !strcmp(p->config.algorithm, "auto") ? "direct" : p->config.algorithm;
+    tutti_status st = tutti_schedule_compile(name, &request, compiled, err);
+    if (!st) st = tutti_schedule_lower(*compiled, TUTTI_WIRE_MAPPED, lowered, err);
+    return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(what)) : TUTTI_OK;
+}
+
+tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err)
+{
+    tutti_bucket *first = &p->buckets[0];
+    tutti_status st = compile(p, TUTTI_REDUCE_SCATTER, &first->reduce_scatter, &first->reduce_scatter_mapped, err);
+    if (!st) st = compile(p, TUTTI_ALL_GATHER, &first->all_gather, &first->all_gather_mapped, err);
+    if (st) return st;
+    const uint64_t both[2] = {tutti_schedule_hash(first->reduce_scatter_mapped),
+                              tutti_schedule_hash(first->all_gather_mapped)};
+    for (int i = 0; i < p->nbuckets; i++) {
+        tutti_bucket *b = &p->buckets[i];
+        b->reduce_scatter = first->reduce_scatter;
+        b->reduce_scatter_mapped = first->reduce_scatter_mapped;
+        b->all_gather = first->all_gather;
+        b->all_gather_mapped = first->all_gather_mapped;
+        b->hash = tutti_hash(both, sizeof both);
+    }
+    return TUTTI_OK;
+}
+
+void tutti_plan_destroy_schedules(tutti_plan *p)
+{
+    if (!p->nbuckets) return;
+    tutti_bucket *first = &p->buckets[0]; /* the others borrow */
+    tutti_schedule_destroy(first->reduce_scatter_mapped);
+    tutti_schedule_destroy(first->all_gather_mapped);
+    tutti_schedule_destroy(first->reduce_scatter);
+    tutti_schedule_destroy(first->all_gather);
+}
+
+tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err)
+{
+    const tutti_schedule *lowered[2] = {p->buckets[0].reduce_scatter_mapped, p->buckets[0].all_gather_mapped};
+    for (int i = 0; i < 2; i++) {
+        tutti_check_report report;
+        if (tutti_schedule_check(lowered[i], &report, err))
+            return tutti_fail_at(err, "exchange (%s, lowered)",
+                                 tutti_collective_name(tutti_schedule_head(lowered[i])->collective));
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_graph.c: the nodes of a step stand in a legal order, exchanges and updates as early as the data allow. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../toy_net.h"
+
+typedef struct {
+    toy_net net;
+    tutti_graph *graph;
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    toy_make(&f->net);
+    tutti_failure err = {0};
+    if (tutti_graph_build(&f->net.model, 6, "reference", 1, true, &f->graph, &err)) print_message("%s\n", err.text);
+    *state = f;
+    return f->graph ? 0 : 1;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    tutti_graph_destroy(f->graph);
+    free(f);
+    return 0;
+}
+
+static int find(const tutti_graph *g, tutti_node_kind kind, int layer, int param)
+{
+    for (int i = 0; i < g->nnodes; i++)
+        if (g->nodes[i].kind == kind && g->nodes[i].layer == layer && (param < 0 || g->nodes[i].param == param))
+            return i;
+    return -1;
+}
+
+static bool has(const tutti_datum *data, int n, tutti_datum d)
+{
+    for (int i = 0; i < n; i++)
+        if (data[i].kind == d.kind && data[i].index == d.index) return true;
+    return false;
+}
+
+static int last_reader(const tutti_graph *g, tutti_datum d)
+{
+    int last = -1;
+    for (int i = 0; i < g->nnodes; i++)
+        if (g->nodes[i].kind != TUTTI_NODE_UPDATE && has(g->nodes[i].reads, g->nodes[i].nreads, d)) last = i;
+    return last;
+}
+
+static void every_read_is_of_a_parameter_or_of_what_an_earlier_node_wrote(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    for (int i = 0; i < g->nnodes; i++)
+        for (int j = 0; j < g->nodes[i].nreads; j++) {
+            const tutti_datum d = g->nodes[i].reads[j];
+            bool written = d.kind == TUTTI_DATUM_PARAM;
+            for (int k = 0; k < i && !written; k++) written = has(g->nodes[k].writes, g->nodes[k].nwrites, d);
+            assert_true(written);
+        }
+}
+
+static void every_gradient_is_written_before_its_exchange_and_every_parameter_is_updated_once(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    for (int p = 0; p < g->nparams; p++) {
+        const int exchange = find(g, TUTTI_NODE_EXCHANGE, g->params[p].layer, p);
+        int writer = -1, nupdates = 0;
+        for (int i = 0; i < g->nnodes; i++) {
+            if (has(g->nodes[i].writes, g->nodes[i].nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, p})) writer = i;
+            nupdates += g->nodes[i].kind == TUTTI_NODE_UPDATE && g->nodes[i].param == p;
+        }
+        assert_true(writer >= 0 && writer < exchange);
+        assert_int_equal(nupdates, 1);
+    }
+}
+
+static void weight_gradient_and_its_exchange_come_before_the_input_gradient(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    const int fc2 = 4;
+    const int params = find(g, TUTTI_NODE_BACKWARD_PARAMS, fc2, -1), data = find(g, TUTTI_NODE_BACKWARD_DATA, fc2, -1);
+    const int exchange = find(g, TUTTI_NODE_EXCHANGE, fc2, toy_param(g, "fc2.weight"));
+    assert_true(params >= 0 && params < exchange && exchange < data);
+}
+
+static void no_input_gradient_below_the_first_layer_with_parameters(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    const bool wanted[] = {false, false, true, true, true, true};
+    for (int l = 0; l < g->model->nlayers; l++) {
+        assert_int_equal(g->needs_input_grad[l], wanted[l]);
+        assert_int_equal(find(g, TUTTI_NODE_BACKWARD_DATA, l, -1) >= 0, wanted[l]);
+    }
+}
+
+static void update_comes_after_the_last_reader_of_the_parameter(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    for (int p = 0; p < g->nparams; p++)
+        assert_true(find(g, TUTTI_NODE_UPDATE, g->params[p].layer, p) >
+                    last_reader(g, (tutti_datum){TUTTI_DATUM_PARAM, p}));
+}
+
+static void statistics_are_written_forward_and_control_numbers_travel_last(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    const int mean = toy_param(g, "norm.running_mean");
+    const tutti_node *forward = &g->nodes[find(g, TUTTI_NODE_FORWARD, 2, -1)];
+    assert_true(has(forward->writes, forward->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, mean}));
+    const tutti_node *loss = &g->nodes[find(g, TUTTI_NODE_FORWARD, 5, -1)];
+    assert_true(has(loss->writes, loss->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, toy_param(g, "@loss")}));
+    assert_true(has(loss->writes, loss->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, toy_param(g, "@correct")}));
+    assert_int_equal(g->nodes[g->nnodes - 1].param, toy_param(g, "@stop"));
+    const tutti_param *stop = &g->params[toy_param(g, "@stop")];
+    assert_int_equal(stop->desc.kind, TUTTI_PARAM_STATISTIC);
+    assert_true(stop->desc.momentum == 1 && stop->count == 1 && stop->layer == -1);
+}
+
+static void forward_graph_has_neither_gradients_nor_exchanges(void **state)
+{
+    fixture *f = *state;
+    tutti_graph *g = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_graph_build(&f->net.model, 3, "reference", 1, false, &g, &err), TUTTI_OK);
+    assert_int_equal(g->nnodes, 1 + f->net.model.nlayers);
+    assert_int_equal(g->nparams, 8); /* no control numbers */
+    for (int i = 0; i < g->nnodes; i++)
+        for (int j = 0; j < g->nodes[i].nwrites; j++)
+            assert_true(g->nodes[i].writes[j].kind != TUTTI_DATUM_PARAM_GRAD &&
+                        g->nodes[i].writes[j].kind != TUTTI_DATUM_VALUE_GRAD);
+    tutti_graph_destroy(g);
+}
+
+static void text_and_drawing_name_what_travels(void **state)
+{
+    const tutti_graph *g = ((fixture *)*state)->graph;
+    char *text = tutti_graph_print(g), *dot = tutti_graph_dot(g);
+    assert_non_null(strstr(text, "exchange        fc1.weight  : d(fc1.weight) -> sum(fc1.weight)"));
+    assert_non_null(strstr(text, "update          norm.running_mean"));
+    assert_non_null(strstr(dot, "backward-data\\nfc2"));
+    assert_non_null(strstr(dot, "label=\"free\""));
+    free(text);
+    free(dot);
+}
+
+/* ---- what cannot be trained is refused in words ---- */
+
+static void expect_refusal(const toy_net *net, const char *words)
+{
+    tutti_graph *g = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_graph_build(&net->model, 2, "reference", 1, true, &g, &err), TUTTI_ERR_USAGE);
+    if (!strstr(err.text, words)) fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+    assert_null(g);
+}
+
+static void value_with_two_readers_is_refused_by_name(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_make(&net);
+    net.layers[4].in[0] = 1; /* fc2 reads fc1, as norm does */
+    expect_refusal(&net, "'norm' and 'fc2' both read 'fc1'");
+}
+
+static void value_that_nobody_reads_is_refused_by_name(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_make(&net);
+    net.layers[1].in[0] = -1;
+    expect_refusal(&net, "nobody reads the output of layer 'flat'");
+}
+
+static void model_without_a_loss_at_its_end_is_refused(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_make(&net);
+    net.model.nlayers--;
+    expect_refusal(&net, "layer 'fc2': the last layer must be a loss");
+}
+
+static void model_without_parameters_is_refused(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_begin(&net, 4);
+    toy_add(&net, "relu", &tutti_op_relu, 0);
+    toy_add(&net, "loss", &tutti_op_softmax_cross_entropy, 0);
+    expect_refusal(&net, "nothing to train");
+}
+
+static void kernel_failure_names_model_line_and_layer(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_make(&net);
+    tutti_op_row broken = tutti_op_flatten;
+    broken.infer = tutti_op_conv.infer; /* wants four dimensions, gets two */
+    net.layers[0].op = &broken;
+    tutti_conv_attrs attrs = {.out_channels = 1, .kernel = 3, .stride = 1};
+    net.layers[0].attrs = &attrs;
+    tutti_graph *g = NULL;
+    tutti_failure err = {0};
+    assert_int_not_equal(tutti_graph_build(&net.model, 2, "reference", 1, true, &g, &err), TUTTI_OK);
+    if (!strstr(err.text, "toy: line 1: layer 'flat': ")) fail_msg("%s", err.text);
+}
+
+/* ---- initial values ---- */
+
+static void initial_values_depend_on_seed_name_and_element_only(void **state)
+{
+    (void)state;
+    enum { N = 103 };
+    tutti_param p = {.name = "a.weight", .count = N, .desc = {.init_bound = 0.25}};
+    float whole[N], part[N], other[N];
+    tutti_graph_init_param(&p, 7, whole);
+    p.count = 50;
+    tutti_graph_init_param(&p, 7, part);
+    assert_memory_equal(whole, part, 50 * sizeof(float));
+    int nsame_seed = 0, nsame_name = 0;
+    double sum = 0;
+    tutti_graph_init_param(&p, 8, other);
+    for (int i = 0; i < 50; i++) nsame_seed += other[i] == whole[i];
+    p.name = "b.weight";
+    tutti_graph_init_param(&p, 7, other);
+    for (int i = 0; i < 50; i++) nsame_name += other[i] == whole[i];
+    for (int i = 0; i < N; i++) {
+        assert_true(whole[i] >= -0.25f && whole[i] < 0.25f);
+        sum += whole[i];
+    }
+    assert_true(nsame_seed < 3 && nsame_name < 3);
+    assert_true(sum / N > -0.06 && sum / N < 0.06); /* three sigma are 0.043 */
+}
+
+static void bound_zero_gives_the_constant(void **state)
+{
+    (void)state;
+    const tutti_param p = {.name = "n.weight", .count = 5, .desc = {.init_constant = 1}};
+    float out[5];
+    tutti_graph_init_param(&p, 1, out);
+    for (int i = 0; i < 5; i++) assert_true(out[i] == 1.0f);
+}
+
+int main(void)
+{
+#define WITH_GRAPH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WITH_GRAPH(every_read_is_of_a_parameter_or_of_what_an_earlier_node_wrote),
+        WITH_GRAPH(every_gradient_is_written_before_its_exchange_and_every_parameter_is_updated_once),
+        WITH_GRAPH(weight_gradient_and_its_exchange_come_before_the_input_gradient),
+        WITH_GRAPH(no_input_gradient_below_the_first_layer_with_parameters),
+        WITH_GRAPH(update_comes_after_the_last_reader_of_the_parameter),
+        WITH_GRAPH(statistics_are_written_forward_and_control_numbers_travel_last),
+        WITH_GRAPH(forward_graph_has_neither_gradients_nor_exchanges),
+        WITH_GRAPH(text_and_drawing_name_what_travels),
+        cmocka_unit_test(value_with_two_readers_is_refused_by_name),
+        cmocka_unit_test(value_that_nobody_reads_is_refused_by_name),
+        cmocka_unit_test(model_without_a_loss_at_its_end_is_refused),
+        cmocka_unit_test(model_without_parameters_is_refused),
+        cmocka_unit_test(kernel_failure_names_model_line_and_layer),
+        cmocka_unit_test(initial_values_depend_on_seed_name_and_element_only),
+        cmocka_unit_test(bound_zero_gives_the_constant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
