@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loader: ranks' shares add up to the batch, a resumed run sees the same batches, and it can end at any time. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset.h"
+
+enum { SAMPLES = 203, BATCH = 20, FLOATS = 28 * 28 };
+
+static int open_digits(void **state)
+{
+    const tutti_dataset_config config = {.set = "digits", .seed = 4, .train_samples = SAMPLES};
+    tutti_dataset *d = NULL;
+    int rc = (int)tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &d, NULL);
+    *state = d;
+    return rc;
+}
+
+static int close_digits(void **state)
+{
+    tutti_dataset_destroy(*state);
+    return 0;
+}
+
+static tutti_loader *loader_of(const tutti_dataset *d, int64_t first, int64_t n, int64_t first_step, int64_t end_step)
+{
+    tutti_loader *l = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_loader_create(d, 9, BATCH, first, n, first_step, end_step, &l, &err), TUTTI_OK);
+    return l;
+}
+
+static void steps_come_in_order_with_the_samples_of_the_permutation(void **state)
+{
+    const tutti_dataset *d = *state;
+    const int64_t per_epoch = SAMPLES / BATCH;
+    tutti_loader *l = loader_of(d, 0, BATCH, 0, 25);
+    float want[FLOATS];
+    int32_t label;
+    for (int64_t step = 0; step < 25; step++) {
+        const tutti_batch *b = tutti_loader_next(l);
+        assert_int_equal(b->step, step);
+        for (int64_t i = 0; i < BATCH; i++) {
+            int64_t position = step % per_epoch * BATCH + i;
+            tutti_dataset_read(d, tutti_order_at(9, step / per_epoch, SAMPLES, true, position), want, &label);
+            assert_int_equal(b->labels[i], label);
+            assert_memory_equal(b->samples + i * FLOATS, want, sizeof want);
+        }
+    }
+    assert_null(tutti_loader_next(l));
+    tutti_loader_destroy(l);
+}
+
+static void shares_of_the_ranks_make_up_the_batch(void **state)
+{
+    tutti_loader *whole = loader_of(*state, 0, BATCH, 0, 12), *share[3];
+    const int64_t first[] = {0, 6, 13, BATCH};
+    for (int r = 0; r < 3; r++) share[r] = loader_of(*state, first[r], first[r + 1] - first[r], 0, 12);
+    for (int step = 0; step < 12; step++) {
+        const tutti_batch *all = tutti_loader_next(whole);
+        for (int r = 0; r < 3; r++) {
+            const tutti_batch *part = tutti_loader_next(share[r]);
+            size_t n = (size_t)(first[r + 1] - first[r]);
+            assert_memory_equal(part->samples, all->samples + first[r] * FLOATS, n * FLOATS * sizeof(float));
+            assert_memory_equal(part->labels, all->labels + first[r], n * sizeof(int32_t));
+        }
+    }
+    tutti_loader_destroy(whole);
+    for (int r = 0; r < 3; r++) tutti_loader_destroy(share[r]);
+}
+
+static void a_run_resumed_at_a_step_sees_that_steps_batch(void **state)
+{
+    tutti_loader *from_start = loader_of(*state, 5, 7, 0, 30), *resumed = loader_of(*state, 5, 7, 17, 30);
+    for (int step = 0; step < 17; step++) tutti_loader_next(from_start);
+    for (int step = 17; step < 30; step++) {
+        const tutti_batch *a = tutti_loader_next(from_start), *b = tutti_loader_next(resumed);
+        assert_int_equal(a->step, b->step);
+        assert_memory_equal(a->samples, b->samples, 7 * FLOATS * sizeof(float));
+    }
+    tutti_loader_destroy(from_start);
+    tutti_loader_destroy(resumed);
+}
+
+static void a_loader_ends_at_any_time(void **state)
+{
+    for (int taken = 0; taken < 12; taken++) {
+        tutti_loader *l = loader_of(*state, 0, BATCH, 0, 1000000);
+        for (int i = 0; i < taken; i++) assert_int_equal(tutti_loader_next(l)->step, i);
+        tutti_loader_destroy(l);
+    }
+    tutti_loader_destroy(loader_of(*state, 0, BATCH, 8, 8)); /* nothing to load */
+    tutti_loader_destroy(NULL);
+}
+
+static void a_batch_larger_than_the_set_is_refused_with_both_numbers(void **state)
+{
+    tutti_loader *l = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_loader_create(*state, 9, 500, 0, 500, 0, 1, &l, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "500"));
+    assert_non_null(strstr(err.text, "203"));
+    assert_int_equal(tutti_loader_create(*state, 9, BATCH, 15, 6, 0, 1, &l, &err), TUTTI_ERR_USAGE);
+    assert_null(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_come_in_order_with_the_samples_of_the_permutation),
+        cmocka_unit_test(shares_of_the_ranks_make_up_the_batch),
+        cmocka_unit_test(a_run_resumed_at_a_step_sees_that_steps_batch),
+        cmocka_unit_test(a_loader_ends_at_any_time),
+        cmocka_unit_test(a_batch_larger_than_the_set_is_refused_with_both_numbers),
+    };
+    return cmocka_run_group_tests(tests, open_digits, close_digits);
+}
