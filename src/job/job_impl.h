@@ -7,6 +7,8 @@
 #include "../training/method/method.h"
 #include "tutti/job.h"
 
+typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
+
 struct tutti_job {
     const char *model; /* model: shipped name or path of a model file */
     struct {
@@ -29,9 +31,9 @@ struct tutti_job {
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference */
+    int reduction;          /* tutti_reduction */
+    int64_t slots;          /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
-        int reduction; /* exchange.reduction: fast|canonical */
-        int64_t slots;
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
         int64_t bucket_bytes;
         double deadline_s;

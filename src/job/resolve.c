@@ -5,14 +5,12 @@
 
 #include "job_impl.h"
 
-enum { REDUCTION_FAST, REDUCTION_CANONICAL }; /* exchange.reduction: "fast|canonical" */
-
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks)
 {
     return (tutti_plan_config){.rank = rank,
                                .nranks = nranks ? nranks : (int)job->ranks,
                                .batch = job->batch,
-                               .slots = job->exchange.reduction == REDUCTION_CANONICAL ? (int)job->exchange.slots : 0,
+                               .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .algorithm = job->exchange.algorithm,
                                .bucket_bytes = job->exchange.bucket_bytes,
                                .engine = job->kernels,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_table.c: every key of a job file, once: YAML, --set, `tutti train --help`, the printed job and docs/jobs.md read this
+ * table. Order here is the order they are printed in. */
+#include <stddef.h>
+
+#include "job_impl.h"
+
+#define JOB(kind, key, field, initial, lo, hi, help)                                                                   \
+    {                                                                                                                  \
+        key, TUTTI_FIELD_##kind, offsetof(struct tutti_job, field), initial, NULL, lo, hi, help                        \
+    }
+#define CHOICE(key, field, initial, choices, help)                                                                     \
+    {                                                                                                                  \
+        key, TUTTI_FIELD_CHOICE, offsetof(struct tutti_job, field), initial, choices, 1, 0, help                       \
+    }
+
+static const tutti_field fields[] = {
+    JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (mlp, lenet, convnet-bn) or path of a model file"),
+    JOB(TEXT, "data.set", data.set, "digits", 1, 0, "data set: digits (drawn), mnist, idx"),
+    JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of the data files, relative to the job file"),
+    JOB(INT, "data.seed", data.seed, "1", 0, 9e15, "seed of drawn sets"),
+    JOB(INT, "data.train_samples", data.train_samples, "0", 0, 1e9, "use so many training samples; 0 = all"),
+    JOB(INT, "data.test_samples", data.test_samples, "0", 0, 1e9, "use so many test samples; 0 = all"),
+    JOB(INT, "batch", batch, NULL, 1, 1e9, "samples in one step, over all ranks"),
+    JOB(REAL, "epochs", epochs, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
+    JOB(INT, "steps", steps, "0", 0, 1e12, "how long, in steps; or give epochs"),
+    CHOICE("optimiser.rule", optimiser.rule, "momentum", "sgd|momentum|nesterov", "update rule, PyTorch's SGD"),
+    JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
+    JOB(REAL, "optimiser.momentum", optimiser.momentum, "0.9", 0, 1, "momentum; not used by sgd"),
+    JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "L2 on weights (never on biases, norms)"),
+    CHOICE("optimiser.schedule", optimiser.schedule, "constant", "constant|step|poly|cosine", "how the rate falls"),
+    JOB(REALS, "optimiser.milestones", optimiser.milestones, "", 0, 1e9, "step: epochs at which the rate falls"),
+    JOB(REAL, "optimiser.gamma", optimiser.gamma, "0.1", 0, 1, "step: factor at each milestone"),
+    JOB(REAL, "optimiser.power", optimiser.power, "2", 0, 100, "poly: exponent"),
+    JOB(REAL, "optimiser.end_lr", optimiser.end_lr, "0", 0, 1e6, "poly, cosine: rate at the end"),
+    JOB(REAL, "optimiser.warmup_epochs", optimiser.warmup_epochs, "0", 0, 1e6, "the rate grows linearly so long"),
+    JOB(REAL, "optimiser.warmup_lr", optimiser.warmup_lr, "0", 0, 1e6, "rate at the start of the warm-up"),
+    JOB(TEXT, "method", method, "sync-sgd", 1, 0, "how ranks agree on weights: sync-sgd"),
+    JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
+    JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
+    JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
+    JOB(TEXT, "kernels", kernels, "onednn", 1, 0, "engine of the kernels: onednn, reference"),
+    CHOICE("reduction", reduction, "fast", "fast|canonical", "canonical: the same bits at any rank count up to slots"),
+    JOB(INT, "slots", slots, "0", 0, 1 << 20, "canonical: virtual shards of the batch, a power of two"),
+    JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0, "auto or a row of `tutti coll list`"),
+    JOB(BYTES, "exchange.bucket_bytes", exchange.bucket_bytes, "1MiB", 0, 1e12, "merge gradients up to this size"),
+    JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
+    JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
+    JOB(INT, "checkpoint.keep", checkpoint.keep, "2", 1, 1e6, "how many of the newest checkpoints stay"),
+    JOB(INT, "log_every", log_every, "50", 1, 1e9, "steps between lines of metrics.jsonl"),
+    JOB(REAL, "eval_every_epochs", eval_every_epochs, "1", 0, 1e6, "test so often; 0 = only at the end"),
+};
+
+const tutti_field_table tutti_job_fields = {fields, sizeof fields / sizeof fields[0]};
