@@ -6,7 +6,7 @@ set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::ZLI
 
 if(dnnl_FOUND)
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/onednn_absent\\.c$")
-  list(APPEND TUTTI_LIBS DNNL::dnnl)
+  list(APPEND TUTTI_LIBS DNNL::dnnl gomp) # gomp: its OpenMP, to say how many threads
 else()
   foreach(source ${TUTTI_SOURCES})
     if(source MATCHES "/onednn_[^/]*\\.c$" AND NOT source MATCHES "/onednn_absent\\.c$")

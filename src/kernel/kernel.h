@@ -56,7 +56,7 @@ typedef struct tutti_op_row {
 const tutti_op_row *tutti_op_find(const char *name); /* or NULL */
 int tutti_op_count(void);
 const tutti_op_row *tutti_op_at(int i);
-/* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor below 2^53 elements. */
+/* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor at most 2^46 elements. */
 tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, tutti_shape *out,
                             tutti_failure *err);
 

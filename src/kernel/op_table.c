@@ -2,7 +2,7 @@
 /* op_table.c: the table of ops, and the shape rules that several of them share.
  *
  * A new op is one file op_<name>.c and one line here. Sizes come from files that anybody may have written: tutti_op_infer
- * refuses what would overflow, so that every product of dims further on is safe in int64_t and exact in double. */
+ * refuses what would overflow, so that every product of dims further on (and a sum of 10,000 of them) is safe in int64_t. */
 #include <string.h>
 
 #include "kernel_impl.h"
@@ -45,7 +45,7 @@ static tutti_status check_size(const tutti_shape *s, const char *what, tutti_fai
     double count = 1;
     for (int d = 0; d < s->ndims; d++) {
         count *= (double)s->dim[d];
-        if (s->dim[d] < 1 || s->dim[d] > INT32_MAX || count > 0x1p53) {
+        if (s->dim[d] < 1 || s->dim[d] > INT32_MAX || count > 0x1p46) {
             char text[96];
             tutti_shape_text(s, text);
             return tutti_fail(err, TUTTI_ERR_DATA, "%s %s is too large or empty", what, text);

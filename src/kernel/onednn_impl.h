@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_impl.h: what the oneDNN rows share: a kernel's passes as short lists of primitives, built once.
+ *
+ * A row creates primitive descriptors and says for each argument where it lies (a place) and in which memory order it is
+ * there. tutti_onednn_add compares that with the order that the primitive wants and puts a reorder before or after it
+ * through scratch where they differ. Running a pass then sets pointers and executes; nothing is allocated here.
+ *
+ * Failures stick: after the first one the builders do nothing and tutti_onednn_finish tells it. Threads: owner. */
+#ifndef TUTTI_ONEDNN_IMPL_H
+#define TUTTI_ONEDNN_IMPL_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "kernel_impl.h"
+
+typedef enum {
+    TUTTI_AT_IN,
+    TUTTI_AT_OUT,
+    TUTTI_AT_DOUT,
+    TUTTI_AT_DIN,
+    TUTTI_AT_PARAM,
+    TUTTI_AT_DPARAM,
+    TUTTI_AT_SAVED,
+    TUTTI_AT_SCRATCH,
+} tutti_onednn_where;
+
+typedef struct {
+    tutti_onednn_where where;
+    size_t number; /* of the parameter; offset in saved or scratch, bytes */
+} tutti_onednn_place;
+
+static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_t number)
+{
+    return (tutti_onednn_place){where, number};
+}
+
+typedef struct {
+    int arg; /* DNNL_ARG_SRC, ... */
+    tutti_onednn_place place;
+    const_dnnl_memory_desc_t order; /* in which it lies there; NULL = as the primitive wants it */
+    bool written;                   /* by the primitive */
+} tutti_onednn_arg;
+
+enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 32 };
+
+typedef struct {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
+    int nargs;
+} tutti_onednn_step;
+
+typedef struct {
+    tutti_onednn_step steps[TUTTI_ONEDNN_STEPS];
+    int nsteps;
+    dnnl_memory_t memories[TUTTI_ONEDNN_MEMORIES];
+    tutti_onednn_place places[TUTTI_ONEDNN_MEMORIES];
+    int nmemories;
+    size_t scratch_bytes;
+} tutti_onednn_pass;
+
+typedef struct {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_attr_t attr; /* scratchpad is the caller's */
+    int nthreads;
+    tutti_onednn_pass forward, backward_params, backward_data;
+    dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
+    int nowned;
+    dnnl_primitive_desc_t forward_pd; /* hint of the backward passes */
+    dnnl_memory_desc_t in, out;       /* orders of the two activations */
+    tutti_layout out_layout;
+    dnnl_status_t failed; /* sticks */
+    const char *failed_at;
+} tutti_onednn_state;
+
+/* Life: open, then build, then finish; close at any time. */
+tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads);
+tutti_status tutti_onednn_finish(tutti_kernel *k, tutti_failure *err);
+void tutti_onednn_close(tutti_kernel *k);
+
+/* Notes a failure once; true if all is well so far. */
+bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at);
+/* Memory descriptions, owned by the state. */
+dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
+dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
+/* The order in which a primitive wants its argument. */
+const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
+/* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */
+void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
+                      const tutti_onednn_arg *args, int nargs);
+/* The output has this order from now on. */
+void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
+void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
+
+/* The functions of rows that need no more than running the three passes. */
+void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
+void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
+void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);
+
+extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense, tutti_onednn_relu, tutti_onednn_sigmoid,
+    tutti_onednn_tanh, tutti_onednn_max_pool, tutti_onednn_avg_pool, tutti_onednn_batch_norm;
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_pass.c: builds and runs the passes of a oneDNN kernel (see onednn_impl.h).
+ *
+ * Same shapes and same number of threads give the same bits: primitives are chosen by shape, threads and instruction set
+ * alone, and each splits its work by its thread count, which is set before create and before each run. */
+#include <assert.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onednn_impl.h"
+
+bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at)
+{
+    if (s->failed == dnnl_success && status != dnnl_success) {
+        s->failed = status;
+        s->failed_at = at;
+    }
+    return s->failed == dnnl_success;
+}
+
+static dnnl_memory_desc_t own(tutti_onednn_state *s, dnnl_memory_desc_t md)
+{
+    assert(s->nowned < TUTTI_ONEDNN_OWNED);
+    return s->owned[s->nowned++] = md;
+}
+
+static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, bool any)
+{
+    static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS of them: the library copies the whole array */
+    for (int d = 0; d < shape->ndims; d++) dims[d] = shape->dim[d];
+    dnnl_memory_desc_t md = NULL;
+    if (s->failed != dnnl_success) return NULL;
+    tutti_onednn_ok(s,
+                    dnnl_memory_desc_create_with_tag(&md, shape->ndims, dims, dnnl_f32,
+                                                     any ? dnnl_format_tag_any : row_major[shape->ndims]),
+                    "describe a tensor");
+    return own(s, md);
+}
+
+dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape)
+{
+    return describe(s, shape, false);
+}
+
+dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape)
+{
+    return describe(s, shape, true);
+}
+
+const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg)
+{
+    return dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
+}
+
+tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
+{
+    tutti_onednn_state *s = tutti_alloc(sizeof *s);
+    k->state = s;
+    s->nthreads = nthreads < 1 ? 1 : nthreads;
+    omp_set_num_threads(s->nthreads);
+    tutti_onednn_ok(s, dnnl_engine_create(&s->engine, dnnl_cpu, 0), "create an engine");
+    if (s->failed == dnnl_success)
+        tutti_onednn_ok(s, dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags), "create a stream");
+    tutti_onednn_ok(s, dnnl_primitive_attr_create(&s->attr), "create attributes");
+    if (s->failed == dnnl_success)
+        tutti_onednn_ok(s, dnnl_primitive_attr_set_scratchpad_mode(s->attr, dnnl_scratchpad_mode_user), "set scratch");
+    if (!k->in[0].layout) {
+        s->in = tutti_onednn_plain(s, &k->in[0].shape);
+    } else if (s->failed == dnnl_success) {
+        tutti_onednn_ok(s, dnnl_memory_desc_clone(&s->in, k->in[0].layout->described), "copy a description");
+        own(s, s->in);
+    }
+    return s;
+}
+
+static size_t round_up(size_t nbytes)
+{
+    return (nbytes + 63) / 64 * 64;
+}
+
+tutti_status tutti_onednn_finish(tutti_kernel *k, tutti_failure *err)
+{
+    tutti_onednn_state *s = k->state;
+    if (s->failed != dnnl_success)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "oneDNN could not %s for op %s (status %d)", s->failed_at, k->op->name,
+                          (int)s->failed);
+    const tutti_onednn_pass *passes[] = {&s->forward, &s->backward_params, &s->backward_data};
+    for (int i = 0; i < 3; i++)
+        if (passes[i]->scratch_bytes > k->scratch_bytes) k->scratch_bytes = passes[i]->scratch_bytes;
+    return TUTTI_OK;
+}
+
+static void pass_release(tutti_onednn_pass *pass)
+{
+    for (int i = 0; i < pass->nsteps; i++) dnnl_primitive_destroy(pass->steps[i].primitive);
+    for (int i = 0; i < pass->nmemories; i++) dnnl_memory_destroy(pass->memories[i]);
+}
+
+void tutti_onednn_close(tutti_kernel *k)
+{
+    tutti_onednn_state *s = k->state;
+    if (!s) return;
+    pass_release(&s->forward);
+    pass_release(&s->backward_params);
+    pass_release(&s->backward_data);
+    for (int i = 0; i < s->nowned; i++) dnnl_memory_desc_destroy(s->owned[i]);
+    dnnl_primitive_desc_destroy(s->forward_pd);
+    dnnl_primitive_attr_destroy(s->attr);
+    dnnl_stream_destroy(s->stream);
+    dnnl_engine_destroy(s->engine);
+    free(s);
+}
+
+/* The blocked order that md describes, in our words. */
+static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
+{
+    *out = (tutti_layout){0};
+    dnnl_format_kind_t kind = dnnl_format_kind_undef;
+    int ndims = 0, ninner = 0;
+    const dnnl_dims_t *strides, *padded, *blocks, *dims;
+    dnnl_dim_t start = 0;
+    if (dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind) != dnnl_success || kind != dnnl_blocked) return false;
+    dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, &start);
+    dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims);
+    dnnl_memory_desc_query(md, dnnl_query_strides, (void *)&strides);
+    dnnl_memory_desc_query(md, dnnl_query_padded_dims, (void *)&padded);
+    dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &ninner);
+    dnnl_memory_desc_query(md, dnnl_query_inner_blks, (void *)&blocks);
+    dnnl_memory_desc_query(md, dnnl_query_inner_idxs, (void *)&dims);
+    if (ndims > TUTTI_MAX_DIMS || ninner > TUTTI_MAX_INNER_BLOCKS || start != 0) return false;
+    out->ninner = ninner;
+    for (int d = 0; d < ndims; d++) {
+        out->stride[d] = (*strides)[d];
+        out->padded[d] = (*padded)[d];
+    }
+    for (int i = 0; i < ninner; i++) {
+        out->inner_block[i] = (*blocks)[i];
+        out->inner_dim[i] = (int)(*dims)[i];
+    }
+    return true;
+}
+
+/* Whether two descriptions put every element at the same address: strides of dims of one element do not matter. */
+static bool same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
+{
+    if (dnnl_memory_desc_equal(a, b)) return true;
+    tutti_layout x, y;
+    if (!layout_of(a, &x) || !layout_of(b, &y) || x.ninner != y.ninner) return false;
+    for (int d = 0; d < TUTTI_MAX_DIMS; d++)
+        if (x.padded[d] != y.padded[d] || (x.padded[d] > 1 && x.stride[d] != y.stride[d])) return false;
+    for (int i = 0; i < x.ninner; i++)
+        if (x.inner_block[i] != y.inner_block[i] || x.inner_dim[i] != y.inner_dim[i]) return false;
+    return true;
+}
+
+void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)
+{
+    tutti_onednn_state *s = k->state;
+    if (s->failed != dnnl_success) return;
+    tutti_onednn_ok(s, dnnl_memory_desc_clone(&s->out, order), "copy a description");
+    own(s, s->out);
+    const_dnnl_memory_desc_t plain = tutti_onednn_plain(s, &k->out.shape);
+    if (s->failed != dnnl_success || same_order(s->out, plain)) return;
+    if (!layout_of(s->out, &s->out_layout)) tutti_onednn_ok(s, dnnl_unimplemented, "describe the order of an output");
+    s->out_layout.described = s->out;
+    k->out.layout = &s->out_layout;
+    k->out.bytes = dnnl_memory_desc_get_size(s->out);
+}
+
+static dnnl_memory_t add_memory(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_memory_desc_t order,
+                                tutti_onednn_place place)
+{
+    dnnl_memory_t memory = NULL;
+    assert(pass->nmemories < TUTTI_ONEDNN_MEMORIES);
+    if (tutti_onednn_ok(s, dnnl_memory_create(&memory, order, s->engine, DNNL_MEMORY_NONE), "describe memory")) {
+        pass->memories[pass->nmemories] = memory;
+        pass->places[pass->nmemories++] = place;
+    }
+    return memory;
+}
+
+static tutti_onednn_place take_scratch(tutti_onednn_pass *pass, const_dnnl_memory_desc_t order)
+{
+    tutti_onednn_place place = tutti_onednn_at(TUTTI_AT_SCRATCH, pass->scratch_bytes);
+    pass->scratch_bytes += round_up(dnnl_memory_desc_get_size(order));
+    return place;
+}
+
+/* Appends a primitive whose memories are ready. */
+static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
+                     const dnnl_exec_arg_t *args, int nargs)
+{
+    if (s->failed != dnnl_success) return;
+    assert(pass->nsteps < TUTTI_ONEDNN_STEPS && nargs < TUTTI_ONEDNN_ARGS);
+    tutti_onednn_step *step = &pass->steps[pass->nsteps];
+    if (!tutti_onednn_ok(s, dnnl_primitive_create(&step->primitive, pd), "create a primitive")) return;
+    pass->nsteps++;
+    memcpy(step->args, args, sizeof *args * (size_t)nargs);
+    step->nargs = nargs;
+    const_dnnl_memory_desc_t scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    if (!scratch || dnnl_memory_desc_get_size(scratch) == 0) return;
+    dnnl_memory_t memory = add_memory(s, pass, scratch, take_scratch(pass, scratch));
+    step->args[step->nargs++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, memory};
+}
+
+static void add_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_memory_t from, dnnl_memory_t to)
+{
+    const_dnnl_memory_desc_t from_order = NULL, to_order = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    if (s->failed != dnnl_success) return;
+    dnnl_memory_get_memory_desc(from, &from_order);
+    dnnl_memory_get_memory_desc(to, &to_order);
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    if (tutti_onednn_ok(s, dnnl_reorder_primitive_desc_create(&pd, from_order, s->engine, to_order, s->engine, s->attr),
+                        "reorder"))
+        add_step(s, pass, pd, args, 2);
+    dnnl_primitive_desc_destroy(pd);
+}
+
+void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
+                      const tutti_onednn_arg *args, int nargs)
+{
+    dnnl_exec_arg_t ready[TUTTI_ONEDNN_ARGS] = {{0}};
+    dnnl_memory_t outside[TUTTI_ONEDNN_ARGS] = {0};
+    for (int i = 0; i < nargs && s->failed == dnnl_success; i++) {
+        const_dnnl_memory_desc_t wanted = tutti_onednn_wants(taken, args[i].arg);
+        ready[i].arg = args[i].arg;
+        if (!args[i].order || same_order(args[i].order, wanted)) {
+            ready[i].memory = add_memory(s, pass, wanted, args[i].place);
+            continue;
+        }
+        outside[i] = add_memory(s, pass, args[i].order, args[i].place);
+        ready[i].memory = add_memory(s, pass, wanted, take_scratch(pass, wanted));
+        if (!args[i].written) add_reorder(s, pass, outside[i], ready[i].memory);
+    }
+    add_step(s, pass, taken, ready, nargs);
+    for (int i = 0; i < nargs && s->failed == dnnl_success; i++)
+        if (outside[i] && args[i].written) add_reorder(s, pass, ready[i].memory, outside[i]);
+    if (taken != s->forward_pd) dnnl_primitive_desc_destroy(taken);
+}
+
+static void *resolve(const tutti_onednn_place *p, const tutti_kernel_args *a)
+{
+    switch (p->where) {
+    case TUTTI_AT_IN: return (void *)a->in[0];
+    case TUTTI_AT_OUT: return a->out;
+    case TUTTI_AT_DOUT: return (void *)a->dout;
+    case TUTTI_AT_DIN: return a->din[0];
+    case TUTTI_AT_PARAM: return (void *)a->param[p->number];
+    case TUTTI_AT_DPARAM: return a->dparam[p->number];
+    case TUTTI_AT_SAVED: return (char *)a->saved + p->number;
+    case TUTTI_AT_SCRATCH: return (char *)a->scratch + p->number;
+    }
+    return NULL;
+}
+
+void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a)
+{
+    omp_set_num_threads(s->nthreads);
+    for (int i = 0; i < pass->nmemories; i++)
+        dnnl_memory_set_data_handle(pass->memories[i], resolve(&pass->places[i], a));
+    for (int i = 0; i < pass->nsteps; i++) {
+        const tutti_onednn_step *step = &pass->steps[i];
+        dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
+        assert(status == dnnl_success); /* all that can fail was tried at create */
+        (void)status;
+    }
+}
+
+void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_run(s, &s->forward, a);
+}
+
+void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_run(s, &s->backward_params, a);
+}
+
+void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_run(s, &s->backward_data, a);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_pool.c: max and average pooling by oneDNN, in whatever order the input has. saved: the library's workspace with
+ * the winners of max pooling. */
+#include "onednn_impl.h"
+
+typedef struct {
+    dnnl_alg_kind_t alg;
+    dnnl_memory_desc_t any_out;
+    dnnl_dims_t strides, kernel, dilates, pad;
+} pool_desc;
+
+static pool_desc describe(tutti_kernel *k, tutti_onednn_state *s, dnnl_alg_kind_t alg)
+{
+    tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
+    return (pool_desc){
+        .alg = alg,
+        .any_out = tutti_onednn_any(s, &k->out.shape),
+        .strides = {window.stride, window.stride},
+        .kernel = {window.kernel, window.kernel},
+        .pad = {window.pad, window.pad},
+    };
+}
+
+static void build_forward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d, bool training)
+{
+    tutti_onednn_ok(s,
+                    dnnl_pooling_forward_primitive_desc_create(
+                        &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, d->alg,
+                        s->in, d->any_out, d->strides, d->kernel, d->dilates, d->pad, d->pad, s->attr),
+                    "find a pooling");
+    if (s->failed != dnnl_success) return;
+    tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
+    const_dnnl_memory_desc_t workspace = dnnl_primitive_desc_query_md(s->forward_pd, dnnl_query_workspace_md, 0);
+    k->saved_bytes = training && workspace ? dnnl_memory_desc_get_size(workspace) : 0;
+    if (k->saved_bytes) k->backward_reads = TUTTI_READS_SAVED;
+    tutti_onednn_arg args[] = {
+        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
+        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), s->out, true},
+        {DNNL_ARG_WORKSPACE, tutti_onednn_at(TUTTI_AT_SAVED, 0), NULL, true},
+    };
+    tutti_onednn_add(s, &s->forward, s->forward_pd, args, k->saved_bytes ? 3 : 2);
+}
+
+static void build_backward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    if (s->failed != dnnl_success) return;
+    tutti_onednn_ok(s,
+                    dnnl_pooling_backward_primitive_desc_create(&pd, s->engine, d->alg, s->in, s->out, d->strides,
+                                                                d->kernel, d->dilates, d->pad, d->pad, s->forward_pd,
+                                                                s->attr),
+                    "find the gradient of a pooling");
+    if (s->failed != dnnl_success) return;
+    tutti_onednn_arg args[] = {
+        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
+        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DIN, 0), s->in, true},
+        {DNNL_ARG_WORKSPACE, tutti_onednn_at(TUTTI_AT_SAVED, 0), NULL, false},
+    };
+    tutti_onednn_add(s, &s->backward_data, pd, args, k->saved_bytes ? 3 : 2);
+}
+
+static tutti_status create_pool(tutti_kernel *k, dnnl_alg_kind_t alg, bool training, int nthreads, tutti_failure *err)
+{
+    tutti_onednn_state *s = tutti_onednn_open(k, nthreads);
+    pool_desc d = describe(k, s, alg);
+    if (s->failed == dnnl_success) build_forward(k, s, &d, training);
+    if (training) build_backward(k, s, &d);
+    return tutti_onednn_finish(k, err);
+}
+
+static tutti_status create_max(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+{
+    return create_pool(k, dnnl_pooling_max, training, nthreads, err);
+}
+
+static tutti_status create_avg(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+{
+    return create_pool(k, dnnl_pooling_avg_include_padding, training, nthreads, err);
+}
+
+const tutti_kernel_row tutti_onednn_max_pool = {
+    .engine = "onednn",
+    .create = create_max,
+    .destroy = tutti_onednn_close,
+    .forward = tutti_onednn_forward,
+    .backward_data = tutti_onednn_backward_data,
+};
+
+const tutti_kernel_row tutti_onednn_avg_pool = {
+    .engine = "onednn",
+    .create = create_avg,
+    .destroy = tutti_onednn_close,
+    .forward = tutti_onednn_forward,
+    .backward_data = tutti_onednn_backward_data,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_cases.h: what the conformance suites of the kernel room run: for each op a few shapes, odd ones among them, and
+ * a bench that holds one kernel with memory for all its arguments.
+ *
+ * Numbers come from tutti_random's test stream. `exact` cases use small integers, so that sums are exact in float in any
+ * order and == is the test. */
+#ifndef TUTTI_TESTS_KERNEL_CASES_H
+#define TUTTI_TESTS_KERNEL_CASES_H
+
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "kernel/kernel.h"
+#include "kernel/kernel_impl.h"
+
+typedef struct {
+    const char *op;
+    const void *attrs;
+    tutti_shape in;
+    bool exact;  /* linear: small integers give exact sums */
+    bool spread; /* elements of the input are different from each other and from 0: max-pool's winner is stable */
+    double eps;  /* of central differences */
+    const char *what;
+} kernel_case;
+
+static const tutti_conv_attrs conv5 = {4, 5, 1, 0, true}, conv3 = {8, 3, 1, 1, true}, conv_odd = {7, 3, 2, 1, true},
+                              conv1 = {16, 1, 1, 0, false}, conv_wide = {20, 5, 1, 2, true};
+static const tutti_dense_attrs dense10 = {10, true}, dense7 = {7, false};
+static const tutti_pool_attrs pool2 = {2, 0, 0}, pool3 = {3, 2, 1}, pool_overlap = {3, 1, 0};
+static const tutti_batch_norm_attrs norm = {1e-5, 0.1};
+static const tutti_dropout_attrs drop = {0.25};
+
+static const kernel_case kernel_cases[] = {
+    {"conv", &conv5, {4, {2, 1, 8, 8}}, true, false, 1, "one channel"},
+    {"conv", &conv3, {4, {2, 3, 6, 5}}, true, false, 1, "padding, not square"},
+    {"conv", &conv_odd, {4, {1, 7, 7, 6}}, true, false, 1, "stride 2, 7 channels, one sample"},
+    {"conv", &conv1, {4, {3, 16, 4, 4}}, true, false, 1, "1x1 without bias"},
+    {"conv", &conv_wide, {4, {2, 16, 6, 6}}, true, false, 1, "20 channels of 16"},
+    {"dense", &dense10, {2, {5, 12}}, true, false, 1, "two dims"},
+    {"dense", &dense7, {4, {3, 7, 2, 3}}, true, false, 1, "four dims without bias"},
+    {"dense", &dense10, {4, {1, 20, 4, 4}}, true, false, 1, "one sample, 20 channels"},
+    {"relu", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-8, "7 channels"},
+    {"relu", NULL, {2, {1, 13}}, false, true, 0x1p-8, "one sample"},
+    {"sigmoid", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, "7 channels"},
+    {"sigmoid", NULL, {2, {3, 5}}, false, true, 0x1p-6, "two dims"},
+    {"tanh", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, "7 channels"},
+    {"tanh", NULL, {2, {3, 5}}, false, true, 0x1p-6, "two dims"},
+    {"max-pool", &pool2, {4, {2, 3, 6, 5}}, false, true, 0x1p-9, "a column left over"},
+    {"max-pool", &pool3, {4, {1, 7, 5, 6}}, false, true, 0x1p-9, "overlap and padding"},
+    {"max-pool", &pool_overlap, {4, {2, 2, 5, 5}}, false, true, 0x1p-9, "every position"},
+    {"avg-pool", &pool2, {4, {2, 3, 6, 5}}, true, false, 1, "a column left over"},
+    {"avg-pool", &pool3, {4, {1, 7, 5, 6}}, false, false, 0x1p-4, "overlap and padding"},
+    {"batch-norm", &norm, {4, {3, 7, 3, 2}}, false, true, 0x1p-6, "planes"},
+    {"batch-norm", &norm, {2, {6, 5}}, false, true, 0x1p-6, "two dims"},
+    {"dropout", &drop, {4, {2, 7, 3, 3}}, false, true, 0x1p-4, "planes"},
+    {"dropout", &drop, {2, {3, 10}}, false, true, 0x1p-4, "two dims"},
+    {"flatten", NULL, {4, {2, 7, 3, 2}}, true, false, 1, "planes"},
+    {"softmax-cross-entropy", NULL, {2, {6, 10}}, false, true, 0x1p-6, "ten classes"},
+    {"softmax-cross-entropy", NULL, {2, {1, 3}}, false, true, 0x1p-6, "one sample"},
+};
+enum { NCASES = sizeof kernel_cases / sizeof *kernel_cases, MAX_LABELS = 64 };
+
+typedef struct {
+    tutti_kernel k;
+    tutti_kernel_args a;
+    float *plain_in, *in, *out, *dout, *din, *param[TUTTI_MAX_OP_PARAMS], *dparam[TUTTI_MAX_OP_PARAMS];
+    float loss;
+    int32_t correct, labels[MAX_LABELS];
+} bench;
+
+static inline float *numbers(size_t nbytes)
+{
+    /* Whole multiples of 64 bytes, with a guard value behind that bench_close looks at. */
+    size_t size = (nbytes + 63) / 64 * 64 + 64;
+    float *p = aligned_alloc(64, size);
+    memset(p, 0xff, size); /* NaN: whoever reads what nobody wrote is found */
+    return p;
+}
+
+/* Value i of n of a tensor. Spread: a permutation of n different values in (-2, 2), none within 1/n of 0. */
+static inline float draw(const kernel_case *c, uint64_t tensor, int64_t i, int64_t n)
+{
+    tutti_random4 r = tutti_random(7, TUTTI_STREAM_TEST, tensor, (uint64_t)i);
+    if (c->exact) return (float)(int)tutti_random_below(r, 9) - 4;
+    if (!c->spread || tensor > 0) return tutti_random_unit(r.word[0]) * 2 - 1;
+    return ((float)(i * 7919 % n) + 0.25f) * 4 / (float)n - 2;
+}
+
+static inline int64_t count_of(const tutti_shape *s)
+{
+    return tutti_shape_count(s);
+}
+
+static inline void bench_fill(bench *b, const kernel_case *c)
+{
+    int64_t nin = count_of(&b->k.in[0].shape), nout = b->k.op->is_loss ? 0 : count_of(&b->k.out.shape);
+    for (int64_t i = 0; i < nin; i++) b->plain_in[i] = draw(c, 0, i, nin);
+    tutti_value_from_plain(&b->k.in[0], b->plain_in, b->in);
+    float *plain_dout = numbers((size_t)nout * sizeof(float));
+    for (int64_t i = 0; i < nout; i++) plain_dout[i] = draw(c, 1, i, nout);
+    if (nout) tutti_value_from_plain(&b->k.out, plain_dout, b->dout);
+    free(plain_dout);
+    for (int p = 0; p < b->k.nparams; p++) {
+        int64_t n = count_of(&b->k.params[p].shape);
+        for (int64_t i = 0; i < n; i++) {
+            float value = draw(c, 2 + (uint64_t)p, i, n);
+            b->param[p][i] = strcmp(b->k.params[p].name, "running_var") == 0 ? value * value + 0.5f : value;
+        }
+    }
+    for (int i = 0; i < MAX_LABELS; i++) b->labels[i] = i * 5 % (int32_t)(b->k.in[0].shape.dim[1]);
+}
+
+/* in: the value's description as a predecessor gives it; NULL = row-major. */
+static inline void bench_open(bench *b, const char *engine, const kernel_case *c, const tutti_value *in, bool training,
+                              int nthreads)
+{
+    tutti_failure err = {0};
+    tutti_value plain = {c->in, NULL, (size_t)count_of(&c->in) * sizeof(float)};
+    memset(b, 0, sizeof *b);
+    tutti_status st =
+        tutti_kernel_create(engine, tutti_op_find(c->op), c->attrs, in ? in : &plain, training, nthreads, &b->k, &err);
+    if (st != TUTTI_OK) fail_msg("%s, %s: %s", c->op, c->what, err.text);
+    b->plain_in = numbers(plain.bytes);
+    b->in = numbers(b->k.in[0].bytes);
+    b->din = numbers(b->k.in[0].bytes);
+    b->out = numbers(b->k.out.bytes);
+    b->dout = numbers(b->k.out.bytes);
+    for (int p = 0; p < b->k.nparams; p++) {
+        size_t nbytes = (size_t)count_of(&b->k.params[p].shape) * sizeof(float);
+        b->param[p] = numbers(nbytes);
+        b->dparam[p] = numbers(nbytes);
+        b->a.param[p] = b->param[p];
+        b->a.dparam[p] = b->dparam[p];
+    }
+    b->a.in[0] = b->in;
+    b->a.out = b->out;
+    b->a.dout = b->dout;
+    b->a.din[0] = b->din;
+    b->a.saved = numbers(b->k.saved_bytes);
+    b->a.scratch = numbers(b->k.scratch_bytes);
+    b->a.training = training;
+    b->a.seed = 3;
+    b->a.step = 11;
+    b->a.first_sample = 100;
+    b->a.layer = 2;
+    b->a.labels = b->labels;
+    b->a.loss_scale = 0.25f;
+    b->a.loss = &b->loss;
+    b->a.correct = &b->correct;
+    bench_fill(b, c);
+}
+
+static inline void assert_guarded(const void *p, size_t nbytes)
+{
+    const unsigned char *guard = (const unsigned char *)p + (nbytes + 63) / 64 * 64;
+    for (int i = 0; i < 64; i++) assert_int_equal(guard[i], 0xff);
+}
+
+static inline void bench_close(bench *b)
+{
+    assert_guarded(b->in, b->k.in[0].bytes);
+    assert_guarded(b->din, b->k.in[0].bytes);
+    assert_guarded(b->out, b->k.out.bytes);
+    assert_guarded(b->a.saved, b->k.saved_bytes);
+    assert_guarded(b->a.scratch, b->k.scratch_bytes);
+    for (int p = 0; p < b->k.nparams; p++) {
+        free(b->param[p]);
+        free(b->dparam[p]);
+    }
+    free(b->plain_in);
+    free(b->in);
+    free(b->din);
+    free(b->out);
+    free(b->dout);
+    free(b->a.saved);
+    free(b->a.scratch);
+    tutti_kernel_destroy(&b->k);
+}
+
+static inline void run_forward(bench *b)
+{
+    b->k.row->forward(&b->k, &b->a);
+}
+
+static inline void run_backward(bench *b)
+{
+    if (b->k.nparams) b->k.row->backward_params(&b->k, &b->a);
+    b->k.row->backward_data(&b->k, &b->a);
+}
+
+#endif

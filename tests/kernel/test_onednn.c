@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_onednn.c: every op on the engine "onednn" gives what its reference row gives, from row-major inputs and from inputs
+ * in the order that a convolution before it would leave; twice the same bits. Skipped in a build without oneDNN. */
+#include "kernel/kernel_cases.h"
+
+#include <math.h>
+
+static bool is_absent(void)
+{
+    char text[96];
+    tutti_kernel_engine_describe("onednn", text);
+    return text[0] == '\0';
+}
+
+static float *plain_copy(const tutti_value *v, const float *from)
+{
+    float *plain = numbers((size_t)count_of(&v->shape) * sizeof(float));
+    tutti_value_to_plain(v, from, plain);
+    return plain;
+}
+
+static void assert_close(const kernel_case *c, const char *what, const float *want, const float *got, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double error = fabs((double)want[i] - (double)got[i]);
+        if (c->exact ? want[i] != got[i] : !(error <= 2e-5 * (1 + fabs((double)want[i]))))
+            fail_msg("%s, %s: %s[%lld] is %.9g, reference has %.9g", c->op, c->what, what, (long long)i, (double)got[i],
+                     (double)want[i]);
+    }
+}
+
+static void assert_same_value(const kernel_case *c, const char *what, const tutti_value *v, const float *want,
+                              const float *got)
+{
+    float *plain = plain_copy(v, got);
+    assert_close(c, what, want, plain, count_of(&v->shape));
+    free(plain);
+}
+
+/* Runs both engines; `in` describes the input for oneDNN, NULL = row-major. */
+static void compare(const kernel_case *c, const tutti_value *in, bool training, int nthreads)
+{
+    bench want, got;
+    bench_open(&want, "reference", c, NULL, training, 1);
+    bench_open(&got, "onednn", c, in, training, nthreads);
+    run_forward(&want);
+    run_forward(&got);
+    if (want.k.op->is_loss)
+        assert_close(c, "loss", &want.loss, &got.loss, 1);
+    else
+        assert_same_value(c, "out", &got.k.out, want.out, got.out);
+    if (training) {
+        run_backward(&want);
+        run_backward(&got);
+        assert_same_value(c, "din", &got.k.in[0], want.din, got.din);
+        for (int p = 0; p < want.k.nparams; p++)
+            assert_close(c, want.k.params[p].name, want.dparam[p], got.dparam[p], count_of(&want.k.params[p].shape));
+    }
+    bench_close(&want);
+    bench_close(&got);
+}
+
+/* A 1x1 convolution whose output has the shape of the case's input: its order is what the case is given. */
+static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_kernel *k)
+{
+    tutti_failure err = {0};
+    if (c->in.ndims != 4) return false;
+    *attrs = (tutti_conv_attrs){c->in.dim[1], 1, 1, 0, false};
+    tutti_value in = {{4, {c->in.dim[0], 8, c->in.dim[2], c->in.dim[3]}}, NULL, 0};
+    in.bytes = (size_t)count_of(&in.shape) * sizeof(float);
+    if (tutti_kernel_create("onednn", &tutti_op_conv, attrs, &in, true, 1, k, &err) != TUTTI_OK)
+        fail_msg("%s", err.text);
+    return true;
+}
+
+static void every_op_gives_what_its_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    for (int i = 0; i < NCASES; i++)
+        for (int nthreads = 1; nthreads <= 2; nthreads++) compare(&kernel_cases[i], NULL, true, nthreads);
+}
+
+static void every_op_takes_what_a_convolution_leaves(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    int nblocked = 0;
+    for (int i = 0; i < NCASES; i++) {
+        tutti_conv_attrs attrs;
+        tutti_kernel producer;
+        if (!open_producer(&kernel_cases[i], &attrs, &producer)) continue;
+        nblocked += producer.out.layout != NULL;
+        compare(&kernel_cases[i], &producer.out, true, 1);
+        compare(&kernel_cases[i], &producer.out, false, 1);
+        tutti_kernel_destroy(&producer);
+    }
+    assert_true(nblocked > 0); /* else this test would test nothing */
+}
+
+static void evaluation_gives_what_the_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    for (int i = 0; i < NCASES; i++) compare(&kernel_cases[i], NULL, false, 1);
+}
+
+static void running_twice_gives_the_same_bits(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    for (int i = 0; i < NCASES; i++) {
+        bench a, b;
+        bench_open(&a, "onednn", &kernel_cases[i], NULL, true, 2);
+        bench_open(&b, "onednn", &kernel_cases[i], NULL, true, 2);
+        memset(b.a.scratch, 0x41, b.k.scratch_bytes); /* scratch may hold anything */
+        run_forward(&a), run_backward(&a);
+        run_forward(&b), run_backward(&b);
+        assert_memory_equal(a.out, b.out, a.k.out.bytes);
+        assert_memory_equal(a.din, b.din, a.k.in[0].bytes);
+        for (int p = 0; p < a.k.nparams; p++)
+            assert_memory_equal(a.dparam[p], b.dparam[p], (size_t)count_of(&a.k.params[p].shape) * sizeof(float));
+        bench_close(&a);
+        bench_close(&b);
+    }
+}
+
+static void in_place_gives_the_same_bits(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    int nin_place = 0;
+    for (int i = 0; i < NCASES; i++) {
+        bench apart, same;
+        bench_open(&apart, "onednn", &kernel_cases[i], NULL, true, 1);
+        bench_open(&same, "onednn", &kernel_cases[i], NULL, true, 1);
+        if (apart.k.in_place) {
+            nin_place++;
+            same.a.out = same.in;
+            same.a.din[0] = same.dout;
+            run_forward(&apart), run_backward(&apart);
+            run_forward(&same), run_backward(&same);
+            assert_memory_equal(apart.out, same.in, apart.k.out.bytes);
+            assert_memory_equal(apart.din, same.dout, apart.k.in[0].bytes);
+        }
+        bench_close(&apart);
+        bench_close(&same);
+    }
+    assert_true(nin_place > 3);
+}
+
+static void blocked_memory_goes_to_row_major_and_back(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    kernel_case c = {"conv", &conv3, {4, {2, 7, 5, 6}}, true, false, 1, "7 channels"};
+    tutti_conv_attrs attrs;
+    tutti_kernel producer;
+    assert_true(open_producer(&c, &attrs, &producer));
+    const tutti_value *v = &producer.out;
+    int64_t n = count_of(&v->shape);
+    float *plain = numbers((size_t)n * sizeof(float)), *blocked = numbers(v->bytes);
+    for (int64_t i = 0; i < n; i++) plain[i] = (float)(i + 1);
+    tutti_value_from_plain(v, plain, blocked);
+    double sum = 0; /* the padding is zero, everything else is there once */
+    for (size_t i = 0; i < v->bytes / sizeof(float); i++) sum += (double)blocked[i];
+    assert_true(sum == (double)n * (double)(n + 1) / 2);
+    float *back = plain_copy(v, blocked);
+    assert_memory_equal(back, plain, (size_t)n * sizeof(float));
+    free(plain), free(blocked), free(back);
+    tutti_kernel_destroy(&producer);
+}
+
+static void the_engine_names_its_version_and_instruction_set(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    char text[96];
+    tutti_kernel_engine_describe("onednn", text);
+    assert_true(strncmp(text, "oneDNN 3.", 9) == 0 && strchr(text, '('));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_gives_what_its_reference_gives),
+        cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
+        cmocka_unit_test(evaluation_gives_what_the_reference_gives),
+        cmocka_unit_test(running_twice_gives_the_same_bits),
+        cmocka_unit_test(in_place_gives_the_same_bits),
+        cmocka_unit_test(blocked_memory_goes_to_row_major_and_back),
+        cmocka_unit_test(the_engine_names_its_version_and_instruction_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
