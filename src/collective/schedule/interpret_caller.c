@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interpret_caller.c: the two hands of a rank's caller. The scribbler judges the outputs of the invocation that is complete,
+ * then spoils them, then says FREE; the feeder overwrites the inputs, then says READY. Where the outputs are in place, the
+ * feeder leaves the inputs alone until the outputs have been judged. */
+#include <stdio.h>
+
+#include "interpret_impl.h"
+
+static const tutti_buffer *find_buffer(const tutti_world *w, int32_t r, tutti_buffer_role role, int32_t ordinal,
+                                       int32_t *index)
+{
+    const tutti_part *p = &w->parts[r];
+    for (*index = 0; *index < p->nbuffers; ++*index)
+        if (p->buffers[*index].role == role && p->buffers[*index].ordinal == ordinal) return &p->buffers[*index];
+    return NULL;
+}
+
+/* What the caller writes of an input: its window, in a gather only the rank's own slice. */
+static void input_range(const tutti_world *w, int32_t r, const tutti_buffer *in, int64_t *lo, int64_t *hi)
+{
+    tutti_world_range(&in->window, w->n, lo, hi);
+    if (w->head->collective != TUTTI_ALL_GATHER && w->head->collective != TUTTI_GATHER) return;
+    int64_t from, to;
+    tutti_world_range(&(tutti_slice){r, 0, r, 1, w->nranks}, w->n, &from, &to);
+    if (from > *lo) *lo = from;
+    if (to < *hi) *hi = to;
+    if (*hi < *lo) *hi = *lo;
+}
+
+static tutti_word *outputs_of(tutti_run *run, int32_t r, int64_t *lo, int64_t *hi)
+{
+    const tutti_world *w = run->world;
+    int32_t b;
+    const tutti_buffer *out = find_buffer(w, r, TUTTI_BUFFER_OUT, 0, &b);
+    if (!out && w->head->in_place) out = find_buffer(w, r, TUTTI_BUFFER_IN, 0, &b);
+    if (!out) return NULL;
+    tutti_world_range(&out->window, w->n, lo, hi);
+    return run->state.words + w->place[r][b];
+}
+
+static void judge(tutti_run *run, int32_t r, int32_t e)
+{
+    tutti_world *w = run->world;
+    bool reduces = w->head->collective == TUTTI_ALLREDUCE || w->head->collective == TUTTI_REDUCE_SCATTER;
+    bool strict = reduces && w->head->determinism != TUTTI_DETERMINISM_PER_SLICE;
+    int64_t lo = 0, hi = w->n, from = 0, to = 0;
+    if (w->head->collective == TUTTI_GATHER && r != w->head->root) return;
+    if (w->head->collective == TUTTI_REDUCE_SCATTER)
+        tutti_world_range(&(tutti_slice){r, 0, r, 1, w->nranks}, w->n, &lo, &hi);
+    const tutti_word *out = outputs_of(run, r, &from, &to), *want = w->expected + e * w->n;
+    if (lo < hi && (!out || from > lo || to < hi)) {
+        run->wrong = true;
+        snprintf(w->text, TUTTI_VERDICT_TEXT, "rank %d has no place for its outputs", r);
+        return;
+    }
+    for (int64_t i = lo; i < hi && !run->wrong; i++) {
+        if (!w->fixed[e].sum) w->fixed[e] = (tutti_word){1, out[i].tree};
+        bool tree = !strict || out[i].tree == w->fixed[e].tree;
+        if (out[i].sum == want[i].sum && tree) continue;
+        run->wrong = true;
+        snprintf(w->text, TUTTI_VERDICT_TEXT, "rank %d, invocation %d: element %ld of %ld %s", r, e, (long)i,
+                 (long)w->n, out[i].sum == want[i].sum ? "was summed in another order than claimed" : "is wrong");
+    }
+}
+
+static bool is_input(const tutti_world *w, int32_t r, int64_t i)
+{
+    int32_t b;
+    int64_t lo, hi;
+    const tutti_buffer *in = w->head->in_place ? find_buffer(w, r, TUTTI_BUFFER_IN, 0, &b) : NULL;
+    if (!in) return false;
+    input_range(w, r, in, &lo, &hi);
+    return i >= lo && i < hi;
+}
+
+tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
+{
+    const tutti_world *w = run->world;
+    int32_t r = w->actors[actor].actor_rank, e = run->state.actors[actor].at;
+    tutti_rank_state *rank = &run->state.ranks[r];
+    int32_t *micro = &run->state.actors[actor].micro;
+    if (e > w->ninvocations) return TUTTI_ACT_OVER;
+    if (rank->completed < e) return TUTTI_ACT_BLOCKED;
+    if (*micro == 0 && e > 0) {
+        *micro = 1;
+        judge(run, r, e - 1);
+        rank->judged = e;
+        return TUTTI_ACT_DONE;
+    }
+    int64_t at = (int64_t)(*micro)++ - (e > 0);
+    int64_t lo = 0, hi = 0;
+    tutti_word *out = outputs_of(run, r, &lo, &hi);
+    int64_t from = lo + at * w->chunk, to = from + w->chunk < hi ? from + w->chunk : hi;
+    if (out && from < hi) {
+        for (int64_t i = from; i < to; i++)
+            if (!is_input(w, r, i)) out[i].sum = out[i].tree = tutti_world_mix((uint64_t)(i + e * 1000) ^ w->salt);
+        if (to < hi) return TUTTI_ACT_DONE;
+    }
+    rank->is_free = e + 1;
+    run->state.actors[actor] = (tutti_actor_state){e + 1, 0};
+    return TUTTI_ACT_DONE;
+}
+
+tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
+{
+    const tutti_world *w = run->world;
+    int32_t r = w->actors[actor].actor_rank, e = run->state.actors[actor].at, b;
+    tutti_rank_state *rank = &run->state.ranks[r];
+    if (e > w->ninvocations) return TUTTI_ACT_OVER;
+    if (rank->completed < e || (w->head->in_place && rank->judged < e)) return TUTTI_ACT_BLOCKED;
+    /* one chunk an action, counted through all inputs; READY comes with the last */
+    int64_t skip = run->state.actors[actor].micro++, left = 0;
+    for (int32_t ordinal = 0;; ordinal++) {
+        int64_t lo, hi;
+        const tutti_buffer *in = find_buffer(w, r, TUTTI_BUFFER_IN, ordinal, &b);
+        if (!in) break;
+        input_range(w, r, in, &lo, &hi);
+        int64_t chunks = (hi - lo + w->chunk - 1) / w->chunk, from = lo + skip * w->chunk;
+        tutti_word *words = run->state.words + w->place[r][b];
+        for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
+            words[i] = tutti_world_leaf(w, r, ordinal, e, i);
+        skip -= chunks;
+        left = -1 - skip; /* chunks of this and all earlier inputs that are still to come */
+    }
+    if (left > 0) return TUTTI_ACT_DONE;
+    rank->ready = e + 1;
+    run->state.actors[actor] = (tutti_actor_state){e + 1, 0};
+    return TUTTI_ACT_DONE;
+}

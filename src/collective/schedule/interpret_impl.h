@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interpret_impl.h: the interpreter's inside.
+ *
+ *   world   what never changes: parts of all ranks, where their memory lies, which words are shared.
+ *   state   everything that changes, in one block of memory, so that a search can copy, hash and restore it.
+ *   actor   a sequence of a rank, or one of the two hands of its caller: `scribbler` (judges the outputs of the invocation
+ *           that is complete, spoils them, says FREE) and `feeder` (overwrites the inputs, says READY).
+ *   word    a number (sum modulo 2^64, exact in any order) and a print of how it was summed (equal up to commutation).
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SCHEDULE_INTERPRET_IMPL_H
+#define TUTTI_SCHEDULE_INTERPRET_IMPL_H
+
+#include "interpret.h"
+
+enum { TUTTI_VERDICT_TEXT = 300, TUTTI_SCRIBBLER = -1, TUTTI_FEEDER = -2 };
+
+typedef struct {
+    uint64_t sum, tree;
+} tutti_word;
+
+typedef struct {
+    int32_t actor_rank;
+    int32_t sequence; /* -1 scribbler, -2 feeder */
+    int32_t *steps, nsteps;
+} tutti_actor;
+
+typedef struct {
+    int32_t src, dst, number;
+} tutti_line; /* a channel */
+
+typedef struct {
+    const tutti_part_source *source;
+    const tutti_schedule_header *head;
+    tutti_part *parts; /* deep copies are not needed: kept until the end */
+    int32_t nranks, nactors, nlines, ninvocations;
+    tutti_actor *actors;
+    int32_t *first_actor; /* a rank: its sequences, then scribbler, then feeder */
+    int32_t **line_of;    /* rank, step: line or -1 */
+    tutti_line *lines;
+    int64_t **place; /* rank, buffer: first word in memory; bank b starts b * n later */
+    int64_t nwords;
+    uint8_t *shared;  /* a word of bank 0 .. : more than one actor, one of them writing */
+    int64_t n, chunk; /* chunk: elements that one action reads or writes (1, or n = whole slices) */
+    int32_t max_inputs;
+    int32_t *first_done; /* a rank: its steps' flags in state.done */
+    int32_t ndone;
+    int32_t capacity;     /* of sends: 0 = rendezvous */
+    uint64_t salt;        /* of the inputs */
+    tutti_word *expected; /* invocation, element */
+    tutti_word *fixed;    /* invocation: print of the first element that was judged; sum = 1 once it is known */
+    char *text;           /* verdict, TUTTI_VERDICT_TEXT bytes */
+} tutti_world;
+
+typedef struct {
+    int32_t at, micro; /* step of the list, action within it */
+} tutti_actor_state;
+
+typedef struct {
+    int32_t given, taken; /* signals and waits, or messages */
+    int32_t sender;       /* rendezvous: actor + 1 that offers a message */
+    int32_t queued;       /* buffered messages */
+} tutti_line_state;
+
+typedef struct {
+    int32_t completed;              /* invocations; the running one has this number */
+    int32_t running;                /* its sequences that are not yet complete */
+    int32_t judged, ready, is_free; /* of how many invocations: outputs judged, READY said, FREE said */
+} tutti_rank_state;
+
+typedef struct {
+    tutti_word *words;
+    tutti_word *registers; /* an actor: max_inputs + 1 chunks */
+    tutti_actor_state *actors;
+    tutti_line_state *lines;
+    tutti_rank_state *ranks;
+    uint8_t *done; /* steps of the running invocation */
+    void *block;
+    size_t nbytes;
+} tutti_state;
+
+/* Elements that were put but are not yet visible, and buffered messages (random mode only). */
+typedef struct {
+    int64_t to;
+    tutti_word value;
+    int32_t line, ordinal; /* visible at the latest when the signal of this ordinal is seen */
+} tutti_flight;
+typedef struct tutti_parcel {
+    struct tutti_parcel *next;
+    int64_t nwords;
+    tutti_word words[];
+} tutti_parcel;
+
+typedef struct {
+    tutti_world *world;
+    tutti_state state;
+    tutti_flight *flights;
+    int32_t nflights, flights_capacity;
+    tutti_parcel **parcels; /* a line: oldest message */
+    tutti_parcel **partial; /* an actor: what it is about to send */
+    uint64_t random;
+    bool wrong;
+} tutti_run;
+
+/* interpret_load.c; create: false after writing why the parts make no sense into text. */
+bool tutti_world_create(tutti_world *w, const tutti_part_source *source, int64_t n, bool whole_slices, char *text);
+void tutti_world_release(tutti_world *w);
+void tutti_state_create(tutti_state *s, const tutti_world *w);
+/* Sequences of rank r that have to complete. */
+int32_t tutti_world_nrunning(const tutti_world *w, int32_t r);
+void tutti_run_reset(tutti_run *run); /* to the beginning */
+
+/* interpret_act.c */
+typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act; /* OVER: nothing left to do, ever */
+tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* one action of that actor; sets run->wrong */
+bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* may the next action's place in the order matter? */
+/* interpret_caller.c */
+tutti_act tutti_run_scribble(tutti_run *run, int32_t actor);
+tutti_act tutti_run_feed(tutti_run *run, int32_t actor);
+bool tutti_run_is_over(const tutti_run *run);
+void tutti_run_say_hang(tutti_run *run);
+
+/* Elements [*lo, *hi) of a slice for n elements. */
+static inline void tutti_world_range(const tutti_slice *s, int64_t n, int64_t *lo, int64_t *hi)
+{
+    *lo = (int64_t)s->first * n / s->of;
+    *hi = ((int64_t)s->first + s->count) * n / s->of;
+}
+static inline uint64_t tutti_world_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+/* The value of element i of input `ordinal` of rank r in invocation e. */
+static inline tutti_word tutti_world_leaf(const tutti_world *w, int32_t r, int32_t ordinal, int32_t e, int64_t i)
+{
+    uint64_t x =
+        tutti_world_mix(w->salt + 0x9e3779b97f4a7c15u * (uint64_t)(r * 4096 + ordinal + 1)) + (uint64_t)e * 1000003u;
+    /* the print of a leaf does not depend on the element: equal trees over different elements are to be recognised */
+    return (tutti_word){tutti_world_mix(x * 31 + (uint64_t)i), tutti_world_mix(x)};
+}
+static inline tutti_word tutti_world_add(tutti_word a, tutti_word b)
+{
+    uint64_t lo = a.tree < b.tree ? a.tree : b.tree, hi = a.tree < b.tree ? b.tree : a.tree;
+    return (tutti_word){a.sum + b.sum, tutti_world_mix(lo * 0x9e3779b97f4a7c15u + tutti_world_mix(hi + 77))};
+}
+
+#endif
