@@ -13,18 +13,21 @@ typedef struct {
     tutti_layer layers[TOY_MAX_LAYERS];
     tutti_dense_attrs dense[TOY_MAX_LAYERS];
     tutti_batch_norm_attrs norm;
+    tutti_dropout_attrs dropout;
     char none[64];
 } toy_net;
 
-/* Appends a layer that reads the one before; units for dense only. Returns its index. */
+/* Appends a layer that reads the one before; units are of dense only. Returns its index. */
 static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, int64_t units)
 {
     const int l = t->model.nlayers++;
     t->dense[l] = (tutti_dense_attrs){.units = units, .bias = true};
     t->norm = (tutti_batch_norm_attrs){.eps = 1e-5, .momentum = 0.1};
-    void *attrs = op == &tutti_op_dense        ? (void *)&t->dense[l]
-                  : op == &tutti_op_batch_norm ? (void *)&t->norm
-                                               : t->none;
+    t->dropout = (tutti_dropout_attrs){.rate = 0.25};
+    void *attrs = t->none; /* ops without attributes */
+    if (op == &tutti_op_dense) attrs = &t->dense[l];
+    if (op == &tutti_op_batch_norm) attrs = &t->norm;
+    if (op == &tutti_op_dropout) attrs = &t->dropout;
     t->layers[l] = (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .line = l + 1};
     return l;
 }

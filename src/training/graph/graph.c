@@ -116,7 +116,7 @@ static tutti_status check_readers(const tutti_graph *g, tutti_failure *err)
         const tutti_layer *first = NULL, *layer = &m->layers[l];
         if (layer->op->is_loss != (l == last))
             return tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: layer '%s': %s", m->name, layer->line, layer->name,
-                              l == last ? "the last layer must be a loss (softmax_cross_entropy)"
+                              l == last ? "the last layer must be a loss (softmax-cross-entropy)"
                                         : "a loss must be the last layer");
         for (int r = l + 1; r < m->nlayers; r++)
             for (int i = 0; i < m->layers[r].op->ninputs; i++) {
