@@ -57,13 +57,13 @@ char *tutti_graph_print(const tutti_graph *g)
         const tutti_kernel *k = &g->kernels[l];
         char shape[96] = "-";
         if (!k->op->is_loss) tutti_shape_text(&k->out.shape, shape);
-        tutti_strbuf_printf(&sb, "  %-12s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, k->op->name,
+        tutti_strbuf_printf(&sb, "  %-24s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, k->op->name,
                             shape, k->row->engine, k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
     }
     tutti_strbuf_puts(&sb, "\nnodes: number, kind, subject: reads -> writes\n");
     for (int i = 0; i < g->nnodes; i++) {
         const tutti_node *n = &g->nodes[i];
-        tutti_strbuf_printf(&sb, "  %3d %-15s %-12s: ", i, tutti_node_kind_name(n->kind), node_subject(g, n));
+        tutti_strbuf_printf(&sb, "  %3d %-15s %-24s: ", i, tutti_node_kind_name(n->kind), node_subject(g, n));
         add_data(g, n->reads, n->nreads, &sb);
         tutti_strbuf_puts(&sb, n->nreads ? " -> " : "-> ");
         add_data(g, n->writes, n->nwrites, &sb);

@@ -9,9 +9,9 @@
 
 static void add_bytes(tutti_strbuf *sb, int64_t bytes)
 {
-    if (bytes < 10 * 1024)
+    if (bytes < 1024)
         tutti_strbuf_printf(sb, "%" PRId64 " B", bytes);
-    else if (bytes < 10 * 1024 * 1024)
+    else if (bytes < 1024 * 1024)
         tutti_strbuf_printf(sb, "%.1f KiB", (double)bytes / 1024);
     else
         tutti_strbuf_printf(sb, "%.1f MiB", (double)bytes / (1024 * 1024));
@@ -87,10 +87,10 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_puts(sb, " without sharing)\n");
     tutti_strbuf_puts(sb, "  offsets: layer, value, its gradient, saved (-1 = none)\n");
     for (int l = 0; l < p->graph->model->nlayers; l++)
-        tutti_strbuf_printf(sb, "    %-12s %10" PRId64 " %10" PRId64 " %10" PRId64 "\n",
+        tutti_strbuf_printf(sb, "    %-24s %10" PRId64 " %10" PRId64 " %10" PRId64 "\n",
                             p->graph->model->layers[l].name, p->value_offset[l], p->value_grad_offset[l],
                             p->saved_offset[l]);
-    tutti_strbuf_printf(sb, "    %-12s %10" PRId64 "\n", "scratch", p->scratch_offset);
+    tutti_strbuf_printf(sb, "    %-24s %10" PRId64 "\n", "scratch", p->scratch_offset);
 }
 
 static void add_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)

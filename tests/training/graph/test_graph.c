@@ -141,7 +141,7 @@ static void text_and_drawing_name_what_travels(void **state)
 {
     const tutti_graph *g = ((fixture *)*state)->graph;
     char *text = tutti_graph_print(g), *dot = tutti_graph_dot(g);
-    assert_non_null(strstr(text, "exchange        fc1.weight  : d(fc1.weight) -> sum(fc1.weight)"));
+    assert_non_null(strstr(text, "exchange        fc1.weight              : d(fc1.weight) -> sum(fc1.weight)"));
     assert_non_null(strstr(text, "update          norm.running_mean"));
     assert_non_null(strstr(dot, "backward-data\\nfc2"));
     assert_non_null(strstr(dot, "label=\"free\""));
