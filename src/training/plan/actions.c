@@ -22,10 +22,10 @@ const char *tutti_action_kind_name(tutti_action_kind k)
     return (unsigned)k < TUTTI_NACTIONS ? names[k] : "?";
 }
 
-int tutti_plan_roots(int slots, int nranks, int rank, tutti_root out[TUTTI_MAX_ROOTS])
+int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS])
 {
     if (!slots) {
-        out[0] = (tutti_root){rank, 1};
+        out[0] = (tutti_slot_run){rank, 1};
         return 1;
     }
     int at = (int)((int64_t)slots * rank / nranks), n = 0;
@@ -33,7 +33,7 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_root out[TUTTI_MAX_R
     while (at < end) {
         int size = 1; /* the largest aligned run that starts here and stays inside */
         while (at % (2 * size) == 0 && at + 2 * size <= end) size *= 2;
-        out[n++] = (tutti_root){at, size};
+        out[n++] = (tutti_slot_run){at, size};
         at += size;
     }
     return n;
@@ -41,7 +41,7 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_root out[TUTTI_MAX_R
 
 void tutti_plan_count_buffers(tutti_plan *p)
 {
-    tutti_root roots[TUTTI_MAX_ROOTS];
+    tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
     for (int r = 0; r < p->config.nranks; r++) {
         const int n = tutti_plan_roots(p->config.slots, p->config.nranks, r, roots);
         if (n > p->nins) p->nins = n;
@@ -152,7 +152,7 @@ void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, 
 {
     listing l = {.plan = p, .hooks = tutti_alloc(sizeof(hooks) * (size_t)p->nbuckets)};
     find_hooks(&l);
-    tutti_root roots[TUTTI_MAX_ROOTS];
+    tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
     const int nroots = tutti_plan_roots(p->config.slots, p->config.nranks, rank, roots);
     turn t = {.first = true};
     for (int i = 0; i < nroots; i++)

@@ -107,12 +107,12 @@ void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *fi
 void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, tutti_action **out, int *nactions);
 
 /* Subtree roots of a rank's slots: the fewest aligned runs of 2^m slots that cover [S r / p, S (r+1) / p), in order.
- * slots 0 (fast mode): the one run (rank, 1). Returns how many, at most TUTTI_MAX_ROOTS. */
+ * slots 0 (fast mode): the one run (rank, 1). Returns how many, at most TUTTI_MAX_SLOT_RUNS. */
 typedef struct {
     int first_slot, nslots;
-} tutti_root;
-enum { TUTTI_MAX_ROOTS = 64 };
-int tutti_plan_roots(int slots, int nranks, int rank, tutti_root out[TUTTI_MAX_ROOTS]);
+} tutti_slot_run;
+enum { TUTTI_MAX_SLOT_RUNS = 64 };
+int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
 /* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two overlapping
  * accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The failure is a

@@ -32,7 +32,7 @@ static void add_head(const tutti_plan *p, tutti_strbuf *sb)
         tutti_strbuf_puts(sb, "sums: fast (one call a rank; bits change with the rank count)\n");
         return;
     }
-    tutti_root roots[TUTTI_MAX_ROOTS];
+    tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
     const int n = tutti_plan_roots(c->slots, c->nranks, c->rank, roots);
     tutti_strbuf_printf(sb, "sums: canonical over %d slots; mine in %d root%s:", c->slots, n, n == 1 ? "" : "s");
     for (int i = 0; i < n; i++)

@@ -72,7 +72,7 @@ static void roots_are_the_fewest_aligned_runs_and_tile_the_slots(void **state)
         for (int p = 1; p <= slots; p++) {
             int next = 0;
             for (int r = 0; r < p; r++) {
-                tutti_root roots[TUTTI_MAX_ROOTS];
+                tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
                 const int n = tutti_plan_roots(slots, p, r, roots);
                 assert_true(n >= 1);
                 for (int i = 0; i < n; i++) {
@@ -126,7 +126,7 @@ static void play_rank(const fixture *f, int rank, int bucket)
             strcpy(buffer[a->root_dst], sum);
         } else if (a->kind == TUTTI_DO_READY && a->bucket == bucket) {
             nready++;
-            tutti_root roots[TUTTI_MAX_ROOTS];
+            tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
             const int nroots = tutti_plan_roots(p->config.slots, p->config.nranks, rank, roots);
             for (int r = 0; r < nroots; r++) {
                 char expected[1024];

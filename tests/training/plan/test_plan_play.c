@@ -165,7 +165,7 @@ static float *step(const scene *sc, bool shared, int64_t *count)
     float *sums[64] = {NULL};
     int nleaves[64] = {0};
     for (int r = 0; r < nranks; r++) {
-        tutti_root roots[TUTTI_MAX_ROOTS];
+        tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
         const int n = tutti_plan_roots(slots, nranks, r, roots);
         play_rank(y, r);
         for (int i = 0; i < n; i++) {
