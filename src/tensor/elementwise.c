@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elementwise.c: picks the row for this processor and recognises the commonest expression.
+ *
+ * Picking reads the environment and cpuid on every call of tutti_elementwise_isa, so the answer is kept in one atomic word:
+ * the only state of this file, written with the same value by whoever comes first. */
+#include "elementwise.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "elementwise_impl.h"
+
+/* Rows from the ceiling downwards are allowed; an unknown ceiling allows all (the handshake compares what was picked). */
+static const tutti_elementwise_row *pick_row(void)
+{
+    const char *ceiling = getenv("TUTTI_ISA");
+    int first = 0;
+    for (int i = 0; ceiling && i < tutti_elementwise_nrows; i++)
+        if (!strcmp(ceiling, tutti_elementwise_rows[i]->name)) first = i;
+    for (int i = first; i < tutti_elementwise_nrows - 1; i++)
+        if (tutti_elementwise_rows[i]->usable()) return tutti_elementwise_rows[i];
+    return tutti_elementwise_rows[tutti_elementwise_nrows - 1];
+}
+
+static const tutti_elementwise_row *current_row(void)
+{
+    static _Atomic(const tutti_elementwise_row *) picked; /* a pure function's answer, kept */
+    const tutti_elementwise_row *row = atomic_load_explicit(&picked, memory_order_relaxed);
+    if (!row) {
+        row = pick_row();
+        atomic_store_explicit(&picked, row, memory_order_relaxed);
+    }
+    return row;
+}
+
+static bool folds_left_to_right(const uint8_t *folds, int nin)
+{
+    if (folds[0] != 0) return false;
+    for (int k = 1; k < nin; k++)
+        if (folds[k] != 1) return false;
+    return true;
+}
+
+/* Most values that the expression keeps waiting below its newest one. */
+static int stack_depth(const uint8_t *folds, int nin)
+{
+    int depth = 0, most = 0;
+    for (int k = 0; k < nin; k++) {
+        if (++depth > most) most = depth;
+        depth -= folds[k];
+    }
+    return most;
+}
+
+void tutti_elementwise_reduce(float *const *outputs, int nout, const float *const *inputs, int nin,
+                              const uint8_t *folds, int64_t n, bool stream)
+{
+    tutti_elementwise_call call = {
+        .outputs = outputs, .nout = nout, .inputs = inputs, .nin = nin, .n = n, .stream = stream};
+    if (n <= 0) return;
+    if (folds && !folds_left_to_right(folds, nin)) {
+        float fixed[TUTTI_ELEMENTWISE_STACK * TUTTI_ELEMENTWISE_BLOCK];
+        int depth = stack_depth(folds, nin);
+        call.folds = folds;
+        call.stack = depth <= TUTTI_ELEMENTWISE_STACK
+                         ? fixed
+                         : tutti_alloc((size_t)depth * TUTTI_ELEMENTWISE_BLOCK * sizeof *call.stack);
+        current_row()->reduce(&call);
+        if (call.stack != fixed) free(call.stack);
+        return;
+    }
+    current_row()->reduce(&call);
+}
+
+void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream)
+{
+    const tutti_elementwise_call call = {
+        .outputs = outputs, .nout = nout, .inputs = &input, .nin = 1, .n = n, .stream = stream};
+    if (n > 0) current_row()->reduce(&call);
+}
+
+void tutti_elementwise_add(float *y, const float *x, int64_t n)
+{
+    const float *inputs[2] = {y, x};
+    tutti_elementwise_reduce(&y, 1, inputs, 2, NULL, n, false);
+}
+
+const char *tutti_elementwise_isa(void)
+{
+    return current_row()->name;
+}

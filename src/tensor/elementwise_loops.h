@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elementwise_loops.h: the loops of every row, included once by each row file after it has defined
+ *   vector, WIDTH (floats in it), load(), add(), store(), stream() and stream_fence().
+ *
+ * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body, so an
+ * element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an ordinary
+ * store makes of each line first; they need aligned targets, hence the head, and a fence before anybody is told. */
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* One element, in plain C. */
+static float sum_one(const tutti_elementwise_call *c, int64_t at)
+{
+    if (!c->folds) {
+        float sum = c->inputs[0][at];
+        for (int k = 1; k < c->nin; k++) sum = sum + c->inputs[k][at];
+        return sum;
+    }
+    int depth = 0;
+    for (int k = 0; k < c->nin; k++) {
+        c->stack[depth++] = c->inputs[k][at];
+        for (int f = 0; f < c->folds[k]; f++, depth--) c->stack[depth - 2] = c->stack[depth - 2] + c->stack[depth - 1];
+    }
+    return c->stack[0];
+}
+
+static void run_ones(const tutti_elementwise_call *c, int64_t from, int64_t to)
+{
+    for (int64_t i = from; i < to; i++) {
+        float sum = sum_one(c, i);
+        for (int o = 0; o < c->nout; o++) c->outputs[o][i] = sum;
+    }
+}
+
+/* `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
+INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, vector *sum)
+{
+    for (int v = 0; v < count; v++) sum[v] = load(c->inputs[0] + at + v * WIDTH);
+    if (!c->folds) {
+        for (int k = 1; k < c->nin; k++)
+            for (int v = 0; v < count; v++) sum[v] = add(sum[v], load(c->inputs[k] + at + v * WIDTH));
+        return;
+    }
+    /* The topmost pending sum lives in registers, the older ones on the stack. */
+    int depth = 0; /* entries on the stack below the top */
+    for (int k = 1; k < c->nin; k++) {
+        for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH, sum[v]);
+        depth++;
+        for (int v = 0; v < count; v++) sum[v] = load(c->inputs[k] + at + v * WIDTH);
+        for (int f = 0; f < c->folds[k]; f++) {
+            depth--;
+            for (int v = 0; v < count; v++)
+                sum[v] = add(load(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH), sum[v]);
+        }
+    }
+}
+
+INLINE int64_t run_vectors(const tutti_elementwise_call *c, int64_t i, int count)
+{
+    vector sum[TUTTI_ELEMENTWISE_BLOCK / WIDTH];
+    for (; i + count * WIDTH <= c->n; i += count * WIDTH) {
+        sum_vectors(c, i, count, sum);
+        for (int o = 0; o < c->nout; o++)
+            for (int v = 0; v < count; v++) store(c->outputs[o] + i + v * WIDTH, sum[v]);
+    }
+    return i;
+}
+
+/* outputs[0] is aligned at i; others that are not take ordinary stores. */
+INLINE int64_t run_streaming(const tutti_elementwise_call *c, int64_t i)
+{
+    enum { COUNT = TUTTI_ELEMENTWISE_BLOCK / WIDTH };
+    vector sum[COUNT];
+    for (; i + COUNT * WIDTH <= c->n; i += COUNT * WIDTH) {
+        sum_vectors(c, i, COUNT, sum);
+        for (int o = 0; o < c->nout; o++) {
+            float *to = c->outputs[o] + i;
+            if (((uintptr_t)to & (sizeof(vector) - 1)) == 0)
+                for (int v = 0; v < COUNT; v++) stream(to + v * WIDTH, sum[v]);
+            else
+                for (int v = 0; v < COUNT; v++) store(to + v * WIDTH, sum[v]);
+        }
+    }
+    stream_fence();
+    return i;
+}
+
+static void run_reduce(const tutti_elementwise_call *c)
+{
+    int64_t i = 0;
+    if (c->stream) {
+        int64_t head = (int64_t)((64 - ((uintptr_t)c->outputs[0] & 63)) & 63) / 4;
+        if (head > c->n) head = c->n;
+        run_ones(c, 0, head);
+        i = run_streaming(c, head);
+    } else {
+        i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
+    }
+    i = run_vectors(c, i, 1);
+    run_ones(c, i, c->n);
+}
