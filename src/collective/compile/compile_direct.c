@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_direct.c: everybody to everybody; rank j owns slice j.
+ *
+ * Our reading of GDRAA (MiMatrix, arXiv 1802.02326: one computation, one handshake, two synchronisations):
+ *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums its p
+ *                   inputs in one ordered reduce, a balanced tree over ranks (or roots);
+ *   all-gather      the owner hands its slice to everyone;
+ *   allreduce       both; gather: one half of the all-gather.
+ * Mapped: inputs are read where they lie and the reduce writes all ranks' outputs, so each input is read once, each output
+ * written once.
+ *
+ * Two invocations. allreduce: rank r's first message says READY and FREE. An owner writes out of r only after it (so r's
+ * caller has let go of out), and r completes only after every owner has written, hence read in of r: no message need be
+ * acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation. Reduce-scatter
+ * alone returns nothing to r, so r hears that its slices were read; all-gather and gather alone hear first that out is
+ * free. */
+#include <stdlib.h>
+
+#include "compile_impl.h"
+
+typedef struct {
+    const tutti_compile_request *q;
+    tutti_part_builder *b;
+    int32_t r, p, out;
+    const int32_t *first_root; /* NULL where nothing is summed */
+} direct;
+
+static uint32_t scatter_hint(const tutti_compile_request *q)
+{
+    return TUTTI_HINT_PULL | (q->collective == TUTTI_ALLREDUCE ? TUTTI_HINT_NO_ACK : 0);
+}
+
+/* Where rank j puts what comes from rank s: one scratch buffer a root, in the order of the roots, its own left out. */
+static int32_t inbox(const direct *d, int32_t j, int32_t s)
+{
+    const int32_t *first = d->first_root;
+    int32_t own = first[j + 1] - first[j];
+    return own + 1 + first[s] - (s > j ? own : 0);
+}
+
+/* Slice j to its owner j, all roots of it, next rank first. */
+static void scatter_sends(const direct *d)
+{
+    bool all = d->q->collective == TUTTI_ALLREDUCE;
+    const tutti_message m = {.when = TUTTI_WHEN_READY | (all ? TUTTI_WHEN_FREE : 0), .hint = scatter_hint(d->q)};
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)d->r + k), to = inbox(d, j, d->r);
+        for (int32_t i = 0; i < d->out; i++)
+            tutti_compile_send(d->b, &m, tutti_slice_at(d->r, i, j, 1, d->p), tutti_slice_at(j, to + i, j, 1, d->p));
+    }
+}
+
+/* All roots of my slice, from the rank before me first. */
+static void scatter_recvs(const direct *d)
+{
+    const tutti_message m = {.sequence = 1, .hint = scatter_hint(d->q)};
+    int32_t nothers = d->first_root[d->p] - d->out;
+    for (int32_t i = 0; i < nothers; i++) tutti_compile_scratch(d->b, tutti_slice_at(d->r, 0, d->r, 1, d->p), 1);
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t s = tutti_rank_at(d->q, (int64_t)d->r - k), to = inbox(d, d->r, s);
+        int32_t nroots = d->first_root[s + 1] - d->first_root[s];
+        for (int32_t i = 0; i < nroots; i++)
+            tutti_compile_recv(d->b, &m, tutti_slice_at(d->r, to + i, d->r, 1, d->p),
+                               tutti_slice_at(s, i, d->r, 1, d->p));
+    }
+}
+
+/* All roots of all ranks in leaf order. */
+static int32_t reduce_slice(const direct *d)
+{
+    tutti_root roots[TUTTI_MAX_ROOTS];
+    tutti_balance tree = {0};
+    tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, 1, 0, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    int32_t step = tutti_part_step(d->b, &reduce);
+    for (int32_t s = 0; s < d->p; s++) {
+        int nroots = tutti_compile_roots(d->q, s, roots);
+        int32_t buffer = s == d->r ? 0 : inbox(d, d->r, s);
+        for (int i = 0; i < nroots; i++)
+            tutti_part_fold(d->b, tutti_slice_at(d->r, buffer + i, d->r, 1, d->p),
+                            tutti_balance_push(&tree, roots[i].count, s == d->p - 1 && i == nroots - 1));
+    }
+    tutti_part_out(d->b, tutti_slice_at(d->r, d->out, d->r, 1, d->p));
+    return step;
+}
+
+/* My slice, which lies in out after step `made`, to everyone; theirs into out. */
+static void gather_slices(const direct *d, int32_t made, int32_t stage, uint32_t hint, uint32_t when)
+{
+    const tutti_message send = {.stage = stage, .hint = hint, .when = when};
+    const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)d->r + k), out = tutti_compile_out(d->q, j);
+        tutti_compile_send(d->b, &send, tutti_slice_at(d->r, d->out, d->r, 1, d->p),
+                           tutti_slice_at(j, out, d->r, 1, d->p));
+        if (k == 1) tutti_part_dep(d->b, made);
+    }
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)d->r - k), out = tutti_compile_out(d->q, j);
+        tutti_compile_recv(d->b, &recv, tutti_slice_at(d->r, d->out, j, 1, d->p), tutti_slice_at(j, out, j, 1, d->p));
+    }
+}
+
+/* Everyone's slice into out of the root, straight from where it lies. */
+static void gather_to_root(const direct *d)
+{
+    int32_t root = d->q->root;
+    const tutti_message send = {.when = TUTTI_WHEN_READY}, recv = {.sequence = 1, .when = TUTTI_WHEN_FREE};
+    if (d->r != root) {
+        tutti_compile_send(d->b, &send, tutti_slice_at(d->r, 0, d->r, 1, d->p), tutti_slice_at(root, 1, d->r, 1, d->p));
+        return;
+    }
+    tutti_compile_own_copy(d->q, d->b, tutti_slice_at(root, 0, root, 1, d->p), tutti_slice_at(root, 1, root, 1, d->p));
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)root + k);
+        tutti_compile_recv(d->b, &recv, tutti_slice_at(root, 1, j, 1, d->p), tutti_slice_at(j, 0, j, 1, d->p));
+    }
+}
+
+static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
+{
+    direct d = {.q = q, .b = b, .r = r, .p = q->nranks, .out = tutti_compile_out(q, r)};
+    tutti_compile_buffers(q, r, b);
+    if (q->collective == TUTTI_GATHER) {
+        gather_to_root(&d);
+    } else if (q->collective == TUTTI_ALL_GATHER) {
+        int32_t made = tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p));
+        gather_slices(&d, made, 0, 0, TUTTI_WHEN_READY);
+    } else {
+        int32_t *first_root = tutti_compile_first_roots(q);
+        d.first_root = first_root;
+        scatter_sends(&d);
+        scatter_recvs(&d);
+        int32_t made = reduce_slice(&d);
+        if (q->collective == TUTTI_ALLREDUCE) gather_slices(&d, made, 1, TUTTI_HINT_NO_ACK, 0);
+        free(first_root);
+    }
+}
+
+const tutti_algorithm tutti_algorithm_direct = {
+    .name = "direct",
+    .summary = "slice j to its owner j, the sum to all: 2 rounds, p - 1 messages each (after GDRAA)",
+    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER | 1u << TUTTI_GATHER,
+    .determinism = TUTTI_DETERMINISM_FIXED,
+    .part = direct_part,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_sum.c: which subtrees of the canonical sum a rank holds, and balanced sums as postfix folds.
+ *
+ * The sum of a vector over S slots is one balanced binary tree. A rank holds a run of slots, hence at most 2 log2 S whole
+ * subtrees; because roots come in leaf order, a binary counter (fold while the two topmost are equally large) rebuilds
+ * exactly that tree, however the slots are spread: the bits do not depend on the rank count. */
+#include "../../base/arena.h"
+#include "compile_impl.h"
+
+int tutti_compile_roots(const tutti_compile_request *q, int32_t rank, tutti_root out[TUTTI_MAX_ROOTS])
+{
+    if (!q->slots) {
+        out[0] = (tutti_root){rank, 1};
+        return 1;
+    }
+    int64_t at = (int64_t)q->slots * rank / q->nranks, end = (int64_t)q->slots * (rank + 1) / q->nranks;
+    int n = 0;
+    while (at < end) {
+        int64_t size = at ? at & -at : q->slots; /* the largest subtree that may begin here */
+        while (at + size > end) size /= 2;
+        out[n++] = (tutti_root){(int32_t)at, (int32_t)size};
+        at += size;
+    }
+    return n;
+}
+
+int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank)
+{
+    tutti_root roots[TUTTI_MAX_ROOTS];
+    return tutti_compile_roots(q, rank, roots);
+}
+
+int32_t *tutti_compile_first_roots(const tutti_compile_request *q)
+{
+    int32_t *first = tutti_alloc(sizeof *first * ((size_t)q->nranks + 1));
+    for (int32_t r = 0; r < q->nranks; r++) first[r + 1] = first[r] + tutti_compile_nroots(q, r);
+    return first;
+}
+
+int tutti_balance_push(tutti_balance *t, int32_t nleaves, bool last)
+{
+    int folds = 0;
+    t->count[t->depth++] = nleaves;
+    while (t->depth > 1 && (last || t->count[t->depth - 2] == t->count[t->depth - 1])) {
+        t->count[t->depth - 2] += t->count[t->depth - 1];
+        t->depth--;
+        folds++;
+    }
+    return folds;
+}

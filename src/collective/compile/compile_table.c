@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_table.c: the algorithms there are, and the one way to ask for a schedule.
+ *
+ * Requests are refused here, before anything is built, so that every compiled schedule has parts for all its ranks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/options.h"
+#include "../schedule/schedule_impl.h"
+#include "compile_impl.h"
+
+enum { MAX_RANKS = 1 << 20, MAX_SLOTS = 1 << 20 };
+
+static const tutti_algorithm *const table[] = {
+    &tutti_algorithm_direct,
+    &tutti_algorithm_one_shot,
+    &tutti_algorithm_ring,
+};
+enum { NALGORITHMS = sizeof table / sizeof table[0] };
+
+int tutti_algorithm_count(void)
+{
+    return NALGORITHMS;
+}
+
+const tutti_algorithm *tutti_algorithm_at(int i)
+{
+    return table[i];
+}
+
+const tutti_algorithm *tutti_algorithm_find(const char *name)
+{
+    for (int i = 0; i < NALGORITHMS; i++)
+        if (!strcmp(table[i]->name, name)) return table[i];
+    return NULL;
+}
+
+static tutti_status unknown(const char *name, tutti_failure *err)
+{
+    const char *known[NALGORITHMS];
+    for (int i = 0; i < NALGORITHMS; i++) known[i] = table[i]->name;
+    const char *nearest = tutti_options_nearest(name, known, NALGORITHMS);
+    if (nearest) return tutti_fail(err, TUTTI_ERR_USAGE, "unknown algorithm '%s'; did you mean '%s'?", name, nearest);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "unknown algorithm '%s'; 'tutti coll list' shows them", name);
+}
+
+static tutti_status refuse_collective(const tutti_algorithm *a, tutti_collective c, tutti_failure *err)
+{
+    char others[200] = "";
+    for (int i = 0; i < NALGORITHMS; i++) {
+        size_t n = strlen(others);
+        if (table[i]->collectives & 1u << c)
+            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", table[i]->name);
+    }
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s does not serve %s; these do: %s", a->name, tutti_collective_name(c),
+                      others);
+}
+
+static tutti_status check_request(const tutti_algorithm *a, const tutti_compile_request *q, tutti_failure *err)
+{
+    if (q->nranks < 1 || q->nranks > MAX_RANKS)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: 1 to %d are possible", q->nranks, MAX_RANKS);
+    if ((unsigned)q->collective >= TUTTI_NCOLLECTIVES)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "unknown collective %d", (int)q->collective);
+    if (q->root < 0 || q->root >= q->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "root %d: ranks are 0 to %d", q->root, q->nranks - 1);
+    if (q->slots < 0 || q->slots > MAX_SLOTS || (q->slots & (q->slots - 1)))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%d slots: canonical sums need a power of two, at most %d", q->slots,
+                          MAX_SLOTS);
+    if (q->slots && q->slots < q->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%d ranks share %d slots: every rank needs one; at most %d ranks, or more slots", q->nranks,
+                          q->slots, q->slots);
+    if (!(a->collectives & 1u << q->collective)) return refuse_collective(a, q->collective, err);
+    return a->accept ? a->accept(q, err) : TUTTI_OK;
+}
+
+typedef struct {
+    const tutti_algorithm *algorithm;
+    tutti_compile_request request;
+} compiled;
+
+static void compiled_part(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b)
+{
+    const compiled *c = state;
+    (void)head;
+    c->algorithm->part(&c->request, rank, b);
+}
+
+tutti_status tutti_schedule_compile(const char *name, const tutti_compile_request *request, tutti_schedule **out,
+                                    tutti_failure *err)
+{
+    static const tutti_schedule_ops ops = {compiled_part, free};
+    const tutti_algorithm *a = tutti_algorithm_find(name);
+    if (!a) return unknown(name, err);
+    tutti_compile_request q = *request;
+    bool reduces = q.collective == TUTTI_ALLREDUCE || q.collective == TUTTI_REDUCE_SCATTER;
+    if (!reduces) q.slots = 0; /* nothing is summed: one class, one form */
+    if (q.collective != TUTTI_GATHER) q.root = 0;
+    tutti_status st = check_request(a, &q, err);
+    if (st != TUTTI_OK) return st;
+    tutti_schedule_header head = {.collective = q.collective,
+                                  .nranks = q.nranks,
+                                  .root = q.root,
+                                  .slots = q.slots,
+                                  .in_place = q.in_place,
+                                  .wire = TUTTI_WIRE_TWO_SIDED,
+                                  .determinism = q.slots ? TUTTI_DETERMINISM_CANONICAL : a->determinism};
+    snprintf(head.algorithm, sizeof head.algorithm, "%s", a->name);
+    if (!reduces) head.determinism = TUTTI_DETERMINISM_CANONICAL;
+    compiled *state = tutti_alloc(sizeof *state);
+    *state = (compiled){a, q};
+    *out = tutti_schedule_create(&head, &ops, state);
+    return TUTTI_OK;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule_names.c: the words for enums, used by the text form, failures and the command line. */
+#include "tutti/schedule.h"
+
+static const char *word(const char *const *words, unsigned n, unsigned i)
+{
+    return i < n ? words[i] : "unknown";
+}
+
+const char *tutti_collective_name(tutti_collective c)
+{
+    static const char *const words[] = {"allreduce", "reduce-scatter", "all-gather", "gather"};
+    return word(words, 4, (unsigned)c);
+}
+
+const char *tutti_wire_class_name(tutti_wire_class c)
+{
+    static const char *const words[] = {"two-sided", "mapped", "one-sided"};
+    return word(words, 3, (unsigned)c);
+}
+
+const char *tutti_determinism_name(tutti_determinism d)
+{
+    static const char *const words[] = {"per-slice", "fixed", "canonical"};
+    return word(words, 3, (unsigned)d);
+}
+
+const char *tutti_step_kind_name(tutti_step_kind k)
+{
+    static const char *const words[] = {"nop", "send", "recv", "put", "signal", "wait", "reduce", "copy"};
+    return word(words, 8, (unsigned)k);
+}

