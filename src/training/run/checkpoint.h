@@ -25,11 +25,40 @@ typedef struct {
 /* dir: the run's folder. keep: the newest so many stay. */
 tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, int keep, tutti_failure *err);
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
- * told in *notes (may be NULL; caller frees). */
+ * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and momentum of c by names and shapes of c->params, and step and cursor; job_text and model_text are the caller's. */
+/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, plan_hash and nranks; everything is verified
+ * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
+/* One file of it as text, checked against the manifest: "job.yaml" or "model.yaml". The caller frees. */
+tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
+/* Sizes and checksums of every file. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
+/* Removes all checkpoints of a run's folder, torn ones too. */
+tutti_status tutti_checkpoint_remove_all(const char *dir, tutti_failure *err);
+
+/* What `ckpt ls` shows. The list is newest first, complete or not; the caller frees it. */
+typedef struct {
+    char *path;
+    int64_t step;
+} tutti_checkpoint_entry;
+tutti_status tutti_checkpoint_list(const char *dir, tutti_checkpoint_entry **out, int *n, tutti_failure *err);
+void tutti_checkpoint_list_release(tutti_checkpoint_entry *entries, int n);
+
+/* The manifest as read. */
+enum { TUTTI_CHECKPOINT_MAX_FILES = 8 };
+typedef struct {
+    int64_t step, cursor;
+    uint64_t plan_hash, weights_hash;
+    int nranks, nfiles;
+    struct {
+        char name[40];
+        int64_t nbytes;
+        uint64_t hash;
+    } files[TUTTI_CHECKPOINT_MAX_FILES];
+} tutti_manifest;
+tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err);
+char *tutti_manifest_print(const tutti_manifest *m); /* the caller frees */
 
 /* safetensors, the plain part: f32 tensors only. */
 typedef struct {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint_impl.h: what the files of the checkpoint share. */
+#ifndef TUTTI_CHECKPOINT_IMPL_H
+#define TUTTI_CHECKPOINT_IMPL_H
+
+#include "checkpoint.h"
+
+#define TUTTI_WEIGHTS_FILE  "weights.safetensors"
+#define TUTTI_MOMENTUM_FILE "momentum.safetensors"
+
+/* printf into memory of its own (caller frees); aborts without memory. */
+char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Control numbers ("@loss") are no part of a checkpoint, statistics have no momentum. */
+bool tutti_checkpoint_stores(const tutti_param *p, bool momentum);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before it, so
+ * that no flipped bit of the manifest itself goes unseen either. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/file.h"
+#include "../../base/hash.h"
+#include "../../base/json.h"
+#include "checkpoint.h"
+
+enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 16, SEAL_BYTES = 30 };
+
+/* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands before. */
+static void seal_text(const char *body, size_t nbytes, char out[64])
+{
+    char hash[17];
+    tutti_hash_text(tutti_hash(body, nbytes), hash);
+    snprintf(out, 64, ",\"sealed\":\"%s\"}\n", hash);
+}
+
+static void add_hash(tutti_json *j, const char *key, uint64_t hash)
+{
+    char text[17];
+    tutti_hash_text(hash, text);
+    tutti_json_text(j, key, text);
+}
+
+char *tutti_manifest_print(const tutti_manifest *m)
+{
+    tutti_strbuf sb = {0};
+    tutti_json j = {.out = &sb};
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_int(&j, "format", FORMAT);
+    tutti_json_int(&j, "step", m->step);
+    tutti_json_int(&j, "cursor", m->cursor);
+    tutti_json_int(&j, "ranks", m->nranks);
+    add_hash(&j, "plan", m->plan_hash);
+    add_hash(&j, "weights", m->weights_hash);
+    tutti_json_open(&j, "files", '[');
+    for (int i = 0; i < m->nfiles; i++) {
+        tutti_json_open(&j, NULL, '{');
+        tutti_json_text(&j, "name", m->files[i].name);
+        tutti_json_int(&j, "bytes", m->files[i].nbytes);
+        add_hash(&j, "xxh3", m->files[i].hash);
+        tutti_json_close(&j, '}');
+    }
+    tutti_json_close(&j, ']');
+    char seal[64];
+    seal_text(sb.text, sb.length, seal);
+    tutti_strbuf_puts(&sb, seal);
+    return tutti_strbuf_detach(&sb);
+}
+
+static bool get_int(const cJSON *object, const char *key, int64_t *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0) || item->valuedouble > 9e15) return false;
+    *out = (int64_t)item->valuedouble;
+    return true;
+}
+
+static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsString(item) || strlen(item->valuestring) != 16) return false;
+    char *end;
+    *out = strtoull(item->valuestring, &end, 16);
+    return !*end;
+}
+
+/* A name that is a path would lead out of the checkpoint. */
+static bool get_file(const cJSON *item, tutti_manifest *m)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+    if (m->nfiles == TUTTI_CHECKPOINT_MAX_FILES || !cJSON_IsString(name) || strchr(name->valuestring, '/') ||
+        strlen(name->valuestring) >= sizeof m->files[0].name || name->valuestring[0] == '.')
+        return false;
+    strcpy(m->files[m->nfiles].name, name->valuestring);
+    bool good = get_int(item, "bytes", &m->files[m->nfiles].nbytes);
+    good = get_hash(item, "xxh3", &m->files[m->nfiles].hash) && good;
+    m->nfiles++;
+    return good;
+}
+
+static bool get_manifest(const cJSON *root, tutti_manifest *m)
+{
+    int64_t format = 0, nranks = 0;
+    *m = (tutti_manifest){0};
+    bool good = get_int(root, "format", &format) && format == FORMAT && get_int(root, "step", &m->step) &&
+                get_int(root, "cursor", &m->cursor) && get_int(root, "ranks", &nranks) &&
+                get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
+    const cJSON *files = cJSON_GetObjectItemCaseSensitive(root, "files"), *item;
+    good = good && cJSON_IsArray(files);
+    if (good) cJSON_ArrayForEach(item, files) good = good && get_file(item, m);
+    m->nranks = (int)nranks;
+    return good;
+}
+
+static bool is_sealed(const char *text, size_t nbytes)
+{
+    char seal[64];
+    if (nbytes < SEAL_BYTES) return false;
+    seal_text(text, nbytes - SEAL_BYTES, seal);
+    return strlen(seal) == SEAL_BYTES && !memcmp(text + nbytes - SEAL_BYTES, seal, SEAL_BYTES);
+}
+
+tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err)
+{
+    char *text, *file;
+    size_t nbytes;
+    if (asprintf(&file, "%s/MANIFEST.json", path) < 0) abort();
+    tutti_status st = tutti_file_read(file, MAX_MANIFEST_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    if (!st) {
+        cJSON *root = is_sealed(text, nbytes) ? cJSON_ParseWithLength(text, nbytes) : NULL;
+        if (!root || !get_manifest(root, out))
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: torn, changed, or of another version of tutti", file);
+        cJSON_Delete(root);
+        free(text);
+    }
+    free(file);
+    return st;
+}

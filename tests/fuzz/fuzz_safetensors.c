@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_safetensors.c: libFuzzer target: any bytes are either refused with words or give tensors that lie inside the file, and
+ * writing these again gives a file that reads the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "training/run/checkpoint.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes);
+
+static void write_again(const tutti_safetensors *st)
+{
+    char *bytes;
+    size_t nbytes;
+    tutti_safetensors *second;
+    tutti_safetensors_write(tutti_safetensors_at(st, 0), tutti_safetensors_count(st), NULL, &bytes, &nbytes);
+    if (tutti_safetensors_parse("again", bytes, nbytes, &second, NULL) != TUTTI_OK) abort();
+    for (int i = 0; i < tutti_safetensors_count(st); i++) {
+        const tutti_tensor_ref *a = tutti_safetensors_at(st, i), *b = tutti_safetensors_find(second, a->name);
+        if (!b || !tutti_shape_equal(&a->shape, &b->shape)) abort();
+        if (memcmp(a->data, b->data, (size_t)tutti_shape_count(&a->shape) * sizeof(float)) != 0) abort();
+    }
+    tutti_safetensors_destroy(second);
+    free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    tutti_failure err = {0};
+    tutti_safetensors *st = NULL;
+    if (tutti_safetensors_parse("fuzz", (const char *)data, nbytes, &st, &err) == TUTTI_OK) {
+        if (tutti_safetensors_count(st)) write_again(st);
+        tutti_safetensors_destroy(st);
+    } else if (err.status != TUTTI_ERR_DATA || !err.text[0]) {
+        abort();
+    }
+    return 0;
+}

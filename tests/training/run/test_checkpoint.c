@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_checkpoint.c: a checkpoint that was torn, truncated at any byte or changed in any byte is never taken: the one before is. */
+#include "testing.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "training/run/checkpoint.h"
+
+static const tutti_param params[] = {
+    {.name = "a.weight", .desc = {.shape = {2, {2, 2}}, .kind = TUTTI_PARAM_WEIGHT}, .count = 4},
+    {.name = "a.running_mean", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC}, .count = 1},
+    {.name = "@loss", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC}, .count = 1},
+};
+static const int64_t offsets[] = {16, 0, 32};
+
+typedef struct {
+    char dir[64];
+    float weights[48], momentum[48];
+    tutti_checkpoint c;
+} fixture;
+
+static void save(fixture *f, int64_t step, int keep)
+{
+    tutti_failure err = {0};
+    for (int i = 0; i < 48; i++) {
+        f->weights[i] = (float)(step * 100 + i);
+        f->momentum[i] = (float)-i;
+    }
+    f->c.step = step;
+    f->c.cursor = step * 32;
+    if (tutti_checkpoint_write(f->dir, &f->c, keep, &err)) fail_msg("%s", err.text);
+}
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    strcpy(f->dir, "/tmp/tutti_checkpoint_XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    f->c = (tutti_checkpoint){.job_text = "model: mlp\n",
+                              .model_text = "name: mlp\n",
+                              .plan_hash = 77,
+                              .nranks = 2,
+                              .params = params,
+                              .nparams = 3,
+                              .offset = offsets,
+                              .weights = f->weights,
+                              .momentum = f->momentum};
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(tutti_file_remove_tree(f->dir, NULL), TUTTI_OK);
+    free(f);
+    return 0;
+}
+
+/* The step of the newest one, -1 if there is none; *told: whether another was passed over. */
+static int64_t newest_step(const fixture *f, bool *told)
+{
+    char *path, *notes;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_checkpoint_newest(f->dir, &path, &notes, &err), TUTTI_OK);
+    const int64_t step = path ? strtoll(strrchr(path, '_') + 1, NULL, 10) : -1;
+    *told = notes != NULL;
+    free(path);
+    free(notes);
+    return step;
+}
+
+static void what_was_saved_is_read_back(void **state)
+{
+    fixture *f = *state;
+    save(f, 7, 2);
+    float weights[48] = {0}, momentum[48] = {0};
+    char *path, *text;
+    tutti_failure err = {0};
+    tutti_checkpoint c = f->c;
+    c.step = c.cursor = 0;
+    c.weights = weights;
+    c.momentum = momentum;
+    assert_int_equal(tutti_checkpoint_newest(f->dir, &path, NULL, &err), TUTTI_OK);
+    if (tutti_checkpoint_read(path, &c, &err)) fail_msg("%s", err.text);
+    assert_int_equal(c.step, 7);
+    assert_int_equal(c.cursor, 224);
+    assert_int_equal(c.plan_hash, 77);
+    assert_memory_equal(weights + 16, f->weights + 16, 16);
+    assert_true(weights[0] == f->weights[0] && weights[32] == 0); /* the statistic, but no control number */
+    assert_memory_equal(momentum + 16, f->momentum + 16, 16);
+    assert_true(tutti_weights_hash(&c) == tutti_weights_hash(&f->c));
+    assert_int_equal(tutti_checkpoint_read_text(path, "job.yaml", &text, &err), TUTTI_OK);
+    assert_string_equal(text, "model: mlp\n");
+    free(text);
+    free(path);
+}
+
+static void only_the_newest_are_kept_and_stale_parts_go(void **state)
+{
+    fixture *f = *state;
+    char stale[128];
+    snprintf(stale, sizeof stale, "%s/checkpoints/step_000000009.tmp", f->dir);
+    assert_int_equal(tutti_file_make_dir(stale, NULL), TUTTI_OK);
+    for (int64_t step = 1; step <= 5; step++) save(f, step, 2);
+    tutti_checkpoint_entry *entries;
+    int n;
+    assert_int_equal(tutti_checkpoint_list(f->dir, &entries, &n, NULL), TUTTI_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(entries[0].step, 5);
+    assert_int_equal(entries[1].step, 4);
+    tutti_checkpoint_list_release(entries, n);
+    assert_int_not_equal(access(stale, F_OK), 0);
+}
+
+static void saving_a_step_again_leaves_one_whole_checkpoint(void **state)
+{
+    fixture *f = *state;
+    bool told;
+    save(f, 3, 2);
+    save(f, 3, 2);
+    assert_int_equal(newest_step(f, &told), 3);
+    assert_false(told);
+}
+
+/* Calls `hurt` on each file of the newest checkpoint, checks that the older one is taken, and mends it. */
+static void each_file(fixture *f, void (*hurt)(fixture *f, const char *path, const char *bytes, size_t n))
+{
+    char folder[128], path[512];
+    int nfiles = 0;
+    snprintf(folder, sizeof folder, "%s/checkpoints/step_000000002", f->dir);
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (e->d_name[0] == '.') continue;
+        char *bytes;
+        size_t n;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        assert_int_equal(tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, &bytes, &n, NULL), TUTTI_OK);
+        hurt(f, path, bytes, n);
+        FILE *file = fopen(path, "w");
+        assert_int_equal(fwrite(bytes, 1, n, file), n);
+        fclose(file);
+        free(bytes);
+        nfiles++;
+    }
+    closedir(d);
+    assert_int_equal(nfiles, 5);
+}
+
+static void expect_older(const fixture *f, const char *path, size_t at)
+{
+    bool told;
+    const int64_t step = newest_step(f, &told);
+    if (step != 1 || !told) fail_msg("%s, byte %zu: step %lld was taken", path, at, (long long)step);
+}
+
+static void truncate_everywhere(fixture *f, const char *path, const char *bytes, size_t n)
+{
+    (void)bytes;
+    for (size_t length = n; length-- > 0;) {
+        assert_int_equal(truncate(path, (off_t)length), 0);
+        expect_older(f, path, length);
+    }
+    unlink(path);
+    expect_older(f, path, 0);
+}
+
+static void flip_everywhere(fixture *f, const char *path, const char *bytes, size_t n)
+{
+    FILE *file = fopen(path, "r+");
+    setvbuf(file, NULL, _IONBF, 0);
+    for (size_t i = 0; i < n; i++) {
+        fseek(file, (long)i, SEEK_SET);
+        fputc((unsigned char)bytes[i] ^ (1 << i % 8), file);
+        expect_older(f, path, i);
+        fseek(file, (long)i, SEEK_SET);
+        fputc(bytes[i], file);
+    }
+    fclose(file);
+}
+
+static void truncation_at_any_byte_falls_back_to_the_one_before(void **state)
+{
+    bool told;
+    save(*state, 1, 3);
+    save(*state, 2, 3);
+    each_file(*state, truncate_everywhere);
+    assert_int_equal(newest_step(*state, &told), 2); /* mended: it was the damage that told */
+    assert_false(told);
+}
+
+static void a_flipped_bit_in_any_byte_falls_back_to_the_one_before(void **state)
+{
+    save(*state, 1, 3);
+    save(*state, 2, 3);
+    each_file(*state, flip_everywhere);
+}
+
+static void tensors_of_another_model_are_named(void **state)
+{
+    fixture *f = *state;
+    save(f, 1, 1);
+    tutti_param other[3];
+    memcpy(other, params, sizeof other);
+    other[0].desc.shape = (tutti_shape){2, {4, 1}};
+    char *path;
+    tutti_failure err = {0};
+    tutti_checkpoint c = f->c;
+    c.params = other;
+    assert_int_equal(tutti_checkpoint_newest(f->dir, &path, NULL, &err), TUTTI_OK);
+    assert_int_equal(tutti_checkpoint_read(path, &c, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "'a.weight' is (2, 2), the model's is (4, 1)"));
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_saved_is_read_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_the_newest_are_kept_and_stale_parts_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(saving_a_step_again_leaves_one_whole_checkpoint, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(truncation_at_any_byte_falls_back_to_the_one_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flipped_bit_in_any_byte_falls_back_to_the_one_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tensors_of_another_model_are_named, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
