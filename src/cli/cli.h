@@ -22,6 +22,7 @@ int tutti_cmd_coll(int argc, char **argv);
 int tutti_cmd_predict(int argc, char **argv);
 int tutti_cmd_papers(int argc, char **argv);
 int tutti_cmd_ckpt(int argc, char **argv);
+int tutti_cmd_report(int argc, char **argv);
 
 /* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
 int tutti_cli_fail(const char *command, const tutti_failure *err);

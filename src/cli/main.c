@@ -15,6 +15,7 @@ static int run_version(int argc, char **argv)
 }
 
 static const tutti_command commands[] = {
+    {"report", "sum up a run and draw its curves", tutti_cmd_report},
     {"version", "print the version", run_version},
 };
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_golden.py PROGRAM OUT: makes tests/golden/train/: for each shipped model the losses of 20 steps of PyTorch on the 32
-digits of tests/golden/digits32, from the start weights, order and dropout masks that tutti draws (philox.py draws them
-here). Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI. PROGRAM prints the model texts (`tutti graph --model-text`).
+"""train_golden.py: makes tests/golden/train/*.safetensors: for each shipped model the losses of 20 steps of PyTorch on the 32
+digits of tests/golden/train/digits32, from the start weights, order and dropout masks that tutti draws (philox.py draws
+them here). Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI.
 
 compare_losses.py holds tutti against these files, without PyTorch."""
 import gzip
 import pathlib
-import subprocess
-import sys
+import re
 
 import numpy
 import torch
@@ -19,7 +18,8 @@ from torch.nn import functional
 import philox
 
 SEED, STEPS, LR, MOMENTUM, DECAY = 7, 20, 0.02, 0.9, 1e-4
-MEAN, STD = 0.5, 0.5  # of the data set `idx`; replaced by what the run's dataset says
+MEAN, STD = 0.5, 0.5  # of the data set `idx`
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def read_idx(path: pathlib.Path) -> numpy.ndarray:
@@ -103,19 +103,27 @@ def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> numpy.ndarray:
     return numpy.array(losses, "f4")
 
 
+def shipped_models() -> dict[str, str]:
+    """Name and text of the models in shipped_models.c: its string literals, joined."""
+    source = (ROOT / "src/training/model/shipped_models.c").read_text()
+    models = {}
+    for body in re.findall(r"static const char \w+\[\] =(.*?);\n", source, re.S):
+        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', body)).replace("\\n", "\n")
+        models[yaml.safe_load(text)["name"]] = text
+    return models
+
+
 def main() -> None:
-    program, out = sys.argv[1], pathlib.Path(sys.argv[2])
+    golden = ROOT / "tests/golden/train"
     torch.set_num_threads(1)
-    images = read_idx(out / "digits32" / "train-images-idx3-ubyte.gz").astype("f4")
-    y = torch.from_numpy(read_idx(out / "digits32" / "train-labels-idx1-ubyte.gz").astype("i8"))
+    images = read_idx(golden / "digits32/train-images-idx3-ubyte.gz").astype("f4")
+    y = torch.from_numpy(read_idx(golden / "digits32/train-labels-idx1-ubyte.gz").astype("i8"))
     x = torch.from_numpy((images / numpy.float32(255) - numpy.float32(MEAN)) / numpy.float32(STD)).unsqueeze(1)
-    for name in ("mlp", "lenet", "convnet-bn"):
-        text = subprocess.run([program, "graph", "--model-text", name], capture_output=True, text=True, check=True).stdout
+    for name, text in shipped_models().items():
         model = build(text)
         set_start(model)
         losses = train(model, x, y)
-        save_file({"losses": losses}, out / f"train-{name}.safetensors",
-                  metadata={"torch": torch.__version__, "seed": str(SEED), "lr": str(LR)})
+        save_file({"losses": losses}, golden / f"{name}.safetensors", metadata={"torch": torch.__version__})
         print(name, losses[:3], losses[-1])
 
 

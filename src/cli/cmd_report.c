@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "../base/file.h"
+#include "../metrics/chart.h"
+#include "cli.h"
+
+enum { MAX_METRICS_BYTES = 1 << 30 };
+
+static const tutti_flag flags[] = {
+    {"out", "FILE", "where to draw (default DIR/report.svg)", false},
+};
+
+typedef struct {
+    double *x, *y;
+    int n, capacity;
+} points;
+
+typedef struct {
+    points loss, accuracy, speed;
+    double comm_ms, step_ms;
+    int64_t last_step;
+    char weights[32];
+} run;
+
+static void add_point(points *p, double x, double y)
+{
+    if (p->n == p->capacity) {
+        p->capacity = p->capacity ? 2 * p->capacity : 256;
+        p->x = tutti_realloc(p->x, sizeof *p->x * (size_t)p->capacity);
+        p->y = tutti_realloc(p->y, sizeof *p->y * (size_t)p->capacity);
+    }
+    p->x[p->n] = x;
+    p->y[p->n++] = y;
+}
+
+static void release(run *r)
+{
+    points *all[] = {&r->loss, &r->accuracy, &r->speed};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->x);
+        free(all[i]->y);
+    }
+}
+
+static double number(const cJSON *line, const char *key, double otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
+}
+
+static void take_line(run *r, const cJSON *line)
+{
+    const cJSON *ev = cJSON_GetObjectItemCaseSensitive(line, "ev");
+    if (!cJSON_IsString(ev)) return;
+    double step = number(line, "step", (double)r->last_step);
+    r->last_step = (int64_t)step;
+    if (!strcmp(ev->valuestring, "step")) {
+        add_point(&r->loss, step, number(line, "loss", 0));
+        add_point(&r->speed, step, number(line, "ips", 0));
+        r->step_ms += number(line, "step_ms", 0);
+        r->comm_ms += number(line, "comm_ms", 0);
+    } else if (!strcmp(ev->valuestring, "eval")) {
+        add_point(&r->accuracy, step, 100 * number(line, "accuracy", 0));
+    } else if (!strcmp(ev->valuestring, "end")) {
+        const cJSON *weights = cJSON_GetObjectItemCaseSensitive(line, "weights");
+        if (cJSON_IsString(weights)) snprintf(r->weights, sizeof r->weights, "%s", weights->valuestring);
+    }
+}
+
+/* A torn last line (the run was killed) is passed over; any other line must be JSON. */
+static tutti_status read_run(const char *path, run *r, tutti_failure *err)
+{
+    char *text = NULL;
+    size_t nbytes = 0;
+    tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    int number_of_line = 0;
+    for (char *line = text, *end; st == TUTTI_OK && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        number_of_line++;
+        cJSON *json = cJSON_Parse(line);
+        if (json)
+            take_line(r, json);
+        else
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d is not JSON", path, number_of_line);
+        cJSON_Delete(json);
+    }
+    free(text);
+    if (st == TUTTI_OK && r->loss.n == 0)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no step in it yet; a line comes every log_every steps", path);
+    return st;
+}
+
+static tutti_status draw(const run *r, const char *title, const char *path, tutti_failure *err)
+{
+    const tutti_chart_series loss = {"training loss", r->loss.x, r->loss.y, r->loss.n, false};
+    const tutti_chart_series accuracy = {"test accuracy", r->accuracy.x, r->accuracy.y, r->accuracy.n, true};
+    const tutti_chart_panel panels[] = {{"loss", &loss, 1}, {"accuracy, %", &accuracy, 1}};
+    tutti_strbuf svg = {0};
+    tutti_chart_svg(title, "step", panels, r->accuracy.n ? 2 : 1, &svg);
+    tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
+    tutti_strbuf_release(&svg);
+    return st;
+}
+
+static void print_summary(const run *r, const char *path)
+{
+    printf("steps     %lld\n", (long long)r->last_step);
+    printf("loss      %.6g\n", r->loss.y[r->loss.n - 1]);
+    if (r->accuracy.n) printf("accuracy  %.2f %%\n", r->accuracy.y[r->accuracy.n - 1]);
+    printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
+    if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);
+    if (r->weights[0]) printf("weights   %s\n", r->weights);
+    printf("picture   %s\n", path);
+}
+
+int tutti_cmd_report(int argc, char **argv)
+{
+    enum { NFLAGS = sizeof flags / sizeof *flags };
+    tutti_flags f;
+    tutti_failure err = {0};
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err) != TUTTI_OK) return tutti_cli_fail("report", &err);
+    if (f.help) {
+        tutti_cli_help(stdout, "tutti report DIR [--out FILE]",
+                       "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG.", flags, NFLAGS);
+        return 0;
+    }
+    if (f.nrest != 1) {
+        tutti_fail(&err, TUTTI_ERR_USAGE, "one folder is needed: that of `tutti train --out DIR`");
+        return tutti_cli_fail("report", &err);
+    }
+    tutti_strbuf metrics = {0}, picture = {0};
+    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f.rest[0]);
+    tutti_strbuf_printf(&picture, "%s/report.svg", f.rest[0]);
+    const char *path = tutti_cli_value(&f, "out", picture.text);
+    run r = {0};
+    tutti_status st = read_run(metrics.text, &r, &err);
+    if (st == TUTTI_OK) st = draw(&r, f.rest[0], path, &err);
+    if (st == TUTTI_OK) print_summary(&r, path);
+    release(&r);
+    tutti_strbuf_release(&metrics);
+    tutti_strbuf_release(&picture);
+    return st == TUTTI_OK ? 0 : tutti_cli_fail("report", &err);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chart.c: draws panels with ticks at round numbers. Lines longer than the chart has pixels are thinned to one lowest and one
+ * highest point a column, so that spikes stay visible and files stay small. */
+#include "chart.h"
+
+#include <math.h>
+
+enum {
+    WIDTH = 820,
+    PANEL = 250,
+    LEFT = 64,
+    RIGHT = 150,
+    TOP = 44,
+    GAP = 34,
+    BOTTOM = 46,
+    NCOLOURS = 4,
+    MAX_PANELS = 2
+};
+
+typedef struct {
+    double x0, x1, y0, y1; /* range of values */
+    double left, top, width, height;
+} frame;
+
+static const char *const colours[NCOLOURS] = {"#2457a6", "#c2571a", "#2e7d4f", "#7a3b93"};
+
+/* 1, 2 or 5 times a power of ten, about `range` / `wanted`. */
+static double tick_step(double range, int wanted)
+{
+    double raw = range / wanted, power = pow(10, floor(log10(raw))), m = raw / power;
+    return power * (m < 1.5 ? 1 : m < 3.5 ? 2 : m < 7.5 ? 5 : 10);
+}
+
+static void widen(double *low, double *high)
+{
+    if (*low > *high) {
+        *low = 0;
+        *high = 1;
+    } else if (*low == *high) {
+        *high = *low + (*low == 0 ? 1 : fabs(*low) * 0.1);
+    }
+}
+
+static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x0, double *x1)
+{
+    f->y0 = INFINITY;
+    f->y1 = -INFINITY;
+    for (int s = 0; s < panel->nseries; s++) {
+        const tutti_chart_series *series = &panel->series[s];
+        for (int i = 0; i < series->n; i++) {
+            if (!isfinite(series->y[i])) continue;
+            *x0 = fmin(*x0, series->x[i]);
+            *x1 = fmax(*x1, series->x[i]);
+            f->y0 = fmin(f->y0, series->y[i]);
+            f->y1 = fmax(f->y1, series->y[i]);
+        }
+    }
+    widen(&f->y0, &f->y1);
+    double step = tick_step(f->y1 - f->y0, 5);
+    f->y0 = floor(f->y0 / step) * step;
+    f->y1 = ceil(f->y1 / step) * step;
+}
+
+static void take_ranges(const tutti_chart_panel *panels, int npanels, frame *frames)
+{
+    double x0 = INFINITY, x1 = -INFINITY;
+    for (int p = 0; p < npanels; p++) take_panel_range(&panels[p], &frames[p], &x0, &x1);
+    widen(&x0, &x1);
+    for (int p = 0; p < npanels; p++) {
+        frames[p].x0 = x0;
+        frames[p].x1 = x1;
+        frames[p].left = LEFT;
+        frames[p].width = WIDTH - LEFT - RIGHT;
+        frames[p].top = TOP + p * (PANEL + GAP);
+        frames[p].height = PANEL;
+    }
+}
+
+static double at_x(const frame *f, double x)
+{
+    return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
+}
+
+static double at_y(const frame *f, double y)
+{
+    return f->top + f->height - (y - f->y0) / (f->y1 - f->y0) * f->height;
+}
+
+static void escape(const char *text, tutti_strbuf *out)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            tutti_strbuf_puts(out, "&lt;");
+        else if (*text == '&')
+            tutti_strbuf_puts(out, "&amp;");
+        else
+            tutti_strbuf_add(out, text, 1);
+    }
+}
+
+static void draw_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    escape(text, out);
+    tutti_strbuf_puts(out, "</text>\n");
+}
+
+static void draw_number(double x, double y, const char *attributes, double value, tutti_strbuf *out)
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_printf(&words, "%.6g", value);
+    draw_text(x, y, attributes, words.text, out);
+    tutti_strbuf_release(&words);
+}
+
+static void draw_axes(const frame *f, const char *title, bool numbers_below, tutti_strbuf *out)
+{
+    double base = f->top + f->height, step = tick_step(f->y1 - f->y0, 5);
+    for (double y = f->y0; y <= f->y1 + step / 2; y += step) {
+        tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at_y(f, y), f->width);
+        draw_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", fabs(y) < step / 1000 ? 0 : y, out);
+    }
+    step = tick_step(f->x1 - f->x0, 7);
+    for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step / 1000; x += step) {
+        tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", at_x(f, x), base);
+        if (numbers_below) draw_number(at_x(f, x), base + 19, "text-anchor=\"middle\"", x, out);
+    }
+    tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fh%.1f\"/>\n", f->left, f->top, base, f->width);
+    draw_text(f->left, f->top - 8, "class=\"title\"", title, out);
+}
+
+/* One lowest and one highest point a pixel column. */
+static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf *out)
+{
+    int column = -1;
+    double low = 0, high = 0;
+    const char *letter = "M";
+    for (int i = 0; i <= s->n; i++) {
+        if (i < s->n && !isfinite(s->y[i])) continue;
+        int c = i < s->n ? (int)at_x(f, s->x[i]) : -2;
+        double y = i < s->n ? at_y(f, s->y[i]) : 0;
+        if (c == column) {
+            low = fmin(low, y);
+            high = fmax(high, y);
+            continue;
+        }
+        if (column >= 0) {
+            tutti_strbuf_printf(out, "%s%d %.1f", letter, column, low);
+            if (high > low) tutti_strbuf_printf(out, "L%d %.1f", column, high);
+            letter = "L";
+        }
+        column = c;
+        low = high = y;
+    }
+}
+
+static void draw_series(const frame *f, const tutti_chart_series *s, int index, tutti_strbuf *out)
+{
+    const char *colour = colours[index % NCOLOURS];
+    double legend = f->left + f->width + 24, py = f->top + 14 + 18 * index;
+    tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", legend, py - 9,
+                        colour);
+    draw_text(legend + 16, py, "", s->name, out);
+    tutti_strbuf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" d=\"", colour);
+    draw_line(f, s, out);
+    tutti_strbuf_puts(out, "\"/>\n");
+    int last = -1;
+    for (int i = 0; s->points && i < s->n; i++) {
+        if (!isfinite(s->y[i])) continue;
+        tutti_strbuf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", at_x(f, s->x[i]),
+                            at_y(f, s->y[i]), colour);
+        last = i;
+    }
+    if (last >= 0) draw_number(at_x(f, s->x[last]) + 8, at_y(f, s->y[last]) + 16, "class=\"title\"", s->y[last], out);
+}
+
+void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
+                     tutti_strbuf *out)
+{
+    frame frames[MAX_PANELS] = {0};
+    if (npanels > MAX_PANELS) npanels = MAX_PANELS;
+    take_ranges(panels, npanels, frames);
+    int height = TOP + npanels * PANEL + (npanels - 1) * GAP + BOTTOM;
+    tutti_strbuf_printf(out,
+                        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+                        "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+                        "<style>.grid{stroke:#e4e4e4}.axis{stroke:#555;fill:none}.title{font-weight:bold}</style>\n"
+                        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+                        WIDTH, height, WIDTH, height, WIDTH, height);
+    draw_text(WIDTH / 2.0, 18, "class=\"title\" text-anchor=\"middle\" font-size=\"14\"", title, out);
+    for (int p = 0; p < npanels; p++) {
+        draw_axes(&frames[p], panels[p].title, p == npanels - 1, out);
+        for (int s = 0; s < panels[p].nseries; s++) draw_series(&frames[p], &panels[p].series[s], s, out);
+    }
+    draw_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 8, "text-anchor=\"middle\"", x_title, out);
+    tutti_strbuf_puts(out, "</svg>\n");
+}
