@@ -30,8 +30,9 @@ static const tutti_dataset_row *row_find(const char *name)
     return NULL;
 }
 
-static tutti_status config_check(const tutti_dataset_row *row, const tutti_dataset_config *config, tutti_failure *err)
+tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err)
 {
+    const tutti_dataset_row *row = row_find(config->set);
     if (!row)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data.set: no set '%s'; there are digits, mnist, idx", config->set);
     if (config->train_samples < 0 || config->test_samples < 0)
@@ -49,7 +50,7 @@ tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split 
                                 tutti_failure *err)
 {
     const tutti_dataset_row *row = row_find(config->set);
-    tutti_status status = config_check(row, config, err);
+    tutti_status status = tutti_dataset_check(config, err);
     if (status) return status;
     tutti_dataset *d = tutti_alloc(sizeof *d);
     for (int byte = 0; byte < 256; byte++) d->normal[byte] = (float)((byte / 255.0 - row->mean) / row->std);

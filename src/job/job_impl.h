@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_impl.h: the fields of a job; job_table.c has their keys, defaults and help. */
+/* job_impl.h: the fields of a job; job_table.c has their keys, defaults and help; job_check.c what must fit together. */
 #ifndef TUTTI_JOB_IMPL_H
 #define TUTTI_JOB_IMPL_H
 
@@ -17,7 +17,7 @@ struct tutti_job {
         int64_t train_samples, test_samples;
     } data;
     int64_t batch; /* global */
-    double epochs; /* one of epochs and steps */
+    double epochs; /* one of epochs and steps is positive, the other 0 */
     int64_t steps;
     struct {
         int rule; /* optimiser.rule: sgd|momentum|nesterov (tutti_rule) */
@@ -30,7 +30,7 @@ struct tutti_job {
     const char *method; /* sync-sgd */
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
-    const char *kernels;    /* onednn | reference */
+    const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
     int reduction;          /* tutti_reduction */
     int64_t slots;          /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
@@ -45,10 +45,23 @@ struct tutti_job {
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */
-    const char *folder; /* of the job file: model and data paths are relative to it */
+    const char *folder; /* of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
 };
 
 extern const tutti_field_table tutti_job_fields;
+
+/* Where values came from, so that a refusal can name the place. */
+typedef struct {
+    const char *name;
+    const tutti_yaml_node *root;
+    const char *const *overrides;
+    int noverrides;
+} tutti_job_source;
+
+/* The override "key=value" that sets `key` last, or NULL. */
+const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
+/* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */
+tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 
 #endif

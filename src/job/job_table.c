@@ -17,7 +17,7 @@
 static const tutti_field fields[] = {
     JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (mlp, lenet, convnet-bn) or path of a model file"),
     JOB(TEXT, "data.set", data.set, "digits", 1, 0, "data set: digits (drawn), mnist, idx"),
-    JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of the data files, relative to the job file"),
+    JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of mnist or idx files, relative to the job file"),
     JOB(INT, "data.seed", data.seed, "1", 0, 9e15, "seed of drawn sets"),
     JOB(INT, "data.train_samples", data.train_samples, "0", 0, 1e9, "use so many training samples; 0 = all"),
     JOB(INT, "data.test_samples", data.test_samples, "0", 0, 1e9, "use so many test samples; 0 = all"),
@@ -39,7 +39,7 @@ static const tutti_field fields[] = {
     JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
     JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
-    JOB(TEXT, "kernels", kernels, "onednn", 1, 0, "engine of the kernels: onednn, reference"),
+    JOB(TEXT, "kernels", kernels, "auto", 1, 0, "engine: onednn, reference; auto = onednn where built with it"),
     CHOICE("reduction", reduction, "fast", "fast|canonical", "canonical: the same bits at any rank count up to slots"),
     JOB(INT, "slots", slots, "0", 0, 1 << 20, "canonical: virtual shards of the batch, a power of two"),
     JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0, "auto or a row of `tutti coll list`"),

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_check.c: what the table of fields cannot say: keys that must fit together, and names that other tables know.
+ *
+ * A key that would have no effect is refused instead of ignored (slots without canonical sums, milestones without a
+ * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a line. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../data/dataset.h"
+#include "job_impl.h"
+
+enum { MAX_NAMES = 64 };
+
+const char *tutti_job_source_override(const tutti_job_source *source, const char *key)
+{
+    size_t n = strlen(key);
+    for (int i = source->noverrides - 1; i >= 0; i--)
+        if (!strncmp(source->overrides[i], key, n) && source->overrides[i][n] == '=') return source->overrides[i];
+    return NULL;
+}
+
+/* The line of a key with dots, or 0 if the file has none. */
+static int line_of(const tutti_yaml_node *root, const char *key)
+{
+    const tutti_yaml_node *node = root;
+    tutti_strbuf part = {0};
+    while (node && *key) {
+        size_t n = strcspn(key, ".");
+        part.length = 0;
+        tutti_strbuf_add(&part, key, n);
+        node = tutti_yaml_get(node, part.text);
+        key += n + (key[n] == '.');
+    }
+    tutti_strbuf_release(&part);
+    return node ? node->line : 0;
+}
+
+/* Puts in front of err's words where `key` got its value. */
+static tutti_status blame(const tutti_job_source *source, const char *key, tutti_failure *err)
+{
+    const char *override = tutti_job_source_override(source, key);
+    int line = line_of(source->root, key);
+    if (override) return tutti_fail_at(err, "--set %s", override);
+    return tutti_fail_at(err, "%s: line %d", source->name, line ? line : source->root->line);
+}
+
+/* In a function with source and err: fails with "<place>: <key>: <words>". */
+#define REFUSE(key, ...)                                                                                               \
+    (tutti_fail(err, TUTTI_ERR_USAGE, __VA_ARGS__), tutti_fail_at(err, "%s", (key)), blame(source, (key), err))
+
+static const char *method_name_at(int i)
+{
+    const tutti_method_row *row = tutti_method_at(i);
+    return row ? row->name : NULL;
+}
+
+static const char *engine_name_at(int i)
+{
+    static const char *const names[] = {"onednn", "reference", "auto"};
+    return i < 3 ? names[i] : NULL;
+}
+
+static tutti_status check_name(const tutti_job_source *source, const char *key, const char *name,
+                               const char *(*name_at)(int), tutti_failure *err)
+{
+    const char *known[MAX_NAMES];
+    int n = 0;
+    for (; n < MAX_NAMES && name_at(n); n++) {
+        known[n] = name_at(n);
+        if (name && !strcmp(name, known[n])) return TUTTI_OK;
+    }
+    const char *nearest = name ? tutti_options_nearest(name, known, n) : NULL;
+    if (nearest) return REFUSE(key, "'%s' is unknown; did you mean '%s'?", name, nearest);
+    tutti_strbuf list = {0};
+    for (int i = 0; i < n; i++) tutti_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+    tutti_status st = REFUSE(key, "'%s' is unknown; there are %s", name ? name : "", list.text ? list.text : "none");
+    tutti_strbuf_release(&list);
+    return st;
+}
+
+static tutti_status check_names(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    if (!job->model) return REFUSE("model", "a name or path is needed");
+    tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
+    if (st == TUTTI_OK) st = check_name(source, "method", job->method, method_name_at, err);
+    if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
+    if (st != TUTTI_OK) return st;
+    char words[96];
+    tutti_kernel_engine_describe(job->kernels, words);
+    if (!words[0]) return REFUSE("kernels", "%s is not in this build; use auto or reference", job->kernels);
+    if (!job->exchange.algorithm) return REFUSE("exchange.algorithm", "a name is needed; auto chooses");
+    const tutti_dataset_config data = {.set = job->data.set, .path = job->data.path};
+    if (tutti_dataset_check(&data, err) == TUTTI_OK) return TUTTI_OK;
+    return blame(source, job->data.path ? "data.path" : "data.set", err);
+}
+
+static tutti_status check_length(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    if (job->epochs > 0 && job->steps > 0) return REFUSE("steps", "epochs and steps are both given; give one");
+    if (!(job->epochs > 0) && job->steps == 0) {
+        tutti_fail(err, TUTTI_ERR_USAGE, "the key 'epochs' is missing (or 'steps'): how long to train");
+        return blame(source, "epochs", err);
+    }
+    if (job->data.train_samples && job->data.train_samples < job->batch)
+        return REFUSE("batch", "%" PRId64 " samples a step, but data.train_samples is %" PRId64, job->batch,
+                      job->data.train_samples);
+    return TUTTI_OK;
+}
+
+static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_reals *milestones = &job->optimiser.milestones;
+    bool step = job->optimiser.schedule == TUTTI_RATE_STEP;
+    if (!(job->optimiser.lr > 0)) return REFUSE("optimiser.lr", "a rate above 0 is needed");
+    if (job->optimiser.rule != TUTTI_RULE_SGD && !(job->optimiser.momentum > 0 && job->optimiser.momentum < 1))
+        return REFUSE("optimiser.momentum", "this rule needs one above 0 and below 1, such as 0.9");
+    if (step && milestones->n == 0) return REFUSE("optimiser.schedule", "step needs 'milestones: [10, 20]' (epochs)");
+    if (!step && milestones->n > 0) return REFUSE("optimiser.milestones", "only 'schedule: step' uses them");
+    for (int i = 1; i < milestones->n; i++)
+        if (!(milestones->values[i] > milestones->values[i - 1]))
+            return REFUSE("optimiser.milestones", "epochs must grow: %g comes after %g", milestones->values[i],
+                          milestones->values[i - 1]);
+    if (job->epochs > 0 && job->optimiser.warmup_epochs > job->epochs)
+        return REFUSE("optimiser.warmup_epochs", "%g is longer than the run's %g epochs", job->optimiser.warmup_epochs,
+                      job->epochs);
+    if (job->optimiser.warmup_lr > 0 && !(job->optimiser.warmup_epochs > 0))
+        return REFUSE("optimiser.warmup_lr", "has no effect without optimiser.warmup_epochs");
+    return TUTTI_OK;
+}
+
+static int64_t power_of_two_from(int64_t n)
+{
+    int64_t p = 1;
+    while (p < n) p *= 2;
+    return p;
+}
+
+static tutti_status check_slots(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    int64_t slots = job->slots, enough = power_of_two_from(job->ranks);
+    if (job->reduction == TUTTI_REDUCTION_FAST) {
+        if (slots == 0) return TUTTI_OK;
+        return REFUSE("slots", "they are of canonical sums only; add 'reduction: canonical'");
+    }
+    if (slots == 0)
+        return REFUSE("reduction", "canonical sums need 'slots: S', a power of two of at least %" PRId64, enough);
+    if (slots != power_of_two_from(slots))
+        return REFUSE("slots", "%" PRId64 " is no power of two; use %" PRId64, slots, power_of_two_from(slots));
+    if (slots >= job->ranks) return TUTTI_OK;
+    return REFUSE(tutti_job_source_override(source, "ranks") ? "ranks" : "slots",
+                  "%" PRId64 " slots for %" PRId64 " ranks: each rank needs one; use %" PRId64 " slots", slots,
+                  job->ranks, enough);
+}
+
+/* The batch must divide into what shares it: ranks, or slots in canonical mode. */
+static tutti_status check_batch(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    bool canonical = job->reduction == TUTTI_REDUCTION_CANONICAL;
+    const char *what = canonical ? "slots" : "ranks";
+    int64_t parts = canonical ? job->slots : job->ranks;
+    int64_t below = job->batch / parts * parts;
+    if (job->batch == below) return TUTTI_OK;
+    bool blame_parts = tutti_job_source_override(source, what) && !tutti_job_source_override(source, "batch");
+    const char *key = blame_parts ? what : "batch";
+    if (!below)
+        return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " would", job->batch,
+                      parts, what, below + parts);
+    return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " or %" PRId64 " would",
+                  job->batch, parts, what, below, below + parts);
+}
+
+tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    tutti_status st = check_names(job, source, err);
+    if (st == TUTTI_OK) st = check_length(job, source, err);
+    if (st == TUTTI_OK) st = check_slots(job, source, err);
+    if (st == TUTTI_OK) st = check_batch(job, source, err);
+    if (st == TUTTI_OK) st = check_optimiser(job, source, err);
+    return st;
+}

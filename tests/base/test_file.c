@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_file.c: whole files in and out, folders made and removed. Each test has a folder of its own. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/strbuf.h"
+
+static int make_folder(void **state)
+{
+    const char *parent = getenv("TMPDIR");
+    tutti_strbuf path = {0};
+    tutti_strbuf_printf(&path, "%s/tutti-test-XXXXXX", parent ? parent : "/tmp");
+    *state = tutti_strbuf_detach(&path);
+    return mkdtemp(*state) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    tutti_status status = tutti_file_remove_tree(*state, NULL);
+    free(*state);
+    return (int)status;
+}
+
+static char *inside(void **state, const char *name)
+{
+    tutti_strbuf path = {0};
+    tutti_strbuf_printf(&path, "%s/%s", (char *)*state, name);
+    return tutti_strbuf_detach(&path);
+}
+
+static void what_was_written_is_read_back(void **state)
+{
+    char *path = inside(state, "a"), *bytes = NULL;
+    size_t n = 0;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_write_atomic(path, "x\0y", 3, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_write_atomic(path, "p\0qr", 4, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_OK);
+    assert_int_equal(n, 4);
+    assert_memory_equal(bytes, "p\0qr", 5);
+    free(bytes);
+    free(path);
+}
+
+static void a_file_larger_than_allowed_is_bad_data(void **state)
+{
+    char *path = inside(state, "a"), *bytes = NULL;
+    size_t n = 0;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_write_atomic(path, "12345", 5, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "larger than the 4 bytes"));
+    assert_null(bytes);
+    free(path);
+}
+
+static void a_missing_file_has_the_status_asked_for(void **state)
+{
+    char *path = inside(state, "none"), *bytes = NULL;
+    size_t n = 0;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "none: cannot open: No such file"));
+    free(path);
+}
+
+static void writing_into_a_missing_folder_names_it_and_leaves_nothing(void **state)
+{
+    char *path = inside(state, "no/such");
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_write_atomic(path, "x", 1, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "no/such"));
+    assert_int_equal(rmdir(*state), 0); /* still empty */
+    assert_int_equal(tutti_file_make_dir(*state, &err), TUTTI_OK);
+    free(path);
+}
+
+static void folders_are_made_with_their_parents_and_removed_whole(void **state)
+{
+    char *deep = inside(state, "d/e/f"), *file = inside(state, "d/e/f/g"), *top = inside(state, "d");
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_make_dir(deep, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_make_dir(deep, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_write_atomic(file, "x", 1, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_make_dir(file, &err), TUTTI_ERR_FAILED);
+    assert_int_equal(tutti_file_remove_tree(top, &err), TUTTI_OK);
+    assert_int_not_equal(access(top, F_OK), 0);
+    assert_int_equal(tutti_file_remove_tree(top, &err), TUTTI_OK);
+    free(deep);
+    free(file);
+    free(top);
+}
+
+static void removal_does_not_follow_links(void **state)
+{
+    char *kept = inside(state, "kept"), *file = inside(state, "kept/file"), *gone = inside(state, "gone"),
+         *link = inside(state, "gone/link");
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_make_dir(kept, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_make_dir(gone, &err), TUTTI_OK);
+    assert_int_equal(tutti_file_write_atomic(file, "x", 1, &err), TUTTI_OK);
+    assert_int_equal(symlink(kept, link), 0);
+    assert_int_equal(tutti_file_remove_tree(gone, &err), TUTTI_OK);
+    assert_int_equal(access(file, F_OK), 0);
+    free(kept);
+    free(file);
+    free(gone);
+    free(link);
+}
+
+static void the_folder_of_a_path_is_its_part_before_the_last_slash(void **state)
+{
+    (void)state;
+    const char *cases[][2] = {{"job.yaml", "."}, {"a/b/../job.yaml", "a/b/.."}, {"/job.yaml", "/"}, {"/a/b", "/a"}};
+    for (int i = 0; i < 4; i++) {
+        char *folder = tutti_file_folder(cases[i][0]);
+        assert_string_equal(folder, cases[i][1]);
+        free(folder);
+    }
+}
+
+#define TEST_WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_WITH_FOLDER(what_was_written_is_read_back),
+        TEST_WITH_FOLDER(a_file_larger_than_allowed_is_bad_data),
+        TEST_WITH_FOLDER(a_missing_file_has_the_status_asked_for),
+        TEST_WITH_FOLDER(writing_into_a_missing_folder_names_it_and_leaves_nothing),
+        TEST_WITH_FOLDER(folders_are_made_with_their_parents_and_removed_whole),
+        TEST_WITH_FOLDER(removal_does_not_follow_links),
+        cmocka_unit_test(the_folder_of_a_path_is_its_part_before_the_last_slash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
