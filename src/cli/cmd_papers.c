@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_papers.c: `tutti papers [NAME...]`: published figures and ours, computed now. Pages lie in papers/ beside the source
+ * tree's build folder, or in share/tutti/papers beside the installed program. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../predict/papers.h"
+#include "cli.h"
+
+static const tutti_flag flags[] = {
+    {"dir", "DIR", "folder of the pages (default: papers/ of the source tree, or share/tutti/papers)", false},
+    {"json", NULL, "one JSON object a figure and line", false},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_PAGES = 256, PATH_BYTES = 4096 };
+
+/* The first of ../papers and ../share/tutti/papers beside the program that is there. */
+static bool folder_find(char out[PATH_BYTES])
+{
+    static const char *const beside[] = {"../papers", "../share/tutti/papers"};
+    char program[PATH_BYTES / 2];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0) return false;
+    program[n] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    for (int i = 0; i < 2; i++) {
+        snprintf(out, PATH_BYTES, "%s/%s", program, beside[i]);
+        if (!access(out, R_OK | X_OK)) return true;
+    }
+    return false;
+}
+
+static int is_page(const struct dirent *entry)
+{
+    size_t n = strlen(entry->d_name);
+    return n > 5 && !strcmp(entry->d_name + n - 5, ".yaml");
+}
+
+static tutti_status page_print(const char *folder, const char *name, bool json, tutti_failure *err)
+{
+    char path[PATH_BYTES + 300];
+    size_t n = strlen(name);
+    bool has_suffix = n > 5 && !strcmp(name + n - 5, ".yaml");
+    snprintf(path, sizeof path, "%s/%.255s%s", folder, name, has_suffix ? "" : ".yaml");
+    tutti_paper paper = {0};
+    tutti_status status = tutti_paper_load(path, &paper, err);
+    if (status) return status;
+    tutti_strbuf out = {0};
+    tutti_paper_print(&paper, json, &out);
+    fputs(out.text, stdout);
+    tutti_strbuf_release(&out);
+    tutti_paper_release(&paper);
+    return TUTTI_OK;
+}
+
+static tutti_status pages_print(const char *folder, bool json, tutti_failure *err)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(folder, &entries, is_page, alphasort);
+    if (n < 0) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: no such folder of pages", folder);
+    tutti_status status = n ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "%s: no page (*.yaml) in it", folder);
+    for (int i = 0; i < n; i++) {
+        if (i && !json) puts("");
+        if (!status) status = page_print(folder, entries[i]->d_name, json, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+int tutti_cmd_papers(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    char found[PATH_BYTES];
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("papers", &err);
+    if (f.help) {
+        tutti_cli_help(
+            stdout, "tutti papers [NAME...] [options]",
+            "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
+            "(pass within 10 %, near within 25 %; a figure that we only recall never passes).",
+            flags, NFLAGS);
+        return 0;
+    }
+    const char *folder = tutti_cli_value(&f, "dir", folder_find(found) ? found : NULL);
+    tutti_status status = TUTTI_OK;
+    if (!folder)
+        status = tutti_fail(&err, TUTTI_ERR_USAGE, "no folder of pages beside the program; name it with --dir");
+    else if (!f.nrest)
+        status = pages_print(folder, tutti_cli_has(&f, "json"), &err);
+    for (int i = 0; !status && i < f.nrest; i++)
+        status = page_print(folder, f.rest[i], tutti_cli_has(&f, "json"), &err);
+    return status ? tutti_cli_fail("papers", &err) : 0;
+}
