@@ -19,7 +19,7 @@ static int32_t first_put(const tutti_checker *c)
 static bool knows(const tutti_checker *c, const tutti_clock *t, int32_t writer, int32_t clock)
 {
     if (writer < c->nthreads) return tutti_clock_of(t, writer) >= clock;
-    if (writer < first_put(c)) return t->base->marks[writer - c->nthreads] >= clock;
+    if (writer < first_put(c)) return tutti_clock_marked(t, writer - c->nthreads) >= clock;
     const tutti_channel *ch = &c->channels[writer - first_put(c)];
     if (ch->ntaken < clock) return false;
     return tutti_clock_of(t, ch->seen[2 * (clock - 1)]) >= ch->seen[2 * (clock - 1) + 1];
@@ -37,7 +37,7 @@ static void keep_witness(tutti_checker *c, const tutti_witness *w)
 static bool race(tutti_checker *c, tutti_cell *cell, int32_t other, int32_t clock, const char *now)
 {
     c->race = cell - c->cells;
-    c->finished = true;
+    c->finished = c->suspicion = true;
     tutti_explain_race(c, cell, other, clock, now);
     return false;
 }

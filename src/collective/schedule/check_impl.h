@@ -59,19 +59,58 @@ uint32_t tutti_values_add(tutti_values *v, uint32_t a, uint32_t b);
  * is 0 (missing), 2 (double) or 1 (foreign). Costs count the first time, then nothing. */
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
-/* ---- clocks (check_clock.c) ---- */
+/* ---- clocks (check_clock.c, check_layout.c) ---- */
+/* Which threads and owners' acts have entries in the clocks of a rank. near = NULL: all of them, in order. */
+typedef struct {
+    int32_t *near, nnear; /* ranks, ascending */
+    int32_t *start;       /* nnear + 1: where near[i]'s threads begin in counts; its marks are at 2 * i */
+    const int32_t *first_thread, *rank_of;
+    int32_t ncounts, nmarks;
+} tutti_layout;
 typedef struct tutti_base {
     int32_t refs;
     struct tutti_base *next; /* free list */
-    int32_t *counts;         /* a thread: its clock, as known (the holder's own entry is stale) */
-    int8_t *marks;           /* 2 a rank: READY, FREE of how many invocations are known */
+    const tutti_layout *layout;
+    /* a thread: its clock, as known (the holder's own entry is stale); in 32 bits, or (wide = NULL) in 16 */
+    int32_t *wide;
+    int16_t *narrow;
+    uint8_t *marks; /* 2 a rank: READY, FREE of how many invocations are known */
 } tutti_base;
+static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
+{
+    return b->wide ? b->wide[at] : b->narrow[at];
+}
 typedef struct {
     tutti_arena arena;
     tutti_base *spare;
-    int32_t nthreads, nmarks;
     size_t count_bytes, mark_bytes;
+    bool wide; /* counts may pass 2^15 */
 } tutti_clocks;
+static inline int32_t tutti_layout_rank(const tutti_layout *l, int32_t rank)
+{
+    int32_t lo = 0, hi = l->nnear;
+    while (lo < hi) {
+        int32_t mid = (lo + hi) / 2;
+        if (l->near[mid] < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < l->nnear && l->near[lo] == rank ? lo : -1;
+}
+/* Where the entry of a thread or mark stands, -1 = nowhere. */
+static inline int32_t tutti_layout_thread(const tutti_layout *l, int32_t thread)
+{
+    if (!l->near) return thread;
+    int32_t rank = l->rank_of[thread], at = tutti_layout_rank(l, rank);
+    return at < 0 ? -1 : l->start[at] + thread - l->first_thread[rank];
+}
+static inline int32_t tutti_layout_mark(const tutti_layout *l, int32_t mark)
+{
+    if (!l->near) return mark;
+    int32_t at = tutti_layout_rank(l, mark / 2);
+    return at < 0 ? -1 : 2 * at + mark % 2;
+}
 /* What a signal, a message or a completed step carries. */
 typedef struct {
     tutti_base *base;
@@ -82,16 +121,23 @@ typedef struct {
     int32_t thread, own, depth;
     bool released; /* `own` was handed out: the next event needs a new one */
 } tutti_clock;
-void tutti_clocks_init(tutti_clocks *c, int32_t nthreads, int32_t nmarks);
+void tutti_clocks_init(tutti_clocks *c, const tutti_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);
-void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread);
+void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_layout *layout);
 tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; drop it */
 void tutti_clock_drop(tutti_clocks *c, tutti_news *news);
 void tutti_clock_hear(tutti_clocks *c, tutti_clock *t, const tutti_news *news);
 void tutti_clock_mark(tutti_clocks *c, tutti_clock *t, int32_t mark, int32_t count);
 static inline int32_t tutti_clock_of(const tutti_clock *t, int32_t thread)
 {
-    return thread == t->thread ? t->own : t->base->counts[thread];
+    if (thread == t->thread) return t->own;
+    int32_t at = tutti_layout_thread(t->base->layout, thread);
+    return at < 0 ? 0 : tutti_base_count(t->base, at);
+}
+static inline int32_t tutti_clock_marked(const tutti_clock *t, int32_t mark)
+{
+    int32_t at = tutti_layout_mark(t->base->layout, mark);
+    return at < 0 ? 0 : t->base->marks[at];
 }
 /* A new event of the thread; returns its epoch. */
 static inline int32_t tutti_clock_event(tutti_clock *t)
@@ -131,7 +177,6 @@ typedef struct {
 typedef struct {
     tutti_buffer *buffers;
     int32_t nbuffers;
-    int32_t first_storage; /* storage of buffer b: storage_of[b] */
     int32_t *storage_of;
     int32_t first_thread, nthreads;
     tutti_check_step *steps; /* grouped by sequence */
@@ -195,6 +240,10 @@ typedef struct {
     tutti_grid grid;
     tutti_values values;
     tutti_clocks clocks;
+    bool full;         /* clocks know everybody; else a race is only a suspicion */
+    uint64_t *touched; /* rank x rank bits, while loading */
+    tutti_layout *layouts;
+    int32_t *first_thread, *rank_of; /* a rank; a thread */
     tutti_check_rank *ranks;
     tutti_storage *storages;
     int32_t nstorages;
@@ -216,13 +265,17 @@ typedef struct {
     int32_t stack_capacity;
     uint32_t *first_root, *canonical_root; /* an invocation */
     bool fixed, canonical;
-    bool finished; /* an access failed: text is set */
-    int64_t watch; /* cell that the second run looks at, -1 = none */
-    int64_t race;  /* cell of the race that was found, -1 = none */
+    bool finished;  /* an access failed: text is set */
+    bool suspicion; /* ... because a clock did not know something */
+    int64_t watch;  /* cell that the second run looks at, -1 = none */
+    int64_t race;   /* cell of the race that was found, -1 = none */
     tutti_witness *witnesses;
     int32_t nwitnesses, witnesses_capacity;
 } tutti_checker;
 
+void tutti_layout_begin(tutti_checker *c);
+void tutti_layout_touch(tutti_checker *c, int32_t who, int32_t whose);
+void tutti_layout_end(tutti_checker *c);
 tutti_status tutti_check_load(tutti_checker *c);
 tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part); /* check_shape.c: one part alone */
 tutti_status tutti_check_leaves(tutti_checker *c);                             /* inputs tile the leaves */

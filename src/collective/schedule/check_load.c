@@ -189,6 +189,7 @@ static tutti_status load_args(tutti_checker *c, loader *l, const tutti_step *s, 
         const tutti_slice *slice = &p->slices[k < s->nins ? s->first_in + k : s->first_out + k - s->nins];
         tutti_status st = find_storage(c, slice, &args[n++]);
         if (st != TUTTI_OK) return st;
+        tutti_layout_touch(c, p->rank, slice->rank);
         const tutti_buffer *b = &c->ranks[slice->rank].buffers[slice->buffer];
         if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !(c->head->in_place && b->ordinal == 0))
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "writes to an input of rank %d, which is not in place",
@@ -240,7 +241,7 @@ static tutti_status load_steps(tutti_checker *c, loader *l)
         threads[q].sequence = q;
         threads[q].first = q ? threads[q - 1].first + threads[q - 1].nsteps : 0;
         threads[q].next_waiter = -1;
-        tutti_clock_init(&c->clocks, &threads[q].clock, rank->first_thread + q);
+        c->rank_of[rank->first_thread + q] = p->rank;
     }
     for (int32_t i = 0; i < p->nsteps; i++) {
         tutti_thread *t = &threads[p->steps[i].sequence];
@@ -266,14 +267,30 @@ static tutti_status load_part(tutti_checker *c, int32_t r)
     return st;
 }
 
+/* How often a thread can tell what it knows in all invocations; its clock grows by at most one each time. */
+static int64_t most_tellings(const tutti_checker *c)
+{
+    int64_t most = 0;
+    for (int32_t t = 0; t < c->nthreads; t++) {
+        const tutti_thread *thread = &c->threads[t];
+        const tutti_check_step *steps = c->ranks[thread->rank].steps + thread->first;
+        int64_t n = 2;
+        for (int32_t i = 0; i < thread->nsteps; i++)
+            n += (steps[i].kind == TUTTI_STEP_SEND || steps[i].kind == TUTTI_STEP_SIGNAL) + (steps[i].node >= 0);
+        if (n > most) most = n;
+    }
+    return most * (c->ninvocations + 1);
+}
+
 tutti_status tutti_check_load(tutti_checker *c)
 {
     tutti_status st = header_shape(c);
     if (st != TUTTI_OK) return st;
     c->ranks = TUTTI_ARENA_NEW(&c->arena, tutti_check_rank, c->head->nranks);
+    c->first_thread = TUTTI_ARENA_NEW(&c->arena, int32_t, c->head->nranks);
     st = tutti_grid_mark(&c->grid, &(tutti_slice){.count = 1, .of = 1}, c->err);
     for (int32_t r = 0; r < c->head->nranks && st == TUTTI_OK; r++) {
-        c->ranks[r].first_thread = c->nthreads;
+        c->ranks[r].first_thread = c->first_thread[r] = c->nthreads;
         st = load_buffers(c, r);
         c->nthreads += c->ranks[r].nthreads;
         if (st == TUTTI_OK && c->nthreads > MAX_THREADS)
@@ -284,10 +301,18 @@ tutti_status tutti_check_load(tutti_checker *c)
     if (st == TUTTI_OK) st = tutti_check_leaves(c);
     if (st != TUTTI_OK) return st;
     c->report.units = c->grid.units;
-    tutti_clocks_init(&c->clocks, c->nthreads, 2 * c->head->nranks);
+    c->rank_of = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nthreads);
     c->threads = TUTTI_ARENA_NEW(&c->arena, tutti_thread, c->nthreads);
     c->queue = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nthreads);
+    tutti_layout_begin(c);
     for (int32_t r = 0; r < c->head->nranks && st == TUTTI_OK; r++) st = load_part(c, r);
+    if (st != TUTTI_OK) return st;
+    tutti_layout_end(c);
+    tutti_clocks_init(&c->clocks, c->layouts, c->head->nranks, most_tellings(c));
+    for (int32_t t = 0; t < c->nthreads; t++) {
+        int32_t r = c->rank_of[t];
+        tutti_clock_init(&c->clocks, &c->threads[t].clock, t, c->full ? &c->layouts[0] : &c->layouts[r]);
+    }
     c->stack = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->stack_capacity + 1);
-    return st;
+    return TUTTI_OK;
 }

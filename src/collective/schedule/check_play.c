@@ -27,7 +27,8 @@ static bool give_up(tutti_checker *c, const tutti_channel *ch, const char *what)
 static bool in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last, int32_t *clock,
                      const char *what)
 {
-    if (*last >= 0 && tutti_clock_of(t, *last) < *clock) return give_up(c, ch, what);
+    c->suspicion = *last >= 0 && tutti_clock_of(t, *last) < *clock;
+    if (c->suspicion) return give_up(c, ch, what);
     *last = t->thread;
     return true;
 }
