@@ -16,6 +16,8 @@ static int run_version(int argc, char **argv)
 
 static const tutti_command commands[] = {
     {"coll", "schedules of collectives: explain and more", tutti_cmd_coll},
+    {"graph", "show what one training step of a job does", tutti_cmd_graph},
+    {"plan", "show how its ranks do it", tutti_cmd_plan},
     {"papers", "published figures, and ours, computed now", tutti_cmd_papers},
     {"report", "sum up a run and draw its curves", tutti_cmd_report},
     {"version", "print the version", run_version},

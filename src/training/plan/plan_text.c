@@ -45,8 +45,11 @@ static void add_schedule(const char *role, const tutti_schedule *s, tutti_strbuf
     const tutti_schedule_header *h = tutti_schedule_head(s);
     char hash[17];
     tutti_hash_text(tutti_schedule_hash(s), hash);
-    tutti_strbuf_printf(sb, "  %-14s %s, %s, in place, lowered for %s memory, hash %s\n", role, h->algorithm,
-                        tutti_determinism_name(h->determinism), tutti_wire_class_name(h->wire), hash);
+    tutti_strbuf_printf(sb, "  %-14s %s, in place, lowered for %s memory, hash %s", role, h->algorithm,
+                        tutti_wire_class_name(h->wire), hash);
+    if (h->collective == TUTTI_REDUCE_SCATTER)
+        tutti_strbuf_printf(sb, ", sums %s", tutti_determinism_name(h->determinism));
+    tutti_strbuf_puts(sb, "\n");
 }
 
 static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)

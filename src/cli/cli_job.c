@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli_job.c: a job as the command line has it: the file, then --set, then the flags that stand for a key. Those go the way
+ * of --set, so that a value that does not fit is refused by the same rule, in the same words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "tutti/job.h"
+
+enum { MAX_OVERRIDES = 80 };
+
+tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_job **out, tutti_failure *err)
+{
+    static const char *const keys[] = {"ranks", "seed"}; /* the flag is named as the key */
+    const char *overrides[MAX_OVERRIDES];
+    char text[sizeof keys / sizeof *keys][80];
+    int n = 0;
+    for (int i = 0; i < f->nflags; i++)
+        if (!strcmp(f->flags[i].name, "set"))
+            for (int j = 0; j < f->count[i]; j++) overrides[n++] = f->value[i][j]; /* at most 64, see tutti_flags */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = tutti_cli_value(f, keys[i], NULL);
+        if (!value) continue;
+        snprintf(text[i], sizeof text[i], "%s=%s", keys[i], value);
+        overrides[n++] = text[i];
+    }
+    return tutti_job_load(path, overrides, n, out, err);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_graph.c: `tutti graph JOB.yaml`: what one training step of the job does on one rank, as text or for Graphviz. */
+#include <stdlib.h>
+
+#include "../job/resolve.h"
+#include "cli.h"
+
+static const tutti_flag flags[] = {
+    {"ranks", "N", "ranks to share the batch (default: the job's)", false},
+    {"set", "KEY=VALUE", "override a key of the job", true},
+    {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", false},
+};
+enum { NFLAGS = sizeof flags / sizeof *flags };
+
+static tutti_status show(const tutti_flags *f, const char *path, tutti_failure *err)
+{
+    tutti_job *job = NULL;
+    tutti_resolved r = {0};
+    tutti_status st = tutti_cli_load_job(f, path, &job, err);
+    if (!st) st = tutti_job_resolve(job, 0, 0, &r, err);
+    if (!st) {
+        char *text = tutti_cli_has(f, "dot") ? tutti_graph_dot(r.graph) : tutti_graph_print(r.graph);
+        fputs(text, stdout);
+        free(text);
+    }
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+    return st;
+}
+
+int tutti_cmd_graph(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
+    if (!st && f.help) {
+        tutti_cli_help(
+            stdout, "tutti graph JOB.yaml [options]",
+            "Prints the step graph: the kernels of one call, what each reads and writes, and where gradients are\n"
+            "exchanged. d(x) is the gradient of x on this rank, sum(x) the sum over ranks.",
+            flags, NFLAGS);
+        return TUTTI_OK;
+    }
+    if (!st && f.nrest != 1)
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti graph JOB.yaml [options]");
+    if (!st) st = show(&f, f.rest[0], &err);
+    return st ? tutti_cli_fail("graph", &err) : TUTTI_OK;
+}

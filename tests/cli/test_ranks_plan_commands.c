@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_plan_commands.c: `tutti graph` and `tutti plan` as a user types them: output, exit codes, words. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static char text[1 << 20];
+
+/* Runs the program with these arguments, stdout and stderr together into `text`. */
+static int run(const char *arguments)
+{
+    char command[1000];
+    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", TUTTI_SOURCE_DIR, TUTTI_PROGRAM, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
+    return WEXITSTATUS(pclose(pipe));
+}
+
+static void expect(const char *arguments, int code, const char *words)
+{
+    const int got = run(arguments);
+    if (got != code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, got, code, text);
+    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
+}
+
+static void graph_and_plan_print_and_draw_every_example(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {"mlp", "lenet", "canonical", "lenet-mnist"};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments, "graph examples/%s.yaml --set kernels=reference", jobs[i]);
+        expect(arguments, 0, "exchange        @stop");
+        snprintf(arguments, sizeof arguments, "plan examples/%s.yaml --set kernels=reference", jobs[i]);
+        expect(arguments, 0, "wait-weights bucket 0");
+        strcat(arguments, " --dot");
+        expect(arguments, 0, "digraph");
+    }
+}
+
+static void ranks_see_one_hash_and_their_own_share(void **state)
+{
+    (void)state;
+    char hash[17] = "";
+    for (int r = 0; r < 3; r++) {
+        char arguments[200], share[80];
+        snprintf(arguments, sizeof arguments,
+                 "plan examples/canonical.yaml --ranks 3 --rank %d --set kernels=reference --set batch=48", r);
+        snprintf(share, sizeof share, "samples: %d .. %d of each batch", 8 * r / 3 * 6, 8 * (r + 1) / 3 * 6 - 1);
+        expect(arguments, 0, share);
+        const char *at = strstr(text, "hash ");
+        if (r) assert_memory_equal(hash, at + 5, 16);
+        memcpy(hash, at + 5, 16);
+    }
+}
+
+static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
+{
+    (void)state;
+    expect("plan examples/lenet.yaml --ranks 3", 2, "batch 63 or 66");
+    expect("plan examples/lenet.yaml --rnaks 2", 2, "did you mean '--ranks'?");
+    expect("plan examples/canonical.yaml --set exchange.algorithm=ring", 2, "ring cannot make canonical sums");
+    expect("plan examples/lenet.yaml --rank 2", 2, "rank 2 is not one of 2");
+    expect("graph", 2, "wants one job file");
+    expect("graph examples/nothing.yaml", 2, "examples/nothing.yaml");
+    expect("graph --help", 0, "usage: tutti graph JOB.yaml");
+    expect("plan --help", 0, "usage: tutti plan ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graph_and_plan_print_and_draw_every_example),
+        cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
+        cmocka_unit_test(usage_errors_end_with_code_2_and_say_what_would_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
