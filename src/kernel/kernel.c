@@ -3,6 +3,7 @@
  *
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
  * is not row-major. So every engine has every op, and a new op needs one file only. */
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel_impl.h"
@@ -17,7 +18,7 @@ static const tutti_kernel_row *find_nothing(const char *op)
 
 static void describe_reference(char out[96])
 {
-    strcpy(out, "reference");
+    snprintf(out, 96, "reference");
 }
 
 const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, describe_reference};

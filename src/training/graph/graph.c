@@ -8,6 +8,7 @@
  * parameter. */
 #include "graph.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void list_params(tutti_graph *g, bool training)
             const tutti_param_desc *desc = &g->kernels[l].params[i];
             size_t nbytes = strlen(m->layers[l].name) + strlen(desc->name) + 2;
             char *name = tutti_arena_alloc(&g->arena, nbytes);
-            strcat(strcat(strcpy(name, m->layers[l].name), "."), desc->name);
+            snprintf(name, nbytes, "%s.%s", m->layers[l].name, desc->name);
             g->params[g->nparams++] = (tutti_param){
                 .name = name, .layer = l, .ordinal = i, .desc = *desc, .count = tutti_shape_count(&desc->shape)};
         }

@@ -78,7 +78,7 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     if (m->nfiles == TUTTI_CHECKPOINT_MAX_FILES || !cJSON_IsString(name) || strchr(name->valuestring, '/') ||
         strlen(name->valuestring) >= sizeof m->files[0].name || name->valuestring[0] == '.')
         return false;
-    strcpy(m->files[m->nfiles].name, name->valuestring);
+    memcpy(m->files[m->nfiles].name, name->valuestring, strlen(name->valuestring) + 1);
     bool good = get_int(item, "bytes", &m->files[m->nfiles].nbytes);
     good = get_hash(item, "xxh3", &m->files[m->nfiles].hash) && good;
     m->nfiles++;

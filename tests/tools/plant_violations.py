@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants one violation at a time into a small tree and wants tools/check_*.py to find exactly it.
+
+usage: tests/tools/plant_violations.py ROOT
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(sys.argv[1])
+HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* %s: for the test. */\n"
+GOOD = {
+    "src/base/arena.h": "",
+    "src/kernel/kernel.h": '#include "../base/arena.h"\n',
+    "src/collective/wire/wire_impl.h": "",
+    "src/data/idx.c": '#include <stdio.h>\nint f(void)\n{\n    return 0; /* strcpy(a, b) */\n}\n',
+}
+# (checker, file, its text, words of the finding)
+PLANTED = [
+    ("check_layers.py", "src/base/up.c", '#include "../kernel/kernel.h"\n', "base may not include kernel"),
+    ("check_layers.py", "src/data/math.c", '#include <oneapi/dnnl/dnnl.h>\n', "is for kernel only"),
+    ("check_layers.py", "src/data/x.c", '#include <gmp-x86.h>\n', "is no system header"),
+    ("check_layers.py", "src/data/gone.c", '#include "../base/gone.h"\n', "is not there"),
+    ("check_layers.py", "src/collective/group/peek.c", '#include "../wire/wire_impl.h"\n', "is private to collective/wire"),
+    ("check_layers.py", "src/attic/old.c", "", "belongs to no module"),
+    ("check_layers.py", "include/tutti/new.h", "", "belongs to no module"),
+    ("check_style.py", "src/data/long.c", "int x;\n" * 500, "502 lines; at most 500"),
+    ("check_style.py", "src/data/big.c", "int f(void)\n{\n" + "    f();\n" * 61 + "}\n", "a function of 61 lines"),
+    ("check_style.py", "src/data/fork.c", "int f(void)\n{\n#ifdef X\n#endif\n}\n", "#if inside a function"),
+    ("check_style.py", "src/data/copy.c", "void f(void)\n{\n    strcpy(a, b);\n}\n", "strcpy is not used here"),
+    ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
+    ("check_style.py", "tests/idx.c", "", "has the same name"),
+]
+
+
+def write(tree, path, text):
+    path = os.path.join(tree, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(HEAD % os.path.basename(path) + text)
+
+
+def check(tree, checker):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", checker), tree], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    failures = 0
+    with tempfile.TemporaryDirectory() as tree:
+        os.makedirs(os.path.join(tree, "docs"))
+        layers = open(os.path.join(ROOT, "docs/layers.txt"), encoding="utf-8").read()
+        with open(os.path.join(tree, "docs/layers.txt"), "w", encoding="utf-8") as out:
+            out.write(layers)
+        for path, text in GOOD.items():
+            write(tree, path, text)
+        for checker in ("check_layers.py", "check_style.py"):
+            rc, words = check(tree, checker)
+            if rc != 0:
+                failures += 1
+                print(f"{checker} refuses a good tree: {words}")
+        for checker, path, text, wanted in PLANTED:
+            write(tree, path, text)
+            rc, words = check(tree, checker)
+            if rc != 1 or wanted not in words or words.count("\n") != 1:
+                failures += 1
+                print(f"{checker}, {path}: wanted '{wanted}' alone, got {rc}: {words}")
+            os.remove(os.path.join(tree, path))
+    print(f"{len(PLANTED)} violations planted, {failures} not found as they should be")
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow.
+
+usage: tools/check_layers.py [ROOT]     exit 0: all allowed; 1: findings, one a line; 2: layers.txt itself is wrong
+"""
+import fnmatch
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
+# Headers of the C library, POSIX and Linux that any module may include.
+SYSTEM = re.compile(r"(sys/|linux/|arpa/|netinet/|net/)?[a-z0-9_]+\.h$")
+
+
+def read_layers(path):
+    allowed, libraries, public, private = {}, {}, {}, {}
+    for number, line in enumerate(open(path), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        if "=" in line:
+            header, module = (part.strip() for part in line.split("="))
+            public[header] = module
+        elif line.startswith("<"):
+            header, modules = line.split(">:")
+            libraries[header[1:]] = set(modules.split())
+        elif ".h:" in line:
+            header, modules = line.split(":")
+            private[header] = set(modules.split())
+        elif ":" in line:
+            module, others = line.split(":")
+            if module in allowed:
+                sys.exit(f"{path}:{number}: {module} stands here a second time")
+            allowed[module] = set(others.split())
+        else:
+            sys.exit(f"{path}:{number}: cannot read this line")
+    check_layers(path, allowed, libraries, public, private)
+    return allowed, libraries, public, private
+
+
+def check_layers(path, allowed, libraries, public, private):
+    """Every name is a module, and the modules have an order: no two need each other, however far around."""
+    for named in [*allowed.values(), *libraries.values(), *private.values(), set(public.values())]:
+        for module in named - set(allowed):
+            sys.exit(f"{path}: '{module}' is named but has no line of its own")
+    done = set()
+    while len(done) < len(allowed):
+        ready = [m for m in allowed if m not in done and allowed[m] <= done]
+        if not ready:
+            sys.exit(f"{path}: a circle among {', '.join(sorted(set(allowed) - done))}")
+        done.update(ready)
+
+
+def module_of(folder, allowed):
+    """The module of a folder under src/: the longest name that fits, or None."""
+    parts = folder.split("/")
+    for n in range(len(parts), 0, -1):
+        if "/".join(parts[:n]) in allowed:
+            return "/".join(parts[:n])
+    return None
+
+
+def finding(root, path, owner, include, quote, layers):
+    """Why `owner` may not include this, or None."""
+    allowed, libraries, public, private = layers
+    for pattern, modules in libraries.items():
+        if fnmatch.fnmatch(include, pattern):
+            return None if owner in modules else f"<{include}> is for {', '.join(sorted(modules))} only"
+    if include.startswith("tutti/"):
+        if include not in public:
+            return f"{include} has no line in docs/layers.txt"
+        other = public[include]
+    elif quote == "<":
+        return None if SYSTEM.match(include) else f"<{include}> is no system header and has no line in docs/layers.txt"
+    else:
+        target = os.path.relpath(os.path.normpath(os.path.join(os.path.dirname(path), include)), root)
+        if not os.path.exists(os.path.join(root, target)):
+            return f'"{include}" is not there; includes inside src are relative'
+        if not target.startswith("src/"):
+            return f'"{include}" lies outside src'
+        other = module_of(os.path.dirname(target)[len("src/"):], allowed)
+        if other != owner and target.endswith("_impl.h") and owner not in private.get(target[len("src/"):], ()):
+            return f"{target} is private to {other}"
+    if other == owner or other in allowed.get(owner, set()):
+        return None
+    return f"{owner} may not include {other} ({include})"
+
+
+def main():
+    root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
+    layers = read_layers(os.path.join(root, "docs/layers.txt"))
+    findings, nincludes = [], 0
+    for top in ("src", "include"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(n for n in names if n.endswith((".c", ".h"))):
+                path = os.path.join(folder, name)
+                shown = os.path.relpath(path, root)
+                if top == "src":
+                    owner = module_of(os.path.relpath(folder, os.path.join(root, "src")), layers[0])
+                else:
+                    owner = layers[2].get(os.path.relpath(path, os.path.join(root, "include")))
+                if owner is None:
+                    findings.append(f"{shown}: belongs to no module of docs/layers.txt")
+                    continue
+                for number, line in enumerate(open(path), 1):
+                    match = INCLUDE.match(line)
+                    if not match:
+                        continue
+                    nincludes += 1
+                    why = finding(root, path, owner, match.group(2), match.group(1), layers)
+                    if why:
+                        findings.append(f"{shown}:{number}: {why}")
+    print("\n".join(findings) if findings else f"layers: {nincludes} includes as docs/layers.txt says")
+    return 1 if findings else 0
+
+
+sys.exit(main())

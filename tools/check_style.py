@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what clang-format cannot: sizes, names, first lines, #if inside functions, functions that are not used here.
+
+usage: tools/check_style.py [ROOT] [--library FILE.a]
+--library: also looks at the sections of a built library for mutable data outside functions' reach (needs objdump).
+exit 0: nothing to say; 1: findings, one a line
+"""
+import os
+import re
+import subprocess
+import sys
+
+MAX_FILE, MAX_FUNCTION = 500, 60
+TOPS = ("src", "include", "tests", "tools", "bench", "python", "examples")
+# Unbounded copies, conversions without an error, hidden state.
+BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atof|strtok|rand|srand|tmpnam|mktemp)\s*\(")
+# The library never prints and never exits; arena.c says why it aborts.
+PRINTS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit)\s*\(|(?<!\w)fprintf\s*\(\s*(stderr|stdout)")
+MAY_PRINT = ("src/cli/", "src/base/arena.c")
+# Data that is written once with a value that never changes: not state.
+KEPT_ANSWERS = {("elementwise.c.o", "picked"): "the row of loops that this processor can run"}
+
+
+def strip(text):
+    """The text with comments, strings and characters blanked, lines kept."""
+    pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group(0))
+
+    return pattern.sub(blank, text)
+
+
+def check_braces(shown, lines, findings):
+    """Functions and what stands in them. A function opens with '{' in the first column (clang-format sees to that)."""
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if line.startswith("{"):
+            begin = number
+        elif line.startswith("}") and begin:
+            if number - begin - 1 > MAX_FUNCTION:
+                findings.append(f"{shown}:{begin}: a function of {number - begin - 1} lines; at most {MAX_FUNCTION}")
+            begin = None
+        elif begin and re.match(r"\s*#\s*(if|ifdef|ifndef|else|elif)\b", line):
+            findings.append(f"{shown}:{number}: #if inside a function; optional parts switch whole files")
+
+
+def check_c(root, shown, text, findings):
+    name = os.path.basename(shown)
+    head = text.split("\n", 2)
+    purpose = "/* " if shown.startswith("tests/") else f"/* {name}: "
+    if "SPDX-License-Identifier: Apache-2.0" not in head[0] or not (len(head) > 1 and head[1].startswith(purpose)):
+        findings.append(f"{shown}:1: must begin with the SPDX line and '{purpose}what it is for'")
+    lines = strip(text).split("\n")
+    check_braces(shown, lines, findings)
+    library = shown.startswith("src/") and not shown.startswith(MAY_PRINT)
+    for number, line in enumerate(lines, 1):
+        match = None if shown.startswith("tests/") else BANNED.search(line)
+        if match:
+            findings.append(f"{shown}:{number}: {match.group(1)} is not used here")
+        match = PRINTS.search(line) if library else None
+        if match:
+            findings.append(f"{shown}:{number}: the library never prints and never exits: {match.group(0)}")
+
+
+def check_tree(root, findings):
+    where = {}
+    for top in TOPS:
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders[:] = [f for f in folders if f not in ("__pycache__", "node_modules")]
+            for name in sorted(names):
+                if not name.endswith((".c", ".h", ".py")):
+                    continue
+                shown = os.path.relpath(os.path.join(folder, name), root)
+                if name in where and name != "__init__.py":
+                    findings.append(f"{shown}: {where[name]} has the same name")
+                where[name] = shown
+                text = open(os.path.join(root, shown), encoding="utf-8").read()
+                nlines = text.count("\n")
+                if nlines > MAX_FILE:
+                    findings.append(f"{shown}: {nlines} lines; at most {MAX_FILE}")
+                if not name.endswith(".py"):
+                    check_c(root, shown, text, findings)
+    return len(where)
+
+
+def check_library(path, findings):
+    """State hangs off a handle: a library of ours has no writable data (constants that hold pointers are relocated
+    once and then read-only: .data.rel.ro)."""
+    member = ""
+    for line in subprocess.run(["objdump", "-t", path], check=True, capture_output=True, text=True).stdout.split("\n"):
+        if ":     file format" in line:
+            member = line.split(":")[0]
+        match = re.search(r"\sO (\.data|\.bss|\.tdata|\.tbss|\*COM\*)(?:\.(?!rel\.ro)\S+)?\s+\S+\s+(\S+)$", line)
+        if match and (member, match.group(2).split(".")[0]) not in KEPT_ANSWERS:
+            findings.append(f"{member}: {match.group(2)} is mutable and belongs to no handle ({match.group(1)})")
+
+
+def main():
+    arguments = sys.argv[1:]
+    library = None
+    if "--library" in arguments:
+        at = arguments.index("--library")
+        library = arguments[at + 1]
+        del arguments[at:at + 2]
+    root = os.path.abspath(arguments[0] if arguments else os.path.join(os.path.dirname(__file__), ".."))
+    findings = []
+    nfiles = check_tree(root, findings)
+    if library:
+        check_library(library, findings)
+    print("\n".join(findings) if findings else f"style: nothing to say about {nfiles} files")
+    return 1 if findings else 0
+
+
+sys.exit(main())
