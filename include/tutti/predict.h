@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict.h: how long a step of a job takes on a machine that need not be there: kernel times measured here x schedules x
+ * topology.
+ *
+ * Times of kernels, updates and loading are measured on this machine for the share of one rank (on a host with as many
+ * threads busy as ranks will be, up to its cores), or read from a file of such measurements. Exchanges are simulated on
+ * the schedules of the job's own plan. Both meet on two lanes, compute and exchange, over several steps:
+ *   star  exchanges run beside compute; what compute does not hide is exposed.
+ *   host  moving bytes is work of the rank's own core: nothing is hidden, and ranks beyond the cores share them in time.
+ * Not modelled: noise, stragglers, evaluation, checkpoints. Threads: owner. */
+#ifndef TUTTI_PREDICT_H
+#define TUTTI_PREDICT_H
+
+#include "tutti/job.h"
+#include "tutti/topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    int nranks;
+    int ranks_per_core; /* star: 1 */
+    double step_s;      /* expected */
+    double lower_s;     /* compute, or the exchanges' own lower bounds, whichever is longer; host: their sum */
+    double upper_s;     /* nothing overlaps */
+    double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free; all ranks of the core */
+    double exchange_s;  /* all exchanges of a step, one after the other */
+    double exposed_s;   /* of these, what compute does not hide */
+    double samples_per_s;
+    double efficiency;       /* step of 1 rank / (nranks * step_s) */
+    int64_t exchanged_bytes; /* of the packed vector */
+    int nexchanges;
+} tutti_prediction;
+
+typedef struct {
+    const char *read_profile; /* file of measured times, or NULL: measure now */
+    const char *save_profile; /* file to write them to, or NULL */
+} tutti_predict_options;
+
+/* ranks[i] -> out[i]. TUTTI_ERR_USAGE: the job does not go with a rank count; TUTTI_ERR_DATA: the profile is not of this job. */
+tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
+                               const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another topology; with
+ * --measure beside real runs on this host and the error. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/json.h"
+#include "cli.h"
+#include "measure_run.h"
+#include "tutti/predict.h"
+
+static const tutti_flag flags[] = {
+    {"ranks", "P,P,...", "rank counts (default 1,2,4,8)", false},
+    {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
+    {"set", "KEY=VALUE", "change a key of the job", true},
+    {"profile", "FILE", "read kernel times from FILE instead of measuring them", false},
+    {"save-profile", "FILE", "write the measured kernel times to FILE", false},
+    {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", false},
+    {"json", NULL, "one JSON object a rank count and line", false},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 2 /* row of --set above */, MAX_RANKS = 32, MAX_SETS = 64 };
+
+typedef struct {
+    const char *job_path;
+    tutti_job *job;
+    tutti_topology topology;
+    const char *sets[MAX_SETS];
+    int nsets, nranks;
+    int ranks[MAX_RANKS];
+    tutti_prediction predicted[MAX_RANKS];
+    double measured_s[MAX_RANKS]; /* NaN: not measured */
+} question;
+
+static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    long ranks[MAX_RANKS] = {1, 2, 4, 8};
+    const char *topology = tutti_cli_value(f, "topology", "host");
+    q->nranks = 4;
+    if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wanted one job file, there are %d", f->nrest);
+    q->job_path = f->rest[0];
+    tutti_status status = TUTTI_OK;
+    if (tutti_cli_has(f, "ranks")) status = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
+    for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
+    for (int i = 0; i < f->count[FLAG_SET] && i < MAX_SETS; i++) q->sets[q->nsets++] = f->value[FLAG_SET][i];
+    if (!status)
+        status = strcmp(topology, "host") ? tutti_topology_parse(topology, &q->topology, err)
+                                          : tutti_topology_of_this_host(&q->topology, err);
+    if (!status && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
+        status = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
+    if (!status) status = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);
+    return status;
+}
+
+static tutti_status question_answer(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    const tutti_predict_options options = {.read_profile = tutti_cli_value(f, "profile", NULL),
+                                           .save_profile = tutti_cli_value(f, "save-profile", NULL)};
+    tutti_status status = tutti_predict_job(q->job, &q->topology, &options, q->ranks, q->nranks, q->predicted, err);
+    for (int i = 0; i < q->nranks; i++) {
+        q->measured_s[i] = NAN;
+        if (!status && tutti_cli_has(f, "measure"))
+            status = tutti_measure_run(q->job_path, q->ranks[i], q->sets, q->nsets, &q->measured_s[i], err);
+    }
+    return status;
+}
+
+static void print_json(const question *q)
+{
+    char topology[256];
+    tutti_topology_print(&q->topology, topology);
+    for (int i = 0; i < q->nranks; i++) {
+        const tutti_prediction *p = &q->predicted[i];
+        tutti_strbuf out = {0};
+        tutti_json j = {.out = &out};
+        tutti_json_open(&j, NULL, '{');
+        tutti_json_text(&j, "job", q->job_path);
+        tutti_json_text(&j, "topology", topology);
+        tutti_json_int(&j, "ranks", p->nranks);
+        tutti_json_int(&j, "ranks_per_core", p->ranks_per_core);
+        tutti_json_real(&j, "step_s", p->step_s);
+        tutti_json_real(&j, "lower_s", p->lower_s);
+        tutti_json_real(&j, "upper_s", p->upper_s);
+        tutti_json_real(&j, "compute_s", p->compute_s);
+        tutti_json_real(&j, "exchange_s", p->exchange_s);
+        tutti_json_real(&j, "exposed_s", p->exposed_s);
+        tutti_json_real(&j, "samples_per_s", p->samples_per_s);
+        tutti_json_real(&j, "efficiency", p->efficiency);
+        tutti_json_real(&j, "measured_s", q->measured_s[i]);
+        tutti_json_real(&j, "error", p->step_s / q->measured_s[i] - 1);
+        tutti_json_close(&j, '}');
+        puts(out.text);
+        tutti_strbuf_release(&out);
+    }
+}
+
+static void print_table(const question *q)
+{
+    bool measured = false;
+    int shared = 0;
+    char *described = tutti_topology_describe(&q->topology);
+    printf("%s\n%s, %d exchanges a step of %.3f MB in all\n\n", described, q->job_path, q->predicted[0].nexchanges,
+           (double)q->predicted[0].exchanged_bytes / 1e6);
+    for (int i = 0; i < q->nranks; i++) measured |= isfinite(q->measured_s[i]);
+    printf("%5s %10s %10s %10s %10s %10s %10s %10s %10s%s\n", "ranks", "step ms", "compute", "exchange", "exposed",
+           "at least", "at most", "samples/s", "efficiency", measured ? "   measured    error" : "");
+    for (int i = 0; i < q->nranks; i++) {
+        const tutti_prediction *p = &q->predicted[i];
+        printf("%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.0f %9.1f%%", p->nranks, p->step_s * 1e3,
+               p->compute_s * 1e3, p->exchange_s * 1e3, p->exposed_s * 1e3, p->lower_s * 1e3, p->upper_s * 1e3,
+               p->samples_per_s, p->efficiency * 100);
+        if (isfinite(q->measured_s[i]))
+            printf(" %10.3f %+7.1f%%", q->measured_s[i] * 1e3, 100 * (p->step_s / q->measured_s[i] - 1));
+        printf("\n");
+        if (p->ranks_per_core > 1) shared = p->ranks_per_core;
+    }
+    if (shared)
+        printf("\nMore ranks than cores: compute is shared in time, up to %d ranks take turns on a core.\n", shared);
+    if (q->topology.kind == TUTTI_TOPOLOGY_HOST)
+        printf("\nOn a host the ranks' own cores move the bytes, so no exchange is hidden behind compute.\n");
+    printf(
+        "Not in the model: noise, stragglers, evaluation, checkpoints; on a network: packets, congestion control.\n");
+    free(described);
+}
+
+int tutti_cmd_predict(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    question q = {0};
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("predict", &err);
+    if (f.help) {
+        tutti_cli_help(
+            stdout, "tutti predict JOB.yaml [options]",
+            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology.",
+            flags, NFLAGS);
+        return 0;
+    }
+    tutti_status status = question_read(&f, &q, &err);
+    if (!status) status = question_answer(&f, &q, &err);
+    if (!status && tutti_cli_has(&f, "json"))
+        print_json(&q);
+    else if (!status)
+        print_table(&q);
+    tutti_job_destroy(q.job);
+    return status ? tutti_cli_fail("predict", &err) : 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure_run.h: a short real training run as a child process, for comparing predictions with. Threads: owner. */
+#ifndef TUTTI_MEASURE_RUN_H
+#define TUTTI_MEASURE_RUN_H
+
+#include "tutti/failure.h"
+
+/* Median seconds of a step of `tutti train job --ranks nranks`, the first ones left out. overrides: --set texts. The run has
+ * a folder of its own under $TMPDIR, removed afterwards. Takes as long as 200 steps and one small evaluation. */
+tutti_status tutti_measure_run(const char *job, int nranks, const char *const *overrides, int noverrides,
+                               double *step_s, tutti_failure *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/file.h"
+#include "../predict/timeline.h"
+#include "job_impl.h"
+#include "resolve.h"
+#include "tutti/predict.h"
+
+enum { MAX_PROFILE_BYTES = 1 << 24 };
+
+typedef struct {
+    const tutti_job *job;
+    const tutti_topology *topology;
+    const tutti_predict_options *options;
+    char *known;        /* text of options->read_profile, or NULL */
+    tutti_strbuf saved; /* lines for options->save_profile */
+} session;
+
+/* Threads that compute at once: on a host one a rank, up to its cores; each host of a star has its rank alone. */
+static int busy_of(const session *s, int nranks)
+{
+    double most = s->topology->kind == TUTTI_TOPOLOGY_HOST ? s->topology->figure[TUTTI_FIGURE_CORES] : 1;
+    int busy = nranks < most ? nranks : (int)most;
+    return busy < TUTTI_MAX_BUSY ? busy : TUTTI_MAX_BUSY;
+}
+
+/* Kernels belong to one thread: every busy thread gets a graph of its own. */
+static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
+{
+    if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
+    tutti_graph *graphs[TUTTI_MAX_BUSY] = {graph};
+    tutti_status status = TUTTI_OK;
+    int made = 1;
+    for (; made < busy && !status; made += !status)
+        status = tutti_graph_build(graph->model, graph->batch, s->job->kernels, (int)s->job->threads, true,
+                                   &graphs[made], err);
+    if (!status) status = tutti_profile_measure(graphs, busy, out, err);
+    for (int i = 1; i < made; i++) tutti_graph_destroy(graphs[i]);
+    if (!status) tutti_profile_print(out, &s->saved);
+    return status;
+}
+
+static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
+{
+    tutti_resolved resolved = {0};
+    tutti_profile profile = {0};
+    tutti_status status = tutti_job_resolve(s->job, 0, nranks, &resolved, err);
+    if (!status) status = profile_take(s, resolved.graph, busy_of(s, nranks), &profile, err);
+    if (!status) status = tutti_timeline_predict(resolved.plan, &profile, s->topology, out, err);
+    tutti_profile_release(&profile);
+    tutti_resolved_release(&resolved);
+    return status;
+}
+
+/* Efficiency is against one rank, which is predicted too where nobody asked for it. */
+static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
+{
+    tutti_prediction alone = {0};
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < n && !status; i++) {
+        status = predict_one(s, ranks[i], &out[i], err);
+        if (!status && ranks[i] == 1) alone = out[i];
+    }
+    if (!status && !alone.nranks) status = predict_one(s, 1, &alone, err);
+    for (int i = 0; i < n && !status; i++) out[i].efficiency = alone.step_s / out[i].step_s / ranks[i];
+    return status;
+}
+
+tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
+                               const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
+{
+    session s = {.job = job, .topology = t, .options = options};
+    size_t nbytes;
+    tutti_status status = TUTTI_OK;
+    if (options->read_profile)
+        status = tutti_file_read(options->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s.known, &nbytes, err);
+    if (!status) status = predict_all(&s, ranks, n, out, err);
+    if (!status && options->save_profile)
+        status = tutti_file_write_atomic(options->save_profile, s.saved.text ? s.saved.text : "", s.saved.length, err);
+    free(s.known);
+    tutti_strbuf_release(&s.saved);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.c: runs the layers of a step graph on made-up values and takes the time of each node. Values of a real batch would
+ * not change the times: no kernel of ours looks at what it adds up. */
+#include "profile.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "../base/rng.h"
+#include "../data/dataset.h"
+#include "../training/method/method.h"
+
+enum { WARM_UPS = 2, MIN_RUNS = 7, MAX_RUNS = 300, NPHASES = 3 };
+static const double BUDGET_S = 0.3; /* of a thread */
+
+typedef struct {
+    tutti_graph *graph;
+    tutti_arena arena;
+    tutti_kernel_args *args; /* a layer */
+    double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
+    int nruns;
+    double update_s, load_s;
+} runner;
+
+static void *filled(runner *r, size_t nbytes, uint64_t key)
+{
+    float *values = tutti_arena_alloc(&r->arena, nbytes + 64);
+    for (size_t i = 0; i < nbytes / sizeof(float); i++)
+        values[i] = tutti_random_unit(tutti_random(1, TUTTI_STREAM_TEST, key, i / 4).word[i % 4]) - 0.5f;
+    return values;
+}
+
+static size_t param_bytes(const tutti_param_desc *d)
+{
+    return (size_t)tutti_shape_count(&d->shape) * sizeof(float);
+}
+
+/* Memory of every value, gradient and parameter; nothing is shared but what one layer hands to the next. */
+static void runner_prepare(runner *r)
+{
+    const tutti_graph *g = r->graph;
+    int nlayers = g->model->nlayers;
+    r->args = TUTTI_ARENA_NEW(&r->arena, tutti_kernel_args, nlayers);
+    float *loss = filled(r, sizeof *loss, 0), *input_grad = NULL;
+    int32_t *correct = filled(r, sizeof *correct, 0);
+    int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->batch * sizeof *labels);
+    for (int64_t i = 0; i < g->batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
+    float *input = filled(r, g->kernels[0].in[0].bytes, 1);
+    for (int l = 0; l < nlayers; l++) {
+        const tutti_kernel *k = &g->kernels[l];
+        tutti_kernel_args *a = &r->args[l];
+        uint64_t key = (uint64_t)l * 16 + 16;
+        *a = (tutti_kernel_args){.training = true,
+                                 .seed = 1,
+                                 .layer = (uint32_t)l,
+                                 .labels = labels,
+                                 .loss = loss,
+                                 .loss_scale = 1.0f / (float)g->batch,
+                                 .correct = correct};
+        if (k->out.bytes) a->out = filled(r, k->out.bytes, key), a->dout = filled(r, k->out.bytes, key + 1);
+        a->saved = filled(r, k->saved_bytes, key + 2);
+        a->scratch = filled(r, k->scratch_bytes, key + 3);
+        for (int i = 0; i < k->ninputs; i++) {
+            int from = g->model->layers[l].in[i];
+            a->in[i] = from < 0 ? input : r->args[from].out;
+            if (from < 0 && !input_grad) input_grad = filled(r, k->in[i].bytes, 2);
+            a->din[i] = from < 0 ? input_grad : (float *)(uintptr_t)r->args[from].dout;
+        }
+        for (int i = 0; i < k->nparams; i++) {
+            a->param[i] = filled(r, param_bytes(&k->params[i]), key + 4);
+            a->dparam[i] = filled(r, param_bytes(&k->params[i]), key + 5);
+        }
+    }
+}
+
+/* One step; times: nlayers * NPHASES, or NULL. */
+static void runner_step(runner *r, double *times)
+{
+    tutti_graph *g = r->graph;
+    int nlayers = g->model->nlayers;
+    for (int l = 0; l < nlayers; l++) {
+        tutti_kernel *k = &g->kernels[l];
+        double start = tutti_clock_s();
+        k->row->forward(k, &r->args[l]);
+        if (times) times[l * NPHASES] = tutti_clock_s() - start;
+    }
+    for (int l = nlayers - 1; l >= 0; l--) {
+        tutti_kernel *k = &g->kernels[l];
+        double start = tutti_clock_s();
+        if (k->row->backward_params && k->nparams) k->row->backward_params(k, &r->args[l]);
+        double middle = tutti_clock_s();
+        if (g->needs_input_grad[l]) k->row->backward_data(k, &r->args[l]);
+        if (times) times[l * NPHASES + 1] = middle - start, times[l * NPHASES + 2] = tutti_clock_s() - middle;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double update_time(runner *r)
+{
+    const tutti_update update = {.rule = TUTTI_RULE_MOMENTUM, .momentum = 0.9};
+    int64_t n = 1 << 17;
+    size_t nbytes = (size_t)n * sizeof(float);
+    float *w = filled(r, nbytes, 3), *v = filled(r, nbytes, 4), *sum = filled(r, nbytes, 5);
+    double times[9];
+    for (int i = 0; i < 9; i++) {
+        double start = tutti_clock_s();
+        tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 0.01f, w, v, sum, n);
+        times[i] = tutti_clock_s() - start;
+    }
+    qsort(times, 9, sizeof *times, compare);
+    return times[4] / (double)n;
+}
+
+/* What a loader does for one sample of the model's size: an index, and a table lookup a byte. */
+static double load_time(runner *r)
+{
+    enum { SAMPLES = 64, RUNS = 9 };
+    const tutti_dataset_config config = {.set = "digits", .seed = 1, .train_samples = SAMPLES};
+    tutti_dataset *d = NULL;
+    if (tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &d, NULL)) return 0;
+    tutti_shape shape = tutti_dataset_shape(d);
+    int64_t floats = tutti_shape_count(&shape);
+    float *sample = filled(r, (size_t)floats * sizeof *sample, 6);
+    double times[RUNS];
+    for (int i = 0; i < RUNS; i++) {
+        double start = tutti_clock_s();
+        int32_t label;
+        for (int64_t k = 0; k < SAMPLES; k++)
+            tutti_dataset_read(d, tutti_order_at(1, i, 60000, true, k) % SAMPLES, sample, &label);
+        times[i] = (tutti_clock_s() - start) / SAMPLES;
+    }
+    tutti_dataset_destroy(d);
+    qsort(times, RUNS, sizeof *times, compare);
+    return times[RUNS / 2] * (double)tutti_shape_count(&r->graph->model->input) / (double)floats;
+}
+
+static void *runner_run(void *arg)
+{
+    runner *r = arg;
+    int nlayers = r->graph->model->nlayers;
+    runner_prepare(r);
+    r->times = TUTTI_ARENA_NEW(&r->arena, double, (int64_t)MAX_RUNS *nlayers *NPHASES);
+    for (int i = 0; i < WARM_UPS; i++) runner_step(r, NULL);
+    double start = tutti_clock_s();
+    while (r->nruns < MIN_RUNS || (r->nruns < MAX_RUNS && tutti_clock_s() - start < BUDGET_S))
+        runner_step(r, r->times + (int64_t)r->nruns++ * nlayers * NPHASES);
+    r->update_s = update_time(r);
+    r->load_s = load_time(r);
+    return NULL;
+}
+
+static double median_of(const runner *r, int layer, int phase)
+{
+    double all[MAX_RUNS];
+    int nlayers = r->graph->model->nlayers;
+    for (int i = 0; i < r->nruns; i++) all[i] = r->times[((int64_t)i * nlayers + layer) * NPHASES + phase];
+    qsort(all, (size_t)r->nruns, sizeof *all, compare);
+    return all[r->nruns / 2];
+}
+
+/* Mean over threads of each node's median. */
+static void profile_fill(const runner *runners, int nbusy, tutti_profile *out)
+{
+    const tutti_graph *g = runners[0].graph;
+    *out = (tutti_profile){.samples_per_call = g->batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
+    for (int l = 0; l < out->nlayers; l++) {
+        tutti_layer_time *time = &out->layers[l];
+        time->name = tutti_arena_strdup(&out->arena, g->model->layers[l].name);
+        for (int i = 0; i < nbusy; i++) {
+            time->forward_s += median_of(&runners[i], l, 0) / nbusy;
+            time->params_s += median_of(&runners[i], l, 1) / nbusy;
+            time->data_s += median_of(&runners[i], l, 2) / nbusy;
+        }
+    }
+    for (int i = 0; i < nbusy; i++) {
+        out->update_s_per_element += runners[i].update_s / nbusy;
+        out->load_s_per_sample += runners[i].load_s / nbusy;
+    }
+}
+
+tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err)
+{
+    runner runners[TUTTI_MAX_BUSY] = {0};
+    pthread_t threads[TUTTI_MAX_BUSY];
+    int nstarted = 0, rc = 0;
+    for (; nstarted < nbusy && !rc; nstarted += !rc) {
+        runners[nstarted].graph = graphs[nstarted];
+        rc = pthread_create(&threads[nstarted], NULL, runner_run, &runners[nstarted]);
+    }
+    for (int i = 0; i < nstarted; i++) pthread_join(threads[i], NULL);
+    if (!rc) profile_fill(runners, nbusy, out);
+    for (int i = 0; i < nstarted; i++) tutti_arena_release(&runners[i].arena);
+    return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "profile: cannot start %d threads: %s", nbusy, strerror(rc))
+              : TUTTI_OK;
+}
+
+void tutti_profile_release(tutti_profile *p)
+{
+    tutti_arena_release(&p->arena);
+    *p = (tutti_profile){0};
+}

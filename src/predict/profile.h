@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.h: seconds that the nodes of a step graph take on this machine.
+ *
+ * All layers are run in order, forward and backward, on values of their own, several times; the median of each node counts.
+ * With several graphs, as many threads do this at once, so that shared caches, memory and sibling hyperthreads are in the
+ * figures. Threads: owner. */
+#ifndef TUTTI_PROFILE_H
+#define TUTTI_PROFILE_H
+
+#include "../training/graph/graph.h"
+
+typedef struct {
+    const char *name;
+    double forward_s, params_s, data_s;
+} tutti_layer_time;
+
+typedef struct {
+    int64_t samples_per_call;
+    int nbusy; /* threads that ran at once */
+    int nlayers;
+    tutti_layer_time *layers;
+    double update_s_per_element; /* momentum rule, f32 */
+    double load_s_per_sample;
+    tutti_arena arena;
+} tutti_profile;
+
+enum { TUTTI_MAX_BUSY = 64 };
+/* graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second. */
+tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
+void tutti_profile_release(tutti_profile *p);
+
+/* One JSON object and line a profile. find: the one for (samples_per_call, nbusy), else TUTTI_ERR_DATA saying which are
+ * there; layers must be the model's. */
+void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
+tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
+                                tutti_profile *out, tutti_failure *err);
+
+#endif

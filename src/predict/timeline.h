@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.h: list scheduling of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one stands for all.
+ * Threads: shared (pure). */
+#ifndef TUTTI_TIMELINE_H
+#define TUTTI_TIMELINE_H
+
+#include "../training/plan/plan.h"
+#include "profile.h"
+#include "tutti/predict.h"
+
+/* Fills *out from the plan's own actions and schedules. */
+tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                    tutti_prediction *out, tutti_failure *err);
+
+#endif

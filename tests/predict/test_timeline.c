@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predictions of a small job from made-up kernel times: compute adds up, fast networks hide, slow ones show, cores are shared. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "job/resolve.h"
+#include "predict/timeline.h"
+
+static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
+                               "exchange: {bucket_bytes: 1B}\n";
+
+static tutti_job *job_of(const char *override)
+{
+    tutti_job *job = NULL;
+    tutti_failure err = {0};
+    const char *const overrides[] = {override};
+    if (tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, override != NULL, &job, &err))
+        fail_msg("%s", err.text);
+    return job;
+}
+
+static tutti_topology topology_of(const char *text)
+{
+    tutti_topology t = {0};
+    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
+    return t;
+}
+
+/* Profiles in which each phase of each layer takes 1 ms, for 1, 2 and 4 ranks; the path is the caller's. */
+static char *profile_file(void)
+{
+    tutti_job *job = job_of(NULL);
+    tutti_resolved r = {0};
+    tutti_failure err = {0};
+    tutti_strbuf text = {0};
+    if (tutti_job_resolve(job, 0, 1, &r, &err)) fail_msg("%s", err.text);
+    tutti_layer_time layers[16];
+    assert_in_range(r.model->nlayers, 1, 16);
+    for (int l = 0; l < r.model->nlayers; l++)
+        layers[l] = (tutti_layer_time){r.model->layers[l].name, 1e-3, 1e-3, 1e-3};
+    for (int64_t samples = 8; samples >= 2; samples /= 2)
+        for (int busy = 1; busy <= 2; busy++) {
+            tutti_profile p = {samples, busy, r.model->nlayers, layers, 0, 0, {0}};
+            tutti_profile_print(&p, &text);
+        }
+    char *path = strdup("/tmp/tutti-profile-XXXXXX");
+    close(mkstemp(path));
+    assert_int_equal(tutti_file_write_atomic(path, text.text, text.length, &err), TUTTI_OK);
+    tutti_strbuf_release(&text);
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+    return path;
+}
+
+static tutti_prediction predicted(const char *topology, int nranks)
+{
+    char *path = profile_file();
+    tutti_job *job = job_of(NULL);
+    tutti_topology t = topology_of(topology);
+    const tutti_predict_options options = {.read_profile = path};
+    tutti_prediction p = {0};
+    tutti_failure err = {0};
+    if (tutti_predict_job(job, &t, &options, &nranks, 1, &p, &err)) fail_msg("%s", err.text);
+    assert_true(p.lower_s <= p.step_s * (1 + 1e-9) && p.step_s <= p.upper_s * (1 + 1e-9));
+    assert_true(p.efficiency > 0 && p.efficiency < 1 + 1e-9);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+    return p;
+}
+
+static void one_rank_takes_the_sum_of_its_kernels(void **state)
+{
+    (void)state;
+    tutti_prediction p = predicted("host,cores=2", 1);
+    double phases = p.step_s / 1e-3;
+    assert_true(phases > 5 && fabs(phases - round(phases)) < 1e-6); /* whole milliseconds: no exchange, no update */
+    assert_true(p.exposed_s < 1e-12 && fabs(p.efficiency - 1) < 1e-9);
+    assert_true(fabs(p.samples_per_s * p.step_s - 8) < 1e-9);
+}
+
+static void a_fast_network_is_hidden_and_a_slow_one_shows(void **state)
+{
+    (void)state;
+    tutti_prediction fast = predicted("star,bw=100TB,lat=1ns,add=100TB", 4), slow = predicted("star,bw=1Mb,lat=1ms", 4);
+    assert_true(fast.exposed_s < 1e-3 * fast.step_s);
+    assert_true(slow.exposed_s > 0.5 * slow.step_s);
+    assert_true(slow.step_s >= slow.exchange_s * 0.99 && slow.step_s < slow.upper_s);
+    assert_true(fabs(fast.compute_s - slow.compute_s) < 1e-12);
+    assert_true(fast.exchanged_bytes > 0 && fast.nexchanges >= 4);
+}
+
+static void part_of_a_medium_network_is_hidden(void **state)
+{
+    (void)state;
+    tutti_prediction p = predicted("star,bw=1Gb,lat=50us", 2);
+    assert_true(p.exposed_s > 0 && p.exposed_s < p.exchange_s);
+}
+
+static void ranks_beyond_the_cores_take_turns(void **state)
+{
+    (void)state;
+    tutti_prediction two = predicted("host,cores=2,lat=1us", 2), four = predicted("host,cores=2,lat=1us", 4);
+    assert_int_equal(two.ranks_per_core, 1);
+    assert_int_equal(four.ranks_per_core, 2);
+    assert_true(fabs(four.compute_s - 2 * two.compute_s) < 1e-9); /* equal kernel times, twice as many on a core */
+    assert_true(four.exchange_s > two.exchange_s);
+    assert_true(fabs(two.step_s - two.compute_s - two.exchange_s) < 1e-9); /* nothing is hidden on a host */
+}
+
+static void canonical_sums_run_every_slot(void **state)
+{
+    (void)state;
+    char *path = profile_file();
+    const char *const overrides[] = {"reduction=canonical", "slots=4"};
+    tutti_job *job = NULL;
+    tutti_topology t = topology_of("host,cores=2");
+    const tutti_predict_options options = {.read_profile = path};
+    int ranks[] = {1, 2};
+    tutti_prediction p[2];
+    tutti_failure err = {0};
+    assert_int_equal(tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, 2, &job, &err), TUTTI_OK);
+    if (tutti_predict_job(job, &t, &options, ranks, 2, p, &err)) fail_msg("%s", err.text);
+    assert_true(fabs(p[0].compute_s - 2 * p[1].compute_s) < 0.1 * p[0].compute_s); /* 4 slots against 2 */
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+}
+
+static void a_profile_of_another_job_is_refused(void **state)
+{
+    (void)state;
+    char *path = profile_file();
+    tutti_job *job = job_of("batch=64"), *other = job_of("model=lenet");
+    tutti_topology t = topology_of("host,cores=2");
+    const tutti_predict_options options = {.read_profile = path};
+    int nranks = 1;
+    tutti_prediction p;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_predict_job(job, &t, &options, &nranks, 1, &p, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "64 samples"));
+    assert_int_equal(tutti_predict_job(other, &t, &options, &nranks, 1, &p, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "lenet"));
+    tutti_job_destroy(job);
+    tutti_job_destroy(other);
+    unlink(path);
+    free(path);
+}
+
+static void measured_times_are_positive_and_come_back_from_the_file(void **state)
+{
+    (void)state;
+    tutti_job *job = job_of(NULL);
+    tutti_resolved a = {0}, b = {0};
+    tutti_failure err = {0};
+    tutti_profile p = {0}, again = {0};
+    assert_int_equal(tutti_job_resolve(job, 0, 1, &a, &err), TUTTI_OK);
+    assert_int_equal(tutti_job_resolve(job, 0, 1, &b, &err), TUTTI_OK);
+    tutti_graph *graphs[] = {a.graph, b.graph};
+    assert_int_equal(tutti_profile_measure(graphs, 2, &p, &err), TUTTI_OK);
+    assert_true(p.update_s_per_element > 0 && p.load_s_per_sample > 0);
+    double sum = 0;
+    for (int l = 0; l < p.nlayers; l++) sum += p.layers[l].forward_s + p.layers[l].params_s + p.layers[l].data_s;
+    assert_true(sum > 1e-6 && sum < 10);
+    tutti_strbuf text = {0};
+    tutti_profile_print(&p, &text);
+    assert_int_equal(tutti_profile_find("p", text.text, a.graph, 2, &again, &err), TUTTI_OK);
+    for (int l = 0; l < p.nlayers; l++) assert_true(again.layers[l].forward_s == p.layers[l].forward_s);
+    tutti_strbuf_release(&text);
+    tutti_profile_release(&p);
+    tutti_profile_release(&again);
+    tutti_resolved_release(&a);
+    tutti_resolved_release(&b);
+    tutti_job_destroy(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_takes_the_sum_of_its_kernels),
+        cmocka_unit_test(a_fast_network_is_hidden_and_a_slow_one_shows),
+        cmocka_unit_test(part_of_a_medium_network_is_hidden),
+        cmocka_unit_test(ranks_beyond_the_cores_take_turns),
+        cmocka_unit_test(canonical_sums_run_every_slot),
+        cmocka_unit_test(a_profile_of_another_job_is_refused),
+        cmocka_unit_test(measured_times_are_positive_and_come_back_from_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
