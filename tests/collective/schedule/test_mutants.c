@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_mutants.c: no mutant that the interpreter finds wrong may pass the checker.
+ *
+ * Every schedule that is not mutated passes both. A mutant that passes the checker is tried by the interpreter in many
+ * random interleavings and, for few ranks, in all of them; one that the checker refuses is tried shortly, to count how many
+ * refusals are mistakes that an execution shows. Mutants that are refused and never go wrong are no failure: a race need
+ * not show on a machine where memory is sequentially consistent. */
+#include "testing.h"
+
+#include <stdio.h>
+
+#include "collective/schedule/interpret.h"
+#include "collective/schedule/mutate.h"
+#include "collective/schedule/small.h"
+
+typedef struct {
+    int made, refused, wrong, passed_and_right;
+} score;
+
+enum { ELEMENTS_A_RANK = 2, EXHAUSTIVE = 3000 };
+
+static bool goes_wrong(const tutti_part_source *source, int tries, bool all, char *text)
+{
+    tutti_verdict v;
+    tutti_interpret(source, source->head->nranks * ELEMENTS_A_RANK + 1, 7, tries, &v);
+    if (!v.wrong && all) tutti_interpret_all(source, source->head->nranks, EXHAUSTIVE, &v);
+    snprintf(text, sizeof v.text, "%s", v.text);
+    return v.wrong;
+}
+
+static void judge_mutant(const made *base, mutation kind, uint64_t seed, score *s)
+{
+    char where[80], text[300] = "";
+    tutti_part_source original = made_source(base);
+    made m = made_copy(&original);
+    if (mutate(&m, kind, seed, where)) {
+        tutti_part_source source = made_source(&m);
+        tutti_failure err = {0};
+        bool accepted = tutti_check_source(&source, NULL, &err) == TUTTI_OK;
+        bool wrong = goes_wrong(&source, accepted ? 150 : 12, accepted && m.head.nranks <= 3, text);
+        if (accepted && wrong)
+            fail_msg("%s of %d ranks (%s), %s (seed %d): passed the checker, but %s", m.head.algorithm, m.head.nranks,
+                     tutti_wire_class_name(m.head.wire), where, (int)seed, text);
+        s->made++;
+        s->refused += !accepted;
+        s->wrong += wrong;
+        s->passed_and_right += accepted;
+    }
+    made_release(&m);
+}
+
+static void judge_all(const made *base, int seeds, score *scores)
+{
+    tutti_part_source source = made_source(base);
+    tutti_failure err = {0};
+    char text[300] = "";
+    if (tutti_check_source(&source, NULL, &err) != TUTTI_OK) fail_msg("refused: %s", err.text);
+    if (goes_wrong(&source, 40, base->head.nranks <= 3, text)) fail_msg("%s: %s", base->head.algorithm, text);
+    for (int kind = 0; kind < NMUTATIONS; kind++)
+        for (int seed = 1; seed <= seeds; seed++) judge_mutant(base, kind, (uint64_t)seed, &scores[kind]);
+}
+
+static void print_scores(const score *scores)
+{
+    printf("%-28s %8s %8s %8s %10s\n", "mutation", "mutants", "refused", "wrong", "harmless");
+    for (int kind = 0; kind < NMUTATIONS; kind++) {
+        if (!scores[kind].made) continue;
+        printf("%-28s %8d %8d %8d %10d\n", mutation_names[kind], scores[kind].made, scores[kind].refused,
+               scores[kind].wrong, scores[kind].passed_and_right);
+    }
+}
+
+static void no_wrong_mutant_of_a_small_schedule_passes(void **state)
+{
+    (void)state;
+    score scores[NMUTATIONS] = {0};
+    made m = exchange();
+    judge_all(&m, 12, scores);
+    made_release(&m);
+    for (int p = 2; p < 5; p++) {
+        m = one_shot(p, 2);
+        judge_all(&m, 12, scores);
+        made_release(&m);
+    }
+    print_scores(scores);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_wrong_mutant_of_a_small_schedule_passes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
