@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: convolution by oneDNN, direct algorithm. Activations in the order that the library prefers; weights lie
- * row-major in their region and are reordered in scratch, which costs little beside the convolution. */
+/* onednn_conv.c: convolution by oneDNN, direct algorithm. Weights lie row-major in their region and are reordered in
+ * scratch, which costs little beside the convolution.
+ *
+ * Activations lie in the order that the library prefers, blocks of 16 channels with AVX-512, unless rounding channels up to
+ * whole blocks would add a quarter to the arithmetic: then channels lie innermost (NHWC) and nothing is added. LeNet's second
+ * convolution, 20 -> 50 channels, batch 64, one thread of an EPYC: all three passes 11.5 ms in blocks, 8.3 ms innermost.
+ * The rule looks at shapes and the instruction set only, so all ranks choose alike. */
+#include <string.h>
+
 #include "onednn_impl.h"
+
+enum { BLOCK = 16 };
 
 typedef struct {
     dnnl_memory_desc_t weights, bias; /* as they lie in the regions; bias NULL = none */
-    dnnl_memory_desc_t any_in, any_out, any_weights;
+    dnnl_memory_desc_t pick_in, pick_out, any_weights;
     dnnl_dims_t strides, dilates, pad;
 } conv_desc;
 
@@ -15,8 +24,8 @@ static conv_desc describe(tutti_kernel *k, tutti_onednn_state *s)
     conv_desc d = {
         .weights = tutti_onednn_plain(s, &k->params[0].shape),
         .bias = at->bias ? tutti_onednn_plain(s, &k->params[1].shape) : NULL,
-        .any_in = tutti_onednn_any(s, &k->in[0].shape),
-        .any_out = tutti_onednn_any(s, &k->out.shape),
+        .pick_in = tutti_onednn_any(s, &k->in[0].shape),
+        .pick_out = tutti_onednn_any(s, &k->out.shape),
         .any_weights = tutti_onednn_any(s, &k->params[0].shape),
         .strides = {at->stride, at->stride},
         .pad = {at->pad, at->pad},
@@ -24,14 +33,56 @@ static conv_desc describe(tutti_kernel *k, tutti_onednn_state *s)
     return d;
 }
 
+/* What whole blocks cost: arithmetic with padded channels over arithmetic without. Few input channels (an image's) are not
+ * blocked. */
+static double blocking_waste(int64_t channels)
+{
+    return (double)((channels + BLOCK - 1) / BLOCK * BLOCK) / (double)channels;
+}
+
+static bool wants_channels_innermost(const tutti_kernel *k)
+{
+    int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
+    bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+    double waste = blocking_waste(out) * (in < BLOCK / 2 ? 1 : blocking_waste(in));
+    return has_avx512 && (in == 1 || in >= BLOCK / 2) && waste > 1.25;
+}
+
+static bool find_forward(tutti_onednn_state *s, conv_desc *d, bool training)
+{
+    dnnl_prop_kind_t prop = training ? dnnl_forward_training : dnnl_forward_inference;
+    return dnnl_convolution_forward_primitive_desc_create(&s->forward_pd, s->engine, prop, dnnl_convolution_direct,
+                                                          d->pick_in, d->any_weights, d->bias, d->pick_out, d->strides,
+                                                          d->dilates, d->pad, d->pad, s->attr) == dnnl_success;
+}
+
+/* The library's own plain loops, hundreds of times slower, are its last resort: then take the order that it prefers. */
+static bool is_plain_loops(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return strncmp(name, "ref", 3) == 0;
+}
+
+static void choose_order(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, bool training)
+{
+    if (wants_channels_innermost(k)) {
+        conv_desc innermost = *d;
+        innermost.pick_in = tutti_onednn_innermost(s, &k->in[0].shape);
+        innermost.pick_out = tutti_onednn_innermost(s, &k->out.shape);
+        if (find_forward(s, &innermost, training) && !is_plain_loops(s->forward_pd)) {
+            *d = innermost;
+            return;
+        }
+        dnnl_primitive_desc_destroy(s->forward_pd);
+        s->forward_pd = NULL;
+    }
+    if (!find_forward(s, d, training)) tutti_onednn_ok(s, dnnl_unimplemented, "find a convolution");
+}
+
 static void build_forward(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, bool training)
 {
-    tutti_onednn_ok(s,
-                    dnnl_convolution_forward_primitive_desc_create(
-                        &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference,
-                        dnnl_convolution_direct, d->any_in, d->any_weights, d->bias, d->any_out, d->strides, d->dilates,
-                        d->pad, d->pad, s->attr),
-                    "find a convolution");
+    choose_order(k, s, d, training);
     if (s->failed != dnnl_success) return;
     tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
     tutti_onednn_arg args[] = {
@@ -49,7 +100,7 @@ static void build_backward_params(tutti_onednn_state *s, conv_desc *d)
     if (s->failed != dnnl_success) return;
     tutti_onednn_ok(s,
                     dnnl_convolution_backward_weights_primitive_desc_create(
-                        &pd, s->engine, dnnl_convolution_direct, d->any_in, d->any_weights, d->bias, d->any_out,
+                        &pd, s->engine, dnnl_convolution_direct, d->pick_in, d->any_weights, d->bias, d->pick_out,
                         d->strides, d->dilates, d->pad, d->pad, s->forward_pd, s->attr),
                     "find a convolution's weight gradient");
     if (s->failed != dnnl_success) return;
@@ -68,7 +119,7 @@ static void build_backward_data(tutti_onednn_state *s, conv_desc *d)
     if (s->failed != dnnl_success) return;
     tutti_onednn_ok(s,
                     dnnl_convolution_backward_data_primitive_desc_create(
-                        &pd, s->engine, dnnl_convolution_direct, d->any_in, d->any_weights, d->any_out, d->strides,
+                        &pd, s->engine, dnnl_convolution_direct, d->pick_in, d->any_weights, d->pick_out, d->strides,
                         d->dilates, d->pad, d->pad, s->forward_pd, s->attr),
                     "find a convolution's input gradient");
     if (s->failed != dnnl_success) return;

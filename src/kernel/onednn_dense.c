@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_dense.c: fully connected layer by oneDNN. An input in blocks is taken as it is: the weights are then described
- * as (N, C, H, W), which in row-major order is the same memory as (N, C * H * W). The output is row-major. */
+/* onednn_dense.c: fully connected layer by oneDNN, all in row-major order. An input in another order is put right in
+ * scratch: it is small beside the weights, which would have to be reordered in every step otherwise. With 500 units of 800 and
+ * batch 64 the three passes take 1.45 ms so, 1.88 ms with weights in the library's order, reorders included. Weights are
+ * described as (N, C, H, W), which is the same memory as (N, C * H * W). */
 #include "onednn_impl.h"
 
 typedef struct {
-    dnnl_memory_desc_t weights, bias, out; /* as they lie in the regions; bias NULL = none */
-    dnnl_memory_desc_t any_in, any_weights;
+    dnnl_memory_desc_t in, weights, bias, out; /* bias NULL = none */
 } dense_desc;
 
 static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s)
@@ -17,8 +18,7 @@ static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s)
         .weights = tutti_onednn_plain(s, &weights),
         .bias = at->bias ? tutti_onednn_plain(s, &k->params[1].shape) : NULL,
         .out = tutti_onednn_plain(s, &k->out.shape),
-        .any_in = tutti_onednn_any(s, &k->in[0].shape),
-        .any_weights = tutti_onednn_any(s, &weights),
+        .in = tutti_onednn_plain(s, &k->in[0].shape),
     };
 }
 
@@ -26,8 +26,8 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, const dense_de
 {
     tutti_onednn_ok(s,
                     dnnl_inner_product_forward_primitive_desc_create(
-                        &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, d->any_in,
-                        d->any_weights, d->bias, d->out, s->attr),
+                        &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, d->in,
+                        d->weights, d->bias, d->out, s->attr),
                     "find an inner product");
     if (s->failed != dnnl_success) return;
     tutti_onednn_set_out(k, d->out);
@@ -45,7 +45,7 @@ static void build_backward_params(tutti_onednn_state *s, const dense_desc *d)
     dnnl_primitive_desc_t pd = NULL;
     if (s->failed != dnnl_success) return;
     tutti_onednn_ok(s,
-                    dnnl_inner_product_backward_weights_primitive_desc_create(&pd, s->engine, d->any_in, d->any_weights,
+                    dnnl_inner_product_backward_weights_primitive_desc_create(&pd, s->engine, d->in, d->weights,
                                                                               d->bias, d->out, s->forward_pd, s->attr),
                     "find an inner product's weight gradient");
     if (s->failed != dnnl_success) return;
@@ -63,8 +63,8 @@ static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
     dnnl_primitive_desc_t pd = NULL;
     if (s->failed != dnnl_success) return;
     tutti_onednn_ok(s,
-                    dnnl_inner_product_backward_data_primitive_desc_create(&pd, s->engine, d->any_in, d->any_weights,
-                                                                           d->out, s->forward_pd, s->attr),
+                    dnnl_inner_product_backward_data_primitive_desc_create(&pd, s->engine, d->in, d->weights, d->out,
+                                                                           s->forward_pd, s->attr),
                     "find an inner product's input gradient");
     if (s->failed != dnnl_success) return;
     tutti_onednn_arg args[] = {

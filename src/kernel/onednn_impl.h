@@ -83,6 +83,7 @@ bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at
 /* Memory descriptions, owned by the state. */
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
+dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape); /* channels, four dims */
 /* The order in which a primitive wants its argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
 /* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */

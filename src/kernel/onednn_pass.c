@@ -25,28 +25,30 @@ static dnnl_memory_desc_t own(tutti_onednn_state *s, dnnl_memory_desc_t md)
     return s->owned[s->nowned++] = md;
 }
 
-static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, bool any)
+static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, dnnl_format_tag_t order)
 {
-    static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
     dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS of them: the library copies the whole array */
     for (int d = 0; d < shape->ndims; d++) dims[d] = shape->dim[d];
     dnnl_memory_desc_t md = NULL;
     if (s->failed != dnnl_success) return NULL;
-    tutti_onednn_ok(s,
-                    dnnl_memory_desc_create_with_tag(&md, shape->ndims, dims, dnnl_f32,
-                                                     any ? dnnl_format_tag_any : row_major[shape->ndims]),
-                    "describe a tensor");
+    tutti_onednn_ok(s, dnnl_memory_desc_create_with_tag(&md, shape->ndims, dims, dnnl_f32, order), "describe a tensor");
     return own(s, md);
 }
 
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, false);
+    static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    return describe(s, shape, row_major[shape->ndims]);
 }
 
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, true);
+    return describe(s, shape, dnnl_format_tag_any);
+}
+
+dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape)
+{
+    return describe(s, shape, dnnl_acdb);
 }
 
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg)
