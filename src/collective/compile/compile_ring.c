@@ -29,32 +29,33 @@ static tutti_slice partial(const ring *g, int32_t rank, int32_t j, int32_t step)
 {
     bool all = g->q->collective == TUTTI_ALLREDUCE;
     bool done = step == g->p - 2;
-    return tutti_slice_at(rank, all || done ? 1 : 2 + g->p - 1 + step, j, 1, g->p);
+    return tutti_slice_at(rank, all || done ? 1 : 2 + step, j, 1, g->p);
 }
 
 static int32_t reduce_scatter(const ring *g)
 {
     const tutti_compile_request *q = g->q;
     int32_t made = -1;
-    for (int32_t s = 0; s < g->p - 1; s++) /* inboxes, then (reduce-scatter) partial sums */
+    int32_t nkept = q->collective == TUTTI_ALLREDUCE || g->p < 2 ? 0 : g->p - 2, inbox = 2 + nkept;
+    for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* partial sums, then inboxes */
+        int32_t s = k < nkept ? k : k - nkept;
         tutti_compile_scratch(g->b, tutti_slice_at(g->r, 0, tutti_rank_at(q, (int64_t)g->r - s - 2), 1, g->p), 1);
-    for (int32_t s = 0; s < g->p - 2 && q->collective != TUTTI_ALLREDUCE; s++)
-        tutti_compile_scratch(g->b, tutti_slice_at(g->r, 0, tutti_rank_at(q, (int64_t)g->r - s - 2), 1, g->p), 1);
+    }
     for (int32_t s = 0; s < g->p - 1; s++) {
         int32_t give = tutti_rank_at(q, (int64_t)g->r - s - 1), take = tutti_rank_at(q, (int64_t)g->r - s - 2);
         const tutti_message send = {.stage = s, .hint = hint(g, s), .when = s ? 0 : TUTTI_WHEN_READY};
         const tutti_message recv = {.sequence = 1, .stage = s, .hint = hint(g, s)};
-        tutti_slice inbox = tutti_slice_at(g->r, 2 + s, take, 1, g->p);
+        tutti_slice to = tutti_slice_at(g->r, inbox + s, take, 1, g->p);
         tutti_compile_send(g->b, &send, s ? partial(g, g->r, give, s - 1) : tutti_slice_at(g->r, 0, give, 1, g->p),
-                           tutti_slice_at(g->next, 2 + s, give, 1, g->p));
+                           tutti_slice_at(g->next, inbox + s, give, 1, g->p));
         if (made >= 0) tutti_part_dep(g->b, made);
-        tutti_compile_recv(g->b, &recv, inbox,
+        tutti_compile_recv(g->b, &recv, to,
                            s ? partial(g, g->before, take, s - 1) : tutti_slice_at(g->before, 0, take, 1, g->p));
         bool to_out = q->collective == TUTTI_ALLREDUCE || s == g->p - 2;
         tutti_step reduce =
             tutti_local_step(TUTTI_STEP_REDUCE, 1, s, TUTTI_WHEN_READY | (to_out ? TUTTI_WHEN_FREE : 0));
         made = tutti_part_step(g->b, &reduce);
-        tutti_part_fold(g->b, inbox, 0);
+        tutti_part_fold(g->b, to, 0);
         tutti_part_fold(g->b, tutti_slice_at(g->r, 0, take, 1, g->p), 1);
         tutti_part_out(g->b, partial(g, g->r, take, s));
     }

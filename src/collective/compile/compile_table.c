@@ -17,6 +17,7 @@ static const tutti_algorithm *const table[] = {
     &tutti_algorithm_direct,
     &tutti_algorithm_one_shot,
     &tutti_algorithm_ring,
+    &tutti_algorithm_halving_doubling,
 };
 enum { NALGORITHMS = sizeof table / sizeof table[0] };
 
