@@ -52,7 +52,9 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, 
 {
     (void)group;
     cost reduce = {log2(p), most_of(p), most_of(p)}, gather = {log2(p), most_of(p), 0};
-    *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
+    /* alone, the reduce-scatter brings its blocks home from the bit-reversed ranks; nothing moves below 4 ranks */
+    cost home = p > 2 ? (cost){1, 1.0 / p, 0} : (cost){0, 0, 0};
+    *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? plus(reduce, home) : gather;
     return c != TUTTI_GATHER && !(p & (p - 1));
 }
 
