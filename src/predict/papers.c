@@ -147,6 +147,26 @@ static void print_json(const tutti_paper *p, tutti_strbuf *out)
     }
 }
 
+/* "label: text", broken between words before column WIDTH, further lines indented. */
+static void print_wrapped(tutti_strbuf *out, const char *label, const char *text)
+{
+    enum { WIDTH = 110, INDENT = 4 };
+    tutti_strbuf_printf(out, "%s:", label);
+    size_t column = strlen(label) + 1;
+    while (*text) {
+        size_t word = strcspn(text, " \n");
+        if (column + 1 + word > WIDTH) {
+            tutti_strbuf_printf(out, "\n%*s", INDENT - 1, "");
+            column = INDENT - 1;
+        }
+        tutti_strbuf_puts(out, " ");
+        tutti_strbuf_add(out, text, word);
+        column += 1 + word;
+        text += word + strspn(text + word, " \n");
+    }
+    tutti_strbuf_puts(out, "\n");
+}
+
 void tutti_paper_print(const tutti_paper *p, bool json, tutti_strbuf *out)
 {
     if (json) {
@@ -154,8 +174,13 @@ void tutti_paper_print(const tutti_paper *p, bool json, tutti_strbuf *out)
         return;
     }
     tutti_strbuf_printf(out, "%s: %s\n%s\n\n", p->name, p->title, p->source);
-    tutti_strbuf_printf(out, "claim (%s): %s\nagainst: %s\nconditions: %s\nreconstruction: %s\n\n", p->provenance,
-                        p->claim, p->against, p->conditions, p->reconstruction);
+    char claim[64];
+    snprintf(claim, sizeof claim, "claim (%.20s)", p->provenance);
+    print_wrapped(out, claim, p->claim);
+    print_wrapped(out, "against", p->against);
+    print_wrapped(out, "conditions", p->conditions);
+    print_wrapped(out, "reconstruction", p->reconstruction);
+    tutti_strbuf_puts(out, "\n");
     tutti_strbuf_printf(out, "%-46s %10s %16s %7s  %-16s %s\n", "", "published", "ours", "ratio", "verdict", "method");
     for (int i = 0; i < p->nfigures; i++) {
         const tutti_paper_figure *f = &p->figures[i];

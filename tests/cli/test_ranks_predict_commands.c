@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_predict_commands.c: `tutti predict`, `papers` and `coll explain` as a user types them: output, codes, words. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+typedef struct {
+    char text[1 << 16];
+    char profile[64]; /* a file that does not exist yet */
+} fixture;
+
+static int fixture_make(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    snprintf(f->profile, sizeof f->profile, "/tmp/tutti-profile-%d.jsonl", (int)getpid());
+    setenv("TUTTI_TOPOLOGY", "/nonexistent/host.topology", 1); /* figures as assumed, whatever this host was tuned to */
+    return 0;
+}
+
+static int fixture_free(void **state)
+{
+    fixture *f = *state;
+    unlink(f->profile);
+    free(f);
+    return 0;
+}
+
+/* Runs the program with these arguments; both streams together into f->text. */
+static void expect(fixture *f, const char *arguments, int code, const char *words)
+{
+    char command[1000];
+    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", TUTTI_SOURCE_DIR, TUTTI_PROGRAM, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    f->text[fread(f->text, 1, sizeof f->text - 1, pipe)] = '\0';
+    const int got = WEXITSTATUS(pclose(pipe));
+    if (got != code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, got, code, f->text);
+    if (!strstr(f->text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, f->text);
+}
+
+static void papers_shows_published_and_ours_and_passes_nothing_recalled(void **state)
+{
+    fixture *f = *state;
+    expect(f, "papers", 0, "near (recalled)");
+    assert_non_null(strstr(f->text, "2046"));
+    assert_non_null(strstr(f->text, "186"));
+    assert_null(strstr(f->text, " pass"));
+    expect(f, "papers --json jia2018-hierarchical", 0, "\"published\":186,\"ours\":186");
+    expect(f, "papers nobody2030", 2, "nobody2030.yaml");
+    expect(f, "papers --dir tests", 2, "no page");
+    expect(f, "papers --help", 0, "usage: tutti papers");
+}
+
+static void explain_names_its_choice_and_the_bound(void **state)
+{
+    fixture *f = *state;
+    expect(f, "coll explain --bytes 4 --ranks 4 --topology star,bw=10Gb,lat=5us", 0, "choice: one-shot");
+    expect(f, "coll explain --bytes 100MB --ranks 8 --topology star,bw=10Gb,lat=5us", 0, "best bound (bandwidth)");
+    expect(f, "coll explain --bytes 1MB --ranks 4", 0, "choice: direct");
+    expect(f, "coll explain --bytes 1MB --ranks 4 --json", 0, "\"chosen\":true");
+    expect(f, "coll explain --ranks 4", 2, "--bytes is missing");
+    expect(f, "coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
+    expect(f, "coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
+    expect(f, "coll explain --bytes 1MB --collective alltoall", 2, "reduce-scatter");
+    expect(f, "coll explian", 2, "did you mean 'explain'");
+    expect(f, "coll explain --help", 0, "usage: tutti coll explain");
+}
+
+static void predict_prints_a_row_for_each_rank_count(void **state)
+{
+    fixture *f = *state;
+    char arguments[300];
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --json --save-profile %s",
+             f->profile);
+    expect(f, arguments, 0, "\"ranks\":4");
+    int lines = 0;
+    for (char *line = strtok(f->text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        cJSON *row = cJSON_Parse(line);
+        double step = cJSON_GetObjectItem(row, "step_s")->valuedouble;
+        assert_true(step > 0 && step >= cJSON_GetObjectItem(row, "lower_s")->valuedouble * (1 - 1e-9));
+        assert_true(step <= cJSON_GetObjectItem(row, "upper_s")->valuedouble * (1 + 1e-9));
+        assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "measured_s")));
+        cJSON_Delete(row);
+    }
+    assert_int_equal(lines, 3);
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --profile %s", f->profile);
+    expect(f, arguments, 0, "efficiency");
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1 --profile %s --set batch=12",
+             f->profile);
+    expect(f, arguments, 3, "12 samples");
+}
+
+static void predict_usage_errors_end_with_code_2(void **state)
+{
+    fixture *f = *state;
+    expect(f, "predict", 2, "one job file");
+    expect(f, "predict examples/nothing.yaml", 2, "examples/nothing.yaml");
+    expect(f, "predict examples/mlp.yaml --topology star,lat=fast", 2, "lat=5us");
+    expect(f, "predict examples/mlp.yaml --topology star --measure", 2, "this host");
+    expect(f, "predict examples/mlp.yaml --ranks 7", 2, "batch");
+    expect(f, "predict examples/mlp.yaml --rank 2", 2, "did you mean '--ranks'");
+    expect(f, "predict --help", 0, "usage: tutti predict");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(papers_shows_published_and_ours_and_passes_nothing_recalled, fixture_make,
+                                        fixture_free),
+        cmocka_unit_test_setup_teardown(explain_names_its_choice_and_the_bound, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_prints_a_row_for_each_rank_count, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
