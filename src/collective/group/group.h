@@ -6,8 +6,9 @@
  * same host: it passes descriptors at the start, and its closing is a death at once.
  *   - Every blocking call has a deadline (config.deadline_s, 60 s unless set; paused while a rank has declared a long
  *     phase); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
- *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module; a silent one
- *     is named on stderr by the caller (tutti_group_silent) at 15 s.
+ *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module; a wait that has
+ *     lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
+ * Control collectives go over rank 0 (a star): enough for the ranks of one host, and only such ranks can join so far.
  * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
  * (TUTTI_ERR_RENDEZVOUS).
  *
@@ -68,6 +69,9 @@ void tutti_group_long_phase_begin(tutti_group *group, const char *what);
 void tutti_group_long_phase_end(tutti_group *group);
 /* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
+
+/* notice is called by a blocking call, once, when it has waited for 15 s; the words name who has not arrived. */
+void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
 
 /* Regions: memory of every rank, mapped by all. Create is collective (same order on every rank); each rank gives its own
  * size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures only. */

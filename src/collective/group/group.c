@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c: life of a group, and where ranks find their numbers.
+ *
+ * torchrun's variables decide (RANK, WORLD_SIZE, ...); `tutti` as launcher sets the same ones, so there is one way in. Where
+ * torchrun's agent already listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) rank 0 takes the next port. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/hash.h"
+#include "group_impl.h"
+
+/* --- environment --- */
+
+static tutti_status read_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
+                                tutti_failure *err)
+{
+    const char *text = getenv(name);
+    *out = otherwise;
+    if (!text || !*text) return TUTTI_OK;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 0);
+    if (errno || *end || value < lo || value > hi)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%s' is not a whole number from %lld to %lld", name,
+                          text, lo, hi);
+    *out = value;
+    return TUTTI_OK;
+}
+
+/* TUTTI_COOKIE, else torchrun's run id and restart count, so that neighbours on one port are told apart. */
+static uint64_t read_cookie(void)
+{
+    const char *cookie = getenv("TUTTI_COOKIE"), *run = getenv("TORCHELASTIC_RUN_ID");
+    const char *restart = getenv("TORCHELASTIC_RESTART_COUNT");
+    if (cookie && *cookie) return tutti_hash(cookie, strlen(cookie));
+    if (!run || !*run) return 0;
+    char text[256];
+    int length = snprintf(text, sizeof text, "%s/%s", run, restart ? restart : "0");
+    return tutti_hash(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+}
+
+static tutti_status read_deadline(double *out, tutti_failure *err)
+{
+    const char *text = getenv("TUTTI_DEADLINE_S");
+    *out = 60;
+    if (!text || !*text) return TUTTI_OK;
+    char *end;
+    double value = strtod(text, &end);
+    if (*end || !(value > 0 && value <= 1e6))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: TUTTI_DEADLINE_S='%s' is not a number of seconds", text);
+    *out = value;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)
+{
+    const char *rank_text = getenv("RANK"), *size_text = getenv("WORLD_SIZE");
+    if ((rank_text && *rank_text) != (size_text && *size_text))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s is set but %s is not: set both or neither",
+                          rank_text ? "RANK" : "WORLD_SIZE", rank_text ? "WORLD_SIZE" : "RANK");
+    long long nranks, rank, local, port, fd;
+    tutti_group_config c = {0};
+    tutti_status s = read_number("WORLD_SIZE", 1, 1 << 20, 1, &nranks, err);
+    if (!s) s = read_number("RANK", 0, nranks - 1, 0, &rank, err);
+    if (!s) s = read_number("LOCAL_RANK", 0, nranks - 1, rank, &local, err);
+    if (!s) s = read_number("MASTER_PORT", 1, 65535, 29500, &port, err);
+    if (!s) s = read_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
+    if (!s) s = read_deadline(&c.deadline_s, err);
+    if (s) return s;
+    const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE"), *addr = getenv("MASTER_ADDR");
+    if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
+    c.rank = (int)rank, c.nranks = (int)nranks, c.local_rank = (int)local;
+    c.master_addr = addr && *addr ? addr : "127.0.0.1";
+    c.master_port = (int)port;
+    c.master_fd = (int)fd;
+    c.cookie = read_cookie();
+    c.fingerprint = "";
+    *config = c;
+    return TUTTI_OK;
+}
+
+/* --- life --- */
+
+static int cgroup_cores(void)
+{
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (!f) return 1 << 20;
+    double quota, period;
+    int n = fscanf(f, "%lf %lf", &quota, &period);
+    fclose(f);
+    if (n != 2 || period <= 0) return 1 << 20; /* "max": no limit */
+    int cores = (int)(quota / period);
+    return cores < 1 ? 1 : cores;
+}
+
+int tutti_group_count_cores(void)
+{
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int limit = cgroup_cores();
+    return cores < limit ? cores : limit;
+}
+
+tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s)
+{
+    tutti_group *g = tutti_alloc(sizeof *g);
+    g->rank = rank, g->nranks = nranks, g->epoch = 1;
+    g->deadline_s = deadline_s;
+    g->peers = tutti_alloc(sizeof *g->peers * (size_t)nranks);
+    g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 2));
+    pthread_mutex_init(&g->abort_lock, NULL);
+    for (int r = 0; r < nranks; r++) g->peers[r].control = g->peers[r].mesh = g->peers[r].bell = -1;
+    return g;
+}
+
+void tutti_group_name_peer(tutti_group *g, int rank, const char *host, int pid)
+{
+    tutti_peer *p = &g->peers[rank];
+    snprintf(p->host, sizeof p->host, "%s", host);
+    p->pid = pid;
+    if (g->thread_boards)
+        snprintf(p->describe, sizeof p->describe, "rank %d (a thread of pid %d)", rank, pid);
+    else
+        snprintf(p->describe, sizeof p->describe, "rank %d (host %s, pid %d)", rank, p->host, pid);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) close(fd);
+}
+
+void tutti_group_leave(tutti_group *g)
+{
+    if (!g) return;
+    /* After a failure this rank goes because of somebody else: peers have been told of whom. */
+    const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
+    for (int r = 0; r < g->nranks; r++) {
+        tutti_peer *p = &g->peers[r];
+        if (p->mesh >= 0) tutti_mesh_send(p->mesh, &goodbye, -1);
+        close_fd(p->mesh), close_fd(p->control), close_fd(p->bell);
+        for (int i = 0; i < p->npending; i++) close_fd(p->pending[i].fd);
+    }
+    tutti_region_destroy(g->board_region);
+    if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) free(g->thread_boards);
+    pthread_mutex_destroy(&g->abort_lock);
+    free(g->peers), free(g->polls), free(g);
+}
+
+int tutti_group_rank(const tutti_group *group)
+{
+    return group->rank;
+}
+
+int tutti_group_nranks(const tutti_group *group)
+{
+    return group->nranks;
+}
+
+uint32_t tutti_group_epoch(const tutti_group *group)
+{
+    return group->epoch;
+}
+
+const char *tutti_group_describe(const tutti_group *group, int rank)
+{
+    return group->peers[rank].describe;
+}
+
+void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg)
+{
+    group->notice = notice;
+    group->notice_arg = arg;
+}

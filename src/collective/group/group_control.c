@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_control.c: barrier, broadcast, all-gather and agreement over the star.
+ *
+ * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and sends it
+ * to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never came. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/strbuf.h"
+#include "group_impl.h"
+
+typedef struct {
+    tutti_frame_kind kind;
+    const char *what;
+    const void *own; /* what this rank gives */
+    size_t nown;
+    int root; /* broadcast */
+} control_call;
+
+typedef struct {
+    uint32_t status;
+    char *bytes; /* free() */
+    size_t nbytes;
+} control_reply;
+
+static const char *kind_name(uint32_t kind)
+{
+    switch (kind) {
+    case TUTTI_FRAME_BARRIER: return "barrier";
+    case TUTTI_FRAME_BROADCAST: return "broadcast";
+    case TUTTI_FRAME_GATHER: return "all-gather";
+    case TUTTI_FRAME_AGREE: return "agreement";
+    default: return "message";
+    }
+}
+
+/* --- failures --- */
+
+static void list_absent(const tutti_group *g, tutti_strbuf *out)
+{
+    for (int r = 0; r < g->nranks; r++) {
+        const tutti_peer *p = &g->peers[r];
+        if (r == g->rank || (p->board && atomic_load(&p->board->entered) >= g->calls)) continue;
+        tutti_strbuf_printf(out, "%s%s%s", out->length ? ", " : "", p->describe,
+                            p->state == TUTTI_PEER_LEFT ? " which has left" : "");
+    }
+    if (!out->length) tutti_strbuf_printf(out, "nobody: the answer of %s is missing", g->peers[0].describe);
+}
+
+static tutti_status fail_late(tutti_group *g, const control_call *c, tutti_failure *err)
+{
+    tutti_strbuf absent = {0};
+    list_absent(g, &absent);
+    char words[TUTTI_WORDS];
+    snprintf(words, sizeof words, "%s: %s '%s': the deadline of %g s has passed; not arrived: %s",
+             g->peers[g->rank].describe, kind_name(c->kind), c->what, g->deadline_s, absent.text);
+    tutti_strbuf_release(&absent);
+    tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
+    return tutti_group_report(g, err);
+}
+
+/* Waits until fd is readable. Exchanges in flight go on meanwhile: a peer may need them to get here. */
+static tutti_status await_readable(tutti_group *g, const control_call *c, int from, tutti_patience *patience,
+                                   tutti_failure *err)
+{
+    char words[TUTTI_WORDS];
+    snprintf(words, sizeof words, "%s waits in %s '%s', at the moment for %s", g->peers[g->rank].describe,
+             kind_name(c->kind), c->what, g->peers[from].describe);
+    double left = tutti_patience_left(g, patience, words);
+    if (left <= 0) return fail_late(g, c, err);
+    struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
+    if (g->progress) g->progress(g);
+    tutti_group_sleep(g, &wait, 1, left < 1 ? left : 1, NULL, NULL);
+    if (g->failed) return tutti_group_report(g, err);
+    if (!wait.revents && g->peers[from].state == TUTTI_PEER_LEFT) {
+        snprintf(words, sizeof words, "%s: %s '%s': %s has left the group", g->peers[g->rank].describe,
+                 kind_name(c->kind), c->what, g->peers[from].describe);
+        tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
+        return tutti_group_report(g, err);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
+                                  tutti_patience *patience, tutti_failure *err)
+{
+    for (;;) {
+        int got = tutti_frame_read(g->peers[from].control, f, TUTTI_FRAME_MAX);
+        if (got > 0 && f->head.epoch == g->epoch) return TUTTI_OK;
+        if (got > 0) tutti_frame_release(f); /* of an older epoch: refused */
+        if (got < 0) {
+            tutti_group_watch(g); /* the mesh knows why better than we do */
+            char words[TUTTI_WORDS];
+            snprintf(words, sizeof words, "%s: %s '%s': the connection to %s has closed", g->peers[g->rank].describe,
+                     kind_name(c->kind), c->what, g->peers[from].describe);
+            tutti_group_set_failed(g, from, TUTTI_ERR_PEER, words);
+            return tutti_group_report(g, err);
+        }
+        if (got == 0) {
+            tutti_status s = await_readable(g, c, from, patience, err);
+            if (s) return s;
+        }
+    }
+}
+
+/* --- rank 0 --- */
+
+static void reply_text(control_reply *reply, tutti_status status, tutti_strbuf *text)
+{
+    free(reply->bytes);
+    reply->status = status;
+    reply->nbytes = text->length;
+    reply->bytes = tutti_strbuf_detach(text);
+}
+
+/* Same kind, ordinal, name and size from everybody, or the first difference as the answer. */
+static bool frames_match(const tutti_group *g, const control_call *c, const tutti_frame *frames, control_reply *reply)
+{
+    for (int r = 1; r < g->nranks; r++) {
+        const tutti_frame_head *h = &frames[r].head;
+        bool size = c->kind != TUTTI_FRAME_GATHER || h->nbytes == c->nown;
+        if (h->kind == c->kind && h->call == g->calls && !strcmp(h->what, c->what) && size) continue;
+        tutti_strbuf text = {0};
+        tutti_strbuf_printf(
+            &text,
+            "the ranks are not doing the same: %s is in its control call %llu, %s '%s' with %zu bytes, but "
+            "%s in its call %llu, %s '%s' with %u bytes",
+            g->peers[0].describe, (unsigned long long)g->calls, kind_name(c->kind), c->what, c->nown,
+            g->peers[r].describe, (unsigned long long)h->call, kind_name(h->kind), h->what, h->nbytes);
+        reply_text(reply, TUTTI_ERR_RENDEZVOUS, &text);
+        return false;
+    }
+    return true;
+}
+
+static void answer_agreement(const tutti_group *g, const control_call *c, const tutti_frame *frames,
+                             control_reply *reply)
+{
+    for (int r = 1; r < g->nranks; r++) {
+        const tutti_frame *f = &frames[r];
+        if (f->head.nbytes == c->nown && !memcmp(f->body, c->own, c->nown)) continue;
+        tutti_strbuf text = {0};
+        tutti_strbuf_printf(&text, "%s: the ranks disagree: %s has '%.300s', %s has '%.300s'", c->what,
+                            g->peers[0].describe, (const char *)c->own, g->peers[r].describe, f->body);
+        reply_text(reply, TUTTI_ERR_RENDEZVOUS, &text);
+        return;
+    }
+}
+
+static void answer(const tutti_group *g, const control_call *c, const tutti_frame *frames, control_reply *reply)
+{
+    if (!frames_match(g, c, frames, reply)) return;
+    if (c->kind == TUTTI_FRAME_AGREE) answer_agreement(g, c, frames, reply);
+    if (c->kind == TUTTI_FRAME_BROADCAST) {
+        reply->nbytes = c->root == 0 ? c->nown : frames[c->root].head.nbytes;
+        reply->bytes = tutti_alloc(reply->nbytes + 1);
+        memcpy(reply->bytes, c->root == 0 ? c->own : frames[c->root].body, reply->nbytes);
+    }
+    if (c->kind == TUTTI_FRAME_GATHER) {
+        reply->nbytes = c->nown * (size_t)g->nranks;
+        reply->bytes = tutti_alloc(reply->nbytes + 1);
+        for (int r = 0; r < g->nranks; r++)
+            memcpy(reply->bytes + c->nown * (size_t)r, r == 0 ? c->own : frames[r].body, c->nown);
+    }
+}
+
+static void fill_head(const tutti_group *g, tutti_frame_head *h, tutti_frame_kind kind, const char *what, size_t nbytes)
+{
+    *h = (tutti_frame_head){.magic = TUTTI_FRAME_MAGIC,
+                            .epoch = g->epoch,
+                            .kind = kind,
+                            .rank = g->rank,
+                            .call = g->calls,
+                            .nbytes = (uint32_t)nbytes};
+    snprintf(h->what, sizeof h->what, "%s", what);
+}
+
+static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_reply *reply, tutti_failure *err)
+{
+    tutti_frame *frames = tutti_alloc(sizeof *frames * (size_t)g->nranks);
+    tutti_patience patience;
+    tutti_patience_begin(&patience);
+    tutti_status s = TUTTI_OK;
+    for (int r = 1; r < g->nranks && !s; r++) s = receive_frame(g, c, r, &frames[r], &patience, err);
+    if (!s) {
+        answer(g, c, frames, reply);
+        tutti_frame_head head;
+        fill_head(g, &head, TUTTI_FRAME_REPLY, c->what, reply->nbytes);
+        head.status = reply->status;
+        /* A peer that has died since is found by the next watch. */
+        for (int r = 1; r < g->nranks; r++) tutti_frame_write(g->peers[r].control, &head, reply->bytes, g->deadline_s);
+    }
+    for (int r = 1; r < g->nranks; r++) tutti_frame_release(&frames[r]);
+    free(frames);
+    return s;
+}
+
+/* --- the others --- */
+
+static tutti_status call_as_other(tutti_group *g, const control_call *c, control_reply *reply, tutti_failure *err)
+{
+    tutti_frame_head head;
+    tutti_frame f = {0};
+    tutti_patience patience;
+    tutti_patience_begin(&patience);
+    fill_head(g, &head, c->kind, c->what, c->nown);
+    /* A write that fails means that rank 0 is gone: reading says so with better words. */
+    tutti_frame_write(g->peers[0].control, &head, c->own, g->deadline_s);
+    tutti_status s = receive_frame(g, c, 0, &f, &patience, err);
+    if (s) {
+        tutti_frame_release(&f);
+        return s;
+    }
+    *reply = (control_reply){f.head.status, f.body, f.head.nbytes};
+    return TUTTI_OK;
+}
+
+static tutti_status call(tutti_group *g, control_call c, control_reply *reply, tutti_failure *err)
+{
+    *reply = (control_reply){0};
+    if (g->failed) return tutti_group_report(g, err);
+    char what[TUTTI_WHAT_TEXT]; /* as it travels: names are compared */
+    snprintf(what, sizeof what, "%s", c.what);
+    c.what = what;
+    g->calls++;
+    tutti_board *board = g->peers[g->rank].board;
+    if (board) atomic_store(&board->entered, g->calls);
+    tutti_status s = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
+    if (!s && reply->status) {
+        s = tutti_fail(err, (tutti_status)reply->status, "%s", reply->bytes);
+        free(reply->bytes);
+        reply->bytes = NULL;
+    }
+    return s;
+}
+
+/* --- the calls --- */
+
+tutti_status tutti_group_barrier(tutti_group *g, const char *what, tutti_failure *err)
+{
+    control_reply reply;
+    if (g->nranks == 1) return TUTTI_OK;
+    tutti_status s = call(g, (control_call){.kind = TUTTI_FRAME_BARRIER, .what = what}, &reply, err);
+    free(reply.bytes);
+    return s;
+}
+
+tutti_status tutti_group_broadcast(tutti_group *g, const char *what, int root, void *bytes, size_t nbytes,
+                                   tutti_failure *err)
+{
+    control_reply reply;
+    if (g->nranks == 1) return TUTTI_OK;
+    if (nbytes > TUTTI_FRAME_MAX) return tutti_fail(err, TUTTI_ERR_USAGE, "broadcast '%s': %zu bytes", what, nbytes);
+    control_call c = {.kind = TUTTI_FRAME_BROADCAST, .what = what, .root = root};
+    if (g->rank == root) c.own = bytes, c.nown = nbytes;
+    tutti_status s = call(g, c, &reply, err);
+    if (!s && reply.nbytes != nbytes)
+        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "broadcast '%s': %s sends %zu bytes, %s expects %zu", what,
+                       g->peers[root].describe, reply.nbytes, g->peers[g->rank].describe, nbytes);
+    if (!s && g->rank != root) memcpy(bytes, reply.bytes, nbytes);
+    free(reply.bytes);
+    return s;
+}
+
+tutti_status tutti_group_all_gather(tutti_group *g, const char *what, const void *own, void *all, size_t nbytes,
+                                    tutti_failure *err)
+{
+    control_reply reply;
+    if (g->nranks == 1) {
+        memcpy(all, own, nbytes);
+        return TUTTI_OK;
+    }
+    if (nbytes > (size_t)TUTTI_FRAME_MAX / (size_t)g->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "all-gather '%s': %zu bytes a rank", what, nbytes);
+    tutti_status s =
+        call(g, (control_call){.kind = TUTTI_FRAME_GATHER, .what = what, .own = own, .nown = nbytes}, &reply, err);
+    if (!s) memcpy(all, reply.bytes, nbytes * (size_t)g->nranks);
+    free(reply.bytes);
+    return s;
+}
+
+tutti_status tutti_group_agree(tutti_group *g, const char *what, const char *value, tutti_failure *err)
+{
+    control_reply reply;
+    if (g->nranks == 1) return TUTTI_OK;
+    control_call c = {.kind = TUTTI_FRAME_AGREE, .what = what, .own = value, .nown = strlen(value) + 1};
+    if (c.nown > TUTTI_FRAME_MAX) return tutti_fail(err, TUTTI_ERR_USAGE, "agree '%s': the value is too long", what);
+    tutti_status s = call(g, c, &reply, err);
+    free(reply.bytes);
+    return s;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_impl.h: what the files of a group share: peers, their sockets, and how this rank waits.
+ *
+ *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and the
+ *            small collectives. A star is enough for the ranks of one host; a tree comes with the first wire that leaves it.
+ *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. Its end
+ *            without a goodbye is a death, known at once because the kernel closes it.
+ *   board    one cache line pair a rank, mapped by all: am I asleep, how many control calls have I entered.
+ *
+ * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
+ * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other.
+ *
+ * Files: group.c (life, environment), group_threads.c, group_join.c and group_hello.c (rendezvous), group_mesh.c,
+ * group_watch.c (messages, deaths, sleeping), group_control.c, ../wire/region.c, executor*.c. */
+#ifndef TUTTI_GROUP_IMPL_H
+#define TUTTI_GROUP_IMPL_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "group.h"
+
+enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16 };
+
+typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
+
+/* Two lines, so that a rank counting its calls does not disturb who looks whether it sleeps. */
+typedef struct {
+    _Alignas(64) _Atomic uint32_t asleep;
+    _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
+} tutti_board;
+
+typedef struct {
+    uint64_t id; /* of the region */
+    int fd;
+} tutti_pending_fd;
+
+typedef struct {
+    char host[TUTTI_HOST_TEXT];
+    int32_t pid;
+    char describe[TUTTI_HOST_TEXT + 48]; /* "rank 3 (host box, pid 4711)" */
+    int control;                         /* rank 0: to this peer; others: only peers[0]; else -1 */
+    int mesh;                            /* -1: self */
+    int bell;                            /* eventfd: own to sleep on, peers' to ring */
+    tutti_peer_state state;
+    bool long_phase;
+    bool closed; /* mesh has ended */
+    tutti_board *board;
+    tutti_pending_fd pending[TUTTI_PENDING_FDS]; /* region descriptors that came before we asked */
+    int npending;
+} tutti_peer;
+
+/* Memory that groups of threads share. */
+typedef struct {
+    atomic_int users;
+    tutti_board boards[];
+} tutti_thread_boards;
+
+struct tutti_group {
+    int rank, nranks;
+    uint32_t epoch;
+    uint64_t cookie;
+    double deadline_s;
+    bool spin; /* ranks <= cores: polling costs nobody anything */
+    tutti_peer *peers;
+    struct pollfd *polls; /* room for 2 * nranks + 2 */
+    uint64_t calls;       /* control calls begun */
+    uint64_t regions;     /* regions begun: their ids */
+
+    tutti_status failed; /* sticky: the epoch is over */
+    char words[TUTTI_WORDS];
+    int nlong;             /* peers in a long phase */
+    int64_t last_watch_ns; /* when the sockets were last looked at */
+
+    pthread_mutex_t abort_lock; /* guards abort_words; innermost */
+    atomic_bool aborted;
+    char abort_words[TUTTI_WORDS];
+
+    tutti_thread_boards *thread_boards; /* threads; else NULL */
+    tutti_region *board_region;         /* processes; else NULL */
+    struct tutti_exchange *exchanges;   /* in creation order */
+    bool (*progress)(tutti_group *group);
+
+    void (*notice)(void *arg, const char *words);
+    void *notice_arg;
+};
+
+tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s);
+void tutti_group_name_peer(tutti_group *g, int rank, const char *host, int pid);
+/* Cores that the ranks of this host may use together: affinity and cgroup quota. */
+int tutti_group_count_cores(void);
+
+/* --- waiting --- */
+
+/* How long a blocking call has waited. Time during which a peer is in a long phase does not count. */
+typedef struct {
+    int64_t last_ns, used_ns;
+    bool noticed;
+} tutti_patience;
+void tutti_patience_begin(tutti_patience *p);
+/* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notice after 15 s. */
+double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words);
+
+/* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` is ready; handles mesh messages.
+ * recheck(arg) is asked once after this rank has declared itself asleep: true = do not sleep. */
+void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
+                       void *arg);
+/* Handles what the mesh sockets hold, without blocking. Sets g->failed on a death or abort. */
+void tutti_group_watch(tutti_group *g);
+/* Records the end of the epoch once and tells all peers the cause. culprit = rank or -1. */
+void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, const char *words);
+/* The sticky failure into err. */
+tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
+/* Wakes `rank` if it sleeps; call after the store that it shall see. */
+void tutti_group_ring(tutti_group *g, int rank);
+
+/* --- mesh messages --- */
+typedef enum {
+    TUTTI_MESH_HELLO = 1,
+    TUTTI_MESH_REGION,
+    TUTTI_MESH_LONG_BEGIN,
+    TUTTI_MESH_LONG_END,
+    TUTTI_MESH_ABORT,
+    TUTTI_MESH_DEATH, /* id = the rank that died */
+    TUTTI_MESH_GOODBYE,
+} tutti_mesh_kind;
+
+typedef struct {
+    uint32_t kind, epoch;
+    int32_t rank;
+    uint32_t status;
+    uint64_t id; /* hello: cookie; region: its id; death: the rank */
+    char words[TUTTI_WORDS];
+} tutti_mesh_message;
+
+/* One message with at most one descriptor (-1 = none). Never blocks; false when it did not go out. */
+bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd);
+/* 1: a message (*fd = its descriptor or -1), 0: none now, -1: the other end is closed. */
+int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd);
+
+/* --- frames on the control sockets --- */
+typedef enum {
+    TUTTI_FRAME_HELLO = 1,
+    TUTTI_FRAME_WELCOME,
+    TUTTI_FRAME_REFUSED,
+    TUTTI_FRAME_BARRIER,
+    TUTTI_FRAME_BROADCAST,
+    TUTTI_FRAME_GATHER,
+    TUTTI_FRAME_AGREE,
+    TUTTI_FRAME_REPLY,
+} tutti_frame_kind;
+
+enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
+
+typedef struct {
+    uint32_t magic, epoch, kind;
+    int32_t rank;
+    uint64_t call;
+    uint32_t status, nbytes;
+    char what[TUTTI_WHAT_TEXT];
+} tutti_frame_head;
+_Static_assert(sizeof(tutti_frame_head) == 96, "the head of a control frame is wire format");
+
+typedef struct {
+    tutti_frame_head head;
+    char *body; /* nbytes + '\0' */
+    size_t got; /* of head and body */
+} tutti_frame;
+
+/* 1: whole, 0: more to come, -1: closed or not ours. Non-blocking. */
+int tutti_frame_read(int fd, tutti_frame *f, size_t max_bytes);
+void tutti_frame_release(tutti_frame *f);
+/* Whole head and body or false; waits up to timeout_s for room. */
+bool tutti_frame_write(int fd, const tutti_frame_head *head, const void *body, double timeout_s);
+
+/* --- join --- */
+typedef struct {
+    char host[TUTTI_HOST_TEXT], boot_id[40], host_id[TUTTI_HOST_TEXT], version[32], isa[16];
+    uint64_t cookie, netns, build;
+    int32_t rank, nranks, pid;
+    uint32_t protocol;
+    char mesh_name[32]; /* abstract socket, without the leading '\0' */
+} tutti_hello;
+
+void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
+/* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
+tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
+                                 const char *other_print, tutti_failure *err);
+/* A listening mesh socket with a name of the kernel's choice. */
+int tutti_mesh_listen(char name[32], int backlog);
+/* Connects all peers of `hellos` and swaps doorbells. Closes `listener`. */
+tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_watch.c: mesh messages, deaths and aborts; patience and sleep.
+ *
+ * The first failure of a rank ends the epoch for it (sticky) and is passed on, so that a chain of ranks that give up because
+ * of one dead rank all name that one: a DEATH message always precedes the closing of the socket that it came through. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../base/clock.h"
+#include "group_impl.h"
+
+/* --- one message --- */
+
+bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd)
+{
+    size_t nbytes = offsetof(tutti_mesh_message, words) + strlen(m->words) + 1;
+    struct iovec part = {(void *)(uintptr_t)m, nbytes};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof fd)];
+    } control = {0};
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        msg.msg_control = control.bytes, msg.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    for (;;) {
+        if (sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+        /* The peer has not read hundreds of messages: give it a moment, then let the deadline find it. */
+        struct pollfd room = {.fd = socket, .events = POLLOUT};
+        if (poll(&room, 1, 1000) <= 0) return false;
+    }
+}
+
+int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
+{
+    struct iovec part = {m, sizeof *m};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof *fd)];
+    } control;
+    struct msghdr msg = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    *fd = -1;
+    do n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    if (n < (ssize_t)offsetof(tutti_mesh_message, words)) {
+        if (*fd >= 0) close(*fd);
+        *fd = -1;
+        return -1;
+    }
+    m->words[sizeof m->words - 1] = '\0';
+    return 1;
+}
+
+/* --- failure of the epoch --- */
+
+void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, const char *words)
+{
+    if (g->failed) return;
+    g->failed = status;
+    snprintf(g->words, sizeof g->words, "%s", words);
+    tutti_mesh_message m = {.kind = culprit >= 0 ? TUTTI_MESH_DEATH : TUTTI_MESH_ABORT,
+                            .epoch = g->epoch,
+                            .rank = g->rank,
+                            .status = status,
+                            .id = (uint64_t)culprit};
+    snprintf(m.words, sizeof m.words, "%s", words);
+    for (int r = 0; r < g->nranks; r++)
+        if (r != g->rank && g->peers[r].mesh >= 0 && !g->peers[r].closed) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+}
+
+tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err)
+{
+    return g->failed ? tutti_fail(err, g->failed, "%s", g->words) : TUTTI_OK;
+}
+
+void tutti_group_abort(tutti_group *g, const char *words)
+{
+    tutti_mesh_message m = {.kind = TUTTI_MESH_ABORT, .epoch = g->epoch, .rank = g->rank, .status = TUTTI_ERR_PEER};
+    snprintf(m.words, sizeof m.words, "%s ended the run: %s", g->peers[g->rank].describe, words);
+    pthread_mutex_lock(&g->abort_lock);
+    snprintf(g->abort_words, sizeof g->abort_words, "%s", m.words);
+    pthread_mutex_unlock(&g->abort_lock);
+    atomic_store(&g->aborted, true);
+    for (int r = 0; r < g->nranks; r++)
+        if (r != g->rank && g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+    if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* our own owner may sleep */
+}
+
+/* --- incoming --- */
+
+static void record_death(tutti_group *g, int rank)
+{
+    char words[TUTTI_WORDS];
+    g->peers[rank].state = TUTTI_PEER_DEAD;
+    snprintf(words, sizeof words, "%s died: its socket closed without a goodbye", g->peers[rank].describe);
+    tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
+}
+
+static void set_long_phase(tutti_group *g, tutti_peer *p, bool on)
+{
+    if (p->long_phase == on) return;
+    p->long_phase = on;
+    g->nlong += on ? 1 : -1;
+}
+
+static void handle_message(tutti_group *g, tutti_peer *p, const tutti_mesh_message *m, int fd)
+{
+    bool keep = false;
+    switch ((tutti_mesh_kind)m->kind) {
+    case TUTTI_MESH_REGION:
+        keep = fd >= 0 && p->npending < TUTTI_PENDING_FDS;
+        if (keep) p->pending[p->npending++] = (tutti_pending_fd){m->id, fd};
+        break;
+    case TUTTI_MESH_LONG_BEGIN: set_long_phase(g, p, true); break;
+    case TUTTI_MESH_LONG_END: set_long_phase(g, p, false); break;
+    case TUTTI_MESH_DEATH:
+        if (m->id < (uint64_t)g->nranks && (int)m->id != g->rank) g->peers[m->id].state = TUTTI_PEER_DEAD;
+        tutti_group_set_failed(g, (int)m->id, TUTTI_ERR_PEER, m->words);
+        break;
+    case TUTTI_MESH_ABORT: tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, m->words); break;
+    case TUTTI_MESH_GOODBYE: p->state = TUTTI_PEER_LEFT; break;
+    case TUTTI_MESH_HELLO: break;
+    }
+    if (fd >= 0 && !keep) close(fd);
+}
+
+static void drain_peer(tutti_group *g, int rank)
+{
+    tutti_peer *p = &g->peers[rank];
+    tutti_mesh_message m;
+    int fd, got;
+    while ((got = tutti_mesh_receive(p->mesh, &m, &fd)) > 0) {
+        if (m.epoch == g->epoch && m.rank == rank)
+            handle_message(g, p, &m, fd);
+        else if (fd >= 0)
+            close(fd); /* of an older epoch: refused */
+    }
+    if (got == 0) return;
+    p->closed = true; /* the descriptor stays until we leave: tutti_group_abort may be using it in another thread */
+    set_long_phase(g, p, false);
+    if (p->state == TUTTI_PEER_HERE) record_death(g, rank);
+}
+
+static void look_at_abort(tutti_group *g)
+{
+    if (!atomic_load(&g->aborted) || g->failed) return;
+    pthread_mutex_lock(&g->abort_lock);
+    g->failed = TUTTI_ERR_PEER; /* peers were told by tutti_group_abort */
+    snprintf(g->words, sizeof g->words, "%s", g->abort_words);
+    pthread_mutex_unlock(&g->abort_lock);
+}
+
+void tutti_group_watch(tutti_group *g)
+{
+    tutti_group_sleep(g, NULL, 0, 0, NULL, NULL);
+}
+
+tutti_status tutti_group_poll(tutti_group *g, tutti_failure *err)
+{
+    tutti_group_watch(g);
+    return tutti_group_report(g, err);
+}
+
+void tutti_group_long_phase_begin(tutti_group *g, const char *what)
+{
+    tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_BEGIN, .epoch = g->epoch, .rank = g->rank};
+    snprintf(m.words, sizeof m.words, "%s", what);
+    for (int r = 0; r < g->nranks; r++)
+        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+}
+
+void tutti_group_long_phase_end(tutti_group *g)
+{
+    const tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_END, .epoch = g->epoch, .rank = g->rank};
+    for (int r = 0; r < g->nranks; r++)
+        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+}
+
+/* --- waiting --- */
+
+void tutti_patience_begin(tutti_patience *p)
+{
+    *p = (tutti_patience){.last_ns = tutti_clock_ns()};
+}
+
+double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
+{
+    int64_t now = tutti_clock_ns();
+    if (g->nlong == 0) p->used_ns += now - p->last_ns;
+    p->last_ns = now;
+    if (!p->noticed && p->used_ns > (int64_t)15e9) {
+        p->noticed = true;
+        if (g->notice) g->notice(g->notice_arg, words);
+    }
+    return g->deadline_s - 1e-9 * (double)p->used_ns;
+}
+
+void tutti_group_ring(tutti_group *g, int rank)
+{
+    tutti_peer *p = &g->peers[rank];
+    if (atomic_load(&p->board->asleep) && atomic_exchange(&p->board->asleep, 0))
+        (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
+}
+
+static int fill_polls(tutti_group *g, const struct pollfd *extra, int nextra)
+{
+    int n = 0;
+    for (int i = 0; i < nextra; i++) g->polls[n++] = extra[i];
+    for (int r = 0; r < g->nranks; r++) {
+        int fd = r == g->rank ? g->peers[r].bell : g->peers[r].mesh;
+        if (fd >= 0 && !g->peers[r].closed) g->polls[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    }
+    return n;
+}
+
+void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
+                       void *arg)
+{
+    tutti_board *own = g->peers[g->rank].board;
+    g->last_watch_ns = tutti_clock_ns();
+    int n = fill_polls(g, extra, nextra);
+    bool stay = timeout_s > 0;
+    if (stay && own) atomic_store(&own->asleep, 1);
+    if (stay && recheck && recheck(arg)) stay = false;
+    if (atomic_load(&g->aborted)) stay = false;
+    int ready = n > 0 ? poll(g->polls, (nfds_t)n, stay ? (int)(timeout_s * 1e3) + 1 : 0) : 0;
+    if (timeout_s > 0 && own) atomic_store(&own->asleep, 0);
+    look_at_abort(g);
+    for (int i = 0; i < nextra; i++) extra[i].revents = ready > 0 ? g->polls[i].revents : 0;
+    if (ready <= 0) return;
+    for (int i = nextra; i < n; i++) {
+        if (!g->polls[i].revents) continue;
+        int fd = g->polls[i].fd;
+        if (fd == g->peers[g->rank].bell) {
+            uint64_t rings;
+            (void)!read(fd, &rings, sizeof rings); /* non-blocking: empties it */
+            continue;
+        }
+        for (int r = 0; r < g->nranks; r++)
+            if (r != g->rank && g->peers[r].mesh == fd) {
+                drain_peer(g, r);
+                break;
+            }
+    }
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region.c: memory of every rank, mapped by all: memfd between processes, plain memory between threads.
+ *
+ * A memfd has no name in any file system: when the last process is gone, so is the memory. The pages are populated at create,
+ * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
+ * where the system allows them for shared memory. The descriptors travel over the mesh. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../group/group_impl.h"
+
+/* Threads: one rank's memory and how many ranks still map it. */
+typedef struct {
+    atomic_int users;
+    void *bytes;
+} thread_memory;
+
+struct tutti_region {
+    int nranks;
+    bool threads;
+    struct {
+        void *base;
+        size_t bytes, mapped;
+        thread_memory *memory; /* threads */
+    } part[];
+};
+
+/* What each rank tells the others of its own memory. */
+typedef struct {
+    uint64_t bytes, memory;
+    uint32_t status;
+    char words[300];
+} region_notice;
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static size_t round_up(size_t bytes)
+{
+    size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : (size_t)sysconf(_SC_PAGESIZE);
+    return bytes ? (bytes + page - 1) / page * page : page;
+}
+
+/* Bytes that the system can still give, by its own estimate. */
+static uint64_t available_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    unsigned long long kb = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu", &kb) == 1) break;
+    if (f) fclose(f);
+    return kb ? (uint64_t)kb << 10 : UINT64_MAX;
+}
+
+static bool populate(void *base, size_t bytes, int fd)
+{
+    madvise(base, bytes, MADV_HUGEPAGE); /* refused where the system forbids it: then pages are small */
+    if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0) return true;
+    if (errno != EINVAL) return false;
+    return fallocate(fd, 0, 0, (off_t)bytes) == 0; /* kernels before 5.14 */
+}
+
+static int make_memfd(const char *name, size_t bytes, void **base)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    *base = MAP_FAILED;
+    if (fd < 0) return -1;
+    if (ftruncate(fd, (off_t)bytes) == 0) *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (*base != MAP_FAILED && populate(*base, bytes, fd)) return fd;
+    int problem = errno;
+    if (*base != MAP_FAILED) munmap(*base, bytes);
+    close(fd);
+    errno = problem;
+    return -1;
+}
+
+static void describe_shortage(region_notice *own, const tutti_group *g, const char *name, size_t need)
+{
+    own->status = TUTTI_ERR_FAILED;
+    snprintf(own->words, sizeof own->words, "%s: region '%s' needs %.1f MB and the system has %.1f MB left (%s)",
+             g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)available_bytes(), strerror(errno));
+}
+
+/* --- own part --- */
+
+static int create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own)
+{
+    size_t mapped = round_up(own->bytes);
+    int fd = -1;
+    errno = ENOMEM;
+    if (mapped > available_bytes()) {
+        describe_shortage(own, g, name, mapped);
+        return -1;
+    }
+    region->part[g->rank].bytes = own->bytes;
+    if (region->threads) {
+        thread_memory *memory = tutti_alloc(sizeof *memory);
+        memory->bytes = aligned_alloc(4096, mapped);
+        if (memory->bytes) {
+            memset(memory->bytes, 0, mapped);
+            atomic_init(&memory->users, g->nranks);
+            own->memory = (uint64_t)(uintptr_t)memory;
+            return -1;
+        }
+        free(memory);
+    } else {
+        fd = make_memfd(name, mapped, &region->part[g->rank].base);
+        if (fd >= 0) {
+            region->part[g->rank].mapped = mapped;
+            return fd;
+        }
+        region->part[g->rank].base = NULL;
+    }
+    describe_shortage(own, g, name, mapped);
+    return -1;
+}
+
+static tutti_status exchange_notices(tutti_group *g, const char *what, const region_notice *own, region_notice *all,
+                                     tutti_failure *err)
+{
+    tutti_status s = tutti_group_all_gather(g, what, own, all, sizeof *own, err);
+    for (int r = 0; !s && r < g->nranks; r++)
+        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    return s;
+}
+
+/* --- peers' parts --- */
+
+static int take_pending(tutti_peer *p, uint64_t id)
+{
+    for (int i = 0; i < p->npending; i++) {
+        if (p->pending[i].id != id) continue;
+        int fd = p->pending[i].fd;
+        p->pending[i] = p->pending[--p->npending];
+        return fd;
+    }
+    return -1;
+}
+
+static tutti_status receive_fd(tutti_group *g, int from, const char *name, uint64_t id, int *fd, tutti_failure *err)
+{
+    tutti_patience patience;
+    char words[TUTTI_WORDS];
+    tutti_patience_begin(&patience);
+    snprintf(words, sizeof words, "%s: region '%s': no descriptor from %s", g->peers[g->rank].describe, name,
+             g->peers[from].describe);
+    while ((*fd = take_pending(&g->peers[from], id)) < 0) {
+        double left = tutti_patience_left(g, &patience, words);
+        if (left <= 0 || g->peers[from].state != TUTTI_PEER_HERE) tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
+        if (g->failed) return tutti_group_report(g, err);
+        tutti_group_sleep(g, NULL, 0, left < 1 ? left : 1, NULL, NULL);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *name, int own_fd,
+                              const region_notice *notices, tutti_failure *err)
+{
+    const tutti_mesh_message m = {.kind = TUTTI_MESH_REGION, .epoch = g->epoch, .rank = g->rank, .id = g->regions};
+    for (int r = 0; r < g->nranks; r++)
+        if (r != g->rank) tutti_mesh_send(g->peers[r].mesh, &m, own_fd);
+    for (int r = 0; r < g->nranks; r++) {
+        if (r == g->rank) continue;
+        int fd;
+        tutti_status s = receive_fd(g, r, name, g->regions, &fd, err);
+        if (s) return s;
+        size_t mapped = round_up(notices[r].bytes);
+        void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        int problem = errno;
+        close(fd);
+        if (base == MAP_FAILED)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: region '%s': cannot map %zu bytes of %s: %s",
+                              g->peers[g->rank].describe, name, mapped, g->peers[r].describe, strerror(problem));
+        madvise(base, mapped, MADV_HUGEPAGE);
+        madvise(base, mapped, MADV_POPULATE_WRITE); /* page tables now instead of in the first step */
+        region->part[r].base = base;
+        region->part[r].bytes = notices[r].bytes;
+        region->part[r].mapped = mapped;
+    }
+    return TUTTI_OK;
+}
+
+static void adopt_threads(tutti_region *region, const region_notice *notices)
+{
+    for (int r = 0; r < region->nranks; r++) {
+        region->part[r].memory = (thread_memory *)(uintptr_t)notices[r].memory;
+        region->part[r].base = region->part[r].memory->bytes;
+        region->part[r].bytes = notices[r].bytes;
+    }
+}
+
+/* --- the calls --- */
+
+tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_bytes, tutti_region **out,
+                                 tutti_failure *err)
+{
+    tutti_region *region = tutti_alloc(sizeof *region + sizeof region->part[0] * (size_t)g->nranks);
+    region_notice own = {.bytes = own_bytes}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    region->nranks = g->nranks;
+    region->threads = g->thread_boards != NULL;
+    g->regions++;
+    int fd = create_own(region, g, name, &own);
+    tutti_status s = exchange_notices(g, name, &own, all, err);
+    if (region->threads) {
+        if (!s)
+            adopt_threads(region, all);
+        else if (own.memory) { /* nobody took it over */
+            free(((thread_memory *)(uintptr_t)own.memory)->bytes);
+            free((thread_memory *)(uintptr_t)own.memory);
+        }
+    } else if (!s) {
+        tutti_failure why = {0};
+        own.status = map_peers(region, g, name, fd, all, &why);
+        snprintf(own.words, sizeof own.words, "%.290s", why.text);
+        s = exchange_notices(g, name, &own, all, err); /* nobody begins before everybody has mapped */
+    }
+    if (fd >= 0) close(fd);
+    free(all);
+    if (s)
+        tutti_region_destroy(region);
+    else
+        *out = region;
+    return s;
+}
+
+void *tutti_region_base(const tutti_region *region, int rank)
+{
+    return region->part[rank].base;
+}
+
+size_t tutti_region_bytes(const tutti_region *region, int rank)
+{
+    return region->part[rank].bytes;
+}
+
+void tutti_region_destroy(tutti_region *region)
+{
+    if (!region) return;
+    for (int r = 0; r < region->nranks; r++) {
+        thread_memory *memory = region->part[r].memory;
+        if (memory && atomic_fetch_sub(&memory->users, 1) == 1) {
+            free(memory->bytes);
+            free(memory);
+        }
+        if (region->part[r].mapped) munmap(region->part[r].base, region->part[r].mapped);
+    }
+    free(region);
+}
