@@ -11,12 +11,16 @@
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 
-#include "tutti/job.h"
+#include <stdint.h>
+
+#include "tutti/failure.h"
 #include "tutti/topology.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct tutti_job tutti_job; /* tutti/job.h */
 
 typedef struct {
     int nranks;

@@ -9,6 +9,7 @@
 #include "../base/json.h"
 #include "cli.h"
 #include "measure_run.h"
+#include "tutti/job.h"
 #include "tutti/predict.h"
 
 static const tutti_flag flags[] = {
