@@ -99,30 +99,51 @@ static int64_t offset_of(const tutti_layout *l, int d, int64_t x)
     return offset + x * l->stride[d];
 }
 
-/* Walks v in row-major order: plain[i] <-> blocked[address]; exactly one of the destinations is not NULL. */
-static void walk(const tutti_value *v, const float *from_blocked, float *to_plain, const float *from_plain,
-                 float *to_blocked)
+static bool is_blocked(const tutti_layout *l, int d)
+{
+    for (int i = 0; i < l->ninner; i++)
+        if (l->inner_dim[i] == d) return true;
+    return false;
+}
+
+/* Copies one row, the innermost dim of n elements: to_plain or to_order is not NULL and says which way. */
+static void copy_row(const tutti_layout *l, int dim, int64_t n, int64_t row, const float *from, float *to_plain,
+                     float *to_order)
+{
+    bool in_steps = !is_blocked(l, dim);
+    for (int64_t x = 0; x < n; x++) {
+        int64_t address = row + (in_steps ? x * l->stride[dim] : offset_of(l, dim, x));
+        if (to_plain)
+            to_plain[x] = from[address];
+        else
+            to_order[address] = from[x];
+    }
+}
+
+/* Walks v row by row in row-major order. */
+static void walk(const tutti_value *v, const float *from, float *to_plain, float *to_order)
 {
     const tutti_layout *l = v->layout;
+    int ndims = v->shape.ndims, lead = TUTTI_MAX_DIMS - ndims; /* missing dims count as 1 in front */
     int64_t n[TUTTI_MAX_DIMS] = {1, 1, 1, 1}, at = 0;
-    for (int d = 0; d < v->shape.ndims; d++) n[d] = v->shape.dim[d];
+    for (int d = 0; d < ndims; d++) n[lead + d] = v->shape.dim[d];
     for (int64_t a = 0; a < n[0]; a++)
         for (int64_t b = 0; b < n[1]; b++)
-            for (int64_t c = 0; c < n[2]; c++) {
-                int64_t row = offset_of(l, 0, a) + (v->shape.ndims > 1 ? offset_of(l, 1, b) : 0) +
-                              (v->shape.ndims > 2 ? offset_of(l, 2, c) : 0);
-                for (int64_t d = 0; d < n[3]; d++, at++) {
-                    int64_t address = row + (v->shape.ndims > 3 ? offset_of(l, 3, d) : 0);
-                    if (to_plain) to_plain[at] = from_blocked[address];
-                    if (to_blocked) to_blocked[address] = from_plain[at];
-                }
+            for (int64_t c = 0; c < n[2]; c++, at += n[3]) {
+                const int64_t x[TUTTI_MAX_DIMS - 1] = {a, b, c};
+                int64_t row = 0;
+                for (int d = lead; d < TUTTI_MAX_DIMS - 1; d++) row += offset_of(l, d - lead, x[d]);
+                if (to_plain)
+                    copy_row(l, ndims - 1, n[3], row, from, to_plain + at, NULL);
+                else
+                    copy_row(l, ndims - 1, n[3], row, from + at, NULL, to_order);
             }
 }
 
 void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain)
 {
     if (v->layout)
-        walk(v, from, plain, NULL, NULL);
+        walk(v, from, plain, NULL);
     else
         memcpy(plain, from, v->bytes);
 }
@@ -134,5 +155,5 @@ void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to)
         return;
     }
     if (v->bytes > (size_t)tutti_shape_count(&v->shape) * sizeof(float)) memset(to, 0, v->bytes); /* the padding */
-    walk(v, NULL, NULL, plain, to);
+    walk(v, plain, NULL, to);
 }

@@ -38,11 +38,11 @@ static void draw_mask(const tutti_kernel *k, const tutti_kernel_args *a, uint8_t
     uint64_t step_key = (uint64_t)a->layer << STEP_BITS | a->step;
     for (int64_t b = 0; b < batch; b++) {
         uint64_t sample_key = (a->first_sample + (uint64_t)b) << ELEMENT_BITS;
-        tutti_random4 drawn = {{0}};
-        for (int64_t e = 0; e < per_sample; e++) {
-            if (e % WORDS == 0)
-                drawn = tutti_random(a->seed, TUTTI_STREAM_DROPOUT, step_key, sample_key | (uint64_t)(e / WORDS));
-            lives[b * per_sample + e] = tutti_random_unit(drawn.word[e % WORDS]) >= rate;
+        for (int64_t e = 0; e < per_sample; e += WORDS) {
+            tutti_random4 drawn =
+                tutti_random(a->seed, TUTTI_STREAM_DROPOUT, step_key, sample_key | (uint64_t)(e / WORDS));
+            for (int64_t i = 0; i < WORDS && e + i < per_sample; i++)
+                *lives++ = tutti_random_unit(drawn.word[i]) >= rate;
         }
     }
 }
@@ -52,7 +52,8 @@ static void apply_mask(const tutti_kernel *k, const uint8_t *lives, const float 
     const tutti_dropout_attrs *at = k->attrs;
     int64_t n = tutti_shape_count(&k->out.shape);
     float scale = (float)(1 / (1 - at->rate));
-    for (int64_t i = 0; i < n; i++) to[i] = lives[i] ? from[i] * scale : 0;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] * ((float)lives[i] * scale); /* no branch: it could not be foretold */
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

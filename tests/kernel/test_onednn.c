@@ -98,6 +98,23 @@ static void every_op_takes_what_a_convolution_leaves(void **state)
     assert_true(nblocked > 0); /* else this test would test nothing */
 }
 
+static void the_first_of_equal_elements_wins_in_max_pool(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    /* Small integers: nearly every window has its largest element twice, as after a relu. */
+    const tutti_pool_attrs *windows[] = {&pool2, &pool3, &pool_overlap};
+    for (int i = 0; i < 3; i++) {
+        kernel_case c = {"max-pool", windows[i], {4, {2, 20, 9, 8}}, true, false, 1, "ties"};
+        tutti_conv_attrs attrs;
+        tutti_kernel producer;
+        open_producer(&c, &attrs, &producer);
+        compare(&c, NULL, true, 1);
+        compare(&c, &producer.out, true, 1);
+        tutti_kernel_destroy(&producer);
+    }
+}
+
 static void evaluation_gives_what_the_reference_gives(void **state)
 {
     (void)state;
@@ -185,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_gives_what_its_reference_gives),
         cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
+        cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
         cmocka_unit_test(running_twice_gives_the_same_bits),
         cmocka_unit_test(in_place_gives_the_same_bits),
