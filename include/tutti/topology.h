@@ -39,7 +39,7 @@ const char *tutti_provenance_name(tutti_provenance p); /* "assumed", "detected",
 typedef enum {
     TUTTI_FIGURE_BANDWIDTH, /* bw      star: of a link, each way. host: of the memory, all cores together. Bytes/s */
     TUTTI_FIGURE_LATENCY,   /* lat     alpha: from the signal or send to the waiter's next step, s */
-    TUTTI_FIGURE_SOFTWARE,  /* soft    star: work of a core for a message, added to the latency, s */
+    TUTTI_FIGURE_SOFTWARE,  /* soft    star: work of a host for each message that it sends or receives, s */
     TUTTI_FIGURE_COPY,      /* copy    1 / beta: host: bytes read and written by one core while copying, bytes/s */
     TUTTI_FIGURE_ADD,       /* add     1 / gamma: host: the same while reducing; star: bytes added to a sum, bytes/s */
     TUTTI_FIGURE_SWITCH,    /* switch  host: a core goes from one rank to another, s */

@@ -37,7 +37,7 @@ const tutti_topology_row tutti_topology_star_row = {
                1u << TUTTI_FIGURE_ADD,
     .assumed = {[TUTTI_FIGURE_BANDWIDTH] = 1.25e9,
                 [TUTTI_FIGURE_LATENCY] = 5e-6,
-                [TUTTI_FIGURE_SOFTWARE] = 0,
+                [TUTTI_FIGURE_SOFTWARE] = 0.5e-6,
                 [TUTTI_FIGURE_ADD] = 10e9},
     .nlinks = star_nlinks,
     .link = star_link,

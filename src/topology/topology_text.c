@@ -20,7 +20,7 @@ static const struct {
 } figures[TUTTI_NFIGURES] = {
     [TUTTI_FIGURE_BANDWIDTH] = {"bw", RATE, "of a link each way; of the memory for all cores of a host"},
     [TUTTI_FIGURE_LATENCY] = {"lat", TIME, "alpha: from a signal or send to the waiter's next step"},
-    [TUTTI_FIGURE_SOFTWARE] = {"soft", TIME, "added to lat: work of the hosts for one message"},
+    [TUTTI_FIGURE_SOFTWARE] = {"soft", TIME, "work of a host for each message that it sends or receives"},
     [TUTTI_FIGURE_COPY] = {"copy", RATE, "1/beta: bytes read and written by one core that copies"},
     [TUTTI_FIGURE_ADD] = {"add", RATE, "1/gamma: bytes that one core reads and writes (host) or adds (star) in a sum"},
     [TUTTI_FIGURE_SWITCH] = {"switch", TIME, "a core goes from one rank to another"},

@@ -12,11 +12,12 @@
 
 typedef struct {
     double nsteps, bytes, added; /* bytes and added: factors of the vector */
+    double nmessages;            /* that one rank handles in all */
 } cost;
 
 static cost plus(cost a, cost b)
 {
-    return (cost){a.nsteps + b.nsteps, a.bytes + b.bytes, a.added + b.added};
+    return (cost){a.nsteps + b.nsteps, a.bytes + b.bytes, a.added + b.added, a.nmessages + b.nmessages};
 }
 
 /* (p - 1) / p */
@@ -28,7 +29,7 @@ static double most_of(int32_t p)
 static bool cost_direct(tutti_collective c, int32_t p, int32_t group, cost *out)
 {
     (void)group;
-    cost reduce = {1, most_of(p), most_of(p)}, gather = {1, most_of(p), 0};
+    cost reduce = {1, most_of(p), most_of(p), p - 1}, gather = {1, most_of(p), 0, p - 1};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
     return true; /* gather: the root's link receives what all-gather sends */
 }
@@ -36,14 +37,14 @@ static bool cost_direct(tutti_collective c, int32_t p, int32_t group, cost *out)
 static bool cost_one_shot(tutti_collective c, int32_t p, int32_t group, cost *out)
 {
     (void)group;
-    *out = (cost){1, p - 1, p}; /* additions, and the copy that lets go of the input at once */
+    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy that lets go of the input at once */
     return c == TUTTI_ALLREDUCE;
 }
 
 static bool cost_ring(tutti_collective c, int32_t p, int32_t group, cost *out)
 {
     (void)group;
-    cost reduce = {p - 1, most_of(p), most_of(p)}, gather = {p - 1, most_of(p), 0};
+    cost reduce = {p - 1, most_of(p), most_of(p), p - 1}, gather = {p - 1, most_of(p), 0, p - 1};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
     return c != TUTTI_GATHER;
 }
@@ -51,17 +52,18 @@ static bool cost_ring(tutti_collective c, int32_t p, int32_t group, cost *out)
 static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, cost *out)
 {
     (void)group;
-    cost reduce = {log2(p), most_of(p), most_of(p)}, gather = {log2(p), most_of(p), 0};
+    cost reduce = {log2(p), most_of(p), most_of(p), log2(p)}, gather = {log2(p), most_of(p), 0, log2(p)};
     /* alone, the reduce-scatter brings its blocks home from the bit-reversed ranks; nothing moves below 4 ranks */
-    cost home = p > 2 ? (cost){1, 1.0 / p, 0} : (cost){0, 0, 0};
+    cost home = p > 2 ? (cost){1, 1.0 / p, 0, 1} : (cost){0, 0, 0, 0};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? plus(reduce, home) : gather;
     return c != TUTTI_GATHER && !(p & (p - 1));
 }
 
 static cost hierarchy_of(int32_t p, int32_t k)
 {
-    cost to_master = {2 * (k - 1), 2 * most_of(k), most_of(k)}, from_master = {2 * (k - 1), 2 * most_of(k), 0};
-    cost masters = {2 * (p / k - 1), 2 * most_of(p / k), most_of(p / k)};
+    double in = 2 * (k - 1), across = 2 * (p / k - 1);
+    cost to_master = {in, 2 * most_of(k), most_of(k), in}, from_master = {in, 2 * most_of(k), 0, in};
+    cost masters = {across, 2 * most_of(p / k), most_of(p / k), across};
     return plus(plus(to_master, masters), from_master);
 }
 
@@ -97,7 +99,7 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
         out->nsteps = (int64_t)c.nsteps;
         out->bytes_per_link = c.bytes * bytes;
         out->bytes_added = c.added * bytes;
-        out->seconds = c.nsteps * (t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE]) +
+        out->seconds = c.nsteps * t->figure[TUTTI_FIGURE_LATENCY] + c.nmessages * t->figure[TUTTI_FIGURE_SOFTWARE] +
                        out->bytes_per_link / t->figure[TUTTI_FIGURE_BANDWIDTH] +
                        out->bytes_added / t->figure[TUTTI_FIGURE_ADD];
         return true;

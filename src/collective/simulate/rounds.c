@@ -94,30 +94,33 @@ static double link_bound(const tutti_topology *t, int32_t nranks, const double *
 static void star_evaluate(const tutti_traffic *traffic, const tutti_topology *t, tutti_simulation *out)
 {
     int32_t p = traffic->nranks;
-    double latency = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0;
+    double wire = t->figure[TUTTI_FIGURE_LATENCY], soft = t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0;
     double *load = tutti_alloc((size_t)tutti_topology_nlinks(t, p) * sizeof *load);
     double *work = tutti_alloc((size_t)p * sizeof *work);
     int64_t at = 0;
     for (int32_t stage = 0; stage < traffic->nstages; stage++) {
         int64_t end = at;
         while (end < traffic->nflows && traffic->flows[end].stage == stage) end++;
+        double most = 0;
+        int32_t messages = 0; /* that one rank sends, or receives: its core handles one after the other */
+        for (int32_t r = 0; r < p; r++) {
+            const tutti_work *w = &traffic->work[(size_t)stage * (size_t)p + (size_t)r];
+            int32_t handled = w->sent > w->received ? w->sent : w->received;
+            messages = handled > messages ? handled : messages;
+            work[r] += w->core_s;
+            most = fmax(most, w->core_s);
+            longest_work = fmax(longest_work, work[r]);
+        }
         if (end > at) {
             out->nrounds++;
-            out->latency_s += latency;
+            out->latency_s += wire + soft * messages;
             out->transfer_s += tutti_rounds_fill(traffic->flows + at, end - at, t, p, load);
-        }
-        double most = 0;
-        for (int32_t r = 0; r < p; r++) {
-            double seconds = traffic->work[(size_t)stage * (size_t)p + (size_t)r].core_s;
-            work[r] += seconds;
-            most = fmax(most, seconds);
-            longest_work = fmax(longest_work, work[r]);
         }
         out->local_s += most;
         at = end;
     }
     double longest_link = link_bound(t, p, load, out);
-    out->lower_s = fmax(out->nrounds ? latency + longest_link : 0, longest_work);
+    out->lower_s = fmax(out->nrounds ? wire + soft + longest_link : 0, longest_work);
     free(load);
     free(work);
 }
@@ -176,7 +179,8 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     out->seconds = out->latency_s + out->transfer_s + out->local_s;
     if (out->bottleneck >= 0) {
         tutti_topology_link_name(t, head->nranks, out->bottleneck, out->bottleneck_name);
-        double busy = fmax(0, out->lower_s - (host ? 0 : out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0));
+        double waiting = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE];
+        double busy = fmax(0, out->lower_s - (host || !out->nrounds ? 0 : waiting));
         out->bottleneck_busy = out->seconds > 0 ? fmin(1, busy / out->seconds) : 0;
     }
     tutti_traffic_release(&traffic);

@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
     double core_s;  /* alone on its core, data in cache */
     double traffic; /* bytes read and written */
+    int32_t sent, received;
 } tutti_work;
 
 typedef struct {

@@ -60,16 +60,21 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
     case TUTTI_STEP_SEND:
         flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, bytes});
         out->nmessages++;
+        work->sent++;
         break;
     case TUTTI_STEP_PUT:
         if (t->kind == TUTTI_TOPOLOGY_HOST)
             work_add(t, step, bytes, work);
         else
             flow_add(out, (tutti_flow){step->stage, part->rank, first->rank, step->channel, bytes});
+        work->sent++;
         break;
     case TUTTI_STEP_SIGNAL: out->nmessages++; break;
     case TUTTI_STEP_RECV:
-    case TUTTI_STEP_WAIT: out->waits[step->stage] = 1; break;
+    case TUTTI_STEP_WAIT:
+        out->waits[step->stage] = 1;
+        work->received++;
+        break;
     case TUTTI_STEP_REDUCE:
     case TUTTI_STEP_COPY: work_add(t, step, bytes, work); break;
     case TUTTI_STEP_NOP:
