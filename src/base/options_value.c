@@ -166,16 +166,35 @@ static void print_real(double value, tutti_strbuf *out)
     tutti_strbuf_puts(out, text);
 }
 
+/* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls, the
+ * Unicode line ends, byte order marks), else 0; *nbytes: its length. */
+static unsigned needs_escape(const unsigned char *c, int *nbytes)
+{
+    unsigned two = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
+    *nbytes = 2;
+    if (c[0] == 0xc2 && two < 0xa0) return two;
+    if (c[0] != 0xe2 && c[0] != 0xef) return 0;
+    unsigned three = (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[1] ? c[2] & 0x3fu : 0);
+    *nbytes = 3;
+    return three == 0x2028 || three == 0x2029 || three == 0xfeff || three >= 0xfffe ? three : 0;
+}
+
 static void print_text(const char *text, tutti_strbuf *out)
 {
     tutti_strbuf_puts(out, "\"");
     for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
-        if (*c == '"' || *c == '\\')
+        int nbytes;
+        unsigned wide = needs_escape(c, &nbytes);
+        if (wide) {
+            tutti_strbuf_printf(out, "\\u%04x", wide);
+            c += nbytes - 1;
+        } else if (*c == '"' || *c == '\\') {
             tutti_strbuf_printf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
+        } else if (*c < 0x20 || *c == 0x7f) {
             tutti_strbuf_printf(out, "\\x%02x", *c);
-        else
+        } else {
             tutti_strbuf_add(out, (const char *)c, 1);
+        }
     }
     tutti_strbuf_puts(out, "\"");
 }
