@@ -17,7 +17,8 @@
 
 typedef struct tutti_exchange tutti_exchange;
 
-/* Where a buffer of the schedule lies: the same region and offset on every rank (bytes, multiple of 4). */
+/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of 4). Element i lies 4 i bytes
+ * on, also where a rank stores only a window of the index space: the same place serves reduce-scatter and all-gather. */
 typedef struct {
     tutti_region *region;
     size_t offset;

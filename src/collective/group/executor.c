@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor.c: life of an exchange: agree, allocate, bind, and the other way round. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor_impl.h"
+
+/* What every rank tells before memory is shared. */
+typedef struct {
+    int32_t nchannels;
+    char words[220]; /* must agree */
+} exchange_notice;
+
+static void describe(const tutti_schedule_header *h, const tutti_exchange_binding *binding, char *out, size_t size)
+{
+    snprintf(out, size, "%.32s %s of %d ranks, root %d, %d slots, %s, %lld elements, '%.80s'", h->algorithm,
+             tutti_collective_name(h->collective), h->nranks, h->root, h->slots,
+             h->in_place ? "in place" : "out of place", (long long)binding->n, binding->name);
+}
+
+static tutti_status agree(tutti_exchange *x, const tutti_schedule_header *h, const tutti_part *part,
+                          const tutti_exchange_binding *binding, tutti_failure *err)
+{
+    tutti_group *g = x->group;
+    exchange_notice own = {.nchannels = tutti_part_channels(part)}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    describe(h, binding, own.words, sizeof own.words);
+    tutti_status s = tutti_group_all_gather(g, "exchange", &own, all, sizeof own, err);
+    for (int r = 0; r < g->nranks && !s; r++) {
+        if (all[r].nchannels > x->nchannels) x->nchannels = all[r].nchannels;
+        if (strcmp(all[0].words, all[r].words))
+            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
+                           g->peers[0].describe, all[0].words, g->peers[r].describe, all[r].words);
+    }
+    free(all);
+    return s;
+}
+
+/* A rank that could not bind tells the others, so that nobody starts what will never end. */
+static tutti_status share_status(tutti_exchange *x, tutti_status own, tutti_failure *err)
+{
+    struct {
+        uint32_t status;
+        char words[400];
+    } mine = {.status = own}, *all = tutti_alloc(sizeof *all * (size_t)x->group->nranks);
+    if (own && err) snprintf(mine.words, sizeof mine.words, "%.390s", err->text);
+    tutti_failure why = {0};
+    tutti_status s = tutti_group_all_gather(x->group, "exchange bound", &mine, all, sizeof mine, &why);
+    for (int r = 0; r < x->group->nranks && !s; r++)
+        if (all[r].status) s = tutti_fail(&why, (tutti_status)all[r].status, "%s", all[r].words);
+    free(all);
+    if (s && !own) tutti_fail(err, s, "%s", why.text);
+    return own ? own : s;
+}
+
+static void append(tutti_group *g, tutti_exchange *x)
+{
+    tutti_exchange **at = &g->exchanges;
+    while (*at) at = &(*at)->next;
+    *at = x;
+    g->progress = tutti_exchange_advance_all;
+}
+
+tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedule,
+                                   const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(schedule);
+    if (h->wire != TUTTI_WIRE_MAPPED || h->nranks != g->nranks || binding->n < 0)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for mapped memory "
+            "and %d ranks",
+            binding->name, tutti_wire_class_name(h->wire), h->nranks, g->nranks);
+    tutti_exchange *x = tutti_alloc(sizeof *x);
+    tutti_failure own = {0};
+    tutti_part part;
+    x->group = g;
+    snprintf(x->name, sizeof x->name, "%s", binding->name);
+    snprintf(x->algorithm, sizeof x->algorithm, "%s", h->algorithm);
+    tutti_schedule_part(schedule, g->rank, &part);
+    tutti_status s = agree(x, h, &part, binding, &own);
+    if (!s) {
+        size_t bytes = tutti_exchange_own_bytes(&part, g->nranks, x->nchannels, binding->n);
+        s = tutti_region_create(g, binding->name, bytes, &x->region, &own);
+    }
+    if (!s) {
+        s = tutti_exchange_bind(x, schedule, &part, binding, &own);
+        s = share_status(x, s, &own);
+    }
+    tutti_part_release(&part);
+    if (s) {
+        tutti_exchange_destroy(x);
+        return tutti_fail(err, s, "%s", own.text);
+    }
+    append(g, x);
+    *out = x;
+    return TUTTI_OK;
+}
+
+void tutti_exchange_destroy(tutti_exchange *x)
+{
+    if (!x) return;
+    for (tutti_exchange **at = &x->group->exchanges; *at; at = &(*at)->next)
+        if (*at == x) {
+            *at = x->next;
+            break;
+        }
+    tutti_region_destroy(x->region);
+    tutti_arena_release(&x->arena);
+    free(x);
+}
+
+void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out)
+{
+    *out = x->stats;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_bind.c: slices become addresses, channels become counter words: once, at create.
+ *
+ * An input or output lies at its place with its whole index space, also where a rank stores only a window of it, because the
+ * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch holds its window only. */
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/clock.h"
+#include "executor_impl.h"
+
+/* Where the buffers of one rank lie in our address space. */
+typedef struct {
+    char *base;     /* of element `origin`, bank 0 */
+    int64_t origin; /* first stored element */
+    size_t stride;  /* between banks, bytes */
+    int32_t banks;
+    size_t bytes_left; /* from base to the end of its region */
+} buffer_place;
+
+typedef struct {
+    tutti_exchange *x;
+    const tutti_schedule *schedule;
+    const tutti_exchange_binding *binding;
+    buffer_place **places; /* [rank][buffer], NULL until needed */
+    int32_t *nbuffers;
+    tutti_failure *err;
+} binder;
+
+static int64_t window_elements(const tutti_buffer *b, int64_t n)
+{
+    const tutti_slice *w = &b->window;
+    return tutti_slice_point(w->first + w->count, n, w->of) - tutti_slice_point(w->first, n, w->of);
+}
+
+static size_t bank_bytes(const tutti_buffer *b, int64_t n)
+{
+    size_t bytes = (size_t)window_elements(b, n) * sizeof(float);
+    return (bytes + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+}
+
+static size_t counters_bytes(int nranks, int32_t nchannels)
+{
+    return TUTTI_LINE * (1 + (size_t)nranks * (size_t)nchannels);
+}
+
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, int64_t n)
+{
+    size_t bytes = counters_bytes(nranks, nchannels);
+    for (int32_t i = 0; i < part->nbuffers; i++)
+        if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH)
+            bytes += bank_bytes(&part->buffers[i], n) * (size_t)part->buffers[i].banks;
+    return bytes;
+}
+
+int32_t tutti_part_channels(const tutti_part *part)
+{
+    int32_t channels = 0;
+    for (int32_t i = 0; i < part->nsteps; i++)
+        if (part->steps[i].channel >= channels) channels = part->steps[i].channel + 1;
+    return channels;
+}
+
+/* --- buffers --- */
+
+static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch,
+                                 buffer_place *out)
+{
+    int64_t n = b->binding->n;
+    if (buffer->role == TUTTI_BUFFER_SCRATCH) {
+        char *base = tutti_region_base(b->x->region, rank);
+        size_t each = bank_bytes(buffer, n);
+        *out = (buffer_place){.base = base + *scratch, .stride = each, .banks = buffer->banks};
+        out->origin = tutti_slice_point(buffer->window.first, n, buffer->window.of);
+        out->bytes_left = each;
+        *scratch += each * (size_t)buffer->banks;
+        return TUTTI_OK;
+    }
+    bool is_in = buffer->role == TUTTI_BUFFER_IN || tutti_schedule_head(b->schedule)->in_place;
+    int32_t ordinal = buffer->role == TUTTI_BUFFER_IN ? buffer->ordinal : 0;
+    if (is_in && ordinal >= b->binding->nin)
+        return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': rank %d has input %d, the binding gives only %d",
+                          b->x->name, rank, ordinal, b->binding->nin);
+    const tutti_place *place = is_in ? &b->binding->in[ordinal] : &b->binding->out;
+    if (!place->region || place->offset % sizeof(float) || place->offset > tutti_region_bytes(place->region, rank))
+        return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
+                          buffer->name, rank);
+    *out = (buffer_place){.base = (char *)tutti_region_base(place->region, rank) + place->offset, .banks = 1};
+    out->bytes_left = tutti_region_bytes(place->region, rank) - place->offset;
+    return TUTTI_OK;
+}
+
+static tutti_status need_rank(binder *b, int32_t rank)
+{
+    tutti_part part;
+    tutti_status s = TUTTI_OK;
+    if (b->places[rank]) return s;
+    tutti_schedule_part(b->schedule, rank, &part);
+    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels);
+    b->places[rank] = TUTTI_ARENA_NEW(&b->x->arena, buffer_place, part.nbuffers + 1);
+    b->nbuffers[rank] = part.nbuffers;
+    /* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
+    for (int32_t i = 0; i < part.nbuffers && !s; i++)
+        if (place_buffer(b, rank, &part.buffers[i], &scratch, &b->places[rank][i])) b->places[rank][i].banks = 0;
+    tutti_part_release(&part);
+    return s;
+}
+
+static tutti_status bind_slice(binder *b, const tutti_slice *s, int64_t *n)
+{
+    tutti_status status = need_rank(b, s->rank);
+    if (status) return status;
+    if (s->buffer < 0 || s->buffer >= b->nbuffers[s->rank])
+        return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': rank %d has no buffer %d", b->x->name, s->rank,
+                          s->buffer);
+    const buffer_place *p = &b->places[s->rank][s->buffer];
+    if (p->banks == 0) return b->err && b->err->status ? b->err->status : TUTTI_ERR_USAGE;
+    int64_t from = tutti_slice_point(s->first, b->binding->n, s->of);
+    int64_t to = tutti_slice_point(s->first + s->count, b->binding->n, s->of);
+    *n = to - from;
+    size_t end = to > from ? (size_t)(to - p->origin) * sizeof(float) : 0;
+    if (to > from && (from < p->origin || end > p->bytes_left))
+        return tutti_fail(
+            b->err, TUTTI_ERR_USAGE,
+            "exchange '%s': elements %lld..%lld of buffer %d of rank %d need %zu bytes, the region has %zu", b->x->name,
+            (long long)from, (long long)to, s->buffer, s->rank, end, p->bytes_left);
+    return TUTTI_OK;
+}
+
+static float *slice_address(const binder *b, const tutti_slice *s, int32_t set)
+{
+    const buffer_place *p = &b->places[s->rank][s->buffer];
+    int64_t from = tutti_slice_point(s->first, b->binding->n, s->of);
+    return (float *)(void *)(p->base + (size_t)(set % p->banks) * p->stride) + (from - p->origin);
+}
+
+/* --- steps --- */
+
+static tutti_counter *counter_at(const tutti_exchange *x, int32_t owner, int32_t source, int32_t channel)
+{
+    char *base = tutti_region_base(x->region, owner);
+    size_t line = 1 + (size_t)source * (size_t)x->nchannels + (size_t)channel;
+    return (tutti_counter *)(void *)(base + line * TUTTI_LINE);
+}
+
+/* The i-th signal (or wait) on a channel has ordinal i; all of an invocation are `each`. */
+static void number_counters(tutti_exchange *x, tutti_step_kind kind)
+{
+    for (int32_t i = 0; i < x->nops; i++) {
+        tutti_op *op = &x->ops[i];
+        if (op->kind != kind) continue;
+        op->each = op->ordinal = 0;
+        for (int32_t k = 0; k < x->nops; k++) {
+            const tutti_op *other = &x->ops[k];
+            if (other->kind != kind || other->peer != op->peer || other->channel != op->channel) continue;
+            op->each++;
+            if (k <= i) op->ordinal++;
+        }
+    }
+}
+
+static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_step *step, tutti_op *op)
+{
+    tutti_exchange *x = b->x;
+    int me = x->group->rank;
+    *op = (tutti_op){.kind = step->kind, .when = step->when, .peer = step->peer, .channel = step->channel};
+    op->first_dep = step->first_dep, op->ndeps = step->ndeps;
+    op->nins = step->nins, op->nouts = step->nouts;
+    switch (step->kind) {
+    case TUTTI_STEP_NOP: return TUTTI_OK;
+    case TUTTI_STEP_SIGNAL: op->counter = counter_at(x, step->peer, me, step->channel); return TUTTI_OK;
+    case TUTTI_STEP_WAIT: op->counter = counter_at(x, me, step->peer, step->channel); return TUTTI_OK;
+    case TUTTI_STEP_REDUCE:
+        op->folds = TUTTI_ARENA_NEW(&x->arena, uint8_t, step->nins);
+        memcpy((uint8_t *)(uintptr_t)op->folds, part->folds + step->first_fold, (size_t)step->nins);
+        break;
+    case TUTTI_STEP_COPY: break;
+    default:
+        return tutti_fail(b->err, TUTTI_ERR_USAGE,
+                          "exchange '%s': step kind %s: the schedule is not lowered for mapped memory", x->name,
+                          tutti_step_kind_name(step->kind));
+    }
+    for (int32_t k = 0; k < step->nins + step->nouts; k++) {
+        const tutti_slice *s =
+            k < step->nins ? &part->slices[step->first_in + k] : &part->slices[step->first_out + k - step->nins];
+        int64_t n = 0;
+        tutti_status status = bind_slice(b, s, &n);
+        if (status) return status;
+        if (k > 0 && n != op->n)
+            return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': a step with slices of %lld and %lld elements",
+                              x->name, (long long)op->n, (long long)n);
+        op->n = n;
+    }
+    return TUTTI_OK;
+}
+
+static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_step *step, const tutti_op *op)
+{
+    if (step->kind != TUTTI_STEP_REDUCE && step->kind != TUTTI_STEP_COPY) return;
+    int64_t bytes = op->n * (int64_t)sizeof(float);
+    x->stats.bytes_read += bytes * op->nins;
+    x->stats.bytes_written += bytes * op->nouts;
+    if (step->kind != TUTTI_STEP_COPY) return;
+    for (int32_t k = 0; k < step->nouts; k++) {
+        const tutti_slice *s = &part->slices[step->first_out + k];
+        if (s->rank == part->rank && part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH) x->stats.copies += bytes;
+    }
+}
+
+static void bind_sequences(tutti_exchange *x, const tutti_part *part)
+{
+    for (int32_t i = 0; i < part->nsteps; i++)
+        if (part->steps[i].sequence >= x->nsequences) x->nsequences = part->steps[i].sequence + 1;
+    x->sequences = TUTTI_ARENA_NEW(&x->arena, tutti_sequence, x->nsequences + 1);
+    for (int32_t i = 0; i < part->nsteps; i++) x->sequences[part->steps[i].sequence].nops++;
+    for (int32_t q = 0; q < x->nsequences; q++) {
+        x->sequences[q].ops = TUTTI_ARENA_NEW(&x->arena, int32_t, x->sequences[q].nops + 1);
+        x->sequences[q].nops = 0;
+    }
+    for (int32_t i = 0; i < part->nsteps; i++) {
+        tutti_sequence *q = &x->sequences[part->steps[i].sequence];
+        q->ops[q->nops++] = i;
+    }
+}
+
+static int32_t common_multiple(int32_t a, int32_t b)
+{
+    int32_t m = a;
+    while (m % b) m += a;
+    return m;
+}
+
+static tutti_status count_sets(binder *b)
+{
+    tutti_exchange *x = b->x;
+    x->nsets = 1;
+    for (int r = 0; r < x->group->nranks; r++)
+        for (int32_t i = 0; b->places[r] && i < b->nbuffers[r]; i++)
+            if (b->places[r][i].banks > 1) x->nsets = common_multiple(x->nsets, b->places[r][i].banks);
+    if (x->nsets <= TUTTI_MAX_BANK_SETS) return TUTTI_OK;
+    return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': banks repeat after %d invocations, at most %d", x->name,
+                      x->nsets, TUTTI_MAX_BANK_SETS);
+}
+
+/* Bypass the caches when all that the ranks of this host touch cannot stay in them anyway. */
+static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule, int64_t n)
+{
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    double vectors = x->group->nranks * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
+    return vectors * (double)n * sizeof(float) > (double)(cache > 0 ? cache : 32 << 20);
+}
+
+static void bind_pointers(binder *b, const tutti_part *part, bool large)
+{
+    tutti_exchange *x = b->x;
+    int32_t total = 0;
+    for (int32_t i = 0; i < x->nops; i++) x->ops[i].first = total, total += x->ops[i].nins + x->ops[i].nouts;
+    for (int32_t set = 0; set < x->nsets; set++) {
+        x->pointers[set] = TUTTI_ARENA_NEW(&x->arena, float *, total + 1);
+        for (int32_t i = 0; i < x->nops; i++) {
+            tutti_op *op = &x->ops[i];
+            float **to = x->pointers[set] + op->first;
+            const tutti_step *step = &part->steps[i];
+            for (int32_t k = 0; k < op->nins; k++) to[k] = slice_address(b, &part->slices[step->first_in + k], set);
+            for (int32_t k = 0; k < op->nouts; k++)
+                to[op->nins + k] = slice_address(b, &part->slices[step->first_out + k], set);
+            op->stream = large;
+            for (int32_t k = 0; k < op->nins; k++)
+                for (int32_t o = 0; o < op->nouts; o++)
+                    if (to[k] == to[op->nins + o]) op->stream = false; /* the line has been read: it is ours already */
+        }
+    }
+}
+
+tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
+                                 const tutti_exchange_binding *binding, tutti_failure *err)
+{
+    binder b = {.x = x, .schedule = schedule, .binding = binding, .err = err};
+    b.places = TUTTI_ARENA_NEW(&x->arena, buffer_place *, x->group->nranks);
+    b.nbuffers = TUTTI_ARENA_NEW(&x->arena, int32_t, x->group->nranks);
+    x->nops = part->nsteps;
+    x->ops = TUTTI_ARENA_NEW(&x->arena, tutti_op, part->nsteps + 1);
+    x->deps = TUTTI_ARENA_NEW(&x->arena, int32_t, part->ndeps + 1);
+    if (part->ndeps) memcpy(x->deps, part->deps, sizeof *x->deps * (size_t)part->ndeps);
+    for (int32_t i = 0; i < part->nsteps; i++) {
+        tutti_status s = bind_step(&b, part, &part->steps[i], &x->ops[i]);
+        if (s) return s;
+        count_bytes(x, part, &part->steps[i], &x->ops[i]);
+    }
+    tutti_status s = count_sets(&b);
+    if (s) return s;
+    number_counters(x, TUTTI_STEP_SIGNAL);
+    number_counters(x, TUTTI_STEP_WAIT);
+    bind_sequences(x, part);
+    bind_pointers(&b, part, exceeds_caches(x, schedule, binding->n));
+    x->started = tutti_region_base(x->region, x->group->rank);
+    return TUTTI_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_impl.h: an exchange after binding: steps with addresses instead of slices.
+ *
+ * Shared region of an exchange, one part a rank:   [started][counter (src 0, channel 0)] ... [scratch buffers]
+ *   started   invocations that this rank has begun; serves failures only ("who has not arrived")
+ *   counter   one u64 on a cache line of its own for each (source, channel): written by the source alone, read by the
+ *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o.
+ *
+ * Files: executor.c (life), executor_bind.c (slices to addresses), executor_run.c (steps), executor_wait.c. */
+#ifndef TUTTI_EXECUTOR_IMPL_H
+#define TUTTI_EXECUTOR_IMPL_H
+
+#include "../../base/arena.h"
+#include "executor.h"
+#include "group_impl.h"
+
+enum {
+    TUTTI_LINE = 64,
+    TUTTI_BLOCK = 1 << 18,    /* elements that a step moves before it lets others look: 1 MiB */
+    TUTTI_MAX_BANK_SETS = 64, /* least common multiple of all banks */
+    TUTTI_TIMED = 2048        /* elements below which a step is not worth two looks at the clock */
+};
+
+typedef _Atomic uint64_t tutti_counter;
+
+typedef struct {
+    tutti_step_kind kind;
+    uint32_t when;
+    int32_t peer, channel;
+    bool stream;
+    int32_t first_dep, ndeps;   /* into exchange.deps */
+    int32_t nins, nouts, first; /* into a pointer set: inputs, then outputs */
+    const uint8_t *folds;       /* reduce */
+    int64_t n, cursor;          /* elements; how many of them are done */
+    tutti_counter *counter;     /* signal: in the peer's memory; wait: in ours */
+    uint64_t each, ordinal;     /* counter reaches invocation * each + ordinal */
+    int64_t done;               /* 1 + the last invocation in which it was completed */
+} tutti_op;
+
+typedef struct {
+    int32_t *ops; /* in program order */
+    int32_t nops, at;
+} tutti_sequence;
+
+struct tutti_exchange {
+    tutti_group *group;
+    struct tutti_exchange *next;
+    tutti_arena arena;
+    char name[96], algorithm[32];
+    tutti_region *region;
+    tutti_op *ops;
+    int32_t nops;
+    int32_t *deps;
+    tutti_sequence *sequences;
+    int32_t nsequences;
+    float **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
+    int32_t nsets;
+    int32_t nchannels;
+    tutti_counter *started; /* ours; a peer's is at the base of its part */
+
+    int64_t invocation; /* the running or the next one */
+    bool active;
+    unsigned when;
+    int32_t remaining; /* ops of this invocation */
+    bool left_behind;  /* a peer that is needed has left the group: seen once */
+    tutti_exchange_stats stats;
+};
+
+/* Fills ops, sequences, deps, pointers from this rank's part; `layout` was agreed before. */
+tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
+                                 const tutti_exchange_binding *binding, tutti_failure *err);
+/* Bytes of this rank's part of the shared region, and the channels that a part uses. */
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, int64_t n);
+int32_t tutti_part_channels(const tutti_part *part);
+
+/* Elements before slice point k of `of`: floor(k * n / of) without overflow. */
+static inline int64_t tutti_slice_point(int64_t k, int64_t n, int64_t of)
+{
+    return n / of * k + n % of * k / of;
+}
+
+/* One round over one exchange, or over all that are active: true if anything moved. */
+bool tutti_exchange_advance(tutti_exchange *x);
+bool tutti_exchange_advance_all(tutti_group *group);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_run.c: runs what can run: the inner loop of every exchange. Never blocks, never fails.
+ *
+ * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent, which
+ * makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered anyway. */
+#include <sched.h>
+
+#include "../../base/clock.h"
+#include "../../tensor/elementwise.h"
+#include "executor_impl.h"
+
+static bool may_start(const tutti_exchange *x, const tutti_op *op)
+{
+    if (op->when & ~x->when) return false;
+    for (int32_t d = 0; d < op->ndeps; d++)
+        if (x->ops[x->deps[op->first_dep + d]].done <= x->invocation) return false;
+    if (op->kind == TUTTI_STEP_WAIT)
+        return atomic_load(op->counter) >= (uint64_t)x->invocation * op->each + op->ordinal;
+    return true;
+}
+
+/* Offsets the pointers of a step that is part-way through. More operands than fit here are rare: they run whole. */
+enum { MOST_MOVED = 64 };
+
+static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
+{
+    float **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
+    if (from > 0) {
+        for (int32_t k = 0; k < op->nins + op->nouts; k++) moved[k] = base[k] + from;
+        base = moved;
+    }
+    float *const *out = base + op->nins;
+    if (op->kind == TUTTI_STEP_REDUCE)
+        tutti_elementwise_reduce(out, op->nouts, (const float *const *)base, op->nins, op->folds, n, op->stream);
+    else
+        tutti_elementwise_copy(out, op->nouts, base[0], n, op->stream);
+}
+
+/* True when the step is complete. */
+static bool move_data(tutti_exchange *x, tutti_op *op)
+{
+    if (op->n < TUTTI_TIMED) {
+        move_block(x, op, 0, op->n);
+        return true;
+    }
+    int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
+    int64_t n = left <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK;
+    move_block(x, op, op->cursor, n);
+    op->cursor += n;
+    x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
+    if (op->cursor < op->n) return false;
+    op->cursor = 0;
+    return true;
+}
+
+static bool run_op(tutti_exchange *x, tutti_op *op)
+{
+    switch (op->kind) {
+    case TUTTI_STEP_SIGNAL:
+        atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
+        tutti_group_ring(x->group, op->peer);
+        return true;
+    case TUTTI_STEP_REDUCE:
+    case TUTTI_STEP_COPY: return move_data(x, op);
+    default: return true;
+    }
+}
+
+bool tutti_exchange_advance(tutti_exchange *x)
+{
+    bool moved = false, again = true;
+    while (again && x->remaining > 0) {
+        again = false;
+        for (int32_t q = 0; q < x->nsequences; q++) {
+            tutti_sequence *sequence = &x->sequences[q];
+            while (sequence->at < sequence->nops) {
+                tutti_op *op = &x->ops[sequence->ops[sequence->at]];
+                if (!may_start(x, op)) break;
+                moved = true;
+                if (!run_op(x, op)) return true; /* one block: others may look now */
+                op->done = x->invocation + 1;
+                sequence->at++;
+                x->remaining--;
+                again = x->nsequences > 1; /* it may be what another sequence depends on */
+            }
+        }
+    }
+    if (x->remaining == 0 && x->active) {
+        x->active = false;
+        x->invocation++;
+        x->stats.invocations++;
+    }
+    return moved;
+}
+
+bool tutti_exchange_advance_all(tutti_group *group)
+{
+    bool moved = false;
+    for (tutti_exchange *x = group->exchanges; x; x = x->next)
+        if (x->active) moved |= tutti_exchange_advance(x);
+    return moved;
+}
+
+void tutti_exchange_start(tutti_exchange *x, unsigned when)
+{
+    x->active = true;
+    x->when = when;
+    x->remaining = x->nops;
+    for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
+    atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
+    tutti_exchange_advance(x);
+}
+
+void tutti_exchange_tell(tutti_exchange *x, unsigned when)
+{
+    x->when |= when;
+    if (x->active) tutti_exchange_advance(x);
+}
+
+void tutti_exchange_progress(tutti_group *group)
+{
+    tutti_exchange_advance_all(group);
+}
