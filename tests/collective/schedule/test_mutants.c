@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "collective/compile/compile.h"
 #include "collective/schedule/interpret.h"
 #include "collective/schedule/mutate.h"
 #include "collective/schedule/small.h"
@@ -85,10 +86,53 @@ static void no_wrong_mutant_of_a_small_schedule_passes(void **state)
     print_scores(scores);
 }
 
+/* One schedule as compiled and in both lowered forms. */
+static void judge_forms(tutti_schedule *s, int seeds, score *scores)
+{
+    for (int wire = TUTTI_WIRE_TWO_SIDED; wire <= TUTTI_WIRE_ONE_SIDED; wire++) {
+        tutti_schedule *lowered = NULL;
+        if (wire != TUTTI_WIRE_TWO_SIDED)
+            assert_int_equal(tutti_schedule_lower(s, (tutti_wire_class)wire, &lowered, NULL), TUTTI_OK);
+        tutti_part_source source = tutti_part_source_of(lowered ? lowered : s);
+        made m = made_copy(&source);
+        judge_all(&m, seeds, scores);
+        made_release(&m);
+        tutti_schedule_destroy(lowered);
+    }
+}
+
+static void judge_row(const tutti_algorithm *a, int p, int seeds, score *scores)
+{
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
+        for (int variant = 0; variant < 4; variant++) {
+            const tutti_compile_request q = {.collective = (tutti_collective)c,
+                                             .nranks = p,
+                                             .root = c == TUTTI_GATHER ? p / 2 : 0,
+                                             .slots = variant & 1 ? 8 : 0,
+                                             .in_place = variant & 2};
+            tutti_schedule *s = NULL;
+            if (tutti_schedule_compile(a->name, &q, &s, NULL) != TUTTI_OK) continue;
+            judge_forms(s, seeds, scores);
+            tutti_schedule_destroy(s);
+        }
+}
+
+/* A sample at 3 ranks; TUTTI_LONG=1: 2 to 6 ranks, more places. */
+static void no_wrong_mutant_of_any_algorithm_passes(void **state)
+{
+    (void)state;
+    score scores[NMUTATIONS] = {0};
+    const bool all = getenv("TUTTI_LONG");
+    for (int i = 0; i < tutti_algorithm_count(); i++)
+        for (int p = all ? 2 : 3; p <= (all ? 6 : 3); p++) judge_row(tutti_algorithm_at(i), p, all ? 6 : 1, scores);
+    print_scores(scores);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_wrong_mutant_of_a_small_schedule_passes),
+        cmocka_unit_test(no_wrong_mutant_of_any_algorithm_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
