@@ -25,6 +25,11 @@ static bool knows(const tutti_checker *c, const tutti_clock *t, int32_t writer, 
     return tutti_clock_of(t, ch->seen[2 * (clock - 1)]) >= ch->seen[2 * (clock - 1) + 1];
 }
 
+bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell)
+{
+    return cell->writer < 0 || knows(c, t, cell->writer, cell->wclock);
+}
+
 static void keep_witness(tutti_checker *c, const tutti_witness *w)
 {
     if (c->nwitnesses == c->witnesses_capacity) {

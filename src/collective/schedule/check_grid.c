@@ -4,6 +4,7 @@
  * Boundaries are fractions first/of. Schedules use few different `of`, so each has a table from `first` to the place of the
  * boundary in the grid: finding a slice costs two loads. Fractions are compared by cross products (31 + 31 bits), never
  * rounded. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,7 @@ void tutti_grid_find(tutti_grid *g, const tutti_slice *s, int32_t *lo, int32_t *
     const tutti_grid_row *row = row_of(g, s->of);
     *lo = row->place[s->first];
     *hi = row->place[s->first + s->count];
+    assert(*lo >= 0 && *hi >= *lo); /* a boundary that was never marked would make the slice look empty */
 }
 
 void tutti_grid_release(tutti_grid *g)

@@ -290,6 +290,8 @@ void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at`
 /* Both return false after setting the failure. */
 bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
 bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
+/* Is the last write to the cell known at t? */
+bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell);
 /* The owner overwrites inputs (READY) and uses outputs (FREE) of rank r before its invocation e. */
 bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e);
 static inline tutti_cell *tutti_cell_at(tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
@@ -301,8 +303,6 @@ static inline tutti_cell *tutti_cell_at(tutti_checker *c, int32_t storage, int32
 /* ---- what must come out (check_result.c) ---- */
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* postcondition of one rank */
 tutti_status tutti_result_end(tutti_checker *c);
-bool tutti_result_owed(const tutti_checker *c, int32_t r, tutti_slice *out);
-int32_t tutti_check_out_storage(const tutti_checker *c, int32_t r);
 
 /* ---- words (check_explain.c) ---- */
 void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out, size_t size);

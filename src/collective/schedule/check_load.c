@@ -39,8 +39,9 @@ static tutti_status load_buffers(tutti_checker *c, int32_t r)
         for (int32_t i = 0; i < part.nsteps; i++)
             if (part.steps[i].sequence >= rank->nthreads) rank->nthreads = part.steps[i].sequence + 1;
         c->nstorages += part.nbuffers;
-        tutti_slice owed;
-        if (tutti_result_owed(c, r, &owed)) st = tutti_grid_mark(&c->grid, &owed, c->err);
+        /* what ranks owe and what their callers fill: slice r of nranks, or everything */
+        tutti_slice own = {r, 0, r, 1, c->head->nranks};
+        if (c->head->collective != TUTTI_ALLREDUCE) st = tutti_grid_mark(&c->grid, &own, c->err);
     }
     c->source->release(&part);
     return st;

@@ -70,7 +70,6 @@ static void end_invocation(tutti_checker *c, int32_t r)
 {
     tutti_check_rank *rank = &c->ranks[r];
     tutti_thread *threads = &c->threads[rank->first_thread];
-    if (!tutti_result_rank(c, r, rank->invocation)) return;
     for (int32_t q = 1; q < rank->nthreads; q++) {
         tutti_news news = tutti_clock_tell(&threads[q].clock);
         tutti_clock_hear(&c->clocks, &threads[0].clock, &news);
@@ -81,6 +80,7 @@ static void end_invocation(tutti_checker *c, int32_t r)
         tutti_clock_hear(&c->clocks, &threads[q].clock, &news);
         tutti_clock_drop(&c->clocks, &news);
     }
+    if (!tutti_result_rank(c, r, rank->invocation)) return;
     if (rank->invocation == 0 && threads[0].clock.depth > c->report.syncs) c->report.syncs = threads[0].clock.depth;
     for (int32_t i = 0; i < rank->nnodes; i++) rank->nodes[i].done = false;
     rank->invocation++;

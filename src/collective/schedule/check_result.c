@@ -14,17 +14,7 @@ static bool reduces(const tutti_checker *c)
     return c->head->collective == TUTTI_ALLREDUCE || c->head->collective == TUTTI_REDUCE_SCATTER;
 }
 
-bool tutti_result_owed(const tutti_checker *c, int32_t r, tutti_slice *out)
-{
-    *out = (tutti_slice){.rank = r, .first = 0, .count = 1, .of = 1};
-    if (c->head->collective == TUTTI_REDUCE_SCATTER) *out = (tutti_slice){r, 0, r, 1, c->head->nranks};
-    if (c->head->collective != TUTTI_GATHER) return true;
-    /* the boundaries of all slices are needed, whoever owes them */
-    *out = (tutti_slice){r, 0, r, 1, c->head->nranks};
-    return r == c->head->root;
-}
-
-int32_t tutti_check_out_storage(const tutti_checker *c, int32_t r)
+static int32_t out_storage(const tutti_checker *c, int32_t r)
 {
     const tutti_check_rank *rank = &c->ranks[r];
     for (int32_t b = 0; b < rank->nbuffers; b++)
@@ -172,7 +162,7 @@ static bool prove_copy(tutti_checker *c, int32_t r, int32_t e, const tutti_cell 
 
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
-    int32_t lo, hi, out = tutti_check_out_storage(c, r);
+    int32_t lo, hi, out = out_storage(c, r);
     tutti_grid_find(&c->grid, slice, &lo, &hi);
     if (lo == hi) return true;
     if (out < 0 || lo < c->storages[out].lo || hi > c->storages[out].hi) {
@@ -184,6 +174,10 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
     for (int32_t at = lo; at < hi; at++) {
         const tutti_cell *cell = tutti_cell_at(c, out, e, at);
         if (!cell->value) return wrong(c, r, e, cell, "was never written");
+        if (!tutti_access_known(c, &c->threads[c->ranks[r].first_thread].clock, cell)) {
+            c->suspicion = true;
+            return wrong(c, r, e, cell, "may not be there yet: no step waits for what fills it");
+        }
         if (!(reduces(c) ? prove_sum(c, r, e, cell) : prove_copy(c, r, e, cell, owner))) return false;
     }
     return true;
@@ -194,7 +188,8 @@ bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation)
     tutti_slice owed;
     if (c->head->collective == TUTTI_GATHER && r != c->head->root) return true;
     if (reduces(c)) {
-        tutti_result_owed(c, r, &owed);
+        owed = (tutti_slice){.rank = r, .count = 1, .of = 1};
+        if (c->head->collective == TUTTI_REDUCE_SCATTER) owed = (tutti_slice){r, 0, r, 1, c->head->nranks};
         return prove_slice(c, r, invocation, &owed, -1);
     }
     for (int32_t q = 0; q < c->head->nranks; q++) {

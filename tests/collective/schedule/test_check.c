@@ -178,6 +178,42 @@ static void folds_must_leave_one_value(void **state)
     made_release(&m);
 }
 
+static made compiled(tutti_collective what, int p, tutti_wire_class wire)
+{
+    const tutti_compile_request q = {.collective = what, .nranks = p, .in_place = true};
+    tutti_schedule *s = NULL, *lowered = NULL;
+    assert_int_equal(tutti_schedule_compile("direct", &q, &s, NULL), TUTTI_OK);
+    if (wire != TUTTI_WIRE_TWO_SIDED) assert_int_equal(tutti_schedule_lower(s, wire, &lowered, NULL), TUTTI_OK);
+    tutti_part_source source = tutti_part_source_of(lowered ? lowered : s);
+    made m = made_copy(&source);
+    tutti_schedule_destroy(lowered);
+    tutti_schedule_destroy(s);
+    return m;
+}
+
+/* Found by the interpreter: a mutant whose root moves nothing of its own and did not wait for it either. */
+static void a_rank_that_completes_before_its_own_input_is_there_is_refused(void **state)
+{
+    (void)state;
+    made m = compiled(TUTTI_GATHER, 2, TUTTI_WIRE_TWO_SIDED);
+    for (int i = 0; i < m.parts[0].nsteps; i++) m.parts[0].steps[i].when &= ~(unsigned)TUTTI_WHEN_READY;
+    expect_wrong(&m, "rank 0, end of invocation 0: rank 0's in at 0/1..1/2 may not be there yet");
+    made_release(&m);
+}
+
+/* Found by the interpreter: without this copy no slice of the schedule ends at the end of the vector. */
+static void an_output_that_no_step_names_is_missed(void **state)
+{
+    (void)state;
+    made m = compiled(TUTTI_ALL_GATHER, 4, TUTTI_WIRE_MAPPED);
+    for (int i = 0; i < m.parts[3].nsteps; i++)
+        if (m.parts[3].steps[i].kind == TUTTI_STEP_COPY) m.parts[3].steps[i].kind = TUTTI_STEP_NOP;
+    for (int i = 0; i < m.parts[3].nsteps; i++)
+        if (m.parts[3].steps[i].kind == TUTTI_STEP_NOP) m.parts[3].steps[i].nins = m.parts[3].steps[i].nouts = 0;
+    expect_wrong(&m, "at 3/4..1/1 was never written");
+    made_release(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +230,8 @@ int main(void)
         cmocka_unit_test(a_dropped_signal_or_wait_is_found),
         cmocka_unit_test(a_balanced_sum_is_canonical_and_a_chain_is_not),
         cmocka_unit_test(folds_must_leave_one_value),
+        cmocka_unit_test(a_rank_that_completes_before_its_own_input_is_there_is_refused),
+        cmocka_unit_test(an_output_that_no_step_names_is_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

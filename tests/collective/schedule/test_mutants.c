@@ -76,11 +76,11 @@ static void no_wrong_mutant_of_a_small_schedule_passes(void **state)
     (void)state;
     score scores[NMUTATIONS] = {0};
     made m = exchange();
-    judge_all(&m, 12, scores);
+    judge_all(&m, 5, scores);
     made_release(&m);
     for (int p = 2; p < 5; p++) {
         m = one_shot(p, 2);
-        judge_all(&m, 12, scores);
+        judge_all(&m, 5, scores);
         made_release(&m);
     }
     print_scores(scores);
@@ -101,10 +101,11 @@ static void judge_forms(tutti_schedule *s, int seeds, score *scores)
     }
 }
 
-static void judge_row(const tutti_algorithm *a, int p, int seeds, score *scores)
+static void judge_row(const tutti_algorithm *a, int p, int seeds, bool all, score *scores)
 {
     for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
         for (int variant = 0; variant < 4; variant++) {
+            if (!all && (variant + c) % 2) continue;
             const tutti_compile_request q = {.collective = (tutti_collective)c,
                                              .nranks = p,
                                              .root = c == TUTTI_GATHER ? p / 2 : 0,
@@ -124,7 +125,8 @@ static void no_wrong_mutant_of_any_algorithm_passes(void **state)
     score scores[NMUTATIONS] = {0};
     const bool all = getenv("TUTTI_LONG");
     for (int i = 0; i < tutti_algorithm_count(); i++)
-        for (int p = all ? 2 : 3; p <= (all ? 6 : 3); p++) judge_row(tutti_algorithm_at(i), p, all ? 6 : 1, scores);
+        for (int p = all ? 2 : 3; p <= (all ? 6 : 3); p++)
+            judge_row(tutti_algorithm_at(i), p, all ? 6 : 1, all, scores);
     print_scores(scores);
 }
 
