@@ -28,7 +28,8 @@ void tutti_dataset_destroy(tutti_dataset *d);
 int64_t tutti_dataset_count(const tutti_dataset *d);
 tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* one sample: (C, H, W) */
 int tutti_dataset_nclasses(const tutti_dataset *d);
-/* What can be said without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a missing path. */
+/* What can be said without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a path that is
+ * missing or would have no effect. */
 tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err);
 /* Names of the rows, for errors and --help; NULL past the end. */
 const char *tutti_dataset_name_at(int i);

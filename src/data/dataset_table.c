@@ -43,6 +43,9 @@ tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failu
                           "data.path: %s needs the folder of its files (train-images-idx3-ubyte, "
                           "train-labels-idx1-ubyte, t10k-..., plain or .gz)",
                           row->name);
+    if (!row->reads_folder && config->path && *config->path)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.path: %s reads no files; leave it out, or name another set",
+                          row->name);
     return TUTTI_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../collective/compile/compile.h"
 #include "../data/dataset.h"
 #include "job_impl.h"
 
@@ -61,6 +62,12 @@ static const char *engine_name_at(int i)
     return i < 3 ? names[i] : NULL;
 }
 
+static const char *algorithm_name_at(int i)
+{
+    if (i == 0) return "auto";
+    return i <= tutti_algorithm_count() ? tutti_algorithm_at(i - 1)->name : NULL;
+}
+
 static tutti_status check_name(const tutti_job_source *source, const char *key, const char *name,
                                const char *(*name_at)(int), tutti_failure *err)
 {
@@ -85,11 +92,11 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
     if (st == TUTTI_OK) st = check_name(source, "method", job->method, method_name_at, err);
     if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
+    if (st == TUTTI_OK) st = check_name(source, "exchange.algorithm", job->exchange.algorithm, algorithm_name_at, err);
     if (st != TUTTI_OK) return st;
     char words[96];
     tutti_kernel_engine_describe(job->kernels, words);
     if (!words[0]) return REFUSE("kernels", "%s is not in this build; use auto or reference", job->kernels);
-    if (!job->exchange.algorithm) return REFUSE("exchange.algorithm", "a name is needed; auto chooses");
     const tutti_dataset_config data = {.set = job->data.set, .path = job->data.path};
     if (tutti_dataset_check(&data, err) == TUTTI_OK) return TUTTI_OK;
     return blame(source, job->data.path ? "data.path" : "data.set", err);
@@ -170,6 +177,24 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
                   job->batch, parts, what, below, below + parts);
 }
 
+/* Whether the algorithm serves this many ranks in this mode: compiling says so, with the reason, and costs nothing. */
+static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    static const tutti_collective both[] = {TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER};
+    if (!strcmp(job->exchange.algorithm, "auto")) return TUTTI_OK;
+    for (int i = 0; i < 2; i++) {
+        const tutti_compile_request request = {.collective = both[i],
+                                               .nranks = (int32_t)job->ranks,
+                                               .slots = both[i] == TUTTI_REDUCE_SCATTER ? (int32_t)job->slots : 0,
+                                               .in_place = true};
+        tutti_schedule *schedule = NULL;
+        if (tutti_schedule_compile(job->exchange.algorithm, &request, &schedule, err) != TUTTI_OK)
+            return blame(source, "exchange.algorithm", err);
+        tutti_schedule_destroy(schedule);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_status st = check_names(job, source, err);
@@ -177,5 +202,6 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_slots(job, source, err);
     if (st == TUTTI_OK) st = check_batch(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
+    if (st == TUTTI_OK) st = check_algorithm(job, source, err);
     return st;
 }
