@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch.c: fork, exec, wait.
+ *
+ * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4, a rank
+ * with that code is blamed only if no other rank failed on its own. */
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+
+typedef struct {
+    pid_t pid; /* 0 = never started, or reaped */
+    pid_t was;
+    int code, signal; /* how it ended */
+    int order;        /* 1 = the first that failed; 0 = it did not fail */
+    bool killed;      /* by us, after the grace */
+} rank_process;
+
+typedef struct {
+    const tutti_launch_options *options;
+    rank_process *ranks;
+    int nranks, nrunning, nfailed;
+    pid_t group;
+    int listener, port;
+    char cookie[33];
+    sigset_t watched, before;
+    struct sigaction child_before;
+    int interrupts;
+    double kill_at; /* 0 = not yet */
+} launcher;
+
+static const int forwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP};
+enum { NFORWARDED = sizeof forwarded / sizeof forwarded[0] };
+
+/* --- before --- */
+
+static tutti_status open_socket(launcher *l, tutti_failure *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    l->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&address, sizeof address) ||
+        listen(l->listener, 1024) || getsockname(l->listener, (struct sockaddr *)&address, &length)) {
+        tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot listen on 127.0.0.1: %s", strerror(errno));
+        if (l->listener >= 0) close(l->listener);
+        return TUTTI_ERR_FAILED;
+    }
+    l->port = ntohs(address.sin_port);
+    return TUTTI_OK;
+}
+
+static void make_cookie(char text[33])
+{
+    uint64_t words[2] = {(uint64_t)tutti_clock_ns(), (uint64_t)getpid()};
+    (void)!getrandom(words, sizeof words, 0); /* without it: time and pid are still a neighbour's others */
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
+}
+
+static void block_signals(launcher *l)
+{
+    sigemptyset(&l->watched);
+    sigaddset(&l->watched, SIGCHLD);
+    for (int i = 0; i < NFORWARDED; i++) sigaddset(&l->watched, forwarded[i]);
+    sigprocmask(SIG_BLOCK, &l->watched, &l->before);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
+              &l->child_before); /* ignored = nothing to wait for */
+}
+
+/* --- one rank --- */
+
+static void set_number(const char *name, long value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%ld", value);
+    setenv(name, text, 1);
+}
+
+static void set_environment(const launcher *l, int rank)
+{
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+    set_number("WORLD_SIZE", l->nranks);
+    set_number("LOCAL_WORLD_SIZE", l->nranks);
+    set_number("MASTER_PORT", l->port);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("TUTTI_COOKIE", l->cookie, 1);
+    setenv("OMP_WAIT_POLICY", "passive", 0); /* idle OpenMP threads must not spin against other ranks */
+    unsetenv("TORCHELASTIC_USE_AGENT_STORE");
+    if (rank == 0)
+        set_number("TUTTI_MASTER_FD", l->listener);
+    else
+        unsetenv("TUTTI_MASTER_FD");
+}
+
+static void become_rank(const launcher *l, int rank, pid_t parent, char *const *argv)
+{
+    setpgid(0, l->group);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it died before we asked to die with it */
+    sigprocmask(SIG_SETMASK, &l->before, NULL);
+    set_environment(l, rank);
+    if (rank == 0) fcntl(l->listener, F_SETFD, 0);
+    const char *program = l->options->program ? l->options->program : "/proc/self/exe";
+    execv(program, argv);
+    fprintf(stderr, "tutti: cannot start rank %d: %s: %s\n", rank, program, strerror(errno));
+    _exit(127);
+}
+
+static tutti_status start_ranks(launcher *l, char *const *argv, tutti_failure *err)
+{
+    pid_t parent = getpid();
+    for (int r = 0; r < l->nranks; r++) {
+        pid_t pid = fork();
+        if (pid == 0) become_rank(l, r, parent, argv);
+        if (pid < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot start rank %d: %s", r, strerror(errno));
+        if (r == 0) l->group = pid;
+        setpgid(pid, l->group); /* both sides do it: whoever comes first */
+        l->ranks[r].pid = l->ranks[r].was = pid;
+        l->nrunning++;
+    }
+    return TUTTI_OK;
+}
+
+/* --- watching --- */
+
+static void send_all(launcher *l, int signal)
+{
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].pid) kill(l->ranks[r].pid, signal);
+}
+
+static void kill_all(launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++) l->ranks[r].killed |= l->ranks[r].pid != 0;
+    send_all(l, SIGKILL);
+}
+
+static void reap(launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++) {
+        rank_process *p = &l->ranks[r];
+        int status;
+        if (!p->pid || waitpid(p->pid, &status, WNOHANG) != p->pid) continue;
+        p->pid = 0;
+        l->nrunning--;
+        if (WIFEXITED(status)) p->code = WEXITSTATUS(status);
+        if (WIFSIGNALED(status)) p->signal = WTERMSIG(status), p->code = 128 + p->signal;
+        if (!p->code) continue;
+        p->order = ++l->nfailed;
+        double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
+        if (l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+    }
+}
+
+static void handle_signal(launcher *l, int signal)
+{
+    if (signal == SIGCHLD) return;
+    if (signal == SIGINT && ++l->interrupts > 1) {
+        kill_all(l);
+        return;
+    }
+    send_all(l, signal);
+}
+
+static void watch(launcher *l)
+{
+    while (l->nrunning > 0) {
+        double left = l->kill_at > 0 ? l->kill_at - tutti_clock_s() : 1;
+        if (left <= 0) {
+            kill_all(l);
+            left = 1;
+        }
+        const struct timespec wait = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+        int signal = sigtimedwait(&l->watched, NULL, &wait);
+        if (signal > 0) handle_signal(l, signal);
+        reap(l);
+    }
+}
+
+/* --- after --- */
+
+static bool is_own_failure(const rank_process *p)
+{
+    return p->order && !p->killed && p->code != TUTTI_ERR_PEER;
+}
+
+static const rank_process *find_cause(const launcher *l)
+{
+    const rank_process *cause = NULL;
+    for (int pass = 0; pass < 2 && !cause; pass++)
+        for (int r = 0; r < l->nranks; r++) {
+            const rank_process *p = &l->ranks[r];
+            if (p->order && (pass || is_own_failure(p)) && (!cause || p->order < cause->order)) cause = p;
+        }
+    return cause;
+}
+
+static void describe_end(const launcher *l, const rank_process *p, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "rank %d (pid %d) ", (int)(p - l->ranks), (int)p->was);
+    if (p->killed)
+        tutti_strbuf_printf(out, "was still running and has been killed\n");
+    else if (p->signal)
+        tutti_strbuf_printf(out, "was killed by signal %d (%s)\n", p->signal, strsignal(p->signal));
+    else if (p->code <= TUTTI_ERR_RENDEZVOUS)
+        tutti_strbuf_printf(out, "ended with %d (%s)\n", p->code, tutti_status_name((tutti_status)p->code));
+    else
+        tutti_strbuf_printf(out, "ended with %d\n", p->code);
+}
+
+static void describe_all(const launcher *l, tutti_launch_result *out)
+{
+    tutti_strbuf words = {0};
+    const rank_process *cause = find_cause(l);
+    out->exit_code = cause ? cause->code : 0;
+    if (l->interrupts > 1) out->exit_code = 128 + SIGINT;
+    if (cause) describe_end(l, cause, &words);
+    for (int order = 1; order <= l->nfailed; order++)
+        for (int r = 0; r < l->nranks; r++)
+            if (l->ranks[r].order == order && &l->ranks[r] != cause) describe_end(l, &l->ranks[r], &words);
+    out->words = tutti_strbuf_detach(&words);
+}
+
+tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv, tutti_launch_result *out,
+                          tutti_failure *err)
+{
+    launcher l = {.options = options, .nranks = options->nranks, .listener = -1};
+    if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
+    tutti_status s = open_socket(&l, err);
+    if (s) return s;
+    l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
+    make_cookie(l.cookie);
+    fflush(NULL); /* or each rank would print what we have buffered */
+    block_signals(&l);
+    s = start_ranks(&l, argv, err);
+    close(l.listener);
+    if (s) kill_all(&l);
+    watch(&l);
+    /* A helper that a failed rank left behind goes too. An empty group is no target. */
+    if (l.nfailed && l.group > 0) kill(-l.group, SIGKILL);
+    sigaction(SIGCHLD, &l.child_before, NULL);
+    sigprocmask(SIG_SETMASK, &l.before, NULL);
+    if (!s) describe_all(&l, out);
+    free(l.ranks);
+    return s;
+}
