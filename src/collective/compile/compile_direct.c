@@ -83,20 +83,25 @@ static int32_t reduce_slice(const direct *d)
     return step;
 }
 
-/* My slice, which lies in out after step `made`, to everyone; theirs into out. */
-static void gather_slices(const direct *d, int32_t made, int32_t stage, uint32_t hint, uint32_t when)
+/* Everyone's slice into out. */
+static void gather_recvs(const direct *d, int32_t stage, uint32_t hint)
 {
-    const tutti_message send = {.stage = stage, .hint = hint, .when = when};
     const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)d->r - k), out = tutti_compile_out(d->q, j);
+        tutti_compile_recv(d->b, &recv, tutti_slice_at(d->r, d->out, j, 1, d->p), tutti_slice_at(j, out, j, 1, d->p));
+    }
+}
+
+/* My slice, which lies in out after step `made` (-1: from the beginning), to everyone. */
+static void gather_sends(const direct *d, int32_t made, int32_t stage, uint32_t hint)
+{
+    const tutti_message send = {.stage = stage, .hint = hint, .when = made < 0 ? TUTTI_WHEN_READY : 0};
     for (int32_t k = 1; k < d->p; k++) {
         int32_t j = tutti_rank_at(d->q, (int64_t)d->r + k), out = tutti_compile_out(d->q, j);
         tutti_compile_send(d->b, &send, tutti_slice_at(d->r, d->out, d->r, 1, d->p),
                            tutti_slice_at(j, out, d->r, 1, d->p));
-        if (k == 1) tutti_part_dep(d->b, made);
-    }
-    for (int32_t k = 1; k < d->p; k++) {
-        int32_t j = tutti_rank_at(d->q, (int64_t)d->r - k), out = tutti_compile_out(d->q, j);
-        tutti_compile_recv(d->b, &recv, tutti_slice_at(d->r, d->out, j, 1, d->p), tutti_slice_at(j, out, j, 1, d->p));
+        if (k == 1 && made >= 0) tutti_part_dep(d->b, made);
     }
 }
 
@@ -109,11 +114,11 @@ static void gather_to_root(const direct *d)
         tutti_compile_send(d->b, &send, tutti_slice_at(d->r, 0, d->r, 1, d->p), tutti_slice_at(root, 1, d->r, 1, d->p));
         return;
     }
-    tutti_compile_own_copy(d->q, d->b, tutti_slice_at(root, 0, root, 1, d->p), tutti_slice_at(root, 1, root, 1, d->p));
     for (int32_t k = 1; k < d->p; k++) {
         int32_t j = tutti_rank_at(d->q, (int64_t)root + k);
         tutti_compile_recv(d->b, &recv, tutti_slice_at(root, 1, j, 1, d->p), tutti_slice_at(j, 0, j, 1, d->p));
     }
+    tutti_compile_own_copy(d->q, d->b, tutti_slice_at(root, 0, root, 1, d->p), tutti_slice_at(root, 1, root, 1, d->p));
 }
 
 static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
@@ -123,15 +128,19 @@ static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_bu
     if (q->collective == TUTTI_GATHER) {
         gather_to_root(&d);
     } else if (q->collective == TUTTI_ALL_GATHER) {
-        int32_t made = tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p));
-        gather_slices(&d, made, 0, 0, TUTTI_WHEN_READY);
+        gather_recvs(&d, 0, 0); /* first, so that `free` is told before this rank's slice is ready */
+        gather_sends(&d, tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p)),
+                     0, 0);
     } else {
         int32_t *first_root = tutti_compile_first_roots(q);
         d.first_root = first_root;
         scatter_sends(&d);
         scatter_recvs(&d);
         int32_t made = reduce_slice(&d);
-        if (q->collective == TUTTI_ALLREDUCE) gather_slices(&d, made, 1, TUTTI_HINT_NO_ACK, 0);
+        if (q->collective == TUTTI_ALLREDUCE) {
+            gather_sends(&d, made, 1, TUTTI_HINT_NO_ACK);
+            gather_recvs(&d, 1, TUTTI_HINT_NO_ACK);
+        }
         free(first_root);
     }
 }

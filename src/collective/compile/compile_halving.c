@@ -165,11 +165,11 @@ static void add_scratch(const halving *h)
 static void exchange(halving *h, int32_t stage, int32_t other, int32_t mine, int32_t theirs, int32_t count)
 {
     uint32_t hint = is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0;
-    const tutti_message send = {.stage = stage, .hint = hint};
+    const tutti_message send = {.stage = stage, .hint = hint, .when = is_allreduce(h) ? 0 : TUTTI_WHEN_READY};
     const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};
     int32_t peer = rank_of(h, other);
     tutti_compile_send(h->b, &send, blocks(h, h->r, OUT, mine, count), blocks(h, peer, OUT, mine, count));
-    tutti_part_dep(h->b, h->made);
+    if (h->made >= 0) tutti_part_dep(h->b, h->made);
     h->made = tutti_compile_recv(h->b, &recv, blocks(h, h->r, OUT, theirs, count), blocks(h, peer, OUT, theirs, count));
 }
 
@@ -213,14 +213,14 @@ static void gather_part(halving *h)
         unfold_after(h, h->stage + h->lg);
         return;
     }
-    h->made = tutti_compile_own_copy(h->q, h->b, own, tutti_slice_at(h->r, OUT, h->r, 1, h->p));
+    int32_t got = -1;
     if (h->v < h->e) {
         const tutti_message recv = {.sequence = 1, .when = TUTTI_WHEN_FREE};
-        int32_t copy = h->made;
-        h->made = tutti_compile_recv(h->b, &recv, tutti_slice_at(h->r, OUT, h->r + 1, 1, h->p),
-                                     tutti_slice_at(h->r + 1, IN, h->r + 1, 1, h->p));
-        tutti_part_dep(h->b, copy);
+        got = tutti_compile_recv(h->b, &recv, tutti_slice_at(h->r, OUT, h->r + 1, 1, h->p),
+                                 tutti_slice_at(h->r + 1, IN, h->r + 1, 1, h->p));
     }
+    h->made = tutti_compile_own_copy(h->q, h->b, own, tutti_slice_at(h->r, OUT, h->r, 1, h->p));
+    if (got >= 0) h->made = got; /* the copy comes before the sends in their own sequence */
     for (int32_t s = 0; s < h->lg; s++) {
         int32_t other = h->v ^ 1 << s;
         exchange(h, h->stage + s, other, h->v >> s << s, other >> s << s, 1 << s);

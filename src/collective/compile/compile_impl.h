@@ -46,7 +46,8 @@ typedef struct {
 } tutti_message;
 int32_t tutti_compile_send(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
-/* out = in, or (in place, or where nothing is to move) a step that only waits for its condition. */
+/* out = in; returns the step. In place there is nothing to do: a step that only waits for its conditions where no send
+ * does (one rank; the root of a gather), else -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
 
 static inline int32_t tutti_rank_at(const tutti_compile_request *q, int64_t r)

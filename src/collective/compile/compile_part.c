@@ -77,6 +77,7 @@ int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_
 
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out)
 {
+    if (q->in_place && q->nranks > 1 && q->collective != TUTTI_GATHER) return -1; /* sends wait for READY */
     tutti_step step =
         tutti_local_step(q->in_place ? TUTTI_STEP_NOP : TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     int32_t index = tutti_part_step(b, &step);

@@ -62,17 +62,18 @@ static int32_t reduce_scatter(const ring *g)
     return made;
 }
 
-/* made: the step after which my slice lies in out. */
+/* made: the step after which my slice lies in out, -1 = from the beginning. */
 static void all_gather(const ring *g, int32_t made, int32_t stage)
 {
-    uint32_t when = TUTTI_WHEN_FREE;
     for (int32_t s = 0; s < g->p - 1; s++) {
         int32_t give = tutti_rank_at(g->q, (int64_t)g->r - s), take = tutti_rank_at(g->q, (int64_t)g->r - s - 1);
-        const tutti_message send = {.stage = stage + s, .hint = hint(g, stage + s)};
-        const tutti_message recv = {.sequence = 1, .stage = stage + s, .hint = hint(g, stage + s), .when = when};
+        const tutti_message send = {
+            .stage = stage + s, .hint = hint(g, stage + s), .when = made < 0 ? TUTTI_WHEN_READY : 0};
+        const tutti_message recv = {
+            .sequence = 1, .stage = stage + s, .hint = hint(g, stage + s), .when = TUTTI_WHEN_FREE};
         tutti_compile_send(g->b, &send, tutti_slice_at(g->r, 1, give, 1, g->p),
                            tutti_slice_at(g->next, 1, give, 1, g->p));
-        tutti_part_dep(g->b, made);
+        if (made >= 0) tutti_part_dep(g->b, made);
         made = tutti_compile_recv(g->b, &recv, tutti_slice_at(g->r, 1, take, 1, g->p),
                                   tutti_slice_at(g->before, 1, take, 1, g->p));
     }

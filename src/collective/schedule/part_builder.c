@@ -4,6 +4,7 @@
 #include "part_builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../base/arena.h"
 
@@ -29,6 +30,26 @@ void tutti_part_abandon(tutti_part_builder *b)
     free(b->part.folds);
     free(b->far);
     *b = (tutti_part_builder){.part.rank = -1};
+}
+
+static void *copy_of(const void *array, int32_t n, size_t size)
+{
+    void *copy = tutti_alloc(size * (size_t)n);
+    return n ? memcpy(copy, array, size * (size_t)n) : copy;
+}
+
+void tutti_part_copy(tutti_part_builder *b, const tutti_part_builder *from)
+{
+    const tutti_part *p = &from->part;
+    *b = *from;
+    b->part.buffers = copy_of(p->buffers, p->nbuffers, sizeof *p->buffers);
+    b->part.steps = copy_of(p->steps, p->nsteps, sizeof *p->steps);
+    b->part.slices = copy_of(p->slices, p->nslices, sizeof *p->slices);
+    b->part.deps = copy_of(p->deps, p->ndeps, sizeof *p->deps);
+    b->part.folds = copy_of(p->folds, p->nfolds, sizeof *p->folds);
+    b->far = copy_of(from->far, p->nsteps, sizeof *from->far);
+    b->buffers_capacity = p->nbuffers, b->steps_capacity = b->far_capacity = p->nsteps;
+    b->slices_capacity = p->nslices, b->deps_capacity = p->ndeps, b->folds_capacity = p->nfolds;
 }
 
 void tutti_part_finish(tutti_part_builder *b, tutti_part *out)

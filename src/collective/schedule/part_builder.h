@@ -22,6 +22,8 @@ void tutti_part_begin(tutti_part_builder *b, int32_t rank);
 /* Hands the part over (give back with tutti_part_release) and forgets it. */
 void tutti_part_finish(tutti_part_builder *b, tutti_part *out);
 void tutti_part_abandon(tutti_part_builder *b);
+/* Everything that `from` holds; b is fresh. */
+void tutti_part_copy(tutti_part_builder *b, const tutti_part_builder *from);
 
 /* Both return the index. Of `step`, only kind, sequence, stage, peer, channel, when and hint are taken. */
 int32_t tutti_part_buffer(tutti_part_builder *b, const tutti_buffer *buffer);
