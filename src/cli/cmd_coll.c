@@ -9,6 +9,7 @@
 
 static const tutti_command verbs[] = {
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},
+    {"tune", "fit alpha, beta and gamma on this host; --check: the model against it", tutti_coll_tune},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -5,5 +5,6 @@
 #define TUTTI_COLL_H
 
 int tutti_coll_explain(int argc, char **argv);
+int tutti_coll_tune(int argc, char **argv);
 
 #endif

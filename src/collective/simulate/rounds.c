@@ -125,10 +125,10 @@ static void star_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     free(work);
 }
 
-static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t, int64_t n, tutti_simulation *out)
+static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t, tutti_simulation *out)
 {
     int32_t p = traffic->nranks, ncores = tutti_topology_nlinks(t, p) - 1;
-    bool cached = tutti_simulate_fits_cache(t, p, n);
+    bool cached = traffic->footprint <= t->figure[TUTTI_FIGURE_CACHE];
     double latency = tutti_simulate_host_latency(t, p), memory = 0, busiest = 0;
     double *total = tutti_alloc((size_t)ncores * sizeof *total), *core = tutti_alloc((size_t)ncores * sizeof *core);
     double *rank_bytes = tutti_alloc((size_t)p * sizeof *rank_bytes);
@@ -173,7 +173,7 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     tutti_traffic_collect(s, t, n, &traffic);
     *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic.nmessages};
     if (host)
-        host_evaluate(&traffic, t, n, out);
+        host_evaluate(&traffic, t, out);
     else
         star_evaluate(&traffic, t, out);
     out->seconds = out->latency_s + out->transfer_s + out->local_s;

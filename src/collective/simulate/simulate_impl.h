@@ -27,6 +27,7 @@ typedef struct {
     tutti_work *work; /* [stage * nranks + rank] */
     uint8_t *waits;   /* a stage: somebody waits or receives in it */
     int64_t nmessages;
+    double footprint; /* bytes of all buffers of all ranks, every bank */
 } tutti_traffic;
 
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out);

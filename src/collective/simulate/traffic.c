@@ -96,12 +96,24 @@ static void flows_sort(tutti_traffic *out)
     out->room = out->nflows;
 }
 
+/* Bytes that a rank's buffers take; `out` of a schedule in place is `in`. */
+static double part_footprint(const tutti_part *part, bool in_place, int64_t n)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < part->nbuffers; i++) {
+        const tutti_buffer *b = &part->buffers[i];
+        if (!in_place || b->role != TUTTI_BUFFER_OUT) bytes += (double)slice_bytes(&b->window, n) * b->banks;
+    }
+    return bytes;
+}
+
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out)
 {
     *out = (tutti_traffic){.nranks = tutti_schedule_head(s)->nranks};
     for (int32_t rank = 0; rank < out->nranks; rank++) {
         tutti_part part;
         tutti_schedule_part(s, rank, &part);
+        out->footprint += part_footprint(&part, tutti_schedule_head(s)->in_place, n);
         for (int32_t i = 0; i < part.nsteps; i++) {
             stages_grow(out, part.steps[i].stage + 1);
             step_collect(&part, &part.steps[i], t, n, out);

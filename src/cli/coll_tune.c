@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_tune.c: `tutti coll tune`: fits alpha, beta and gamma on this host and writes them where predict, explain and the
+ * chooser read them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../base/file.h"
+#include "../base/strbuf.h"
+#include "../collective/tune/tune.h"
+#include "cli.h"
+#include "coll.h"
+
+static const tutti_flag flags[] = {
+    {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)", false},
+    {"check", NULL, "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB", false},
+    {"print", NULL, "write nothing, print the topology only", false},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0] };
+
+static tutti_status fitted_write(const char *path, const tutti_topology *t, const tutti_tune_case *cases,
+                                 tutti_failure *err)
+{
+    tutti_strbuf text = {0};
+    char line[256], *folder = tutti_file_folder(path);
+    tutti_strbuf_puts(&text, "# fitted by 'tutti coll tune' on this machine; run it again when the machine changes\n");
+    for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
+        tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what, cases[i].algorithm,
+                            tutti_collective_name(cases[i].collective), cases[i].nranks,
+                            (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
+    tutti_topology_print(t, line);
+    tutti_strbuf_printf(&text, "%s\n", line);
+    tutti_status status = tutti_file_make_dir(folder, err);
+    if (!status) status = tutti_file_write_atomic(path, text.text, text.length, err);
+    free(folder);
+    tutti_strbuf_release(&text);
+    return status;
+}
+
+static void print_cases(const tutti_tune_case *cases)
+{
+    printf("%-7s %-10s %-15s %6s %12s %14s\n", "figure", "algorithm", "collective", "ranks", "bytes", "measured");
+    for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
+        printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, cases[i].algorithm,
+               tutti_collective_name(cases[i].collective), cases[i].nranks, (long long)cases[i].n * TUTTI_ELEMENT_BYTES,
+               cases[i].measured_s * 1e6);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static tutti_status check(const tutti_topology *t, tutti_failure *err)
+{
+    enum { MAX_ROWS = 200 };
+    tutti_tune_check rows[MAX_ROWS];
+    double errors[MAX_ROWS];
+    int n = 0;
+    tutti_status status = tutti_tune_compare(t, rows, MAX_ROWS, &n, err);
+    if (status) return status;
+    printf("\n%-18s %6s %12s %14s %14s %8s\n", "allreduce by", "ranks", "bytes", "predicted", "measured", "error");
+    for (int i = 0; i < n; i++) {
+        const tutti_tune_check *r = &rows[i];
+        double error = r->predicted_s / r->measured_s - 1;
+        errors[i] = error < 0 ? -error : error;
+        printf("%-18s %6d %12lld %12.3fus %12.3fus %+7.0f%%\n", r->algorithm, r->nranks,
+               (long long)r->n * TUTTI_ELEMENT_BYTES, r->predicted_s * 1e6, r->measured_s * 1e6, error * 100);
+    }
+    qsort(errors, (size_t)n, sizeof *errors, compare);
+    if (n) printf("error: median %.0f%%, p95 %.0f%%\n", errors[n / 2] * 100, errors[(n * 95 - 1) / 100] * 100);
+    return TUTTI_OK;
+}
+
+static tutti_status tune(const tutti_flags *f, tutti_failure *err)
+{
+    tutti_topology t;
+    tutti_tune_case cases[TUTTI_NTUNE_CASES];
+    tutti_status status = tutti_topology_parse("host", &t, err);
+    if (!status) status = tutti_tune_host(&t, cases, err);
+    if (status) return status;
+    char *described = tutti_topology_describe(&t), *standard = tutti_topology_tuned_path();
+    print_cases(cases);
+    printf("\n%s", described);
+    const char *path = tutti_cli_value(f, "out", standard);
+    if (!tutti_cli_has(f, "print")) {
+        status = fitted_write(path, &t, cases, err);
+        if (!status) printf("\nwritten to %s\n", path);
+    }
+    if (!status && tutti_cli_has(f, "check")) status = check(&t, err);
+    free(described);
+    free(standard);
+    return status;
+}
+
+int tutti_coll_tune(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll tune", &err);
+    if (f.help) {
+        tutti_cli_help(
+            stdout, "tutti coll tune [options]",
+            "Measures signals, copies and sums on this machine and writes the figures for predict and explain.", flags,
+            NFLAGS);
+        return 0;
+    }
+    return tune(&f, &err) ? tutti_cli_fail("coll tune", &err) : 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune.c: the fit. Order matters: a figure is found with those before it in place. The memory figure is the rate that all
+ * cores reach together, hence it needs as many ranks as cores; the caches must be exceeded fourfold, or its fit says
+ * nothing. */
+#include "tune.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../compile/compile.h"
+
+enum { SMALL_BYTES = 1 << 18, MAX_LARGE_BYTES = 1 << 27 };
+
+/* The schedule simulated with the figures so far: what is not latency is traffic / rate. */
+static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology *t, tutti_simulation *out,
+                                  tutti_failure *err)
+{
+    const tutti_compile_request request = {.collective = c->collective, .nranks = c->nranks, .in_place = true};
+    tutti_schedule *compiled = NULL, *lowered = NULL;
+    tutti_status status = tutti_schedule_compile(c->algorithm, &request, &compiled, err);
+    if (!status) status = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
+    if (!status) status = tutti_simulate_schedule(lowered, t, c->n, out, err);
+    tutti_schedule_destroy(lowered);
+    tutti_schedule_destroy(compiled);
+    return status;
+}
+
+/* A rate r makes the simulated work `local_s` (made with rate `old`) take what was measured beyond latency. */
+static double rate_of(const tutti_tune_case *c, const tutti_simulation *sim, double old)
+{
+    double work = fmax(c->measured_s - sim->latency_s, c->measured_s / 10);
+    return old * sim->local_s / work;
+}
+
+/* Three digits: more would look as if they were known. */
+static double rounded(double v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.3g", v);
+    return strtod(text, NULL);
+}
+
+static tutti_status case_run(tutti_tune_case *c, tutti_figure figure, tutti_topology *t, tutti_failure *err)
+{
+    tutti_simulation sim = {0};
+    if (figure == TUTTI_FIGURE_BANDWIDTH) t->figure[figure] = 1e9; /* slow enough to hide the cores' rates */
+    tutti_status status = tutti_tune_time(c->algorithm, c->collective, c->nranks, c->n, &c->measured_s, err);
+    if (!status) status = simulate_case(c, t, &sim, err);
+    if (status) return status;
+    double round_s = c->measured_s / (sim.nrounds > 0 ? sim.nrounds : 1), old = t->figure[figure];
+    if (figure == TUTTI_FIGURE_LATENCY)
+        c->value = round_s;
+    else if (figure == TUTTI_FIGURE_SWITCH)
+        c->value = fmax(0, round_s - t->figure[TUTTI_FIGURE_LATENCY]) / ceil(c->nranks / t->figure[TUTTI_FIGURE_CORES]);
+    else
+        c->value = rate_of(c, &sim, old);
+    c->value = rounded(c->value);
+    t->figure[figure] = c->value;
+    t->from[figure] = TUTTI_FROM_FITTED;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err)
+{
+    int cores = (int)t->figure[TUTTI_FIGURE_CORES], pair = cores < 2 ? 1 : 2;
+    double large = fmin(fmax(4 * t->figure[TUTTI_FIGURE_CACHE] / (cores < 2 ? 2 : cores), 1 << 25), MAX_LARGE_BYTES);
+    const struct {
+        tutti_figure figure;
+        const char *algorithm;
+        tutti_collective collective;
+        int nranks;
+        int64_t nbytes;
+    } rows[TUTTI_NTUNE_CASES] = {
+        {TUTTI_FIGURE_LATENCY, "one-shot", TUTTI_ALLREDUCE, pair < 2 ? 2 : pair, 4},
+        {TUTTI_FIGURE_SWITCH, "one-shot", TUTTI_ALLREDUCE, 2 * cores < 64 ? 2 * cores : 64, 4},
+        {TUTTI_FIGURE_ADD, "direct", TUTTI_REDUCE_SCATTER, 2, SMALL_BYTES},
+        {TUTTI_FIGURE_COPY, "direct", TUTTI_ALL_GATHER, 2, SMALL_BYTES},
+        {TUTTI_FIGURE_BANDWIDTH, "direct", TUTTI_ALLREDUCE,
+         cores < 2    ? 2
+         : cores < 16 ? cores
+                      : 16,
+         (int64_t)large},
+    };
+    for (int i = 0; i < TUTTI_NTUNE_CASES; i++) {
+        cases[i] = (tutti_tune_case){.what = tutti_figure_name(rows[i].figure),
+                                     .algorithm = rows[i].algorithm,
+                                     .collective = rows[i].collective,
+                                     .nranks = rows[i].nranks,
+                                     .n = rows[i].nbytes / TUTTI_ELEMENT_BYTES};
+        tutti_status status = case_run(&cases[i], rows[i].figure, t, err);
+        if (status) return tutti_fail_at(err, "tune: %s", cases[i].what);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows, int max, int *nrows,
+                                tutti_failure *err)
+{
+    static const int64_t sizes[] = {4, 4096, 65536, 1 << 20, 1 << 24};
+    *nrows = 0;
+    for (int a = 0; a < tutti_algorithm_count(); a++)
+        for (int nranks = 2; nranks <= 4; nranks += 2)
+            for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && *nrows < max; i++) {
+                tutti_tune_case c = {.algorithm = tutti_algorithm_at(a)->name,
+                                     .collective = TUTTI_ALLREDUCE,
+                                     .nranks = nranks,
+                                     .n = sizes[i] / TUTTI_ELEMENT_BYTES};
+                tutti_simulation sim;
+                tutti_failure refusal = {0};
+                if (simulate_case(&c, t, &sim, &refusal)) continue; /* it cannot serve this */
+                tutti_status status = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, &c.measured_s, err);
+                if (status) return status;
+                rows[(*nrows)++] = (tutti_tune_check){c.algorithm, nranks, c.n, sim.seconds, c.measured_s};
+            }
+    return TUTTI_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune.h: fits the figures of topology `host` on this machine by running schedules through the executor.
+ *
+ * Each figure is what makes the simulator's time of one small exchange equal to the measured one, so the same words mean
+ * the same thing in both: lat from a one-shot allreduce of 4 bytes, switch from the same with twice as many ranks as cores,
+ * add and copy from a reduce-scatter and an all-gather that stay in the caches, bw from an allreduce that does not.
+ * Ranks are threads of this process over the shm code. Takes about two seconds. Threads: owner. */
+#ifndef TUTTI_TUNE_H
+#define TUTTI_TUNE_H
+
+#include "../simulate/simulate.h"
+
+typedef struct {
+    const char *what; /* "lat" */
+    const char *algorithm;
+    tutti_collective collective;
+    int nranks;
+    int64_t n;         /* elements */
+    double measured_s; /* of an invocation */
+    double value;      /* of the figure */
+} tutti_tune_case;
+
+enum { TUTTI_NTUNE_CASES = 5 };
+/* *t: a host, its cores and cache as detected; the fitted figures are set and marked. */
+tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err);
+
+/* The model against this machine on one case: any algorithm, rank count and size. */
+typedef struct {
+    const char *algorithm;
+    int nranks;
+    int64_t n;
+    double predicted_s, measured_s;
+} tutti_tune_check;
+/* Allreduce by every algorithm at 2 and 4 ranks and sizes from 4 bytes to 16 MiB; rows that an algorithm cannot serve are
+ * left out. Returns how many rows were filled in, at most max. Takes about fifteen seconds. */
+tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows, int max, int *nrows,
+                                tutti_failure *err);
+
+/* Seconds of one invocation (lower quartile of many blocks) on n elements over nranks threads, lowered for mapped
+ * memory. */
+tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, double *seconds,
+                             tutti_failure *err);
+
+#endif
