@@ -4,11 +4,13 @@
  * Same shapes and same number of threads give the same bits: primitives are chosen by shape, threads and instruction set
  * alone, and each splits its work by its thread count, which is set before create and before each run. */
 #include <assert.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "onednn_impl.h"
+
+/* libgomp's, as in omp.h, which a compiler may lack that is not the one libgomp came with (clang's is a package apart). */
+extern void omp_set_num_threads(int nthreads);
 
 bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at)
 {
