@@ -72,9 +72,12 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
     if (g->progress) g->progress(g);
+    /* poll is no snapshot: it may have passed the control socket before the answer came and meet the goodbye, sent later.
+     * Only who had left before it is waited for in vain. */
+    const bool had_left = g->peers[from].state == TUTTI_PEER_LEFT;
     tutti_group_sleep(g, &wait, 1, left < 1 ? left : 1, NULL, NULL);
     if (g->failed) return tutti_group_report(g, err);
-    if (!wait.revents && g->peers[from].state == TUTTI_PEER_LEFT) {
+    if (!wait.revents && had_left) {
         snprintf(words, sizeof words, "%s: %s '%s': %s has left the group", g->peers[g->rank].describe,
                  kind_name(c->kind), c->what, g->peers[from].describe);
         tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
