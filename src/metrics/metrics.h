@@ -5,6 +5,7 @@
 #ifndef TUTTI_METRICS_H
 #define TUTTI_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tutti/failure.h"
@@ -28,6 +29,8 @@ tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metri
 /* One line; `event` is the value of "ev". */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,
                                  tutti_failure *err);
+/* Whether the file says that the run has ended with this step. A missing file has not. */
+bool tutti_metrics_has_end(const char *path, int64_t step);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
 #endif
