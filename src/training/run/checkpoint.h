@@ -13,6 +13,7 @@
 typedef struct {
     int64_t step;   /* steps done */
     int64_t cursor; /* samples done, global */
+    double loss;    /* of the last step, for people; NaN = unknown */
     const char *job_text, *model_text;
     uint64_t plan_hash;
     int nranks;                /* for information only */
@@ -27,7 +28,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, plan_hash and nranks; everything is verified
+/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, loss, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml" or "model.yaml". The caller frees. */
@@ -49,6 +50,7 @@ void tutti_checkpoint_list_release(tutti_checkpoint_entry *entries, int n);
 enum { TUTTI_CHECKPOINT_MAX_FILES = 8 };
 typedef struct {
     int64_t step, cursor;
+    double loss;
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
     struct {

@@ -98,6 +98,7 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: its weights do not have the hash of its manifest", path);
     c->step = m.step;
     c->cursor = m.cursor;
+    c->loss = m.loss;
     c->plan_hash = m.plan_hash;
     c->nranks = m.nranks;
     return TUTTI_OK;

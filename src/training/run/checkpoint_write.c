@@ -91,6 +91,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
 {
     tutti_manifest m = {.step = c->step,
                         .cursor = c->cursor,
+                        .loss = c->loss,
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};

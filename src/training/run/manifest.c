@@ -2,6 +2,7 @@
 /* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before it, so
  * that no flipped bit of the manifest itself goes unseen either. */
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ char *tutti_manifest_print(const tutti_manifest *m)
     tutti_json_int(&j, "step", m->step);
     tutti_json_int(&j, "cursor", m->cursor);
     tutti_json_int(&j, "ranks", m->nranks);
+    tutti_json_real(&j, "loss", m->loss);
     add_hash(&j, "plan", m->plan_hash);
     add_hash(&j, "weights", m->weights_hash);
     tutti_json_open(&j, "files", '[');
@@ -92,6 +94,8 @@ static bool get_manifest(const cJSON *root, tutti_manifest *m)
     bool good = get_int(root, "format", &format) && format == FORMAT && get_int(root, "step", &m->step) &&
                 get_int(root, "cursor", &m->cursor) && get_int(root, "ranks", &nranks) &&
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
+    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
+    m->loss = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(root, "files"), *item;
     good = good && cJSON_IsArray(files);
     if (good) cJSON_ArrayForEach(item, files) good = good && get_file(item, m);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.h: plays a plan step by step on one rank, with evaluation, metrics, checkpoints and orderly ends.
- * Names no algorithm and no model. Threads: owner of the group. */
+ *
+ * Names no algorithm and no model, and prints nothing: who wants to see it listens (on_event). DIR holds
+ *   lock           held while a run uses the folder; the second run is refused
+ *   job.yaml       the resolved job             metrics.jsonl   see docs/metrics.md
+ *   checkpoints/   see checkpoint.h
+ * Threads: owner of the group. */
 #ifndef TUTTI_TRAIN_H
 #define TUTTI_TRAIN_H
 
@@ -8,6 +13,26 @@
 #include "../../data/dataset.h"
 #include "../method/method.h"
 #include "../plan/plan.h"
+
+typedef enum {
+    TUTTI_TRAIN_NOTE,  /* text: something that a person should know (a torn checkpoint was passed over) */
+    TUTTI_TRAIN_BEGIN, /* step: where it goes on */
+    TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
+    TUTTI_TRAIN_EVAL,
+    TUTTI_TRAIN_SAVED, /* text: path of the checkpoint */
+} tutti_train_event_kind;
+
+typedef struct {
+    tutti_train_event_kind kind;
+    int64_t step, nsteps; /* steps done, of all */
+    double epoch;         /* passes over the training set done */
+    double loss, lr;
+    double ips, step_ms,
+        comm_ms;     /* images a second; a step, and of that exchanges that nothing hid; means of the interval */
+    double accuracy; /* eval */
+    bool logged;
+    const char *text;
+} tutti_train_event;
 
 typedef struct {
     const tutti_plan *plan;
@@ -17,15 +42,19 @@ typedef struct {
     uint64_t seed;
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* 0 = only at the end */
-    int64_t checkpoint_every_steps; /* 0 = at ends of epochs */
+    int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
     int checkpoint_keep;
     int64_t log_every;
-    const char *dir; /* results; NULL = keep nothing */
+    const char *dir; /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;
-    bool fresh; /* do not resume */
-    bool quiet;
-    bool progress_bar;               /* rank 0 on a TTY */
-    const volatile int *stop_signal; /* number of a signal that asks for an orderly end, 0 = none; may be NULL */
+    const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
+    bool fresh;                   /* do not resume: remove what the folder holds of an earlier run */
+    /* Rank 0 only; may be NULL. */
+    void (*on_event)(void *arg, const tutti_train_event *event);
+    void *on_event_arg;
+    /* Asked once a step: number of a signal that asks this rank for an orderly end, 0 = none; may be NULL. */
+    int (*stop_asked)(void *arg);
+    void *stop_arg;
 } tutti_train_config;
 
 typedef struct {
@@ -33,14 +62,25 @@ typedef struct {
     double loss, accuracy; /* last training loss; last test accuracy (NaN if none) */
     double seconds;        /* training only */
     uint64_t weights_hash;
-    bool stopped; /* by a signal: a checkpoint was saved */
-    int stop_signal;
+    bool was_done;   /* nothing was left to do */
+    int stop_signal; /* asked for by one of the ranks; a checkpoint was saved if there is a folder. 0 = ran to the end */
 } tutti_train_result;
 
+/* A failure that rank 0 has found for all (a locked folder, another job's checkpoint) comes with an empty text on the other
+ * ranks: it is said once. */
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
                          tutti_failure *err);
 
-/* Test accuracy and loss of packed weights, this rank alone. */
+/* Samples of the set must be what the model reads, its labels what it tells apart: TUTTI_ERR_USAGE with both. */
+tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
+
+/* Bytes of this rank's regions for a plan, in order weights, gradients, momentum (0 without). */
+typedef struct {
+    int64_t weights, grads, momentum;
+} tutti_train_memory;
+tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_update *update);
+
+/* Test accuracy and loss of packed weights, this rank alone. param_offset: a parameter of the model's layers in order. */
 typedef struct {
     int64_t nsamples, correct;
     double loss; /* mean */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* evaluate.c: accuracy and loss on a test set, forward only, with the kernels and placement of an inference graph.
+ *
+ * The set is cut into blocks of BLOCK samples; the last may be smaller and has its own kernels. Blocks, not samples, are dealt
+ * to ranks, and a block's sums are whole numbers and floats added in double, so the figures do not depend on the rank count. */
+#include <stdlib.h>
+
+#include "../../base/arena.h"
+#include "../plan/placement.h"
+#include "train_impl.h"
+
+enum { BLOCK = 100, ALIGNMENT = 64 };
+
+/* Kernels for one block size. */
+typedef struct {
+    tutti_graph *graph; /* NULL = this size does not occur */
+    tutti_placement placed;
+    char *memory;
+} block_kernels;
+
+struct tutti_evaluator {
+    const tutti_dataset *data;
+    block_kernels whole, rest;
+    float *samples;
+    int32_t labels[BLOCK];
+    tutti_arena arena;
+};
+
+static tutti_status make_kernels(const tutti_model *model, int64_t batch, const char *engine, int nthreads,
+                                 tutti_arena *arena, block_kernels *out, tutti_failure *err)
+{
+    if (!batch) return TUTTI_OK;
+    tutti_status st = tutti_graph_build(model, batch, engine, nthreads, false, &out->graph, err);
+    if (st) return st;
+    tutti_placement_make(out->graph, arena, &out->placed);
+    out->memory = tutti_arena_alloc(arena, (size_t)out->placed.bytes + ALIGNMENT);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err)
+{
+    const tutti_shape have = tutti_dataset_shape(data);
+    char a[96], b[96];
+    if (tutti_dataset_nclasses(data) > model->nclasses)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "the data has %d classes, the model %d", tutti_dataset_nclasses(data),
+                          model->nclasses);
+    if (tutti_shape_equal(&have, &model->input)) return TUTTI_OK;
+    tutti_shape_text(&have, a);
+    tutti_shape_text(&model->input, b);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "samples are %s, the model's input is %s", a, b);
+}
+
+tutti_status tutti_evaluator_create(const tutti_model *model, const tutti_dataset *data, const char *engine,
+                                    int nthreads, tutti_evaluator **out, tutti_failure *err)
+{
+    tutti_status st = tutti_train_check_data(model, data, err);
+    if (st) return st;
+    tutti_evaluator *e = tutti_alloc(sizeof *e);
+    const int64_t n = tutti_dataset_count(data);
+    e->data = data;
+    e->samples = tutti_arena_alloc(&e->arena, BLOCK * sizeof(float) * (size_t)tutti_shape_count(&model->input));
+    st = make_kernels(model, n >= BLOCK ? BLOCK : 0, engine, nthreads, &e->arena, &e->whole, err);
+    if (!st) st = make_kernels(model, n % BLOCK, engine, nthreads, &e->arena, &e->rest, err);
+    if (st)
+        tutti_evaluator_destroy(e);
+    else
+        *out = e;
+    return st;
+}
+
+void tutti_evaluator_destroy(tutti_evaluator *e)
+{
+    if (!e) return;
+    tutti_graph_destroy(e->whole.graph);
+    tutti_graph_destroy(e->rest.graph);
+    tutti_arena_release(&e->arena);
+    free(e);
+}
+
+static float *place(const block_kernels *b, const int64_t *offsets, int layer)
+{
+    return offsets[layer] < 0 ? NULL : (float *)(void *)(b->memory + offsets[layer]);
+}
+
+static void run_layer(const tutti_evaluator *e, const block_kernels *b, int l, tutti_kernel_args *args)
+{
+    const tutti_layer *layer = &b->graph->model->layers[l];
+    for (int i = 0; i < layer->op->ninputs; i++)
+        args->in[i] = layer->in[i] < 0 ? e->samples : place(b, b->placed.value, layer->in[i]);
+    args->out = place(b, b->placed.value, l);
+    args->saved = place(b, b->placed.saved, l);
+    args->scratch = b->memory + b->placed.scratch;
+    args->layer = (uint32_t)l;
+    b->graph->kernels[l].row->forward(&b->graph->kernels[l], args);
+}
+
+static void run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
+                      tutti_eval_result *sum)
+{
+    const int64_t first = block * BLOCK, left = tutti_dataset_count(e->data) - first;
+    const int64_t n = left < BLOCK ? left : BLOCK;
+    const block_kernels *b = n == BLOCK ? &e->whole : &e->rest;
+    const int64_t sample_floats = tutti_shape_count(&b->graph->model->input);
+    for (int64_t i = 0; i < n; i++)
+        tutti_dataset_read(e->data, first + i, e->samples + i * sample_floats, &e->labels[i]);
+    float loss = 0;
+    int32_t correct = 0;
+    for (int l = 0; l < b->graph->model->nlayers; l++) {
+        tutti_kernel_args args = {.labels = e->labels, .loss = &loss, .correct = &correct};
+        for (int p = 0; p < b->graph->nparams; p++)
+            if (b->graph->params[p].layer == l) args.param[b->graph->params[p].ordinal] = weights + param_offset[p];
+        run_layer(e, b, l, &args);
+    }
+    sum->nsamples += n;
+    sum->correct += correct;
+    sum->loss += (double)loss;
+}
+
+void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part, int nparts,
+                         tutti_eval_result *out)
+{
+    const int64_t nblocks = (tutti_dataset_count(e->data) + BLOCK - 1) / BLOCK;
+    *out = (tutti_eval_result){0};
+    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts; block++)
+        run_block(e, block, weights, param_offset, out);
+}
+
+tutti_status tutti_evaluate(const tutti_model *model, const float *weights, const int64_t *param_offset,
+                            const tutti_dataset *data, const char *engine, int nthreads, tutti_eval_result *out,
+                            tutti_failure *err)
+{
+    tutti_evaluator *e;
+    tutti_status st = tutti_evaluator_create(model, data, engine, nthreads, &e, err);
+    if (st) return st;
+    tutti_evaluator_run(e, weights, param_offset, 0, 1, out);
+    out->loss /= (double)out->nsamples;
+    tutti_evaluator_destroy(e);
+    return TUTTI_OK;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c: what a run says of itself: lines of metrics.jsonl, and events for whoever listens. Rank 0 only. */
+#include <math.h>
+#include <string.h>
+
+#include "../../base/clock.h"
+#include "../../base/hash.h"
+#include "train_impl.h"
+
+enum { MAX_METRICS = 8 };
+
+static void tell(const tutti_trainer *t, tutti_train_event event)
+{
+    const tutti_train_config *c = t->config;
+    if (t->rank != 0 || !c->on_event) return;
+    event.step = t->step;
+    event.nsteps = c->nsteps;
+    event.epoch = (double)t->step / (double)c->steps_per_epoch;
+    c->on_event(c->on_event_arg, &event);
+}
+
+static tutti_status put(const tutti_trainer *t, const char *event, const tutti_metric *metrics, int n,
+                        tutti_failure *err)
+{
+    tutti_metric line[MAX_METRICS + 1];
+    if (!t->metrics) return TUTTI_OK;
+    memcpy(line, metrics, sizeof *line * (size_t)n);
+    line[n] = TUTTI_METRIC_REAL("ts", round(1e3 * tutti_clock_wall_s()) / 1e3); /* for people only */
+    return tutti_metrics_write(t->metrics, event, line, n + 1, err);
+}
+
+void tutti_report_note(const tutti_trainer *t, const char *text)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
+}
+
+void tutti_report_begin(tutti_trainer *t)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN});
+}
+
+void tutti_report_saved(const tutti_trainer *t)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->config->dir});
+}
+
+/* The figures of an interval are means over its steps; they are worked out only where a line is written. */
+tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_train_config *c = t->config;
+    tutti_train_event e = {.kind = TUTTI_TRAIN_STEP,
+                           .loss = t->last_loss,
+                           .lr = tutti_rate_at(&c->rate, t->step - 1, c->steps_per_epoch, c->nsteps),
+                           .logged = t->step % c->log_every == 0 || t->step == c->nsteps || t->asked_to_stop};
+    if (t->rank != 0) return TUTTI_OK;
+    tutti_status st = TUTTI_OK;
+    if (e.logged) {
+        const double steps = (double)(t->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
+        const double exchanged = tutti_shared_seconds(&t->shared, t->plan);
+        e.step_ms = 1e3 * seconds / steps;
+        e.comm_ms = 1e3 * (exchanged - t->logged_exchange_seconds) / steps;
+        e.ips = steps * (double)t->plan->config.batch / seconds;
+        t->logged_step = t->step;
+        t->logged_seconds = t->seconds;
+        t->logged_exchange_seconds = exchanged;
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step),
+                                     TUTTI_METRIC_REAL("epoch", (double)t->step / (double)c->steps_per_epoch),
+                                     TUTTI_METRIC_REAL("loss", e.loss),
+                                     TUTTI_METRIC_REAL("lr", e.lr),
+                                     TUTTI_METRIC_REAL("ips", e.ips),
+                                     TUTTI_METRIC_REAL("step_ms", e.step_ms),
+                                     TUTTI_METRIC_REAL("comm_ms", e.comm_ms)};
+        st = put(t, "step", line, sizeof line / sizeof *line, err);
+    }
+    tell(t, e);
+    return st;
+}
+
+tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err)
+{
+    const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
+    const double accuracy = (double)r->correct / (double)r->nsamples;
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_REAL("epoch", epoch),
+                                 TUTTI_METRIC_REAL("accuracy", accuracy), TUTTI_METRIC_REAL("loss", r->loss),
+                                 TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
+    return put(t, "eval", line, sizeof line / sizeof *line, err);
+}
+
+tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)
+{
+    char hash[17];
+    tutti_hash_text(r->weights_hash, hash);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_TEXT("weights", hash), TUTTI_METRIC_INT("step", r->step),
+                                      TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
+    int n = 4;
+    if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
+    if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
+    return put(t, "end", line, n, err);
+}

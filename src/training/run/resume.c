@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resume.c: what a run finds in its folder. Rank 0 looks and decides, the others are told: two ranks that look at a file system
+ * at different times may see different things.
+ *
+ * Resuming is the default. A checkpoint of another job is refused with the keys that differ, because going on with it would
+ * give weights that no job describes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "../../base/file.h"
+#include "../../base/strbuf.h"
+#include "../../base/yaml.h"
+#include "checkpoint_impl.h"
+#include "train_impl.h"
+
+/* ---- two jobs ---- */
+
+static bool is_free(const char *key, const char *const *free_keys)
+{
+    for (; free_keys && *free_keys; free_keys++)
+        if (!strcmp(key, *free_keys)) return true;
+    return false;
+}
+
+static void list_text(const tutti_yaml_node *n, tutti_strbuf *out)
+{
+    if (!n) {
+        tutti_strbuf_puts(out, "absent");
+    } else if (n->kind == TUTTI_YAML_SCALAR) {
+        tutti_strbuf_puts(out, n->scalar[0] ? n->scalar : "''");
+    } else {
+        tutti_strbuf_puts(out, "[");
+        for (const tutti_yaml_node *c = n->child; c; c = c->next) {
+            list_text(c, out);
+            if (c->next) tutti_strbuf_puts(out, ", ");
+        }
+        tutti_strbuf_puts(out, "]");
+    }
+}
+
+typedef struct {
+    const char *const *free_keys;
+    tutti_strbuf words;
+} comparison;
+
+static void compare_values(comparison *c, const char *key, const tutti_yaml_node *there, const tutti_yaml_node *here)
+{
+    tutti_strbuf a = {0}, b = {0};
+    list_text(there, &a);
+    list_text(here, &b);
+    if (strcmp(a.text, b.text) != 0 && !is_free(key, c->free_keys))
+        tutti_strbuf_printf(&c->words, "%s%s is %s there, %s here", c->words.length ? "; " : "", key, a.text, b.text);
+    tutti_strbuf_release(&a);
+    tutti_strbuf_release(&b);
+}
+
+/* both: compares what stands in both; else says only what is missing there. */
+static void compare_maps(comparison *c, const char *prefix, const tutti_yaml_node *there, const tutti_yaml_node *here)
+{
+    for (int side = 0; side < 2; side++) {
+        const tutti_yaml_node *map = side ? there : here, *other = side ? here : there;
+        for (const tutti_yaml_node *n = map ? map->child : NULL; n; n = n->next) {
+            const tutti_yaml_node *twin = other ? tutti_yaml_get(other, n->key) : NULL;
+            if (side && twin) continue; /* compared already */
+            char *key = tutti_checkpoint_path("%s%s%s", prefix, prefix[0] ? "." : "", n->key);
+            if (n->kind == TUTTI_YAML_MAP && (!twin || twin->kind == TUTTI_YAML_MAP))
+                compare_maps(c, key, side ? n : twin, side ? twin : n);
+            else
+                compare_values(c, key, side ? n : twin, side ? twin : n);
+            free(key);
+        }
+    }
+}
+
+char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys)
+{
+    tutti_yaml *a = NULL, *b = NULL;
+    comparison c = {.free_keys = free_keys};
+    if (tutti_yaml_parse("there", there, strlen(there), &a, NULL) ||
+        tutti_yaml_parse("here", here, strlen(here), &b, NULL))
+        tutti_strbuf_puts(&c.words, "one of the jobs cannot be read");
+    else
+        compare_maps(&c, "", tutti_yaml_root(a), tutti_yaml_root(b));
+    tutti_yaml_destroy(a);
+    tutti_yaml_destroy(b);
+    return c.words.length ? tutti_strbuf_detach(&c.words) : NULL;
+}
+
+/* ---- rank 0 looks ---- */
+
+static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
+{
+    char *path = tutti_checkpoint_path("%s/lock", dir), pid[24] = "";
+    tutti_status st = TUTTI_OK;
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*fd < 0) {
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot open: %s", path, strerror(errno));
+    } else if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
+        const ssize_t n = pread(*fd, pid, sizeof pid - 1, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "%s is in use by another run (pid %s): wait for its end, or use another --out", dir, pid);
+        close(*fd);
+        *fd = -1;
+    } else {
+        const int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+        if (ftruncate(*fd, 0) != 0 || pwrite(*fd, pid, (size_t)n, 0) != n)
+            st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot write: %s", path, strerror(errno));
+    }
+    free(path);
+    return st;
+}
+
+static tutti_status check_match(const char *path, const char *dir, const tutti_train_config *c, tutti_failure *err)
+{
+    char *job = NULL, *model = NULL, *differ = NULL;
+    tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &job, err);
+    if (!st) st = tutti_checkpoint_read_text(path, "model.yaml", &model, err);
+    if (!st) differ = tutti_jobs_differ(job, c->job_text, c->free_keys);
+    if (differ)
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE,
+                       "%s was trained by another job: %s; use another --out, or start over with --fresh", dir, differ);
+    else if (!st && strcmp(model, c->model_text) != 0)
+        st = tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "%s was trained with another model (%s/model.yaml); use another --out, or start over with --fresh", dir,
+            path);
+    free(job);
+    free(model);
+    free(differ);
+    return st;
+}
+
+static void say(const tutti_train_config *c, const char *text)
+{
+    const tutti_train_event event = {.kind = TUTTI_TRAIN_NOTE, .nsteps = c->nsteps, .text = text};
+    if (c->on_event) c->on_event(c->on_event_arg, &event);
+}
+
+/* Another rank count is allowed; what it means is said. */
+static void say_ranks(const char *path, const tutti_train_config *c)
+{
+    tutti_manifest m;
+    if (tutti_manifest_read(path, &m, NULL) || m.nranks == c->plan->config.nranks || c->plan->config.slots) return;
+    char *text =
+        tutti_checkpoint_path("resuming with %d ranks what %d ranks trained: sums are rounded in another order, so "
+                              "the end is not bit for bit the same ('reduction: canonical' would make it so)",
+                              c->plan->config.nranks, m.nranks);
+    say(c, text);
+    free(text);
+}
+
+static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
+{
+    char *path = tutti_checkpoint_path("%s/job.yaml", c->dir);
+    tutti_status st = tutti_file_write_atomic(path, c->job_text, strlen(c->job_text), err);
+    free(path);
+    return st;
+}
+
+static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_failure *err)
+{
+    char *notes = NULL;
+    tutti_status st = tutti_file_make_dir(c->dir, err);
+    if (!st) st = take_lock(c->dir, &out->lock_fd, err);
+    if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
+    if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
+    if (notes) say(c, notes);
+    if (!st && out->path) st = check_match(out->path, c->dir, c, err);
+    if (!st && out->path) say_ranks(out->path, c);
+    if (!st) st = write_job(c, err);
+    free(notes);
+    return st;
+}
+
+/* ---- all ranks agree ---- */
+
+typedef struct {
+    int32_t status;
+    char path[1020]; /* empty = from the start */
+} decision;
+
+tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
+                               tutti_failure *err)
+{
+    *out = (tutti_start){.lock_fd = -1};
+    if (!config->dir) return TUTTI_OK;
+    const bool looks = tutti_group_rank(group) == 0;
+    decision d = {0};
+    if (looks) {
+        d.status = look(config, out, err);
+        if (!d.status && out->path && strlen(out->path) >= sizeof d.path)
+            d.status = tutti_fail(err, TUTTI_ERR_USAGE, "%s: the path is too long", out->path);
+        if (!d.status && out->path) strcpy(d.path, out->path);
+    }
+    tutti_status st = tutti_group_broadcast(group, "where to start", 0, &d, sizeof d, looks && d.status ? NULL : err);
+    if (looks && d.status) return (tutti_status)d.status;
+    if (st) return st;
+    if (d.status) return tutti_fail(err, (tutti_status)d.status, "%s", "");
+    if (!looks && d.path[0]) out->path = strdup(d.path);
+    return TUTTI_OK;
+}
+
+void tutti_start_release(tutti_start *s)
+{
+    if (s->lock_fd >= 0) close(s->lock_fd);
+    free(s->path);
+    *s = (tutti_start){.lock_fd = -1};
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c: plays the actions of one step. The plan has decided everything; here pointers are filled in and calls are made.
+ *
+ * Invariants (proved by tutti_plan_check from the same actions):
+ *   - a kernel that reads weights runs after wait-weights of their bucket;
+ *   - a reduce-scatter starts when the last writer of its gradients is done (ready); it waits in update;
+ *   - an all-gather may write here only after `free`, and starts to send after the own slice was updated. */
+#include "../../tensor/elementwise.h"
+#include "train_impl.h"
+
+/* What all actions of one step share. */
+typedef struct {
+    const tutti_batch *batch;
+    float lr;
+    bool stop; /* this rank was asked to */
+} step_play;
+
+static float *value(const tutti_trainer *t, const int64_t *offsets, int layer)
+{
+    return offsets[layer] < 0 ? NULL : (float *)(void *)(t->memory + offsets[layer]);
+}
+
+/* Gradients of a slot: one packed vector a root buffer. */
+static float *gradient(const tutti_trainer *t, int root, int param)
+{
+    return t->shared.grads + root * t->plan->total + t->plan->param_offset[param];
+}
+
+static void fill_params(const tutti_trainer *t, const tutti_action *a, tutti_kernel_args *args)
+{
+    const tutti_graph *g = t->plan->graph;
+    for (int p = 0; p < g->nparams; p++) {
+        if (g->params[p].layer != a->layer) continue;
+        args->param[g->params[p].ordinal] = t->shared.weights + t->plan->param_offset[p];
+        args->dparam[g->params[p].ordinal] = gradient(t, a->root_dst, p);
+    }
+}
+
+static void fill_values(const tutti_trainer *t, const step_play *play, const tutti_action *a, tutti_kernel_args *args)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_layer *layer = &plan->graph->model->layers[a->layer];
+    const tutti_shape sample = plan->graph->model->input;
+    const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
+    for (int i = 0; i < layer->op->ninputs; i++) {
+        args->in[i] = layer->in[i] < 0 ? samples : value(t, plan->value_offset, layer->in[i]);
+        if (layer->in[i] >= 0) args->din[i] = value(t, plan->value_grad_offset, layer->in[i]);
+    }
+    args->out = value(t, plan->value_offset, a->layer);
+    args->dout = value(t, plan->value_grad_offset, a->layer);
+    args->saved = value(t, plan->saved_offset, a->layer);
+    args->scratch = t->memory + plan->scratch_offset;
+}
+
+/* The loss writes its own control numbers; whether this rank asks to stop rides along. */
+static void finish_loss(const tutti_trainer *t, const step_play *play, const tutti_action *a, int32_t correct)
+{
+    *gradient(t, a->root_dst, t->correct) = (float)correct;
+    *gradient(t, a->root_dst, t->stop) = play->stop ? 1 : 0;
+}
+
+static void run_kernel(const tutti_trainer *t, const step_play *play, const tutti_action *a)
+{
+    const tutti_plan *plan = t->plan;
+    tutti_kernel *k = &plan->graph->kernels[a->layer];
+    const bool is_loss = k->op->is_loss;
+    int32_t correct = 0;
+    tutti_kernel_args args = {.training = true,
+                              .seed = t->config->seed,
+                              .step = (uint64_t)t->step,
+                              .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
+                              .layer = (uint32_t)a->layer,
+                              .labels = play->batch->labels + a->slot * plan->samples_per_call,
+                              .loss_scale = (float)(1.0 / (double)plan->config.batch),
+                              .loss = is_loss ? gradient(t, a->root_dst, t->loss) : NULL,
+                              .correct = &correct};
+    fill_params(t, a, &args);
+    fill_values(t, play, a, &args);
+    switch (a->kind) {
+    case TUTTI_DO_FORWARD: k->row->forward(k, &args); break;
+    case TUTTI_DO_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
+    default: k->row->backward_data(k, &args); break;
+    }
+    if (is_loss && a->kind == TUTTI_DO_FORWARD) finish_loss(t, play, a, correct);
+    tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
+}
+
+/* ---- update of the own slice ---- */
+
+/* Elements [first, end) of the packed vector that belong to parameter p. */
+static void update_param(const tutti_trainer *t, const step_play *play, int p, int64_t first, int64_t end)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_param *param = &plan->graph->params[p];
+    const int64_t begin = plan->param_offset[p], last = begin + param->count;
+    if (first < begin) first = begin;
+    if (end > last) end = last;
+    if (first >= end) return;
+    float *w = t->shared.weights + first;
+    const float *sum = t->shared.grads + first;
+    if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
+        const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
+        tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
+    } else {
+        float *v = t->shared.momentum ? t->shared.momentum + first : NULL;
+        tutti_update_apply(&t->config->update, param->desc.kind, play->lr, w, v, sum, end - first);
+    }
+}
+
+static tutti_status update_bucket(tutti_trainer *t, const step_play *play, int b, tutti_failure *err)
+{
+    const tutti_bucket *bucket = &t->plan->buckets[b];
+    int64_t first, count;
+    tutti_status st = tutti_exchange_wait(t->shared.reduce_scatter[b], err);
+    if (st) return st;
+    tutti_plan_own_slice(t->plan, b, t->rank, &first, &count);
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
+        update_param(t, play, t->plan->order[i], first, first + count);
+    tutti_exchange_tell(t->shared.all_gather[b], TUTTI_WHEN_READY);
+    return TUTTI_OK;
+}
+
+static tutti_status play_action(tutti_trainer *t, const step_play *play, const tutti_action *a, tutti_failure *err)
+{
+    const tutti_bucket *bucket = a->bucket < 0 ? NULL : &t->plan->buckets[a->bucket];
+    tutti_shared *s = &t->shared;
+    switch (a->kind) {
+    case TUTTI_DO_FOLD:
+        tutti_elementwise_add(s->grads + a->root_dst * t->plan->total + bucket->offset,
+                              s->grads + a->root_src * t->plan->total + bucket->offset, bucket->count);
+        return TUTTI_OK;
+    case TUTTI_DO_READY:
+        tutti_exchange_start(s->reduce_scatter[a->bucket], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        return TUTTI_OK;
+    case TUTTI_DO_FREE:
+        tutti_exchange_start(s->all_gather[a->bucket], TUTTI_WHEN_FREE);
+        s->gathering[a->bucket] = true;
+        return TUTTI_OK;
+    case TUTTI_DO_UPDATE: return update_bucket(t, play, a->bucket, err);
+    case TUTTI_DO_WAIT_WEIGHTS: return tutti_shared_wait_weights(s, a->bucket, err);
+    default: run_kernel(t, play, a); return TUTTI_OK;
+    }
+}
+
+tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_train_config *c = t->config;
+    if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
+    const step_play play = {.batch = tutti_loader_next(t->loader),
+                            .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
+                            .stop = t->my_signal != 0};
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
+    t->step += !st;
+    return st;
+}
+
+/* Control numbers ride in the last bucket, with the weights that the next step reads first: waiting for them here costs
+ * nothing. Their "weights" are means over slots: see TUTTI_PARAM_STATISTIC. */
+tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_plan *plan = t->plan;
+    const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
+    tutti_status st = tutti_shared_wait_weights(&t->shared, plan->nbuckets - 1, err);
+    if (st) return st;
+    const float mean = t->shared.weights[plan->param_offset[t->loss]];
+    t->last_loss = (double)mean * nslots / (double)plan->config.batch;
+    t->asked_to_stop = t->shared.weights[plan->param_offset[t->stop]] > 0;
+    return TUTTI_OK;
+}

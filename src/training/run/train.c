@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save when due,
+ * end in good order.
+ *
+ * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A signal on one
+ * rank travels as a control number of the next step, so all ranks end after the same step. */
+#include "train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/clock.h"
+#include "../../base/hash.h"
+#include "checkpoint_impl.h"
+#include "train_impl.h"
+
+enum { ALIGNMENT = 64 };
+
+/* ---- clocks ---- */
+
+static void clock_resume(tutti_trainer *t)
+{
+    t->resumed_at = tutti_clock_s();
+}
+
+static void clock_tick(tutti_trainer *t)
+{
+    const double now = tutti_clock_s();
+    t->seconds += now - t->resumed_at;
+    t->resumed_at = now;
+}
+
+/* ---- test ---- */
+
+/* Whether an interval of so many steps ends with this step. */
+static bool ends_interval(int64_t step, double interval)
+{
+    return interval > 0 && floor((double)step / interval) > floor((double)(step - 1) / interval);
+}
+
+static bool eval_due(const tutti_trainer *t)
+{
+    const tutti_train_config *c = t->config;
+    return t->evaluator && ((t->step == c->nsteps && !t->asked_to_stop) ||
+                            ends_interval(t->step, c->eval_every_epochs * (double)c->steps_per_epoch));
+}
+
+/* Each rank tests its blocks; sums travel over the control plane. */
+static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
+{
+    const double began = tutti_clock_s();
+    tutti_eval_result mine, sum = {0}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    tutti_group_long_phase_begin(t->group, "evaluation");
+    tutti_evaluator_run(t->evaluator, t->shared.weights, t->plan->param_offset, t->rank, t->nranks, &mine);
+    tutti_group_long_phase_end(t->group);
+    tutti_status st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++) {
+        sum.nsamples += all[r].nsamples;
+        sum.correct += all[r].correct;
+        sum.loss += all[r].loss;
+    }
+    free(all);
+    t->eval_seconds += tutti_clock_s() - began;
+    if (st) return st;
+    sum.loss /= (double)sum.nsamples;
+    t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
+    return report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
+}
+
+/* ---- checkpoint ---- */
+
+static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
+{
+    const tutti_plan *p = t->plan;
+    return (tutti_checkpoint){.step = t->step,
+                              .cursor = t->step * p->config.batch,
+                              .loss = t->last_loss,
+                              .job_text = t->config->job_text,
+                              .model_text = t->config->model_text,
+                              .plan_hash = tutti_plan_hash(p),
+                              .nranks = t->nranks,
+                              .params = p->graph->params,
+                              .nparams = p->graph->nparams,
+                              .offset = p->param_offset,
+                              .weights = t->shared.weights,
+                              .momentum = t->shared.momentum};
+}
+
+static bool save_due(const tutti_trainer *t)
+{
+    const tutti_train_config *c = t->config;
+    const int64_t every = c->checkpoint_every_steps ? c->checkpoint_every_steps : c->steps_per_epoch;
+    return c->dir && (t->step == c->nsteps || t->asked_to_stop || t->step % every == 0);
+}
+
+/* The other ranks go on while rank 0 writes: they cannot overwrite its weights before it says `free`, nor its momentum
+ * before the next gather. */
+static tutti_status save(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_status st = tutti_shared_gather_momentum(&t->shared, t->plan, err);
+    if (st || t->rank != 0) return st;
+    const tutti_checkpoint c = checkpoint_of(t);
+    tutti_group_long_phase_begin(t->group, "checkpoint");
+    st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
+    tutti_group_long_phase_end(t->group);
+    if (!st) tutti_report_saved(t);
+    return st;
+}
+
+/* ---- set-up ---- */
+
+static int find_param(const tutti_graph *g, const char *name)
+{
+    for (int p = 0; p < g->nparams; p++)
+        if (!strcmp(g->params[p].name, name)) return p;
+    return -1;
+}
+
+static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failure *err)
+{
+    const tutti_graph *g = t->plan->graph;
+    if (!path) {
+        for (int p = 0; p < g->nparams; p++)
+            tutti_graph_init_param(&g->params[p], t->config->seed, t->shared.weights + t->plan->param_offset[p]);
+        return TUTTI_OK;
+    }
+    tutti_checkpoint c = checkpoint_of(t);
+    tutti_status st = tutti_checkpoint_read(path, &c, err);
+    if (st) return st;
+    if (c.cursor != c.step * t->plan->config.batch)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
+                          c.step, c.cursor);
+    t->step = t->logged_step = c.step;
+    t->last_loss = c.loss;
+    return TUTTI_OK;
+}
+
+static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *err)
+{
+    if (t->rank != 0 || !t->config->dir) return TUTTI_OK;
+    char *path = tutti_checkpoint_path("%s/metrics.jsonl", t->config->dir);
+    const bool was_done = t->step >= t->config->nsteps && tutti_metrics_has_end(path, t->step);
+    tutti_status st = was_done ? TUTTI_OK : tutti_metrics_open(path, resumed ? t->step : -1, &t->metrics, err);
+    free(path);
+    return st;
+}
+
+static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
+{
+    const size_t nbytes = (size_t)(t->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    t->memory = aligned_alloc(ALIGNMENT, nbytes);
+    if (t->memory) memset(t->memory, 0, nbytes);
+    return t->memory ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of activations", nbytes);
+}
+
+static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_failure *err)
+{
+    const tutti_train_config *c = t->config;
+    const tutti_plan *p = t->plan;
+    char hash[17];
+    tutti_hash_text(tutti_plan_hash(p), hash);
+    tutti_status st = tutti_group_agree(t->group, "plan", hash, err);
+    if (!st)
+        st = tutti_shared_create(t->group, p, c->update.rule != TUTTI_RULE_SGD, c->dir && t->nranks > 1, &t->shared,
+                                 err);
+    if (!st) st = init_weights(t, start->path, err);
+    if (!st) st = make_memory(t, err);
+    if (!st && t->step < c->nsteps)
+        st = tutti_loader_create(c->train, c->seed, p->config.batch, p->my_first_sample, p->my_nsamples, t->step,
+                                 c->nsteps, &t->loader, err);
+    if (!st && c->test)
+        st = tutti_evaluator_create(p->graph->model, c->test, p->config.engine, p->config.nthreads, &t->evaluator, err);
+    if (!st) st = open_metrics(t, start->path != NULL, err);
+    return st;
+}
+
+static void tear_down(tutti_trainer *t)
+{
+    tutti_metrics_close(t->metrics);
+    tutti_evaluator_destroy(t->evaluator);
+    tutti_loader_destroy(t->loader);
+    free(t->memory);
+    tutti_shared_destroy(&t->shared, t->plan);
+}
+
+/* ---- the loop ---- */
+
+static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
+{
+    const bool tests = eval_due(t), saves = save_due(t);
+    if (!tests && !saves) return TUTTI_OK;
+    tutti_status st = tutti_shared_wait_all_weights(&t->shared, t->plan, err);
+    clock_tick(t);
+    if (!st && tests) st = evaluate(t, true, err);
+    if (!st && saves) st = save(t, err);
+    clock_resume(t);
+    return st;
+}
+
+static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    clock_resume(t);
+    while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
+        st = tutti_step_play(t, err);
+        if (!st) st = tutti_step_settle(t, err);
+        clock_tick(t);
+        if (!st) st = tutti_report_step(t, err);
+        if (!st) st = after_step(t, err);
+    }
+    return st ? st : tutti_shared_wait_all_weights(&t->shared, t->plan, err);
+}
+
+/* Which signal it was is known only where it arrived. */
+static tutti_status agree_on_signal(tutti_trainer *t, int *signal, tutti_failure *err)
+{
+    int *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    tutti_status st = tutti_group_all_gather(t->group, "end of the run", &t->my_signal, all, sizeof *all, err);
+    for (int r = 0; r < t->nranks && !st && !*signal; r++) *signal = t->asked_to_stop ? all[r] : 0;
+    free(all);
+    return st;
+}
+
+static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
+{
+    const tutti_checkpoint c = checkpoint_of(t);
+    tutti_status st = TUTTI_OK;
+    if (r->was_done && t->evaluator) st = evaluate(t, false, err);
+    if (!st) st = agree_on_signal(t, &r->stop_signal, err); /* all are here: nobody leaves before rank 0 has saved */
+    if (st) return st;
+    r->step = t->step;
+    r->loss = t->last_loss;
+    r->accuracy = t->last_accuracy;
+    r->seconds = t->seconds;
+    r->weights_hash = tutti_weights_hash(&c);
+    return tutti_report_end(t, r, err);
+}
+
+static tutti_status train(tutti_trainer *t, const tutti_start *start, tutti_train_result *r, tutti_failure *err)
+{
+    tutti_status st = set_up(t, start, err);
+    if (st) return st;
+    r->was_done = t->step >= t->config->nsteps;
+    tutti_report_begin(t);
+    st = run_steps(t, err);
+    return st ? st : finish(t, r, err);
+}
+
+tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
+                         tutti_failure *err)
+{
+    const tutti_graph *g = config->plan->graph;
+    tutti_trainer t = {.group = group,
+                       .config = config,
+                       .plan = config->plan,
+                       .rank = tutti_group_rank(group),
+                       .nranks = tutti_group_nranks(group),
+                       .loss = find_param(g, "@loss"),
+                       .correct = find_param(g, "@correct"),
+                       .stop = find_param(g, "@stop"),
+                       .last_loss = (double)NAN,
+                       .last_accuracy = (double)NAN};
+    tutti_train_result result = {0};
+    tutti_start start;
+    tutti_failure own = {0};
+    tutti_status st = tutti_start_agree(group, config, &start, &own);
+    if (!st) {
+        st = train(&t, &start, &result, &own);
+        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. */
+        if (st && st != TUTTI_ERR_PEER) tutti_group_abort(group, own.text);
+        tear_down(&t);
+    }
+    tutti_start_release(&start);
+    if (st) return tutti_fail(err, st, "%s", own.text);
+    *out = result;
+    return TUTTI_OK;
+}
+
+tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_update *update)
+{
+    const int64_t vector = plan->total * (int64_t)sizeof(float);
+    return (tutti_train_memory){
+        .weights = vector, .grads = plan->nroots_max * vector, .momentum = update->rule == TUTTI_RULE_SGD ? 0 : vector};
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_impl.h: what the files of the trainer share.
+ *
+ *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
+ *   exchanges.c  regions and exchanges of a plan             evaluate.c   test accuracy, over all ranks
+ *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events */
+#ifndef TUTTI_TRAIN_IMPL_H
+#define TUTTI_TRAIN_IMPL_H
+
+#include "../../collective/group/executor.h"
+#include "../../metrics/metrics.h"
+#include "checkpoint.h"
+#include "train.h"
+
+/* Regions and exchanges: all that ranks share. */
+typedef struct {
+    tutti_region *weights_region, *grads_region, *momentum_region;
+    float *weights, *grads, *momentum; /* this rank's; momentum NULL for plain SGD */
+    tutti_exchange **reduce_scatter, **all_gather,
+        **gather;    /* a bucket; gather: momentum to rank 0, NULL if not needed */
+    bool *gathering; /* a bucket: its all-gather is under way */
+    tutti_schedule *gather_two_sided, *gather_mapped;
+    char (*names)[48]; /* of the exchanges, for failures */
+} tutti_shared;
+
+tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool momentum, bool gather,
+                                 tutti_shared *out, tutti_failure *err);
+void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan);
+tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err);
+tutti_status tutti_shared_wait_all_weights(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
+/* Rank 0's momentum region becomes whole. */
+tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
+double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* in exchanges so far, this rank */
+
+/* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
+typedef struct tutti_evaluator tutti_evaluator;
+tutti_status tutti_evaluator_create(const tutti_model *model, const tutti_dataset *data, const char *engine,
+                                    int nthreads, tutti_evaluator **out, tutti_failure *err);
+void tutti_evaluator_destroy(tutti_evaluator *e);
+void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part, int nparts,
+                         tutti_eval_result *out); /* loss: the sum, not the mean */
+
+/* What rank 0 finds in the folder and all ranks do. */
+typedef struct {
+    int lock_fd; /* -1 = none */
+    char *path;  /* checkpoint to go on from, NULL = from the start */
+} tutti_start;
+tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
+                               tutti_failure *err);
+void tutti_start_release(tutti_start *s);
+/* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
+char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
+
+typedef struct {
+    tutti_group *group;
+    const tutti_train_config *config;
+    const tutti_plan *plan;
+    int rank, nranks;
+    tutti_shared shared;
+    char *memory; /* the private arena */
+    tutti_loader *loader;
+    tutti_evaluator *evaluator;
+    tutti_metrics *metrics;  /* rank 0 with a folder */
+    int loss, correct, stop; /* control numbers: indices of parameters */
+    int64_t step;            /* steps done */
+    bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
+    int my_signal;
+    double last_loss, last_accuracy;
+    /* clocks */
+    double seconds, resumed_at; /* training only; start of the running stretch */
+    double eval_seconds;        /* metrics say the sum of both: what it takes to know an accuracy */
+    double logged_seconds, logged_exchange_seconds;
+    int64_t logged_step;
+} tutti_trainer;
+
+/* One step: a batch, all actions. Afterwards all-gathers may still be under way. */
+tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
+/* Mean loss, and whether any rank asks to stop, of the step just played. */
+tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
+
+void tutti_report_note(const tutti_trainer *t, const char *text);
+void tutti_report_begin(tutti_trainer *t);
+tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
+void tutti_report_saved(const tutti_trainer *t);
+tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* played_job.h: trains a job's text on so many ranks that are threads of the test. */
+#ifndef TUTTI_PLAYED_JOB_H
+#define TUTTI_PLAYED_JOB_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/job_impl.h"
+#include "job/session.h"
+
+enum { PLAYED_MAX_RANKS = 8 };
+
+typedef struct {
+    const char *text;
+    int nranks;
+    const char *dir;
+    bool fresh;
+    int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
+    int64_t stop_step;
+    void (*on_event)(void *arg, const tutti_train_event *event);
+    void *on_event_arg;
+    /* results */
+    tutti_train_result result[PLAYED_MAX_RANKS];
+    tutti_failure err[PLAYED_MAX_RANKS];
+} played_job;
+
+typedef struct {
+    played_job *job;
+    const tutti_job *resolved;
+    const tutti_session_data *data;
+    tutti_group *group;
+    pthread_t thread;
+    int64_t asked;
+} played_rank;
+
+static int played_stop(void *arg)
+{
+    played_rank *r = arg;
+    const bool mine = r->job->stop_step && tutti_group_rank(r->group) == r->job->stop_rank;
+    return mine && ++r->asked == r->job->stop_step ? 15 : 0;
+}
+
+static void *played_rank_run(void *arg)
+{
+    played_rank *r = arg;
+    played_job *j = r->job;
+    const int rank = tutti_group_rank(r->group);
+    tutti_session s = {0};
+    tutti_status st = tutti_session_open(r->resolved, r->data, rank, j->nranks, &s, &j->err[rank]);
+    s.config.dir = j->dir;
+    s.config.fresh = j->fresh;
+    s.config.stop_asked = played_stop;
+    s.config.stop_arg = r;
+    s.config.on_event = j->on_event;
+    s.config.on_event_arg = j->on_event_arg;
+    if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
+    j->err[rank].status = st;
+    tutti_session_release(&s);
+    tutti_group_leave(r->group);
+    return NULL;
+}
+
+static void play_job(played_job *j)
+{
+    played_rank ranks[PLAYED_MAX_RANKS];
+    tutti_group *groups[PLAYED_MAX_RANKS];
+    tutti_failure err = {0};
+    tutti_job *job = NULL;
+    tutti_session_data data = {0};
+    char count[32];
+    snprintf(count, sizeof count, "ranks=%d", j->nranks);
+    const char *const overrides[] = {count, "kernels=reference"};
+    tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, 2, &job, &err);
+    if (!st) st = tutti_session_data_open(job, &data, &err);
+    if (!st) st = tutti_group_create_threads(j->nranks, 20, groups, &err);
+    if (st) fail_msg("%s", err.text);
+    for (int r = 0; r < j->nranks; r++) {
+        ranks[r] = (played_rank){.job = j, .resolved = job, .data = &data, .group = groups[r]};
+        assert_int_equal(pthread_create(&ranks[r].thread, NULL, played_rank_run, &ranks[r]), 0);
+    }
+    for (int r = 0; r < j->nranks; r++) pthread_join(ranks[r].thread, NULL);
+    tutti_session_data_release(&data);
+    tutti_job_destroy(job);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_evaluate.c: figures of a test set do not depend on who counts which part of it. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "training/run/train_impl.h"
+
+static const char model_text[] = "name: tiny\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n"
+                                 "  - flatten: {}\n"
+                                 "  - dense: {units: 10}\n"
+                                 "  - softmax-cross-entropy: {}\n";
+
+typedef struct {
+    tutti_model *model;
+    tutti_dataset *data;
+    float *weights;
+    int64_t offset[2];
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    tutti_failure err = {0};
+    tutti_graph *g = NULL;
+    const tutti_dataset_config c = {.set = "digits", .seed = 1, .train_samples = 1, .test_samples = 330};
+    if (tutti_model_parse("tiny", model_text, strlen(model_text), &f->model, &err)) fail_msg("%s", err.text);
+    if (tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &f->data, &err)) fail_msg("%s", err.text);
+    if (tutti_graph_build(f->model, 1, "reference", 1, false, &g, &err)) fail_msg("%s", err.text);
+    assert_int_equal(g->nparams, 2);
+    f->weights = calloc((size_t)(g->params[0].count + g->params[1].count), sizeof(float));
+    f->offset[1] = g->params[0].count;
+    for (int p = 0; p < 2; p++) tutti_graph_init_param(&g->params[p], 1, f->weights + f->offset[p]);
+    tutti_graph_destroy(g);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tutti_dataset_destroy(f->data);
+    tutti_model_destroy(f->model);
+    free(f->weights);
+    free(f);
+    return 0;
+}
+
+static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
+{
+    fixture *f = *state;
+    tutti_evaluator *e;
+    tutti_eval_result whole;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_evaluator_create(f->model, f->data, "reference", 1, &e, &err), TUTTI_OK);
+    tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole);
+    assert_int_equal(whole.nsamples, 330); /* three blocks of 100 and one of 30 */
+    assert_true(whole.loss > 0);
+    for (int nparts = 2; nparts <= 7; nparts++) {
+        tutti_eval_result sum = {0}, part;
+        for (int r = 0; r < nparts; r++) {
+            tutti_evaluator_run(e, f->weights, f->offset, r, nparts, &part);
+            sum.nsamples += part.nsamples;
+            sum.correct += part.correct;
+            sum.loss += part.loss;
+        }
+        assert_int_equal(sum.nsamples, whole.nsamples);
+        assert_int_equal(sum.correct, whole.correct);
+        assert_true(sum.loss == whole.loss);
+    }
+    tutti_evaluator_destroy(e);
+}
+
+static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
+{
+    fixture *f = *state;
+    tutti_eval_result r;
+    tutti_failure err = {0};
+    int64_t zeros = 0;
+    memset(f->weights, 0, sizeof(float) * (size_t)f->offset[1]);
+    memset(f->weights + f->offset[1], 0, sizeof(float) * 10);
+    assert_int_equal(tutti_evaluate(f->model, f->weights, f->offset, f->data, "reference", 1, &r, &err), TUTTI_OK);
+    float *sample = malloc(sizeof(float) * 28 * 28);
+    for (int64_t i = 0; i < 330; i++) {
+        int32_t label;
+        tutti_dataset_read(f->data, i, sample, &label);
+        zeros += label == 0;
+    }
+    free(sample);
+    assert_int_equal(r.correct, zeros); /* the first of equal logits wins */
+    assert_true(r.loss > 2.302584 && r.loss < 2.302586);
+}
+
+static void data_that_do_not_fit_the_model_are_refused_with_both_shapes(void **state)
+{
+    fixture *f = *state;
+    tutti_failure err = {0};
+    tutti_eval_result r;
+    f->model->input.dim[1] = 14;
+    assert_int_equal(tutti_evaluate(f->model, f->weights, f->offset, f->data, "reference", 1, &r, &err),
+                     TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "(1, 28, 28)"));
+    assert_non_null(strstr(err.text, "(1, 14, 28)"));
+    f->model->input.dim[1] = 28;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(parts_of_the_set_add_up_to_the_whole_exactly, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(weights_of_zero_know_one_class_and_lose_log_10, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(data_that_do_not_fit_the_model_are_refused_with_both_shapes, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
