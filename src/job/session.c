@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c: from a job's keys to what the trainer is told. The keys that a resumed run may change are named here, because the
+ * trainer knows no keys. */
+#include "session.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "job_impl.h"
+
+tutti_status tutti_session_data_open(const tutti_job *job, tutti_session_data *out, tutti_failure *err)
+{
+    const tutti_dataset_config c = {.set = job->data.set,
+                                    .path = job->data.path,
+                                    .seed = (uint64_t)job->data.seed,
+                                    .train_samples = job->data.train_samples,
+                                    .test_samples = job->data.test_samples};
+    tutti_session_data d = {0};
+    tutti_status st = tutti_dataset_open(&c, TUTTI_SPLIT_TRAIN, &d.train, err);
+    if (!st) st = tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &d.test, err);
+    if (st)
+        tutti_session_data_release(&d);
+    else
+        *out = d;
+    return st;
+}
+
+void tutti_session_data_release(tutti_session_data *d)
+{
+    tutti_dataset_destroy(d->train);
+    tutti_dataset_destroy(d->test);
+    *d = (tutti_session_data){0};
+}
+
+/* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
+ * the last two keys are free only where the rate does not depend on the end. */
+static const char *const *free_keys(const tutti_job *job)
+{
+    static const char *const keys[] = {"ranks",
+                                       "threads",
+                                       "model",
+                                       "exchange.algorithm",
+                                       "exchange.bucket_bytes",
+                                       "exchange.deadline_s",
+                                       "log_every",
+                                       "eval_every_epochs",
+                                       "checkpoint.every_steps",
+                                       "checkpoint.keep",
+                                       NULL};
+    static const char *const longer[] = {"ranks",
+                                         "threads",
+                                         "model",
+                                         "exchange.algorithm",
+                                         "exchange.bucket_bytes",
+                                         "exchange.deadline_s",
+                                         "log_every",
+                                         "eval_every_epochs",
+                                         "checkpoint.every_steps",
+                                         "checkpoint.keep",
+                                         "epochs",
+                                         "steps",
+                                         NULL};
+    const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
+    return has_end ? keys : longer;
+}
+
+static tutti_rate rate_of(const tutti_job *job)
+{
+    return (tutti_rate){.kind = (tutti_rate_kind)job->optimiser.schedule,
+                        .lr = job->optimiser.lr,
+                        .end_lr = job->optimiser.end_lr,
+                        .warmup_epochs = job->optimiser.warmup_epochs,
+                        .warmup_lr = job->optimiser.warmup_lr,
+                        .gamma = job->optimiser.gamma,
+                        .milestones = job->optimiser.milestones,
+                        .power = job->optimiser.power};
+}
+
+static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
+{
+    const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
+    const int64_t nsteps = job->steps > 0 ? job->steps : llround(job->epochs * (double)per_epoch);
+    s->config = (tutti_train_config){.plan = s->parts.plan,
+                                     .train = data->train,
+                                     .test = data->test,
+                                     .rate = rate_of(job),
+                                     .update = {.rule = (tutti_rule)job->optimiser.rule,
+                                                .momentum = job->optimiser.momentum,
+                                                .weight_decay = job->optimiser.weight_decay},
+                                     .seed = (uint64_t)job->seed,
+                                     .nsteps = nsteps > 0 ? nsteps : 1,
+                                     .steps_per_epoch = per_epoch,
+                                     .eval_every_epochs = job->eval_every_epochs,
+                                     .checkpoint_every_steps = job->checkpoint.every_steps,
+                                     .checkpoint_keep = (int)job->checkpoint.keep,
+                                     .log_every = job->log_every,
+                                     .job_text = s->job_text,
+                                     .model_text = s->parts.model->text,
+                                     .free_keys = free_keys(job)};
+}
+
+tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
+                                tutti_session *out, tutti_failure *err)
+{
+    const int64_t count = tutti_dataset_count(data->train);
+    tutti_session s = {0};
+    if (job->batch > count)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %" PRId64 " is more than the %" PRId64 " training samples",
+                          job->batch, count);
+    tutti_status st = tutti_job_resolve(job, rank, nranks, &s.parts, err);
+    if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
+    if (st) {
+        tutti_session_release(&s);
+        return st;
+    }
+    s.job_text = tutti_job_print(job);
+    configure(job, data, &s);
+    *out = s;
+    return TUTTI_OK;
+}
+
+void tutti_session_release(tutti_session *s)
+{
+    tutti_resolved_release(&s->parts);
+    free(s->job_text);
+    *s = (tutti_session){0};
+}
