@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_ckpt.c: `tutti ckpt ls DIR` and `tutti ckpt verify CKPT|DIR`: what checkpoints there are and whether they are whole. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/hash.h"
+#include "../training/run/checkpoint.h"
+#include "cli.h"
+
+static const char about[] = "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
+                            "verify  checks sizes and checksums of one checkpoint, or of all of a run's folder";
+
+/* One line; returns what is wrong with it. */
+static tutti_status show(const char *path)
+{
+    tutti_failure why = {0};
+    tutti_manifest m;
+    char hash[17];
+    int64_t nbytes = 0;
+    tutti_status st = tutti_manifest_read(path, &m, &why);
+    if (!st) st = tutti_checkpoint_verify(path, &why);
+    if (st) {
+        printf("%s  torn: %s\n", path, why.text);
+        return st;
+    }
+    for (int i = 0; i < m.nfiles; i++) nbytes += m.files[i].nbytes;
+    tutti_hash_text(m.weights_hash, hash);
+    printf("%s  step %" PRId64 "  samples %" PRId64 "  ranks %d  %.2f MB  weights %s  whole\n", path, m.step, m.cursor,
+           m.nranks, (double)nbytes / 1e6, hash);
+    return TUTTI_OK;
+}
+
+static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
+{
+    tutti_checkpoint_entry *entries;
+    int n;
+    tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
+    if (!st && !n) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no checkpoints there", dir);
+    for (int i = 0; i < n && !st; i++) *nbad += show(entries[i].path) != TUTTI_OK;
+    tutti_checkpoint_list_release(entries, n);
+    return st;
+}
+
+static tutti_status run(const tutti_flags *f, tutti_failure *err)
+{
+    int nbad = 0;
+    if (f->nrest != 2 || (strcmp(f->rest[0], "ls") != 0 && strcmp(f->rest[0], "verify") != 0))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
+    const bool verify = f->rest[0][0] == 'v';
+    const char *slash = strrchr(f->rest[1], '/');
+    if (verify && !strncmp(slash ? slash + 1 : f->rest[1], "step_", 5)) {
+        tutti_status one = tutti_checkpoint_verify(f->rest[1], err);
+        return one ? one : show(f->rest[1]);
+    }
+    tutti_status st = show_all(f->rest[1], &nbad, err);
+    if (!st && verify && nbad)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: %d of its checkpoints are not whole", f->rest[1], nbad);
+    return st;
+}
+
+int tutti_cmd_ckpt(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_status st = tutti_cli_parse(argc, argv, NULL, 0, &f, &err);
+    if (!st && f.help) {
+        tutti_cli_help(stdout, "tutti ckpt ls DIR | verify CKPT|DIR", about, NULL, 0);
+        return TUTTI_OK;
+    }
+    if (!st) st = run(&f, &err);
+    return st ? tutti_cli_fail("ckpt", &err) : TUTTI_OK;
+}
