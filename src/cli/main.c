@@ -9,8 +9,13 @@
 
 static int run_version(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    printf("tutti %s\n", TUTTI_VERSION);
+    tutti_flags flags;
+    tutti_failure err = {0};
+    if (tutti_cli_parse(argc, argv, NULL, 0, &flags, &err) != TUTTI_OK) return tutti_cli_fail("version", &err);
+    if (flags.help)
+        tutti_cli_help(stdout, "tutti version", "Prints the version.", NULL, 0);
+    else
+        printf("tutti %s\n", TUTTI_VERSION);
     return 0;
 }
 
@@ -43,8 +48,8 @@ static int unknown(const char *name)
     const char *known[NCOMMANDS];
     for (int i = 0; i < NCOMMANDS; i++) known[i] = commands[i].name;
     const char *nearest = tutti_options_nearest(name, known, NCOMMANDS);
-    fprintf(stderr, "tutti: unknown command '%s'%s%s%s; 'tutti help' lists them\n", name,
-            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    fprintf(stderr, "tutti: unknown command '%s';%s%s%s 'tutti help' lists them\n", name,
+            nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return TUTTI_ERR_USAGE;
 }
 
@@ -60,7 +65,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-        return run_version(argc, argv);
+        return run_version(argc - 1, argv + 1);
     }
     for (int i = 0; i < NCOMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return commands[i].run(argc - 1, argv + 1);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cli_flags.c: flags by tables. src/cli belongs to the program, not to the library, so the file itself is taken in. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.c"
+
+static const tutti_flag flags[] = {
+    {"ranks", "N", "processes", false},
+    {"set", "KEY=VALUE", "override", true},
+    {"quiet", NULL, "say less", false},
+};
+
+/* Parses words after the command's name; up to seven, NULL ends them. */
+static tutti_status parse(const char *const *words, tutti_flags *out, tutti_failure *err)
+{
+    char *argv[9] = {(char[]){"train"}};
+    int argc = 1;
+    for (; argc < 8 && words[argc - 1]; argc++) argv[argc] = (char *)(uintptr_t)words[argc - 1];
+    return tutti_cli_parse(argc, argv, flags, 3, out, err);
+}
+
+static void both_forms_give_the_same_value(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const apart[] = {"job.yaml", "--ranks", "4", "--quiet", NULL}, *const joined[] = {"--ranks=4", NULL};
+    long n = 0;
+    assert_int_equal(parse(apart, &f, &err), TUTTI_OK);
+    assert_string_equal(tutti_cli_value(&f, "ranks", ""), "4");
+    assert_true(tutti_cli_has(&f, "quiet"));
+    assert_int_equal(f.nrest, 1);
+    assert_string_equal(f.rest[0], "job.yaml");
+    assert_int_equal(parse(joined, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_OK);
+    assert_int_equal(n, 4);
+    assert_false(tutti_cli_has(&f, "quiet"));
+}
+
+static void a_flag_of_many_keeps_order_and_values_with_equals_signs(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const words[] = {"--set", "a=1", "--set=b=2", NULL};
+    assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+    assert_int_equal(f.count[1], 2);
+    assert_string_equal(f.value[1][0], "a=1");
+    assert_string_equal(f.value[1][1], "b=2");
+}
+
+static void refusals_name_the_flag_and_the_nearest_known_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[4], *wanted;
+    } cases[] = {
+        {{"--rank", "4"}, "unknown flag '--rank'; did you mean '--ranks'?"},
+        {{"--nonsense=4"}, "unknown flag '--nonsense'; --help lists the flags"},
+        {{"--ranks"}, "--ranks needs a value: N"},
+        {{"--quiet=yes"}, "--quiet takes no value"},
+        {{"--ranks", "1", "--ranks=2"}, "--ranks stands there twice"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tutti_flags f;
+        tutti_failure err = {0};
+        assert_int_equal(parse(cases[i].words, &f, &err), TUTTI_ERR_USAGE);
+        assert_string_equal(err.text, cases[i].wanted);
+    }
+}
+
+static void help_is_seen_anywhere_and_two_dashes_end_the_flags(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const help[] = {"x", "-h", NULL}, *const end[] = {"--", "--help", NULL};
+    assert_int_equal(parse(help, &f, &err), TUTTI_OK);
+    assert_true(f.help);
+    assert_int_equal(parse(end, &f, &err), TUTTI_OK);
+    assert_false(f.help);
+    assert_string_equal(f.rest[0], "--help");
+}
+
+static void whole_numbers_have_ranges_and_lists_have_limits(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    long n = 0, list[3];
+    int count = 0;
+    const char *const nine[] = {"--ranks", "9", NULL}, *const words[] = {"--ranks=4x", NULL},
+                      *const some[] = {"--ranks=1,2,8", NULL}, *const hole[] = {"--ranks=1,,8", NULL};
+    assert_int_equal(parse(nine, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_ERR_USAGE);
+    assert_string_equal(err.text, "--ranks: 9 is outside 1 .. 8");
+    assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_ERR_USAGE);
+    assert_string_equal(err.text, "--ranks: '4x' is not a whole number");
+    assert_int_equal(parse(some, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 3, &count, &err), TUTTI_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(list[2], 8);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 2, &count, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(parse(hole, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 3, &count, &err), TUTTI_ERR_USAGE);
+}
+
+static void sizes_know_powers_of_ten_and_of_two(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        long long bytes;
+    } cases[] = {{"4096", 4096}, {"1KB", 1000}, {"64KiB", 65536}, {"102MB", 102000000}, {"2GiB", 2147483648}};
+    tutti_failure err = {0};
+    long long bytes = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(tutti_cli_bytes("--bytes", cases[i].text, &bytes, &err), TUTTI_OK);
+        assert_true(bytes == cases[i].bytes);
+    }
+    const char *wrong[] = {"", "KB", "-1", "1.5MB", "1kb", "9999999999GiB", "1 K"};
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(tutti_cli_bytes("--bytes", wrong[i], &bytes, &err), TUTTI_ERR_USAGE);
+        assert_non_null(strstr(err.text, "--bytes"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_forms_give_the_same_value),
+        cmocka_unit_test(a_flag_of_many_keeps_order_and_values_with_equals_signs),
+        cmocka_unit_test(refusals_name_the_flag_and_the_nearest_known_one),
+        cmocka_unit_test(help_is_seen_anywhere_and_two_dashes_end_the_flags),
+        cmocka_unit_test(whole_numbers_have_ranges_and_lists_have_limits),
+        cmocka_unit_test(sizes_know_powers_of_ten_and_of_two),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
