@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started
+ * (RANK and WORLD_SIZE are set then).
+ *
+ * Signals: SIGTERM and SIGUSR1 are blocked and asked for once a step, which needs no handler and no global; the first asks for
+ * an orderly end of all ranks, then they are unblocked: the second ends this process at once. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/options.h"
+#include "../job/job_impl.h"
+#include "../job/session.h"
+#include "cli.h"
+#include "progress.h"
+#include "train_cmd.h"
+
+static const tutti_flag flags[] = {
+    {"ranks", "N", "processes (default: the job's)", false},
+    {"out", "DIR", "results (default: runs/<name of the job file>)", false},
+    {"seed", "S", "seed (default: the job's)", false},
+    {"set", "KEY=VALUE", "override a key of the job", true},
+    {"fresh", NULL, "start over: remove what DIR holds of an earlier run", false},
+    {"quiet", NULL, "print the last line only", false},
+    {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", false},
+    {"ranks-as-threads", NULL, "ranks are threads of this process, with reference kernels", false},
+};
+enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
+
+static const char about[] = "Trains a job and keeps metrics.jsonl, the resolved job and checkpoints in DIR. A run that "
+                            "was stopped or killed goes on\n"
+                            "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
+                            "any rank: all save the same\n"
+                            "step and end with 143 or 138. Under torchrun or any launcher that sets RANK and "
+                            "WORLD_SIZE it is one rank of that run.";
+
+static void print_help(void)
+{
+    tutti_strbuf keys = {0};
+    tutti_cli_help(stdout, "tutti train JOB.yaml [options]", about, flags, NFLAGS);
+    tutti_options_help(&tutti_job_fields, &keys);
+    printf("\nkeys of a job:\n%s", keys.text);
+    tutti_strbuf_release(&keys);
+}
+
+/* ---- signals ---- */
+
+static void stop_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGUSR1);
+}
+
+static int stop_asked(void *arg)
+{
+    (void)arg;
+    sigset_t set;
+    stop_signals(&set);
+    const int signal = sigtimedwait(&set, NULL, &(struct timespec){0});
+    if (signal <= 0) return 0;
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return signal;
+}
+
+/* ---- one rank ---- */
+
+typedef struct {
+    const tutti_job *job;
+    const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
+    const char *dir;
+    bool fresh, quiet;
+    tutti_group *group;
+    tutti_train_result result;
+    tutti_failure err;
+} player;
+
+/* All ranks know whether all of them are ready, and the first that is not says why. */
+static tutti_status agree_ready(player *p, tutti_status mine)
+{
+    const int nranks = tutti_group_nranks(p->group), rank = tutti_group_rank(p->group);
+    int32_t own = (int32_t)mine, *all = calloc((size_t)nranks, sizeof *all);
+    if (!all) return tutti_fail(&p->err, TUTTI_ERR_FAILED, "no memory for %d ranks", nranks);
+    tutti_status st = tutti_group_all_gather(p->group, "preparation", &own, all, sizeof own, mine ? NULL : &p->err);
+    for (int r = 0; r < nranks && !st; r++) {
+        if (!all[r]) continue;
+        st = r == rank ? mine : tutti_fail(&p->err, (tutti_status)all[r], "%s", "");
+    }
+    free(all);
+    return mine && !st ? mine : st;
+}
+
+static void print_result(const player *p, const tutti_train_config *c)
+{
+    const tutti_train_result *r = &p->result;
+    if (tutti_group_rank(p->group) != 0) return;
+    if (r->was_done && !p->quiet)
+        printf("nothing left to do: %s is at step %lld of %lld\n", p->dir, (long long)r->step, (long long)c->nsteps);
+    if (r->stop_signal && !p->quiet)
+        printf("stopped by signal %d at step %lld; the same command goes on from there\n", r->stop_signal,
+               (long long)r->step);
+    tutti_train_print_result(r);
+}
+
+static void silence(void *arg, const char *words)
+{
+    fprintf(stderr, "tutti train: rank %d: %s\n", tutti_group_rank(arg), words);
+}
+
+static void *play(void *arg)
+{
+    player *p = arg;
+    tutti_session s = {0};
+    tutti_session_data own = {0};
+    tutti_group_on_silence(p->group, silence, p->group);
+    tutti_status st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, &own, &p->err);
+    if (!st)
+        st = tutti_session_open(p->job, p->data ? p->data : &own, tutti_group_rank(p->group),
+                                tutti_group_nranks(p->group), &s, &p->err);
+    st = agree_ready(p, st);
+    tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
+    s.config.dir = p->dir;
+    s.config.fresh = p->fresh;
+    s.config.on_event = tutti_progress_event;
+    s.config.on_event_arg = &progress;
+    s.config.stop_asked = stop_asked;
+    if (!st) st = tutti_train(p->group, &s.config, &p->result, &p->err);
+    tutti_progress_end(&progress);
+    if (!st) print_result(p, &s.config);
+    tutti_session_release(&s);
+    tutti_session_data_release(&own);
+    tutti_group_leave(p->group);
+    p->err.status = st;
+    return NULL;
+}
+
+static int exit_code(const player *p, int rank, int nranks)
+{
+    if (p->err.status && p->err.text[0]) {
+        if (nranks > 1)
+            fprintf(stderr, "tutti train: rank %d: %s\n", rank, p->err.text);
+        else
+            fprintf(stderr, "tutti train: %s\n", p->err.text);
+    }
+    if (p->err.status) return (int)p->err.status;
+    return p->result.stop_signal ? 128 + p->result.stop_signal : 0;
+}
+
+static int run_rank(player *p, tutti_group_config *config)
+{
+    char *text = tutti_job_print(p->job);
+    config->fingerprint = text;
+    tutti_status st = tutti_group_join(config, &p->group, &p->err);
+    free(text);
+    if (st)
+        p->err.status = st;
+    else
+        play(p);
+    return exit_code(p, config->rank, config->nranks);
+}
+
+/* ---- ranks as threads ---- */
+
+static int run_threads(const player *like, int nranks)
+{
+    tutti_group **groups = calloc((size_t)nranks, sizeof(tutti_group *));
+    player *players = calloc((size_t)nranks, sizeof *players);
+    pthread_t *threads = calloc((size_t)nranks, sizeof *threads);
+    tutti_session_data data = {0};
+    tutti_failure err = {0};
+    int code = 0;
+    if (!groups || !players || !threads) abort();
+    tutti_status st = tutti_session_data_open(like->job, &data, &err);
+    if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
+    if (st) code = tutti_cli_fail("train", &err);
+    for (int r = 0; r < nranks && !st; r++) {
+        players[r] = *like;
+        players[r].group = groups[r];
+        players[r].data = &data;
+        if (pthread_create(&threads[r], NULL, play, &players[r])) abort();
+    }
+    for (int r = 0; r < nranks && !st; r++) {
+        pthread_join(threads[r], NULL);
+        const int one = exit_code(&players[r], r, nranks);
+        if (!code) code = one;
+    }
+    tutti_session_data_release(&data);
+    free(groups);
+    free(players);
+    free(threads);
+    return code;
+}
+
+/* ---- the command ---- */
+
+/* runs/<name of the job file without folder and ending> */
+static char *default_dir(const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
+    char *dir;
+    if (asprintf(&dir, "runs/%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name) < 0) abort();
+    return dir;
+}
+
+static bool sets_kernels(const tutti_flags *f)
+{
+    for (int i = 0; i < f->count[FLAG_SET]; i++)
+        if (!strncmp(f->value[FLAG_SET][i], "kernels=", 8)) return true;
+    return false;
+}
+
+/* The environment's rank count rules; threads compute with reference kernels unless told otherwise. */
+static tutti_status take_environment(tutti_flags *f, const tutti_group_config *config, char world[16],
+                                     tutti_failure *err)
+{
+    if (tutti_cli_has(f, "ranks-as-threads") && !sets_kernels(f) && f->count[FLAG_SET] < 64)
+        f->value[FLAG_SET][f->count[FLAG_SET]++] = "kernels=reference";
+    if (!getenv("RANK")) return TUTTI_OK;
+    long asked;
+    tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, config->nranks, &asked, err);
+    if (st) return st;
+    if (asked != config->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but the environment has WORLD_SIZE=%d: leave --ranks out",
+                          asked, config->nranks);
+    snprintf(world, 16, "%d", config->nranks);
+    f->value[FLAG_RANKS][0] = world;
+    f->count[FLAG_RANKS] = 1;
+    return TUTTI_OK;
+}
+
+static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *config, char **argv)
+{
+    const int nranks = (int)job->ranks;
+    if (!tutti_cli_has(f, "ranks-as-threads") && !getenv("RANK") && nranks > 1) return tutti_train_launch(nranks, argv);
+    char *dir = default_dir(f->rest[0]);
+    player p = {.job = job,
+                .dir = tutti_cli_value(f, "out", dir),
+                .fresh = tutti_cli_has(f, "fresh"),
+                .quiet = tutti_cli_has(f, "quiet")};
+    sigset_t set;
+    stop_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (!getenv("TUTTI_DEADLINE_S")) config->deadline_s = job->exchange.deadline_s;
+    const int code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
+    free(dir);
+    return code;
+}
+
+int tutti_cmd_train(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_job *job = NULL;
+    tutti_group_config config = {0};
+    char world[16];
+    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
+    if (!st && f.help) {
+        print_help();
+        return TUTTI_OK;
+    }
+    if (!st && f.nrest != 1)
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti train JOB.yaml [options]");
+    if (!st) st = tutti_group_config_from_env(&config, &err);
+    if (!st) st = take_environment(&f, &config, world, &err);
+    if (!st) st = tutti_cli_load_job(&f, f.rest[0], &job, &err);
+    if (!st && tutti_cli_has(&f, "dry-run")) {
+        st = tutti_train_dry_run(job, &err);
+        tutti_job_destroy(job);
+        return st ? tutti_cli_fail("train", &err) : TUTTI_OK;
+    }
+    const int code = st ? tutti_cli_fail("train", &err) : run(&f, job, &config, argv);
+    tutti_job_destroy(job);
+    return code;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* progress.c: draws what the trainer tells. On a TTY the step line is drawn over itself, at most ten times a second; into a file
+ * or a pipe goes one line a logged interval. Notes go to stderr. */
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/clock.h"
+
+enum { BAR = 24 };
+static const double REDRAW_S = 0.1;
+
+tutti_progress tutti_progress_begin(bool quiet, const char *dir)
+{
+    return (tutti_progress){.quiet = quiet, .tty = isatty(STDOUT_FILENO), .dir = dir, .began = tutti_clock_s()};
+}
+
+void tutti_progress_end(tutti_progress *p)
+{
+    if (p->open) printf("\n");
+    p->open = false;
+    fflush(stdout);
+}
+
+/* "1:05" or "2:01:05" */
+static void time_text(double seconds, char out[24])
+{
+    const long s = seconds < 0 ? 0 : seconds > 3e6 ? 3000000 : (long)(seconds + 0.5);
+    if (s >= 3600)
+        snprintf(out, 24, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(out, 24, "%ld:%02ld", s / 60, s % 60);
+}
+
+static void draw_bar(tutti_progress *p, const tutti_train_event *e)
+{
+    const double now = tutti_clock_s();
+    if (now - p->drawn < REDRAW_S && e->step < e->nsteps) return;
+    const int full = (int)(BAR * e->step / e->nsteps);
+    const double a_step = (now - p->began) / (double)(e->step - p->first_step);
+    char bar[BAR + 1], left[24];
+    memset(bar, '.', BAR);
+    memset(bar, '#', (size_t)full);
+    bar[BAR] = '\0';
+    time_text(a_step * (double)(e->nsteps - e->step), left);
+    printf("\repoch %-5.2f step %" PRId64 "/%" PRId64 " [%s] loss %.4f  %.0f images/s  %s left \x1b[K", e->epoch,
+           e->step, e->nsteps, bar, e->loss, p->ips, left);
+    fflush(stdout);
+    p->open = true;
+    p->drawn = now;
+}
+
+static void show_step(tutti_progress *p, const tutti_train_event *e)
+{
+    if (e->logged) p->ips = e->ips;
+    if (p->tty)
+        draw_bar(p, e);
+    else if (e->logged)
+        printf("epoch %.2f step %" PRId64 "/%" PRId64 " loss %.4f lr %.4g %.0f images/s step %.2f ms comm %.2f ms\n",
+               e->epoch, e->step, e->nsteps, e->loss, e->lr, e->ips, e->step_ms, e->comm_ms);
+}
+
+static void show_note(tutti_progress *p, const char *text)
+{
+    const size_t length = strlen(text);
+    tutti_progress_end(p);
+    fprintf(stderr, "tutti train: %s%s", text, length && text[length - 1] == '\n' ? "" : "\n");
+}
+
+void tutti_progress_event(void *arg, const tutti_train_event *e)
+{
+    tutti_progress *p = arg;
+    if (e->kind == TUTTI_TRAIN_NOTE) {
+        show_note(p, e->text);
+        return;
+    }
+    if (p->quiet) return;
+    switch (e->kind) {
+    case TUTTI_TRAIN_BEGIN:
+        p->began = tutti_clock_s();
+        p->first_step = e->step;
+        if (e->step > 0 && e->step < e->nsteps)
+            printf("resuming at step %" PRId64 " of %" PRId64 " from %s\n", e->step, e->nsteps, p->dir);
+        break;
+    case TUTTI_TRAIN_STEP: show_step(p, e); break;
+    case TUTTI_TRAIN_EVAL:
+        tutti_progress_end(p);
+        printf("epoch %.2f test accuracy %.2f %% loss %.4f\n", e->epoch, 100 * e->accuracy, e->loss);
+        break;
+    default: break;
+    }
+    if (!p->open) fflush(stdout);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* progress.h: a run on the terminal: one line that moves on a TTY, plain lines otherwise. Threads: owner. */
+#ifndef TUTTI_CLI_PROGRESS_H
+#define TUTTI_CLI_PROGRESS_H
+
+#include "../training/run/train.h"
+
+typedef struct {
+    bool quiet, tty;
+    bool open;           /* an unfinished line stands on the terminal */
+    double began, drawn; /* clock */
+    int64_t first_step;
+    double ips;      /* of the last interval */
+    const char *dir; /* named when something was saved */
+} tutti_progress;
+
+tutti_progress tutti_progress_begin(bool quiet, const char *dir);
+/* tutti_train_config.on_event; arg is the tutti_progress. */
+void tutti_progress_event(void *arg, const tutti_train_event *event);
+/* Ends an unfinished line, so that other words start on a line of their own. */
+void tutti_progress_end(tutti_progress *p);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_cmd.h: parts of `tutti train` with files of their own. Threads: owner. */
+#ifndef TUTTI_CLI_TRAIN_CMD_H
+#define TUTTI_CLI_TRAIN_CMD_H
+
+#include "../training/run/train.h"
+#include "tutti/job.h"
+
+/* The resolved job, what the plan is, what it needs; nothing is run or connected. */
+tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
+/* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
+void tutti_train_print_result(const tutti_train_result *r);
+/* Starts so many ranks of this same command on this host and returns the exit code of the first that failed. */
+int tutti_train_launch(int nranks, char **argv);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_launch.c: several ranks of one command on this host. The launcher has read the job (its failures are said once) and
+ * then only waits: it touches no data, no kernels, no group. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../base/arena.h"
+#include "../collective/group/launch.h"
+#include "cli.h"
+#include "train_cmd.h"
+
+/* An orderly end by a signal is no failure to explain, and a rank that ended with a status has said why itself. */
+static bool needs_words(int exit_code)
+{
+    return exit_code > 128 && exit_code != 128 + 15 && exit_code != 128 + 10;
+}
+
+int tutti_train_launch(int nranks, char **argv)
+{
+    int n = 0;
+    while (argv[n]) n++;
+    char **full = tutti_alloc(sizeof *full * (size_t)(n + 2));
+    full[0] = "tutti";
+    for (int i = 0; i < n; i++) full[i + 1] = argv[i];
+    const tutti_launch_options options = {.nranks = nranks};
+    tutti_launch_result result = {0};
+    tutti_failure err = {0};
+    tutti_status st = tutti_launch(&options, full, &result, &err);
+    free(full);
+    if (st) return tutti_cli_fail("train", &err);
+    if (needs_words(result.exit_code) && result.words) fprintf(stderr, "%s", result.words);
+    free(result.words);
+    return result.exit_code;
+}

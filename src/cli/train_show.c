@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_show.c: what `tutti train` prints besides progress: --dry-run and the last line. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../base/hash.h"
+#include "../job/job_impl.h"
+#include "../job/session.h"
+#include "train_cmd.h"
+
+void tutti_train_print_result(const tutti_train_result *r)
+{
+    char hash[17];
+    tutti_hash_text(r->weights_hash, hash);
+    printf("weights %s step %" PRId64, hash, r->step);
+    if (!isnan(r->loss)) printf(" loss %.6f", r->loss);
+    if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void show_method(const char *name)
+{
+    const tutti_method_row *m = tutti_method_find(name);
+    printf("\n# method %s: %s, %s; %s; %s travel\n", m->name, m->optimisation, m->schedule, m->pattern, m->travels);
+}
+
+static void show_plan(const tutti_session *s)
+{
+    const tutti_plan *p = s->parts.plan;
+    const tutti_train_memory m = tutti_train_memory_need(p, &s->config.update);
+    char hash[17], engine[96];
+    tutti_kernel_engine_describe(p->config.engine, engine);
+    tutti_hash_text(tutti_plan_hash(p), hash);
+    printf("# plan %s: %d ranks, %" PRId64 " samples a rank and step", hash, p->config.nranks, p->my_nsamples);
+    if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
+    printf("\n#   %" PRId64 " parameters in %d buckets, %s; %s\n", tutti_model_nparams(s->parts.model), p->nbuckets,
+           tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine);
+    printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
+    printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, momentum %.2f MB, activations %.2f MB "
+           "(%.2f MB if none were shared)\n",
+           (double)m.weights / 1e6, (double)m.grads / 1e6, (double)m.momentum / 1e6, (double)p->arena_bytes / 1e6,
+           (double)p->arena_bytes_without_sharing / 1e6);
+}
+
+tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
+{
+    tutti_session_data data = {0};
+    tutti_session s = {0};
+    tutti_status st = tutti_session_data_open(job, &data, err);
+    if (!st) st = tutti_session_open(job, &data, 0, (int)job->ranks, &s, err);
+    if (!st) {
+        fputs(s.job_text, stdout);
+        show_method(job->method);
+        show_plan(&s);
+    }
+    tutti_session_release(&s);
+    tutti_session_data_release(&data);
+    return st;
+}
