@@ -8,6 +8,8 @@
 #include "coll.h"
 
 static const tutti_command verbs[] = {
+    {"list", "the algorithms there are and what they serve", tutti_coll_list},
+    {"compile", "print one as text", tutti_coll_compile},
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},
     {"tune", "fit alpha, beta and gamma on this host; --check: the model against it", tutti_coll_tune},
 };

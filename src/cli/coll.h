@@ -4,7 +4,35 @@
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
+#include "cli.h"
+#include "tutti/schedule.h"
+
+int tutti_coll_list(int argc, char **argv);
+int tutti_coll_compile(int argc, char **argv);
 int tutti_coll_explain(int argc, char **argv);
 int tutti_coll_tune(int argc, char **argv);
+
+/* Flags that say which schedule is meant (coll_schedule.c). */
+#define TUTTI_COLL_SCHEDULE_FLAGS                                                                                      \
+    {"ranks", "P", "rank count", false},                                                                               \
+        {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},               \
+        {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", false},             \
+        {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", false},                     \
+        {"root", "R", "of a gather (default 0)", false},                                                               \
+    {                                                                                                                  \
+        "in-place", NULL, "the output is the input", false                                                             \
+    }
+
+typedef struct {
+    tutti_schedule *source;   /* as compiled or read */
+    tutti_schedule *schedule; /* lowered, or the same */
+} tutti_coll_schedule;
+
+/* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
+tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
+                                      tutti_failure *err);
+/* An algorithm of the table, else a file in text form (which fixes all but --wire). */
+tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
+void tutti_coll_close(tutti_coll_schedule *s);
 
 #endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_list.c: `tutti coll list`: one line an algorithm; what it serves is asked of the compiler itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../collective/compile/compile.h"
+#include "coll.h"
+
+/* "any", "2^k" or "-": at which rank counts of 3 and 4 the compiler makes canonical sums. */
+static const char *canonical_counts(const tutti_algorithm *a)
+{
+    bool can[2];
+    for (int i = 0; i < 2; i++) {
+        tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 3 + i, .slots = 8};
+        tutti_schedule *s = NULL;
+        can[i] = tutti_schedule_compile(a->name, &q, &s, NULL) == TUTTI_OK;
+        tutti_schedule_destroy(s);
+    }
+    return can[0] ? "any P" : can[1] ? "P = 2^k" : "-";
+}
+
+static void print_row(const tutti_algorithm *a)
+{
+    char served[100] = "";
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {
+        size_t n = strlen(served);
+        if (a->collectives & 1u << c)
+            snprintf(served + n, sizeof served - n, "%s%s", n ? " " : "", tutti_collective_name((tutti_collective)c));
+    }
+    printf("%-18s %-44s %-10s %-10s %s\n", a->name, served, tutti_determinism_name(a->determinism), canonical_counts(a),
+           a->summary);
+}
+
+int tutti_coll_list(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_status st = tutti_cli_parse(argc, argv, NULL, 0, &f, &err);
+    if (st == TUTTI_OK && f.help) {
+        tutti_cli_help(
+            stdout, "tutti coll list",
+            "The algorithms: which collectives they serve, whether the order of a sum is one for all elements\n"
+            "(fixed) or depends on the slice, and where they can make canonical sums, whose bits do not depend\n"
+            "on the rank count.",
+            NULL, 0);
+        return 0;
+    }
+    if (st == TUTTI_OK && f.nrest) st = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
+    if (st != TUTTI_OK) return tutti_cli_fail("coll list", &err);
+    printf("%-18s %-44s %-10s %-10s %s\n", "algorithm", "collectives", "sums", "canonical", "what it does");
+    for (int i = 0; i < tutti_algorithm_count(); i++) print_row(tutti_algorithm_at(i));
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_schedule.c: from flags, or from a file, to a schedule: what compile, check and bench begin with. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/file.h"
+#include "../base/options.h"
+#include "../collective/compile/compile.h"
+#include "coll.h"
+
+enum { MAX_FILE = 1 << 30 };
+
+static tutti_status choose(const tutti_flags *f, const char *flag, const char *const *words, int n, int *out,
+                           tutti_failure *err)
+{
+    const char *text = tutti_cli_value(f, flag, words[0]);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(text, words[i])) {
+            *out = i;
+            return TUTTI_OK;
+        }
+    const char *nearest = tutti_options_nearest(text, words, n);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--%s '%s' is none that there is%s%s%s; --help lists them", flag, text,
+                      nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q, tutti_failure *err)
+{
+    const char *collectives[TUTTI_NCOLLECTIVES];
+    long ranks = 0, slots = 0, root = 0;
+    int collective = 0;
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) collectives[c] = tutti_collective_name((tutti_collective)c);
+    if (!tutti_cli_has(f, "ranks")) return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing");
+    tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, 0, &ranks, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "slots", 0, 1 << 20, 0, &slots, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "root", 0, 1 << 20, 0, &root, err);
+    if (st == TUTTI_OK) st = choose(f, "collective", collectives, TUTTI_NCOLLECTIVES, &collective, err);
+    *q = (tutti_compile_request){.collective = (tutti_collective)collective,
+                                 .nranks = (int32_t)ranks,
+                                 .root = (int32_t)root,
+                                 .slots = (int32_t)slots,
+                                 .in_place = tutti_cli_has(f, "in-place")};
+    return st;
+}
+
+static tutti_status lower(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
+{
+    const char *const wires[] = {"two-sided", "mapped", "one-sided"};
+    int wire = TUTTI_WIRE_TWO_SIDED;
+    tutti_status st = choose(f, "wire", wires, 3, &wire, err);
+    s->schedule = s->source;
+    if (st != TUTTI_OK || wire == TUTTI_WIRE_TWO_SIDED) return st;
+    return tutti_schedule_lower(s->source, (tutti_wire_class)wire, &s->schedule, err);
+}
+
+static tutti_status finish(const tutti_flags *f, tutti_coll_schedule *s, tutti_coll_schedule *out, tutti_failure *err)
+{
+    tutti_status st = lower(f, s, err);
+    if (st == TUTTI_OK)
+        *out = *s;
+    else
+        tutti_schedule_destroy(s->source);
+    return st;
+}
+
+tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
+                                      tutti_failure *err)
+{
+    tutti_compile_request q;
+    tutti_coll_schedule s = {0};
+    tutti_status st = read_request(f, &q, err);
+    if (st == TUTTI_OK) st = tutti_schedule_compile(name, &q, &s.source, err);
+    return st == TUTTI_OK ? finish(f, &s, out, err) : st;
+}
+
+tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err)
+{
+    if (tutti_algorithm_find(what)) return tutti_coll_compile_flags(what, f, out, err);
+    char *bytes = NULL;
+    size_t nbytes = 0;
+    tutti_coll_schedule s = {0};
+    tutti_failure no_file = {0}, no_algorithm = {0};
+    tutti_status st = tutti_file_read(what, MAX_FILE, TUTTI_ERR_USAGE, &bytes, &nbytes, &no_file);
+    if (st == TUTTI_ERR_USAGE) {
+        tutti_compile_request q = {.nranks = 1};
+        tutti_schedule_compile(what, &q, &s.source, &no_algorithm);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s, and no file: %s", no_algorithm.text, no_file.text);
+    }
+    if (st != TUTTI_OK) return tutti_fail(err, st, "%s", no_file.text);
+    st = tutti_schedule_parse(what, bytes, nbytes, &s.source, err);
+    free(bytes);
+    return st == TUTTI_OK ? finish(f, &s, out, err) : st;
+}
+
+void tutti_coll_close(tutti_coll_schedule *s)
+{
+    if (s->schedule != s->source) tutti_schedule_destroy(s->schedule);
+    tutti_schedule_destroy(s->source);
+    *s = (tutti_coll_schedule){0};
+}
