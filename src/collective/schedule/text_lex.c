@@ -19,7 +19,8 @@ void tutti_lex_next(tutti_lexer *x)
         x->at++;
     else
         while (x->at < x->end && !is_space(*x->at) && *x->at != '(' && *x->at != ')') x->at++;
-    x->length = *x->word == '#' && x->word < x->end ? 0 : (size_t)(x->at - x->word);
+    bool comment = x->word < x->end && *x->word == '#';
+    x->length = comment ? 0 : (size_t)(x->at - x->word);
 }
 
 bool tutti_lex_is(const tutti_lexer *x, const char *word)
