@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ops_golden.py: makes tests/golden/ops.safetensors: for each case of tests/kernel/kernel_cases.h what PyTorch computes, forward
+and backward, from the numbers that the C suite draws (philox.py draws them here). Needs torch, numpy, safetensors, xxhash.
+
+test_ops_golden.c holds the reference kernels and oneDNN's against it, without PyTorch. Names: "<case>.out", ".din",
+".<parameter>", ".loss"; cases are counted as in the C table, whose shape and attributes stand here once more: a slip in
+either shows."""
+import pathlib
+
+import numpy
+import torch
+from safetensors.numpy import save_file
+from torch.nn import functional
+
+import philox
+
+SEED, STREAM_TEST, LOSS_SCALE = 7, 6, 0.25
+DROPOUT = {"seed": 3, "step": 11, "first_sample": 100, "layer": 2}
+EXACT, SPREAD = True, False
+# op, attributes, shape, small integers or different numbers
+CASES = [
+    ("conv", dict(n=4, k=5, stride=1, padding=0, bias=True), (2, 1, 8, 8), EXACT),
+    ("conv", dict(n=8, k=3, stride=1, padding=1, bias=True), (2, 3, 6, 5), EXACT),
+    ("conv", dict(n=7, k=3, stride=2, padding=1, bias=True), (1, 7, 7, 6), EXACT),
+    ("conv", dict(n=16, k=1, stride=1, padding=0, bias=False), (3, 16, 4, 4), EXACT),
+    ("conv", dict(n=20, k=5, stride=1, padding=2, bias=True), (2, 16, 6, 6), EXACT),
+    ("dense", dict(n=10, bias=True), (5, 12), EXACT),
+    ("dense", dict(n=7, bias=False), (3, 7, 2, 3), EXACT),
+    ("dense", dict(n=10, bias=True), (1, 20, 4, 4), EXACT),
+    ("relu", {}, (2, 7, 3, 3), SPREAD),
+    ("relu", {}, (1, 13), SPREAD),
+    ("sigmoid", {}, (2, 7, 3, 3), SPREAD),
+    ("sigmoid", {}, (3, 5), SPREAD),
+    ("tanh", {}, (2, 7, 3, 3), SPREAD),
+    ("tanh", {}, (3, 5), SPREAD),
+    ("max_pool2d", dict(kernel_size=2, stride=2, padding=0), (2, 3, 6, 5), SPREAD),
+    ("max_pool2d", dict(kernel_size=3, stride=2, padding=1), (1, 7, 5, 6), SPREAD),
+    ("max_pool2d", dict(kernel_size=3, stride=1, padding=0), (2, 2, 5, 5), SPREAD),
+    ("avg_pool2d", dict(kernel_size=2, stride=2, padding=0), (2, 3, 6, 5), EXACT),
+    ("avg_pool2d", dict(kernel_size=3, stride=2, padding=1), (1, 7, 5, 6), None),
+    ("batch_norm", {}, (3, 7, 3, 2), SPREAD),
+    ("batch_norm", {}, (6, 5), SPREAD),
+    ("dropout", dict(rate=0.25), (2, 7, 3, 3), SPREAD),
+    ("dropout", dict(rate=0.25), (3, 10), SPREAD),
+    ("flatten", {}, (2, 7, 3, 2), EXACT),
+    ("cross_entropy", {}, (6, 10), SPREAD),
+    ("cross_entropy", {}, (1, 3), SPREAD),
+]
+
+
+def draw(kind, tensor: int, shape: tuple) -> torch.Tensor:
+    """kernel_cases.h, draw(): tensor 0 is the input, 1 the output's gradient, 2 on the parameters."""
+    count = int(numpy.prod(shape))
+    words = philox.words(SEED, STREAM_TEST, tensor, numpy.arange(count))
+    if kind is EXACT:
+        wide = [int(w[1]) << 32 | int(w[0]) for w in words]
+        values = numpy.array([(w * 9 >> 64) - 4 for w in wide], "f4")
+    elif kind is SPREAD and tensor == 0:
+        order = (numpy.arange(count) * 7919 % count).astype("f4")
+        values = (order + numpy.float32(0.25)) * numpy.float32(4) / numpy.float32(count) - numpy.float32(2)
+    else:
+        values = philox.unit(words[:, 0]) * numpy.float32(2) - numpy.float32(1)
+    return torch.from_numpy(values.reshape(shape))
+
+
+def make_params(op: str, attrs: dict, kind, shape: tuple) -> dict:
+    shapes = {}
+    if op == "conv":
+        shapes = {"weight": (attrs["n"], shape[1], attrs["k"], attrs["k"]), "bias": (attrs["n"],)}
+    elif op == "dense":
+        shapes = {"weight": (attrs["n"], int(numpy.prod(shape[1:]))), "bias": (attrs["n"],)}
+    elif op == "batch_norm":
+        shapes = {"weight": (shape[1],), "bias": (shape[1],)}
+    if not attrs.get("bias", True):
+        del shapes["bias"]
+    return {name: draw(kind, 2 + i, s).requires_grad_() for i, (name, s) in enumerate(shapes.items())}
+
+
+def forward(op: str, attrs: dict, x: torch.Tensor, p: dict, extra: dict) -> torch.Tensor:
+    if op == "conv":
+        return functional.conv2d(x, p["weight"], p.get("bias"), attrs["stride"], attrs["padding"])
+    if op == "dense":
+        return functional.linear(x.flatten(1), p["weight"], p.get("bias"))
+    if op == "batch_norm":
+        mean, variance = torch.zeros(x.shape[1]), torch.zeros(x.shape[1])  # with momentum 1: the batch's own
+        out = functional.batch_norm(x, mean, variance, p["weight"], p["bias"], True, 1.0, 1e-5)
+        extra.update(running_mean=mean, running_var=variance)
+        return out
+    if op == "dropout":
+        mask = philox.dropout_mask(shape=tuple(x.shape), rate=attrs["rate"], **DROPOUT).astype("f4")
+        return x * torch.from_numpy(mask / numpy.float32(1 - attrs["rate"]))
+    if op == "flatten":
+        return x.flatten(1)
+    if op in ("relu", "sigmoid", "tanh"):
+        return getattr(torch, op)(x)
+    return getattr(functional, op)(x, **attrs)
+
+
+def main() -> None:
+    golden = {}
+    for i, (op, attrs, shape, kind) in enumerate(CASES):
+        x, extra = draw(kind, 0, shape).requires_grad_(), {}
+        p = make_params(op, attrs, kind, shape)
+        if op == "cross_entropy":
+            labels = torch.arange(shape[0]) * 5 % shape[1]
+            loss = functional.cross_entropy(x, labels, reduction="sum")
+            (loss * LOSS_SCALE).backward()
+            extra["loss"] = loss.detach().reshape(1)
+        else:
+            out = forward(op, attrs, x, p, extra)
+            out.backward(draw(kind, 1, tuple(out.shape)))
+            extra["out"] = out.detach()
+        extra["din"] = x.grad
+        extra.update({name: value.grad for name, value in p.items()})
+        golden.update({f"{i}.{name}": value.contiguous().numpy() for name, value in extra.items()})
+    path = pathlib.Path(__file__).resolve().parents[1] / "golden" / "ops.safetensors"
+    save_file(golden, path, {"made by": f"tests/oracle/ops_golden.py, PyTorch {torch.__version__}"})
+    print(f"{path}: {len(golden)} tensors")
+
+
+if __name__ == "__main__":
+    main()
