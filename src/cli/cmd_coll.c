@@ -8,6 +8,7 @@
 #include "coll.h"
 
 static const tutti_command verbs[] = {
+    {"bench", "time an exchange between real ranks, beside the memory bound", tutti_coll_bench},
     {"list", "the algorithms there are and what they serve", tutti_coll_list},
     {"compile", "print one as text", tutti_coll_compile},
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},

@@ -9,6 +9,7 @@
 
 int tutti_coll_list(int argc, char **argv);
 int tutti_coll_compile(int argc, char **argv);
+int tutti_coll_bench(int argc, char **argv);
 int tutti_coll_explain(int argc, char **argv);
 int tutti_coll_tune(int argc, char **argv);
 

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_exchange.c: the measuring ranks of `tutti coll bench`.
+ *
+ * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to each
+ * other: as many input and output streams, as long, from and to registered memory. Rounds of both take turns, so that a
+ * neighbour on the machine hurts both alike; the faster of ordinary and streaming stores is the bound. */
+#include "bench_exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "../base/clock.h"
+#include "../collective/simulate/choose.h"
+#include "../tensor/elementwise.h"
+
+enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3 };
+static const double ROUND_S = 0.035;
+
+typedef struct {
+    tutti_group *group;
+    const tutti_bench_case *what;
+    int rank, nranks;
+    int64_t n;
+    tutti_schedule *compiled, *lowered;
+    tutti_part part;
+    tutti_region *in[MOST_INPUTS], *out;
+    int nin, streams_in; /* inputs of one rank at most; of all ranks together */
+    tutti_exchange *x;
+} bench;
+
+/* --- setting up --- */
+
+static tutti_status choose(const tutti_compile_request *q, int64_t n, char name[32], tutti_failure *err)
+{
+    tutti_topology host;
+    tutti_status s = tutti_topology_of_this_host(&host, err);
+    if (s) return s;
+    tutti_choice *choice = tutti_alloc(sizeof *choice);
+    tutti_choose_algorithm(q, n, &host, choice);
+    if (choice->best < 0)
+        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this");
+    else
+        snprintf(name, 32, "%.31s", choice->candidates[choice->best].algorithm);
+    free(choice);
+    return s;
+}
+
+static tutti_status make_schedule(bench *b, char name[32], tutti_failure *err)
+{
+    const tutti_compile_request q = {
+        .collective = b->what->collective, .nranks = b->nranks, .slots = b->what->slots, .in_place = b->what->in_place};
+    tutti_check_report report;
+    tutti_status s = TUTTI_OK;
+    snprintf(name, 32, "%.31s", b->what->algorithm);
+    if (!strcmp(name, "auto")) s = choose(&q, b->n, name, err);
+    if (!s) s = tutti_schedule_compile(name, &q, &b->compiled, err);
+    if (!s) s = tutti_schedule_lower(b->compiled, TUTTI_WIRE_MAPPED, &b->lowered, err);
+    if (!s) s = tutti_schedule_check(b->lowered, &report, err);
+    for (int r = 0; !s && r < b->nranks; r++) {
+        tutti_part part;
+        tutti_schedule_part(b->lowered, r, &part);
+        for (int i = 0; i < part.nbuffers; i++) {
+            if (part.buffers[i].role != TUTTI_BUFFER_IN) continue;
+            b->streams_in++;
+            if (part.buffers[i].ordinal >= b->nin) b->nin = part.buffers[i].ordinal + 1;
+        }
+        tutti_part_release(&part);
+    }
+    if (!s && b->nin > MOST_INPUTS)
+        s = tutti_fail(err, TUTTI_ERR_USAGE, "%d inputs a rank, at most %d", b->nin, MOST_INPUTS);
+    if (!s) tutti_schedule_part(b->lowered, b->rank, &b->part);
+    return s;
+}
+
+static tutti_status bind(bench *b, tutti_failure *err)
+{
+    tutti_place places[MOST_INPUTS];
+    tutti_status s = TUTTI_OK;
+    size_t bytes = (size_t)b->n * sizeof(float);
+    for (int k = 0; k < b->nin && !s; k++) {
+        s = tutti_region_create(b->group, "bench input", bytes, &b->in[k], err);
+        places[k] = (tutti_place){b->in[k], 0};
+    }
+    if (!s) s = tutti_region_create(b->group, "bench output", bytes, &b->out, err);
+    const tutti_exchange_binding binding = {
+        .name = "bench", .n = b->n, .in = places, .nin = b->nin, .out = {b->out, 0}};
+    if (!s) s = tutti_exchange_create(b->group, b->lowered, &binding, &b->x, err);
+    return s;
+}
+
+static void release(bench *b)
+{
+    tutti_exchange_destroy(b->x);
+    for (int k = 0; k < b->nin; k++) tutti_region_destroy(b->in[k]);
+    tutti_region_destroy(b->out);
+    if (b->part.storage) tutti_part_release(&b->part);
+    tutti_schedule_destroy(b->lowered);
+    tutti_schedule_destroy(b->compiled);
+}
+
+static float *own_memory(const bench *b, tutti_region *region)
+{
+    return tutti_region_base(region, b->rank);
+}
+
+/* --- checking: whole numbers, so that the sums are exact --- */
+
+static float leaf_value(int leaf, int64_t i, int e)
+{
+    return (float)((leaf + 1) * (e + 1) + i % 7);
+}
+
+static void fill_inputs(const bench *b, int e)
+{
+    for (int k = 0; k < b->part.nbuffers; k++) {
+        const tutti_buffer *buffer = &b->part.buffers[k];
+        if (buffer->role != TUTTI_BUFFER_IN) continue;
+        float *to = own_memory(b, b->in[buffer->ordinal]);
+        int first = buffer->leaf, last = buffer->leaf + buffer->nleaves;
+        for (int64_t i = 0; i < b->n; i++) {
+            to[i] = 0;
+            for (int leaf = first; leaf < last; leaf++) to[i] += leaf_value(leaf, i, e);
+        }
+    }
+}
+
+static int64_t slice_begin(const bench *b, int64_t k)
+{
+    return b->n / b->nranks * k + b->n % b->nranks * k / b->nranks;
+}
+
+static int64_t count_wrong(const bench *b, int e)
+{
+    tutti_collective c = b->what->collective;
+    const float *got = own_memory(b, b->what->in_place ? b->in[0] : b->out);
+    int64_t wrong = 0, from = 0, to = b->n;
+    int leaves = b->what->slots ? b->what->slots : b->nranks;
+    if (c == TUTTI_GATHER && b->rank != 0) return 0;
+    if (c == TUTTI_REDUCE_SCATTER) from = slice_begin(b, b->rank), to = slice_begin(b, b->rank + 1);
+    for (int64_t i = from, owner = 0; i < to; i++) {
+        float want = 0;
+        if (c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER) {
+            for (int leaf = 0; leaf < leaves; leaf++) want += leaf_value(leaf, i, e);
+        } else {
+            while (i >= slice_begin(b, owner + 1)) owner++;
+            want = leaf_value((int)owner, i, e);
+        }
+        wrong += got[i] != want;
+    }
+    return wrong;
+}
+
+static tutti_status run_once(bench *b, tutti_failure *err)
+{
+    tutti_exchange_start(b->x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    return tutti_exchange_wait(b->x, err);
+}
+
+static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
+{
+    int64_t own = 0, *all = tutti_alloc(sizeof *all * (size_t)b->nranks);
+    tutti_status s = TUTTI_OK;
+    for (int e = 0; e < CHECKS && !s; e++) {
+        fill_inputs(b, e);
+        s = run_once(b, err);
+        if (!s) own += count_wrong(b, e);
+    }
+    if (!s) s = tutti_group_all_gather(b->group, "bench check", &own, all, sizeof own, err);
+    *wrong = 0;
+    for (int r = 0; r < b->nranks; r++) *wrong += all[r];
+    free(all);
+    return s;
+}
+
+/* --- timing --- */
+
+/* The loop of the bound: as many streams as the exchange has, each a rank's share long. */
+static void run_bound(const bench *b, bool stream)
+{
+    const float *in[MOST_STREAMS];
+    float *out[MOST_STREAMS];
+    tutti_collective c = b->what->collective;
+    bool sums = c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER,
+         spreads = c == TUTTI_ALLREDUCE || c == TUTTI_ALL_GATHER;
+    int64_t share = b->n / b->nranks;
+    int nin = sums ? (b->streams_in < MOST_STREAMS ? b->streams_in : MOST_STREAMS) : 1;
+    int nout = spreads ? (b->nranks < MOST_STREAMS ? b->nranks : MOST_STREAMS) : 1;
+    for (int k = 0; k < nin; k++) in[k] = own_memory(b, b->in[k / b->nranks % b->nin]) + share * (k % b->nranks);
+    for (int k = 0; k < nout; k++)
+        out[k] = own_memory(b, b->what->in_place ? b->in[0] : b->out) + share * (k % b->nranks);
+    tutti_elementwise_reduce(out, nout, in, nin, NULL, share, stream);
+}
+
+typedef enum { RUN_EXCHANGE, RUN_BOUND, RUN_STREAMING_BOUND, NRUNS } run_kind;
+
+/* Seconds an iteration, of the slowest rank. */
+static tutti_status time_round(bench *b, run_kind kind, long iterations, double *seconds, tutti_failure *err)
+{
+    tutti_status s = tutti_group_barrier(b->group, "bench round", err);
+    double begin = tutti_clock_s(), own, *all = tutti_alloc(sizeof *all * (size_t)b->nranks);
+    for (long i = 0; i < iterations && !s; i++) {
+        if (kind == RUN_EXCHANGE)
+            s = run_once(b, err);
+        else
+            run_bound(b, kind == RUN_STREAMING_BOUND);
+    }
+    own = (tutti_clock_s() - begin) / (double)iterations;
+    if (!s) s = tutti_group_all_gather(b->group, "bench time", &own, all, sizeof own, err);
+    *seconds = 0;
+    for (int r = 0; r < b->nranks; r++) *seconds = all[r] > *seconds ? all[r] : *seconds;
+    free(all);
+    return s;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* Iterations of a round; every rank computes it from the same gathered figure. */
+static tutti_status calibrate(bench *b, run_kind kind, long *iterations, tutti_failure *err)
+{
+    double seconds;
+    tutti_status s = time_round(b, kind, 2, &seconds, err);
+    if (!s) s = time_round(b, kind, seconds < 1e-3 ? 20 : 1, &seconds, err);
+    if (s) return s;
+    double wanted = b->what->iterations ? (double)b->what->iterations / ROUNDS : ROUND_S / seconds;
+    *iterations = wanted < 1 ? 1 : wanted > 200000 ? 200000 : (long)wanted;
+    return TUTTI_OK;
+}
+
+static tutti_status time_all(bench *b, tutti_bench_result *out, tutti_failure *err)
+{
+    long iterations[NRUNS];
+    double seconds[NRUNS][ROUNDS];
+    tutti_status s = TUTTI_OK;
+    for (int k = 0; k < NRUNS && !s; k++) s = calibrate(b, (run_kind)k, &iterations[k], err);
+    for (int round = 0; round < ROUNDS && !s; round++)
+        for (int k = 0; k < NRUNS && !s; k++) s = time_round(b, (run_kind)k, iterations[k], &seconds[k][round], err);
+    if (s) return s;
+    double plain = median(seconds[RUN_BOUND], ROUNDS), streaming = median(seconds[RUN_STREAMING_BOUND], ROUNDS);
+    out->seconds = median(seconds[RUN_EXCHANGE], ROUNDS);
+    out->bound_seconds = plain < streaming ? plain : streaming;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *what, tutti_bench_result *out,
+                                  tutti_failure *err)
+{
+    bench b = {.group = group, .what = what, .rank = tutti_group_rank(group), .nranks = tutti_group_nranks(group)};
+    tutti_bench_result result = {.wrong = -1};
+    b.n = what->bytes / (long long)sizeof(float);
+    tutti_status s = make_schedule(&b, result.algorithm, err);
+    if (!s) s = bind(&b, err);
+    if (!s && what->check) s = check(&b, &result.wrong, err);
+    if (!s && !what->check) fill_inputs(&b, 0);
+    if (!s) s = time_all(&b, &result, err);
+    release(&b);
+    if (!s) *out = result;
+    return s;
+}

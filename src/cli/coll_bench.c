@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what part
+ * of the memory bound was reached. Without RANK in the environment it starts the ranks itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "../base/json.h"
+#include "../collective/group/launch.h"
+#include "../tensor/elementwise.h"
+#include "bench_exchange.h"
+#include "cli.h"
+#include "coll.h"
+
+static const tutti_flag flags[] = {
+    {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", false},
+    {"ranks", "P", "processes to start (default 2)", false},
+    {"bytes", "B,..", "sizes of the whole vector: 1KB,64KiB,102MB (default 1KB,64KB,1MB,16MB)", false},
+    {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},
+    {"slots", "S", "canonical sums over S slots (default 0: fast sums)", false},
+    {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", false},
+    {"check", "0|1", "compare every element with the exact result (default 1)", false},
+    {"json", "FILE", "also write one JSON object a size, keys as in nccl-tests", false},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_SIZES = 32 };
+
+typedef struct {
+    tutti_bench_case what;
+    long long sizes[MOST_SIZES];
+    int nsizes;
+    long nranks;
+    const char *json;
+} bench_request;
+
+/* --- flags --- */
+
+static tutti_status read_collective(const char *name, tutti_collective *out, tutti_failure *err)
+{
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
+        if (!strcmp(tutti_collective_name((tutti_collective)c), name)) {
+            *out = (tutti_collective)c;
+            return TUTTI_OK;
+        }
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there are allreduce, reduce-scatter, all-gather, gather",
+                      name);
+}
+
+static tutti_status read_sizes(const char *list, bench_request *out, tutti_failure *err)
+{
+    char text[512];
+    char *rest = NULL;
+    snprintf(text, sizeof text, "%s", list);
+    for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        if (out->nsizes == MOST_SIZES) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes: at most %d sizes", MOST_SIZES);
+        long long *bytes = &out->sizes[out->nsizes++];
+        tutti_status s = tutti_cli_bytes("--bytes", item, bytes, err);
+        if (s) return s;
+        if (*bytes < 4 || *bytes > 1LL << 36)
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes %s: from 4 bytes to 64 GiB", item);
+        *bytes -= *bytes % 4;
+    }
+    return out->nsizes ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "--bytes: no size");
+}
+
+static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti_failure *err)
+{
+    long slots, checks;
+    *out = (bench_request){.what = {.algorithm = tutti_cli_value(f, "algo", "auto")},
+                           .json = tutti_cli_value(f, "json", NULL)};
+    tutti_status s = tutti_cli_int(f, "ranks", 1, 1024, 2, &out->nranks, err);
+    if (!s) s = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
+    if (!s) s = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
+    if (!s) s = tutti_cli_int(f, "check", 0, 1, 1, &checks, err);
+    if (!s) s = read_collective(tutti_cli_value(f, "collective", "allreduce"), &out->what.collective, err);
+    if (!s) s = read_sizes(tutti_cli_value(f, "bytes", "1KB,64KB,1MB,16MB"), out, err);
+    if (!s && f->nrest) s = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[0]);
+    if (s) return s;
+    out->what.slots = (int)slots;
+    out->what.check = checks != 0;
+    return TUTTI_OK;
+}
+
+/* --- printing --- */
+
+static double bus_factor(tutti_collective c, int nranks)
+{
+    double others = (double)(nranks - 1) / nranks;
+    if (c == TUTTI_ALLREDUCE) return 2 * others;
+    return c == TUTTI_GATHER ? 1 : others;
+}
+
+static void print_header(const bench_request *q)
+{
+    printf("# tutti coll bench: %s on %ld ranks of this host over shm, %s; time = median of rounds, slowest rank\n",
+           tutti_collective_name(q->what.collective), q->nranks, tutti_elementwise_isa());
+    printf("# %%bound: time of a loop with the same reads and writes and no synchronisation / time\n#\n");
+    printf("#%47s  %-43s%-43s\n", "", "out-of-place", "in-place");
+    printf("#%11s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
+    for (int i = 0; i < 2; i++) printf("  %7s  %6s  %6s  %6s  %6s", "time", "algbw", "busbw", "#wrong", "%bound");
+    printf("  algorithm\n#%11s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
+    for (int i = 0; i < 2; i++) printf("  %7s  %6s  %6s  %6s  %6s", "(us)", "(GB/s)", "(GB/s)", "", "");
+    printf("\n");
+}
+
+static void format_time(double us, char out[16])
+{
+    snprintf(out, 16, us < 10 ? "%.3f" : us < 1e4 ? "%.1f" : "%.0f", us);
+}
+
+static double print_half(const tutti_bench_result *r, long long bytes, double factor)
+{
+    char time[16], wrong[24] = "N/A";
+    double algbw = 1e-9 * (double)bytes / r->seconds;
+    format_time(1e6 * r->seconds, time);
+    if (r->wrong >= 0) snprintf(wrong, sizeof wrong, "%g", (double)r->wrong);
+    printf("  %7s  %6.2f  %6.2f  %6s  %6.1f", time, algbw, algbw * factor, wrong, 100 * r->bound_seconds / r->seconds);
+    return algbw * factor;
+}
+
+static void write_half(tutti_json *j, const char *key, const tutti_bench_result *r, long long bytes, double factor)
+{
+    double algbw = 1e-9 * (double)bytes / r->seconds;
+    tutti_json_open(j, key, '{');
+    tutti_json_text(j, "algorithm", r->algorithm);
+    tutti_json_real(j, "time", 1e6 * r->seconds);
+    tutti_json_real(j, "alg_bw", algbw);
+    tutti_json_real(j, "bus_bw", algbw * factor);
+    if (r->wrong < 0)
+        tutti_json_text(j, "nwrong", NULL);
+    else
+        tutti_json_int(j, "nwrong", r->wrong);
+    tutti_json_real(j, "bound", 1e6 * r->bound_seconds);
+    tutti_json_close(j, '}');
+}
+
+static void write_row(FILE *to, const bench_request *q, long long bytes, const tutti_bench_result halves[2])
+{
+    tutti_strbuf out = {0};
+    tutti_json j = {.out = &out};
+    double factor = bus_factor(q->what.collective, (int)q->nranks);
+    bool sums = q->what.collective == TUTTI_ALLREDUCE || q->what.collective == TUTTI_REDUCE_SCATTER;
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "collective", tutti_collective_name(q->what.collective));
+    tutti_json_int(&j, "ranks", q->nranks);
+    tutti_json_int(&j, "size", bytes);
+    tutti_json_int(&j, "count", bytes / 4);
+    tutti_json_text(&j, "type", "float");
+    tutti_json_text(&j, "redop", sums ? "sum" : "none");
+    tutti_json_int(&j, "root", q->what.collective == TUTTI_GATHER ? 0 : -1);
+    write_half(&j, "out_of_place", &halves[0], bytes, factor);
+    write_half(&j, "in_place", &halves[1], bytes, factor);
+    tutti_json_close(&j, '}');
+    fprintf(to, "%s\n", out.text);
+    tutti_strbuf_release(&out);
+}
+
+/* --- the ranks --- */
+
+/* Returns wrong elements and the sum of bus bandwidths through the pointers; prints on rank 0 only. */
+static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json, long long *wrong, tutti_failure *err)
+{
+    double bandwidth = 0, factor = bus_factor(q->what.collective, (int)q->nranks);
+    bool first = tutti_group_rank(g) == 0;
+    bool sums = q->what.collective == TUTTI_ALLREDUCE || q->what.collective == TUTTI_REDUCE_SCATTER;
+    if (first) print_header(q);
+    for (int i = 0; i < q->nsizes; i++) {
+        tutti_bench_result halves[2];
+        for (int in_place = 0; in_place < 2; in_place++) {
+            tutti_bench_case c = q->what;
+            c.bytes = q->sizes[i];
+            c.in_place = in_place;
+            tutti_status s = tutti_bench_exchange(g, &c, &halves[in_place], err);
+            if (s) return s;
+            if (halves[in_place].wrong > 0) *wrong += halves[in_place].wrong;
+        }
+        if (!first) continue;
+        printf("%12lld  %12lld  %8s  %6s  %6d", q->sizes[i], q->sizes[i] / 4, "float", sums ? "sum" : "none",
+               q->what.collective == TUTTI_GATHER ? 0 : -1);
+        for (int half = 0; half < 2; half++) bandwidth += print_half(&halves[half], q->sizes[i], factor);
+        printf("  %s\n", halves[0].algorithm);
+        fflush(stdout);
+        if (json) write_row(json, q, q->sizes[i], halves);
+    }
+    if (first) {
+        printf("# Out of bounds values : %lld %s\n", *wrong, *wrong ? "FAILED" : "OK");
+        printf("# Avg bus bandwidth    : %g\n", bandwidth / (2 * q->nsizes));
+    }
+    return TUTTI_OK;
+}
+
+static int run_as_rank(const bench_request *q)
+{
+    tutti_group_config config;
+    tutti_failure err = {0};
+    tutti_group *g = NULL;
+    FILE *json = NULL;
+    long long wrong = 0;
+    tutti_status s = tutti_group_config_from_env(&config, &err);
+    if (!s && config.nranks != q->nranks)
+        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but WORLD_SIZE is %d", q->nranks, config.nranks);
+    if (!s && q->json && config.rank == 0 && !(json = fopen(q->json, "w")))
+        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written", q->json);
+    if (!s) s = tutti_group_join(&config, &g, &err);
+    if (!s) s = run_sizes(g, q, json, &wrong, &err);
+    tutti_group_leave(g);
+    if (json && fclose(json) && !s) s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: cannot be written", q->json);
+    if (s) return tutti_cli_fail("coll bench", &err);
+    return wrong ? TUTTI_ERR_FAILED : 0;
+}
+
+static int start_ranks(const bench_request *q, int argc, char **argv)
+{
+    char **command = tutti_alloc(sizeof *command * (size_t)(argc + 3));
+    char program[] = "tutti", verb[] = "coll";
+    command[0] = program, command[1] = verb;
+    for (int i = 0; i < argc; i++) command[i + 2] = argv[i];
+    const tutti_launch_options options = {.nranks = (int)q->nranks};
+    tutti_launch_result result;
+    tutti_failure err = {0};
+    tutti_status s = tutti_launch(&options, command, &result, &err);
+    free(command);
+    if (s) return tutti_cli_fail("coll bench", &err);
+    fputs(result.words, stderr);
+    free(result.words);
+    return result.exit_code;
+}
+
+int tutti_coll_bench(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    bench_request q;
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll bench", &err);
+    if (f.help) {
+        tutti_cli_help(stdout, "tutti coll bench --algo A --ranks P --bytes B[,B..] [options]",
+                       "Times an exchange between real ranks of this host, beside the memory bound.", flags, NFLAGS);
+        return 0;
+    }
+    if (read_request(&f, &q, &err)) return tutti_cli_fail("coll bench", &err);
+    return getenv("RANK") ? run_as_rank(&q) : start_ranks(&q, argc, argv);
+}
