@@ -15,6 +15,9 @@ typedef struct {
     void (*part)(const void *owner, int32_t rank, tutti_part *out);
     void (*release)(tutti_part *part);
     const void *owner;
+    /* Words for counter-examples; NULL = what the part itself says. Boundaries are fractions first/of. */
+    void (*describe_step)(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
+    void (*describe_cell)(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out, size_t size);
 } tutti_part_source;
 
 /* As tutti_schedule_check. Memory: cells (20 bytes for each of: rank, buffer, bank, distinct slice) and one clock of

@@ -49,6 +49,10 @@ void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out,
 {
     tutti_part part;
     tutti_strbuf sb = {0};
+    if (c->source->describe_step) {
+        c->source->describe_step(c->source->owner, rank, step, out, size);
+        return;
+    }
     c->source->part(c->source->owner, rank, &part);
     add_step(c, &sb, &part, step);
     c->source->release(&part);
@@ -63,6 +67,12 @@ void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, siz
     while (c->storages[i].hi == c->storages[i].lo) i--; /* empty storages share their base with the next */
     const tutti_storage *s = &c->storages[i];
     int64_t width = s->hi - s->lo, at = (index - s->base) % width + s->lo;
+    if (c->source->describe_cell) {
+        tutti_slice begin = {s->rank, s->buffer, c->grid.first[at], 0, c->grid.of[at]}, end = begin;
+        end.first = c->grid.first[at + 1], end.of = c->grid.of[at + 1];
+        c->source->describe_cell(c->source->owner, &begin, &end, out, size);
+        return;
+    }
     const tutti_buffer *b = &c->ranks[s->rank].buffers[s->buffer];
     int n = snprintf(out, size, "rank %d's %.16s", s->rank, b->name);
     if (c->grid.ncells > 1 && n > 0 && (size_t)n < size)

@@ -9,7 +9,8 @@ static void part_of_schedule(const void *owner, int32_t rank, tutti_part *out)
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s)
 {
-    return (tutti_part_source){tutti_schedule_head(s), part_of_schedule, tutti_part_release, s};
+    return (tutti_part_source){
+        .head = tutti_schedule_head(s), .part = part_of_schedule, .release = tutti_part_release, .owner = s};
 }
 
 tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err)

@@ -87,7 +87,7 @@ static void made_part_give_back(tutti_part *part)
 
 static MADE_UNUSED tutti_part_source made_source(const made *m)
 {
-    return (tutti_part_source){&m->head, made_part, made_part_give_back, m};
+    return (tutti_part_source){.head = &m->head, .part = made_part, .release = made_part_give_back, .owner = m};
 }
 
 /* ---- building ---- */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_check.c: the proof of a plan: the composition of loops and exchanges goes through the checker of schedules, then the
+ * private arena is looked at by itself (plan_check_arena.c). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../collective/schedule/part_builder.h"
+#include "plan_compose.h"
+
+typedef struct {
+    const tutti_composition *c;
+    int rank;
+    tutti_part_builder *b;
+    tutti_loop loop;
+    tutti_arena arena;
+} composer;
+
+static int edge(const tutti_composition *c, int64_t at)
+{
+    int lo = 0, hi = c->nedges - 1;
+    while (lo < hi) {
+        const int mid = (lo + hi) / 2;
+        if (c->edges[mid] < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static tutti_slice slice_of(const tutti_composition *c, int rank, int buffer, int64_t first, int64_t last)
+{
+    const int lo = edge(c, first);
+    return (tutti_slice){rank, buffer, lo, edge(c, last) - lo, c->nedges - 1};
+}
+
+/* ---- buffers ---- */
+
+static void add_buffer(composer *k, const char *name, int number, tutti_buffer_role role, int ordinal)
+{
+    tutti_buffer b = {.role = role, .ordinal = ordinal, .banks = 1, .nleaves = 1};
+    const int slots = k->c->plan->config.slots;
+    if (number < 0)
+        snprintf(b.name, sizeof b.name, "%.8s", name);
+    else
+        snprintf(b.name, sizeof b.name, "%.5s%d", name, number);
+    b.window = (tutti_slice){k->rank, k->b->part.nbuffers, 0, 1, 1};
+    b.leaf = role != TUTTI_BUFFER_IN ? 0 : slots ? (int)((int64_t)slots * k->rank / k->c->nranks) + ordinal : k->rank;
+    tutti_part_buffer(k->b, &b);
+}
+
+static void add_buffers(composer *k)
+{
+    const tutti_composition *c = k->c;
+    for (int i = 0; i < tutti_composition_nslots(c, k->rank); i++) add_buffer(k, "slot", i, TUTTI_BUFFER_IN, i);
+    add_buffer(k, "result", -1, TUTTI_BUFFER_OUT, 0);
+    int n = 0;
+    add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
+    add_buffer(k, "weights", -1, TUTTI_BUFFER_SCRATCH, n++);
+    add_buffer(k, "momentum", -1, TUTTI_BUFFER_SCRATCH, n++);
+    for (int i = 0; i < c->plan->nroots_max; i++) add_buffer(k, "grads", i, TUTTI_BUFFER_SCRATCH, n++);
+    for (int i = 0; i < c->nbuckets * TUTTI_NEXCHANGES; i++) {
+        const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[k->rank];
+        for (int b = 0; b < part->nbuffers; b++)
+            for (int j = 0; part->buffers[b].role == TUTTI_BUFFER_SCRATCH && j < part->buffers[b].banks; j++) {
+                add_buffer(k, "inbox", n, TUTTI_BUFFER_SCRATCH, n);
+                n++;
+            }
+    }
+}
+
+/* ---- exchanges ---- */
+
+/* Which buffer of the composition is buffer b of that rank's part, in this training step. */
+static int composed_buffer(const tutti_composition *c, int exchange, int rank, int b, int train_step)
+{
+    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[rank];
+    if (part->buffers[b].role != TUTTI_BUFFER_SCRATCH) {
+        const bool gathers = exchange % TUTTI_NEXCHANGES == TUTTI_GATHERS;
+        const int root = part->buffers[b].role == TUTTI_BUFFER_IN ? part->buffers[b].ordinal : 0; /* out is in 0 */
+        return tutti_composition_buffer(c, rank, gathers ? TUTTI_MEMORY_WEIGHTS : TUTTI_MEMORY_GRADS + root);
+    }
+    int at = c->scratch_base[rank * c->nbuckets * TUTTI_NEXCHANGES + exchange];
+    for (int i = 0; i < b; i++)
+        if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH) at += part->buffers[i].banks;
+    return at + train_step % part->buffers[b].banks;
+}
+
+static tutti_slice composed_slice(const tutti_composition *c, int exchange, int train_step, const tutti_slice *s)
+{
+    const tutti_bucket *b = &c->plan->buckets[exchange / TUTTI_NEXCHANGES];
+    const int64_t first = b->offset + s->first * b->count / s->of;
+    const int64_t last = b->offset + ((int64_t)s->first + s->count) * b->count / s->of;
+    return slice_of(c, s->rank, composed_buffer(c, exchange, s->rank, s->buffer, train_step), first, last);
+}
+
+/* The loop's steps that must be done before step i of an exchange may start. */
+static void add_conditions(composer *k, int exchange, int train_step, const tutti_step *s, bool first)
+{
+    const int at = train_step * k->c->nbuckets + exchange / TUTTI_NEXCHANGES, base = k->loop.nexchange_steps;
+    const bool gathers = exchange % TUTTI_NEXCHANGES == TUTTI_GATHERS;
+    if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + (gathers ? k->loop.updated : k->loop.ready)[at]);
+    if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + (gathers ? k->loop.is_free : k->loop.ready)[at]);
+    if (!first || train_step == 0) return;
+    /* not before the one before has been waited for: gathered weights in this step, a sum in the one before */
+    const int begin = gathers ? k->loop.waited[at] : k->loop.updated[at - k->c->nbuckets];
+    if (begin >= 0) tutti_part_dep(k->b, base + begin);
+}
+
+static void add_exchange(composer *k, int exchange, int train_step)
+{
+    const tutti_composition *c = k->c;
+    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
+    const int n = c->nbuckets * TUTTI_NEXCHANGES, first_step = k->b->part.nsteps;
+    bool *begun = tutti_alloc(sizeof(bool) * (size_t)c->nsequences);
+    for (int i = 0; i < part->nsteps; i++) {
+        tutti_step s = part->steps[i];
+        const unsigned when = s.when;
+        s.stage = 0;
+        s.when = 0;
+        s.hint = 0;
+        s.sequence = 1 + exchange * c->nsequences + part->steps[i].sequence;
+        if (s.channel >= 0) s.channel = s.channel * n + exchange;
+        tutti_part_step(k->b, &s);
+        for (int j = 0; j < s.nins; j++) {
+            const tutti_slice slice = composed_slice(c, exchange, train_step, &part->slices[s.first_in + j]);
+            if (s.kind == TUTTI_STEP_REDUCE)
+                tutti_part_fold(k->b, slice, part->folds[s.first_fold + j]);
+            else
+                tutti_part_in(k->b, slice);
+        }
+        for (int j = 0; j < s.nouts; j++)
+            tutti_part_out(k->b, composed_slice(c, exchange, train_step, &part->slices[s.first_out + j]));
+        for (int j = 0; j < s.ndeps; j++) tutti_part_dep(k->b, first_step + part->deps[s.first_dep + j]);
+        s.when = when;
+        add_conditions(k, exchange, train_step, &s, !begun[part->steps[i].sequence]);
+        begun[part->steps[i].sequence] = true;
+    }
+    free(begun);
+}
+
+/* ---- the loop ---- */
+
+/* Waits for the last step of each sequence of an exchange. */
+static void add_wait(composer *k, const tutti_loop_step *s)
+{
+    const tutti_composition *c = k->c;
+    const int exchange = s->waits_bucket * TUTTI_NEXCHANGES + s->waits_kind;
+    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
+    const int base = k->loop.first_step[s->waits_step * c->nbuckets * TUTTI_NEXCHANGES + exchange];
+    for (int q = 0; q < c->nsequences; q++) {
+        int last = -1;
+        for (int i = 0; i < part->nsteps; i++)
+            if (part->steps[i].sequence == q) last = i;
+        if (last >= 0) tutti_part_dep(k->b, base + last);
+    }
+}
+
+static void add_loop_step(composer *k, const tutti_loop_step *s)
+{
+    const tutti_step step = tutti_local_step(s->kind, 0, 0, s->when);
+    tutti_part_step(k->b, &step);
+    for (int i = 0; i < 2 && s->from[i] >= 0; i++) {
+        const tutti_slice slice = slice_of(k->c, k->rank, s->from[i], s->first, s->last);
+        if (s->kind == TUTTI_STEP_REDUCE)
+            tutti_part_fold(k->b, slice, i);
+        else
+            tutti_part_in(k->b, slice);
+    }
+    for (int i = 0; i < 2 && s->to[i] >= 0; i++)
+        tutti_part_out(k->b, slice_of(k->c, k->rank, s->to[i], s->first, s->last));
+    if (s->waits_bucket >= 0) add_wait(k, s);
+}
+
+static void composed_part(const void *owner, int32_t rank, tutti_part *out)
+{
+    const tutti_composition *c = owner;
+    tutti_part_builder builder;
+    composer k = {.c = c, .rank = rank, .b = &builder};
+    tutti_part_begin(&builder, rank);
+    tutti_composition_loop(c, rank, &k.arena, &k.loop, NULL); /* tutti_plan_check has seen that it can be made */
+    add_buffers(&k);
+    for (int t = 0; t < c->ntrain_steps; t++)
+        for (int x = 0; x < c->nbuckets * TUTTI_NEXCHANGES; x++) add_exchange(&k, x, t);
+    for (int i = 0; i < k.loop.nsteps; i++) add_loop_step(&k, &k.loop.steps[i]);
+    tutti_part_finish(&builder, out);
+    tutti_arena_release(&k.arena);
+}
+
+tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
+{
+    tutti_composition c;
+    tutti_arena arena = {0};
+    tutti_status st = tutti_plan_check_arena(p, err);
+    if (st != TUTTI_OK) return st;
+    st = tutti_composition_create(&c, p, err);
+    for (int r = 0; r < c.nranks && st == TUTTI_OK; r++) {
+        tutti_loop loop;
+        st = tutti_composition_loop(&c, r, &arena, &loop, err);
+        tutti_arena_reset(&arena);
+    }
+    const tutti_part_source source = {.head = &c.head,
+                                      .part = composed_part,
+                                      .release = tutti_part_release,
+                                      .owner = &c,
+                                      .describe_step = tutti_plan_describe_step,
+                                      .describe_cell = tutti_plan_describe_cell};
+    if (st == TUTTI_OK) st = tutti_check_source(&source, NULL, err);
+    tutti_arena_release(&arena);
+    tutti_composition_release(&c);
+    return st;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_compose.h: training steps of all ranks as one schedule, for the checker.
+ *
+ * Each rank's part is its loop (sequence 0) and, beside it, the sequences of all its exchanges, several training steps one
+ * after the other. What the loop does to shared memory becomes steps that the checker knows:
+ *   a kernel reads a parameter          copy weights -> seen
+ *   a kernel writes a gradient          copy the slot's leaf -> its gradient buffer
+ *   a fold                              reduce of two gradient buffers
+ *   an update of the own slice          copy grads -> weights, momentum
+ *   READY, FREE, waits                  nops, on which the steps of exchanges depend, or which depend on them
+ * What goes in is one leaf a slot, what comes out are the weights after the last step, so that, beside races and deadlocks,
+ * "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loop and schedules
+ * together. Where the caller could start an exchange at different times, the earliest is taken.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_PLAN_COMPOSE_H
+#define TUTTI_PLAN_COMPOSE_H
+
+#include "../../collective/schedule/check.h"
+#include "plan_impl.h"
+
+/* Which of a bucket's two exchanges. */
+typedef enum { TUTTI_REDUCES, TUTTI_GATHERS, TUTTI_NEXCHANGES } tutti_exchange_kind;
+
+/* One step of a rank's loop. */
+typedef struct {
+    tutti_step_kind kind;
+    int train_step, action;       /* which action it comes from, -1 = before or after all */
+    int bucket, param;            /* -1 = none */
+    int waits_bucket, waits_step; /* nop: for the end of this exchange (waits_kind), -1 = none */
+    tutti_exchange_kind waits_kind;
+    int64_t first, last; /* elements of the packed vector */
+    int from[2], to[2];  /* buffers, -1 = none */
+    unsigned when;
+} tutti_loop_step;
+
+typedef struct {
+    tutti_loop_step *steps;
+    int nsteps;
+    int *ready, *is_free, *updated, *waited; /* train step, bucket: position of the loop step, -1 = none */
+    int *first_step;                         /* train step, bucket, exchange: index of its first step in the part */
+    int nexchange_steps;                     /* they come before the loop's */
+} tutti_loop;
+
+/* One lowered schedule with the parts of all ranks. */
+typedef struct {
+    const tutti_schedule *schedule;
+    tutti_part *parts;
+    int nsequences, nbanks;
+} tutti_composed_exchange;
+
+typedef struct {
+    const tutti_plan *plan;
+    tutti_schedule_header head;
+    int nranks, nbuckets, ntrain_steps, nsequences; /* of one exchange */
+    tutti_composed_exchange *exchanges;
+    int nexchanges;
+    int *exchange_of; /* bucket, kind */
+    int64_t *edges;   /* boundaries of all slices, in elements, ascending */
+    int nedges;
+    int *scratch_base; /* rank, bucket, kind: number of its first scratch buffer */
+    tutti_arena arena;
+} tutti_composition;
+
+enum { TUTTI_MEMORY_OUT, TUTTI_MEMORY_SEEN, TUTTI_MEMORY_WEIGHTS, TUTTI_MEMORY_MOMENTUM, TUTTI_MEMORY_GRADS };
+
+tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err);
+void tutti_composition_release(tutti_composition *c);
+/* The loop of a rank (plan_loop.c); TUTTI_ERR_FAILED if a bucket is never ready or free. */
+tutti_status tutti_composition_loop(const tutti_composition *c, int rank, tutti_arena *arena, tutti_loop *out,
+                                    tutti_failure *err);
+
+/* Buffers: inputs (one a slot), then those of the enum, gradient buffers, scratch of exchanges. */
+int tutti_composition_nslots(const tutti_composition *c, int rank);
+static inline int tutti_composition_buffer(const tutti_composition *c, int rank, int memory)
+{
+    return tutti_composition_nslots(c, rank) + memory;
+}
+
+/* The graph's node that a kernel's action runs (plan_loop.c). */
+const tutti_node *tutti_plan_node_of(const tutti_plan *p, const tutti_action *a);
+/* plan_check_arena.c */
+tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err);
+/* Counter-examples in the words of the plan (plan_describe.c); owner is the composition. */
+void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
+void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out,
+                              size_t size);
+
+#endif
