@@ -115,6 +115,38 @@ static void the_first_of_equal_elements_wins_in_max_pool(void **state)
     }
 }
 
+static int64_t between(uint64_t draw, uint64_t what, int64_t lo, int64_t hi)
+{
+    return lo + (int64_t)tutti_random_below(tutti_random(13, TUTTI_STREAM_TEST, draw, what), (uint64_t)(hi - lo + 1));
+}
+
+static void drawn_shapes_give_what_the_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    int ncompared = 0;
+    for (uint64_t i = 0; i < 60; i++) {
+        tutti_conv_attrs conv = {between(i, 0, 1, 40), between(i, 1, 1, 5), between(i, 2, 1, 3), between(i, 3, 0, 4),
+                                 between(i, 4, 0, 1)};
+        tutti_pool_attrs pool = {conv.kernel, conv.stride, conv.pad % (conv.kernel / 2 + 1)};
+        const kernel_case drawn[] = {{"conv", &conv, {0}, true, false, 1, "drawn"},
+                                     {"max-pool", &pool, {0}, true, false, 1, "drawn"},
+                                     {"avg-pool", &pool, {0}, false, false, 1, "drawn"}};
+        kernel_case c = drawn[i % 3];
+        c.in =
+            (tutti_shape){4, {between(i, 5, 1, 4), between(i, 6, 1, 40), between(i, 7, 1, 12), between(i, 8, 1, 12)}};
+        tutti_shape out;
+        if (tutti_op_infer(tutti_op_find(c.op), c.attrs, &c.in, &out, NULL) != TUTTI_OK) continue;
+        tutti_conv_attrs attrs;
+        tutti_kernel producer;
+        open_producer(&c, &attrs, &producer);
+        compare(&c, i & 1 ? &producer.out : NULL, true, 1);
+        tutti_kernel_destroy(&producer);
+        ncompared++;
+    }
+    assert_true(ncompared > 40);
+}
+
 static void evaluation_gives_what_the_reference_gives(void **state)
 {
     (void)state;
@@ -203,6 +235,7 @@ int main(void)
         cmocka_unit_test(every_op_gives_what_its_reference_gives),
         cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
         cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
+        cmocka_unit_test(drawn_shapes_give_what_the_reference_gives),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
         cmocka_unit_test(running_twice_gives_the_same_bits),
         cmocka_unit_test(in_place_gives_the_same_bits),
