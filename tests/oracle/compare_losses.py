@@ -40,7 +40,7 @@ def run(program: str, folder: pathlib.Path, **values) -> list[float]:
 
 
 def main() -> int:
-    program, source = sys.argv[1], pathlib.Path(sys.argv[2])
+    program, source = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     folder = source / "tests/golden/train"
     bad = 0
     cases = [(m, k, 1, "") for m in ("mlp", "lenet", "convnet-bn") for k in ("onednn", "reference")]
