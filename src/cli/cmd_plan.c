@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_plan.c: `tutti plan JOB.yaml`: how the job's steps are done by each rank, as text or for Graphviz. It is the plan that
- * `train` plays: both come from tutti_job_resolve. */
+/* cmd_plan.c: `tutti plan [check] JOB.yaml`: how the job's steps are done by each rank; `check` proves that two consecutive
+ * steps of all ranks are free of races, from the same plan and the same lowered schedules that `train` runs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../job/resolve.h"
 #include "cli.h"
@@ -16,16 +17,36 @@ enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static const char about[] =
     "Prints the plan of a rank: its samples, what travels together and by which schedule, where everything lies in\n"
-    "memory, and the loop of one step.";
+    "memory, and the loop of one step. `tutti plan check` proves every schedule, and then, over two consecutive steps\n"
+    "of all ranks, that every two overlapping accesses, one of them a write, are ordered.";
 
-static void show(const tutti_flags *f, const tutti_plan *p)
+static tutti_status show(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
 {
+    (void)err;
     char *text = tutti_cli_has(f, "dot") ? tutti_plan_dot(p) : tutti_plan_print(p);
     fputs(text, stdout);
     free(text);
+    return TUTTI_OK;
 }
 
-static tutti_status with_plan(const tutti_flags *f, const char *path, tutti_failure *err)
+static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
+{
+    (void)f;
+    tutti_status st = tutti_plan_check_schedules(p, err);
+    if (!st) st = tutti_plan_check(p, err);
+    if (st) return st;
+    printf(
+        "plan %s on %d rank%s: schedules proved (%s); over two steps every access to weights, gradients, momentum and\n"
+        "activations is ordered: %d buckets, %d actions a step on rank 0\n",
+        p->graph->model->name, p->config.nranks, p->config.nranks == 1 ? "" : "s",
+        tutti_determinism_name(tutti_schedule_head(p->buckets[0].reduce_scatter_mapped)->determinism), p->nbuckets,
+        p->nactions);
+    return TUTTI_OK;
+}
+
+typedef tutti_status act(const tutti_flags *f, const tutti_plan *p, tutti_failure *err);
+
+static tutti_status with_plan(const tutti_flags *f, const char *path, act *what, tutti_failure *err)
 {
     long rank;
     tutti_job *job = NULL;
@@ -33,7 +54,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, tutti_fail
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
     if (!st) st = tutti_job_resolve(job, (int)rank, 0, &r, err);
-    if (!st) show(f, r.plan);
+    if (!st) st = what(f, r.plan, err);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return st;
@@ -45,11 +66,12 @@ int tutti_cmd_plan(int argc, char **argv)
     tutti_failure err = {0};
     tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
     if (!st && f.help) {
-        tutti_cli_help(stdout, "tutti plan JOB.yaml [options]", about, flags, NFLAGS);
+        tutti_cli_help(stdout, "tutti plan [check] JOB.yaml [options]", about, flags, NFLAGS);
         return TUTTI_OK;
     }
-    if (!st && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti plan JOB.yaml [options]");
-    if (!st) st = with_plan(&f, f.rest[0], &err);
+    const bool checks = !st && f.nrest && !strcmp(f.rest[0], "check");
+    if (!st && f.nrest != 1 + checks)
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti plan [check] JOB.yaml [options]");
+    if (!st) st = with_plan(&f, f.rest[checks], checks ? check : show, &err);
     return st ? tutti_cli_fail("plan", &err) : TUTTI_OK;
 }

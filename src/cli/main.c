@@ -24,7 +24,7 @@ static const tutti_command commands[] = {
     {"ckpt", "list and verify checkpoints", tutti_cmd_ckpt},
     {"eval", "test accuracy of a checkpoint", tutti_cmd_eval},
     {"graph", "show what one training step of a job does", tutti_cmd_graph},
-    {"plan", "show how its ranks do it", tutti_cmd_plan},
+    {"plan", "show how its ranks do it; 'plan check' proves it free of races", tutti_cmd_plan},
     {"papers", "published figures, and ours, computed now", tutti_cmd_papers},
     {"predict", "how long a step takes, here or on another topology", tutti_cmd_predict},
     {"report", "sum up a run and draw its curves", tutti_cmd_report},
