@@ -70,6 +70,107 @@ static void both_ends_of_a_message_know_each_other(void **state)
     each_schedule(far_must_agree);
 }
 
+/* What one rank sends: messages, and elements in units of 1/of of the vector. */
+static int64_t count_sends(const tutti_schedule *s, int32_t rank, int32_t of, int64_t *units)
+{
+    tutti_part part;
+    int64_t n = 0;
+    *units = 0;
+    tutti_schedule_part(s, rank, &part);
+    for (int32_t i = 0; i < part.nsteps; i++) {
+        if (part.steps[i].kind != TUTTI_STEP_SEND) continue;
+        const tutti_slice *what = &part.slices[part.steps[i].first_in];
+        assert_int_equal((int64_t)what->count * of % what->of, 0);
+        *units += (int64_t)what->count * of / what->of;
+        n++;
+    }
+    tutti_part_release(&part);
+    return n;
+}
+
+static int log2_of(int32_t p)
+{
+    int lg = 0;
+    while (2 << lg <= p) lg++;
+    return lg;
+}
+
+/* Rounds, and what each rank sends, from the papers; halving-doubling at powers of two, without the way home. */
+typedef struct {
+    const char *name;
+    tutti_collective collective;
+    int64_t rounds, messages, units; /* units of 1/p */
+} closed_form;
+
+static void must_equal(const closed_form *f, int32_t p)
+{
+    tutti_compile_request q = {.collective = f->collective, .nranks = p};
+    tutti_schedule *s = NULL;
+    tutti_check_report report;
+    assert_int_equal(tutti_schedule_compile(f->name, &q, &s, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_check(s, &report, NULL), TUTTI_OK);
+    if (p > 1) assert_int_equal(report.nstages, f->rounds);
+    assert_int_equal(report.nmessages, p * f->messages);
+    for (int32_t r = 0; r < p; r++) {
+        int64_t units;
+        assert_int_equal(count_sends(s, r, p, &units), f->messages);
+        assert_int_equal(units, f->units);
+    }
+    tutti_schedule_destroy(s);
+}
+
+static void counts_are_the_closed_forms(void **state)
+{
+    (void)state;
+    for (int32_t p = 1; p <= MOST_RANKS; p++) {
+        int lg = log2_of(p);
+        const closed_form forms[] = {
+            {"direct", TUTTI_ALLREDUCE, 2, 2 * (p - 1), 2 * (p - 1)},
+            {"direct", TUTTI_REDUCE_SCATTER, 1, p - 1, p - 1},
+            {"direct", TUTTI_ALL_GATHER, 1, p - 1, p - 1},
+            {"one-shot", TUTTI_ALLREDUCE, 1, p - 1, (int64_t)p * (p - 1)},
+            {"ring", TUTTI_ALLREDUCE, 2 * (p - 1), 2 * (p - 1), 2 * (p - 1)},
+            {"ring", TUTTI_REDUCE_SCATTER, p - 1, p - 1, p - 1},
+            {"ring", TUTTI_ALL_GATHER, p - 1, p - 1, p - 1},
+            {"halving-doubling", TUTTI_ALLREDUCE, 2 * lg, 2 * lg, 2 * (p - 1)},
+            {"halving-doubling", TUTTI_ALL_GATHER, lg, lg, p - 1},
+        };
+        int n = p & (p - 1) ? 7 : 9;
+        for (int i = 0; i < n; i++) must_equal(&forms[i], p);
+    }
+}
+
+static void halving_folds_what_is_above_a_power_of_two(void **state)
+{
+    (void)state;
+    for (int32_t p = 3; p <= MOST_RANKS; p++) {
+        int lg = log2_of(p), core = 1 << lg, folded = p - core;
+        if (!folded) continue;
+        tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = p};
+        tutti_schedule *s = NULL;
+        tutti_check_report report;
+        assert_int_equal(tutti_schedule_compile("halving-doubling", &q, &s, NULL), TUTTI_OK);
+        assert_int_equal(tutti_schedule_check(s, &report, NULL), TUTTI_OK);
+        assert_int_equal(report.nstages, 2 * lg + 2);
+        assert_int_equal(report.nmessages, core * 2 * lg + 2 * folded);
+        tutti_schedule_destroy(s);
+    }
+}
+
+static void parts_of_4096_ranks_come_one_at_a_time(void **state)
+{
+    (void)state;
+    tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 4096};
+    tutti_schedule *s = NULL;
+    assert_int_equal(tutti_schedule_compile("halving-doubling", &q, &s, NULL), TUTTI_OK);
+    for (int32_t r = 0; r < q.nranks; r++) {
+        int64_t units;
+        assert_int_equal(count_sends(s, r, q.nranks, &units), 24);
+        assert_int_equal(units, 2 * 4095);
+    }
+    tutti_schedule_destroy(s);
+}
+
 static void refusals_say_what_would_do(void **state)
 {
     (void)state;
@@ -97,6 +198,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_checker_proves_every_compiled_schedule),
         cmocka_unit_test(both_ends_of_a_message_know_each_other),
+        cmocka_unit_test(counts_are_the_closed_forms),
+        cmocka_unit_test(halving_folds_what_is_above_a_power_of_two),
+        cmocka_unit_test(parts_of_4096_ranks_come_one_at_a_time),
         cmocka_unit_test(refusals_say_what_would_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

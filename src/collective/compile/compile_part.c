@@ -40,9 +40,11 @@ int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank)
 
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks)
 {
-    int32_t number = b->part.nbuffers, nscratch = 0;
-    while (nscratch < number && b->part.buffers[number - 1 - nscratch].role == TUTTI_BUFFER_SCRATCH) nscratch++;
-    tutti_buffer s = {.role = TUTTI_BUFFER_SCRATCH, .ordinal = nscratch, .banks = banks, .window = window};
+    int32_t number = b->part.nbuffers;
+    const tutti_buffer *before = number ? &b->part.buffers[number - 1] : NULL;
+    bool first = !before || before->role != TUTTI_BUFFER_SCRATCH; /* scratch stands last */
+    tutti_buffer s = {
+        .role = TUTTI_BUFFER_SCRATCH, .ordinal = first ? 0 : before->ordinal + 1, .banks = banks, .window = window};
     s.window.buffer = number;
     snprintf(s.name, sizeof s.name, "s%d", s.ordinal);
     return tutti_part_buffer(b, &s);
