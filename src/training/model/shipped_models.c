@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shipped_models.c: networks that come with the program, as text in the format of docs/models.md, so that they are
- * handled like anybody's and can be copied and changed (`tutti graph` prints them). All read 28x28 digits. */
+ * handled like anybody's and can be copied and changed (each checkpoint has its model's text). All read 28x28 digits. */
 #include <string.h>
 
 #include "model.h"
