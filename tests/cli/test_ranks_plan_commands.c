@@ -57,6 +57,23 @@ static void ranks_see_one_hash_and_their_own_share(void **state)
     }
 }
 
+static void plan_check_proves_every_example_at_several_rank_counts(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"mlp.yaml --ranks 1",
+                                        "lenet.yaml",
+                                        "lenet.yaml --ranks 8 --set exchange.algorithm=ring",
+                                        "lenet.yaml --ranks 7 --set batch=63 --set exchange.algorithm=halving-doubling",
+                                        "lenet.yaml --ranks 64 --set exchange.bucket_bytes=0",
+                                        "canonical.yaml --ranks 3",
+                                        "canonical.yaml --ranks 5 --set model=convnet-bn"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments, "plan check examples/%s --set kernels=reference", cases[i]);
+        expect(arguments, 0, strstr(cases[i], "canonical") ? "summed once (canonical)" : "two steps of all ranks");
+    }
+}
+
 static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
 {
     (void)state;
@@ -64,6 +81,7 @@ static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
     expect("plan examples/lenet.yaml --rnaks 2", 2, "did you mean '--ranks'?");
     expect("plan examples/canonical.yaml --set exchange.algorithm=ring", 2, "ring cannot make canonical sums");
     expect("plan examples/lenet.yaml --rank 2", 2, "rank 2 is not one of 2");
+    expect("plan check", 2, "wants one job file");
     expect("graph", 2, "wants one job file");
     expect("graph examples/nothing.yaml", 2, "examples/nothing.yaml");
     expect("graph --help", 0, "usage: tutti graph JOB.yaml");
@@ -75,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_and_plan_print_and_draw_every_example),
         cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
+        cmocka_unit_test(plan_check_proves_every_example_at_several_rank_counts),
         cmocka_unit_test(usage_errors_end_with_code_2_and_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
