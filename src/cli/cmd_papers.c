@@ -16,17 +16,17 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_PAGES = 256, PATH_BYTES = 4096 };
 
-/* The first of ../papers and ../share/tutti/papers beside the program that is there. */
+/* The first that is there: of the tree whose build/ or build/test/ the program lies in, or of the installation. */
 static bool folder_find(char out[PATH_BYTES])
 {
-    static const char *const beside[] = {"../papers", "../share/tutti/papers"};
+    static const char *const beside[] = {"../papers", "../../papers", "../share/tutti/papers"};
     char program[PATH_BYTES / 2];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0) return false;
     program[n] = '\0';
     char *slash = strrchr(program, '/');
     if (slash) *slash = '\0';
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         snprintf(out, PATH_BYTES, "%s/%s", program, beside[i]);
         if (!access(out, R_OK | X_OK)) return true;
     }

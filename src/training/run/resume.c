@@ -198,7 +198,7 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
         d.status = look(config, out, err);
         if (!d.status && out->path && strlen(out->path) >= sizeof d.path)
             d.status = tutti_fail(err, TUTTI_ERR_USAGE, "%s: the path is too long", out->path);
-        if (!d.status && out->path) strcpy(d.path, out->path);
+        if (!d.status && out->path) memcpy(d.path, out->path, strlen(out->path) + 1);
     }
     tutti_status st = tutti_group_broadcast(group, "where to start", 0, &d, sizeof d, looks && d.status ? NULL : err);
     if (looks && d.status) return (tutti_status)d.status;
