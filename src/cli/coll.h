@@ -8,6 +8,7 @@
 #include "tutti/schedule.h"
 
 int tutti_coll_list(int argc, char **argv);
+int tutti_coll_check(int argc, char **argv);
 int tutti_coll_compile(int argc, char **argv);
 int tutti_coll_bench(int argc, char **argv);
 int tutti_coll_explain(int argc, char **argv);
