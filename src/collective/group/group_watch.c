@@ -50,8 +50,10 @@ int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
     *fd = -1;
+    /* A peer that leaves with messages of ours unread resets the connection, and Linux says so before it hands out what the peer
+     * sent, its goodbye; it says so once. */
     do n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
     struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
