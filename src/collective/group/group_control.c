@@ -223,6 +223,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
 static tutti_status call(tutti_group *g, control_call c, control_reply *reply, tutti_failure *err)
 {
     *reply = (control_reply){0};
+    tutti_group_watch(g); /* whoever has ended the epoch must not take part: the others would get through without it */
     if (g->failed) return tutti_group_report(g, err);
     char what[TUTTI_WHAT_TEXT]; /* as it travels: names are compared */
     snprintf(what, sizeof what, "%s", c.what);
