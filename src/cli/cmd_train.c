@@ -139,7 +139,7 @@ static void *play(void *arg)
 static int exit_code(const player *p, int rank, int nranks)
 {
     if (p->err.status && p->err.text[0]) {
-        if (nranks > 1)
+        if (nranks > 1 && strncmp(p->err.text, "rank ", 5) != 0)
             fprintf(stderr, "tutti train: rank %d: %s\n", rank, p->err.text);
         else
             fprintf(stderr, "tutti train: %s\n", p->err.text);

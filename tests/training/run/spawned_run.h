@@ -1,5 +1,5 @@
-/*SPDX-License-Identifier: Apache-2.0 */
-/*spawned_run.h: `tutti train` as a user starts it, in a folder of the test's own. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spawned_run.h: `tutti train` as a user starts it, in a folder of the test's own. */
 #ifndef TUTTI_SPAWNED_RUN_H
 #define TUTTI_SPAWNED_RUN_H
 
@@ -39,7 +39,7 @@ static inline int run_folder_drop(void **state)
     return 0;
 }
 
-/*Writes DIR/NAME and gives its path. */
+/* Writes DIR/NAME and gives its path. */
 static inline const char *run_file(const run_folder *f, const char *name, const char *text, char path[160])
 {
     snprintf(path, 160, "%s/%s", f->dir, name);
@@ -49,10 +49,10 @@ static inline const char *run_file(const run_folder *f, const char *name, const 
 
 typedef struct {
     pid_t pid;
-    char log[160]; /*stdout and stderr */
+    char log[160]; /* stdout and stderr */
 } spawned_run;
 
-/*words: the command line after `tutti`, split at blanks. */
+/* words: the command line after `tutti`, split at blanks. */
 static inline spawned_run run_start(const run_folder *f, const char *name, const char *words)
 {
     spawned_run r;
@@ -76,7 +76,7 @@ static inline spawned_run run_start(const run_folder *f, const char *name, const
     return r;
 }
 
-/*Exit code, 128 + n for signal n. */
+/* Exit code, 128 + n for signal n. */
 static inline int run_wait(const spawned_run *r)
 {
     int status;
@@ -112,7 +112,7 @@ static inline void run_to_end(const run_folder *f, const char *name, const char 
     run_hash(&r, hash);
 }
 
-/*Processes of the launcher. */
+/* Processes of the launcher. */
 static inline int run_ranks(const spawned_run *r, pid_t out[SPAWNED_MAX_RANKS])
 {
     char path[64];
@@ -124,7 +124,7 @@ static inline int run_ranks(const spawned_run *r, pid_t out[SPAWNED_MAX_RANKS])
     return n;
 }
 
-/*The last step that metrics.jsonl speaks of; 0 if none. */
+/* The last step that metrics.jsonl speaks of; 0 if none. */
 static inline long run_step(const char *dir)
 {
     char path[200], *text;
@@ -139,7 +139,7 @@ static inline long run_step(const char *dir)
     return step;
 }
 
-/*Waits until the run has done so many steps; false if it ended before. */
+/* Waits until the run has done so many steps; false if it ended before. */
 static inline bool run_until_step(const spawned_run *r, const char *dir, long step)
 {
     for (int i = 0; i < 12000; i++) {
