@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile.h: seconds that the nodes of a step graph take on this machine.
  *
- * All layers are run in order, forward and backward, on values of their own, several times; the median of each node counts.
+ * All layers are run in order, forward and backward, on values of their own, several times; the lower quartile of each node counts.
  * With several graphs, as many threads do this at once, so that shared caches, memory and sibling hyperthreads are in the
  * figures. Threads: owner. */
 #ifndef TUTTI_PROFILE_H
