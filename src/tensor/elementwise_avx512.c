@@ -33,6 +33,11 @@ static inline void stream_fence(void)
     _mm_sfence();
 }
 
+static inline void leave_vectors(void)
+{
+    _mm256_zeroupper();
+}
+
 #include "elementwise_loops.h"
 
 static bool usable(void)

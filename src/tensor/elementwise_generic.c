@@ -34,6 +34,10 @@ static inline void stream_fence(void)
 {
 }
 
+static inline void leave_vectors(void)
+{
+}
+
 #include "elementwise_loops.h"
 
 static bool usable(void)

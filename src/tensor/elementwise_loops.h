@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise_loops.h: the loops of every row, included once by each row file after it has defined
- *   vector, WIDTH (floats in it), load(), add(), store(), stream() and stream_fence().
+ *   vector, WIDTH (floats in it), load(), add(), store(), stream(), stream_fence() and
+ *   leave_vectors(): clears the upper halves of vector registers.
  *
  * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body, so an
  * element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an ordinary
@@ -97,5 +98,8 @@ static void run_reduce(const tutti_elementwise_call *c)
         i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
     }
     i = run_vectors(c, i, 1);
+    /* The compiler clears upper halves before a return, but not before the jump that the call below becomes. Left dirty,
+     * they slow all scalar code that follows, the update of the weights sevenfold. */
+    leave_vectors();
     run_ones(c, i, c->n);
 }
