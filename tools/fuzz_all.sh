@@ -18,9 +18,7 @@ for name in "${names[@]}"; do
     mkdir -p "$grown"
     seeds=("$grown" "$root/tests/fuzz/corpus/$target")
     log=$build/fuzz/$name.log
-    dictionary=$root/tests/fuzz/$target.dict
     if "$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
-        ${dictionary:+$([ -e "$dictionary" ] && echo "-dict=$dictionary")} \
         -artifact_prefix="$build/fuzz/findings/$target-" -print_final_stats=1 "${seeds[@]}" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         echo "$name: $seconds s, $runs runs, no finding"
