@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_coll_commands.c: `tutti coll list` and `compile` as a user types them, and the example of
+ * docs/schedule-format.md, which must be what the program prints. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tutti/schedule.h"
+
+/* Runs the program; stdout and stderr together; the caller frees the text. */
+static char *run(const char *arguments, int want_code)
+{
+    char command[1000], *text = calloc(1, 1 << 20);
+    snprintf(command, sizeof command, "%s %s 2>&1", TUTTI_PROGRAM, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(text);
+    text[fread(text, 1, (1 << 20) - 1, pipe)] = '\0';
+    int code = WEXITSTATUS(pclose(pipe));
+    if (code != want_code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, code, want_code, text);
+    return text;
+}
+
+static void expect(const char *arguments, int code, const char *words)
+{
+    char *text = run(arguments, code);
+    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
+    free(text);
+}
+
+static void list_shows_every_algorithm(void **state)
+{
+    (void)state;
+    expect("coll list", 0, "\ndirect ");
+    expect("coll list", 0, "\none-shot ");
+    expect("coll list", 0, "\nring ");
+    expect("coll list", 0, "\nhalving-doubling ");
+    expect("coll list ring", 2, "unexpected argument 'ring'");
+}
+
+static void refusals_are_usage_errors_with_a_way_out(void **state)
+{
+    (void)state;
+    expect("coll compile direct", 2, "--ranks P is missing");
+    expect("coll compile --ranks 2", 2, "one algorithm is wanted");
+    expect("coll compile rign --ranks 2", 2, "did you mean 'ring'?");
+    expect("coll compile ring --ranks 2 --slots 8", 2, "direct can");
+    expect("coll compile halving-doubling --ranks 6 --slots 8", 2, "4 or 8 ranks can");
+    expect("coll compile direct --ranks 9 --slots 8", 2, "at most 8 ranks");
+    expect("coll compile direct --ranks 2 --collective gathr", 2, "did you mean 'gather'?");
+    expect("coll compile direct --ranks 2 --wire maped", 2, "did you mean 'mapped'?");
+    expect("coll compile direct --ranks 4097", 2, "at most 4096");
+    expect("coll compile direct --ranks 2 -o /nonexistent/x", 1, "/nonexistent");
+}
+
+static void a_written_file_is_the_printed_text_and_a_right_schedule(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tutti_coll_XXXXXX", arguments[200], *bytes = NULL;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(arguments, sizeof arguments, "coll compile halving-doubling --ranks 5 --wire mapped --in-place -o %s",
+             path);
+    expect(arguments, 0, "halving-doubling allreduce of 5 ranks (mapped), hash ");
+    char *printed = run("coll compile halving-doubling --ranks 5 --wire mapped --in-place", 0);
+    size_t nbytes = 0;
+    tutti_failure err = {0};
+    tutti_schedule *s = NULL;
+    assert_int_equal(tutti_file_read(path, 1 << 20, TUTTI_ERR_FAILED, &bytes, &nbytes, &err), TUTTI_OK);
+    assert_string_equal(bytes, printed);
+    if (tutti_schedule_parse(path, bytes, nbytes, &s, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    if (tutti_schedule_check(s, NULL, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    tutti_schedule_destroy(s);
+    free(printed);
+    free(bytes);
+    unlink(path);
+}
+
+/* Appends the lines of `page` from the first that begins with `from` to the last indented one, four blanks less. */
+static void take_example(const char *page, const char *from, char *out)
+{
+    const char *line = strstr(page, from);
+    assert_non_null(line);
+    for (const char *end; (end = strchr(line, '\n')) && (line == end || !strncmp(line, "    ", 4)); line = end + 1) {
+        const char *begin = line == end ? line : line + 4;
+        strncat(out, begin, (size_t)(end + 1 - begin));
+    }
+    size_t n = strlen(out);
+    if (n > 1 && out[n - 1] == '\n' && out[n - 2] == '\n') out[n - 1] = '\0'; /* the blank line after it */
+}
+
+static void the_manual_shows_what_the_program_prints(void **state)
+{
+    (void)state;
+    char *page = NULL, example[4000] = "";
+    size_t nbytes = 0;
+    assert_int_equal(
+        tutti_file_read(TUTTI_SOURCE_DIR "/docs/schedule-format.md", 1 << 20, TUTTI_ERR_FAILED, &page, &nbytes, NULL),
+        TUTTI_OK);
+    take_example(page, "    tutti-schedule 1\n", example);
+    char *printed = run("coll compile direct --ranks 2 --wire mapped", 0);
+    assert_string_equal(printed, example);
+    free(printed);
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list_shows_every_algorithm),
+        cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
+        cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),
+        cmocka_unit_test(the_manual_shows_what_the_program_prints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
