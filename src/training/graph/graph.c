@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c: from a model to the nodes of one training step.
  *
- * Kernels are made in layer order, because each one answers with the layout of its output, which the next reads. Then the
- * nodes are listed in one legal order: load, forward, backward from the loss to the first layer with parameters. Exchange and
- * update stand as early as the data allow: an exchange right after the last writer of the gradient, an update right after the
- * last reader of the parameter. Invariant: every datum that a node reads was written by an earlier node of the list, or is a
- * parameter. */
+ * Kernels are made in layer order, because each one answers with the layout of its output, which the next reads. Then
+ * the nodes are listed in one legal order: load, forward, backward from the loss to the first layer with parameters.
+ * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an
+ * update right after the last reader of the parameter. Invariant: every datum that a node reads was written by an
+ * earlier node of the list, or is a parameter. */
 #include "graph.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ const char *tutti_node_kind_name(tutti_node_kind k)
 
 /* ---- parameters and kernels ---- */
 
-/* The mean over slots times the number of slots is the sum over the global batch: that is how loss and the count of correct
- * samples are read back, and why any non-zero @stop ends the run on all ranks at the same step. */
+/* The mean over slots times the number of slots is the sum over the global batch: that is how loss and the count of
+ * correct samples are read back, and why any non-zero @stop ends the run on all ranks at the same step. */
 static const char *const control_names[] = {"@loss", "@correct", "@stop"};
 enum { CONTROL_LOSS, CONTROL_CORRECT, CONTROL_STOP, NCONTROLS };
 
@@ -209,8 +209,8 @@ static void add_forward(draft *d, int l, bool training)
     finish(d, TUTTI_NODE_FORWARD, l, -1);
 }
 
-/* Both halves of backward are said to read the learned parameters: a kernel may, and it costs no time, because the input
- * gradient, which does, comes later. */
+/* Both halves of backward are said to read the learned parameters: a kernel may, and it costs no time, because the
+ * input gradient, which does, comes later. */
 static void reads_for_backward(draft *d, int l)
 {
     tutti_graph *g = d->graph;

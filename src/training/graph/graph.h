@@ -2,9 +2,10 @@
 /* graph.h: what one training step does, as a frozen value: nodes and what each of them reads and writes.
  *
  * The graph is that of one rank (all ranks have the same). Order is not in it: edges follow from reads and writes.
- * Node kinds: load, forward(layer), backward_params(layer), backward_data(layer), exchange(collective, params), update(params).
- * A parameter may have many readers; a gradient is ready after its last writer. Weight gradients come before input
- * gradients, so that their exchange starts earlier. The two external conditions of an exchange follow from the graph:
+ * Node kinds: load, forward(layer), backward_params(layer), backward_data(layer), exchange(collective, params),
+ * update(params). A parameter may have many readers; a gradient is ready after its last writer. Weight gradients come
+ * before input gradients, so that their exchange starts earlier. The two external conditions of an exchange follow
+ * from the graph:
  *   ready(p) = the last writer of p's gradient is done        (reduce-scatter may read it)
  *   free(p)  = the last reader of p's value is done            (all-gather may overwrite it)
  *

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actions.c: the loop of one rank, derived from the graph and the buckets.
  *
- * For each of the rank's slots the kernels run in node order. A bucket's conditions are hung on nodes: its last gradient
- * writer (fold, and ready after the last slot), its last reader (free, after the last slot), its first reader (wait for the
- * weights of the step before, in the first slot). Updates come after all backward work, in exchange order: by then the early
- * reduce-scatters have long been done, and a rank that waits there holds nobody up. Nothing waits at the end of a step.
+ * For each of the rank's slots the kernels run in node order. A bucket's conditions are hung on nodes: its last
+ * gradient writer (fold, and ready after the last slot), its last reader (free, after the last slot), its first reader
+ * (wait for the weights of the step before, in the first slot). Updates come after all backward work, in exchange
+ * order: by then the early reduce-scatters have long been done, and a rank that waits there holds nobody up. Nothing
+ * waits at the end of a step.
  *
- * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as many
- * pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a root of 2^m
- * slots never holds more than m + 1 sums:
+ * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
+ * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a
+ * root of 2^m slots never holds more than m + 1 sums:
  *      j = 0: [0]   1: [01]   2: [01][2]   3: [01][23] -> [0123]   ... */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c: first fit by decreasing size over life times (greedy interval packing; Gergov 1999 shows that first fit of
- * this kind stays within a small factor of the largest sum of live bytes, and on chains it mostly meets it).
+/* placement.c: first fit by decreasing size over life times. The best packing is NP-hard to find (dynamic storage
+ * allocation, Garey & Johnson SR2); a chain of layers, which a network mostly is, needs no better than greedy.
  *
- * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work in
- * place. Invariant: two blocks that are live at the same node do not overlap. */
+ * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work
+ * in place. Invariant: two blocks that are live at the same node do not overlap. */
 #include "placement.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* placement.h: where activations, their gradients, saved state and scratch lie in one private arena.
  *
- * Life times follow from the graph: a datum lives from its first writer to its last reader in the node list. Data whose
- * lives do not meet may share memory; a kernel that works in place hands its input's memory on. Works for training and for
- * forward-only graphs. Threads: pure function. */
+ * Life times follow from the graph: a datum lives from its first writer to its last reader in the node list. Data
+ * whose lives do not meet may share memory; a kernel that works in place hands its input's memory on. Works for
+ * training and for forward-only graphs. Threads: pure function. */
 #ifndef TUTTI_PLACEMENT_H
 #define TUTTI_PLACEMENT_H
 

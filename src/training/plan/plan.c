@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: puts a plan together: who computes which samples, what travels with what, where everything lies, in which order.
+/* plan.c: puts a plan together: who computes which samples, what travels with what, where everything lies, in which
+ * order.
  *
  * Pure: the same graph and configuration give the same plan on every rank, so no rank need be told; ranks only compare
  * hashes. Only what follows from the rank (`mine`, the actions) differs, and is not hashed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: how this run does its steps: order, memory offsets, buckets, schedules, gates. A frozen value, equal on all ranks
- * (its hash is compared in the handshake), but for `mine`, which follows from the rank.
+/* plan.h: how this run does its steps: order, memory offsets, buckets, schedules, gates. A frozen value, equal on all
+ * ranks (its hash is compared in the handshake), but for `mine`, which follows from the rank.
  *
  * Memory. Parameters are packed in exchange order (the order in which their gradients become ready) into one vector of
  * `total` elements, each bucket a contiguous range, starts aligned to 16 elements. Regions on each rank:
@@ -9,13 +9,14 @@
  *   momentum total f32                    (only the own slices are touched)
  * Activations, their gradients, saved state and scratch share one private arena by life time.
  *
- * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nroots <= 2 log2 S subtree roots; it runs
- * forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot gradients are
- * written into numbered gradient buffers of the region: buffer i < roots is root i (the schedule's IN buffer of ordinal i),
- * the others are temporary. A root of 2^m slots at place i needs buffers i .. i + m while it is summed (a binary counter:
- * equal subtrees are folded, older += newer), so the region has nroots_max = max over ranks and roots of i + m + 1 of them.
- * Everything that a slot writes (statistics and control numbers too) goes to buffer root_dst of its FORWARD and
- * BACKWARD_PARAMS actions; a temporary buffer holds old values until then, so all of a slot's parts must be written.
+ * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nroots <= 2 log2 S subtree roots; it
+ * runs forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot
+ * gradients are written into numbered gradient buffers of the region: buffer i < roots is root i (the schedule's IN
+ * buffer of ordinal i), the others are temporary. A root of 2^m slots at place i needs buffers i .. i + m while it is
+ * summed (a binary counter: equal subtrees are folded, older += newer), so the region has nroots_max = max over ranks
+ * and roots of i + m + 1 of them. Everything that a slot writes (statistics and control numbers too) goes to buffer
+ * root_dst of its FORWARD and BACKWARD_PARAMS actions; a temporary buffer holds old values until then, so all of a
+ * slot's parts must be written.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_PLAN_H
@@ -114,9 +115,9 @@ typedef struct {
 enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
-/* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two overlapping
- * accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The failure is a
- * counter-example with both accesses. */
+/* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two
+ * overlapping accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The
+ * failure is a counter-example with both accesses. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c: a plan for people: who has which samples, what travels together, where everything lies, the loop; and the
- * loop as a drawing for Graphviz. */
+/* plan_text.c: a plan for people: who has which samples, what travels together, where everything lies, the loop; and
+ * the loop as a drawing for Graphviz. */
 #include <inttypes.h>
 
 #include "../../base/hash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_actions.c: a rank's loop: slots are folded as a balanced tree, and each bucket's conditions hold when they are
- * told. The plans here have no schedules: the loop does not depend on them. */
+/* test_plan_actions.c: a rank's loop: slots are folded as a balanced tree, and each bucket's conditions hold when they
+ * are told. The plans here have no schedules: the loop does not depend on them. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_play.c: plays loops, with every engine there is, in one process and looks at the numbers: sharing memory changes no
- * bit, and in canonical mode neither does the number of ranks. The exchange is the test's own: a balanced tree over all
- * ranks' roots. Memory is filled with NaN before each slot, so that a read of what nobody wrote shows. */
+/* test_plan_play.c: plays loops, with every engine there is, in one process and looks at the numbers: sharing memory
+ * changes no bit, and in canonical mode neither does the number of ranks. The exchange is the test's own: a balanced
+ * tree over all ranks' roots. Memory is filled with NaN before each slot, so that reading what nobody wrote shows. */
 #include "testing.h"
 
 #include <math.h>
