@@ -200,7 +200,7 @@ typedef struct {
         elements_out; /* max over ranks: elements read and written by this rank, in units of n/of = 1/units */
     int64_t units;
     int32_t nstages;
-    int32_t syncs;                 /* longest chain of wait steps on one rank: "synchronisations" */
+    int32_t syncs;                 /* longest chain of messages or signals, each given after the one before was taken */
     tutti_determinism determinism; /* the strongest class that holds */
 } tutti_check_report;
 tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);

@@ -37,7 +37,7 @@ static tutti_status count_inputs(tutti_checker *c)
             rank->nleaves++;
             if (rank->buffers[b].ordinal > highest) highest = rank->buffers[b].ordinal;
         }
-        if (highest + 1 != rank->nleaves)
+        if (highest != rank->nleaves - 1)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d: ordinals of its %d inputs are not 0, 1, ...", r,
                               rank->nleaves);
         c->nleaves += rank->nleaves;

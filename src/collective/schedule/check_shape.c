@@ -5,7 +5,7 @@
  * Parts may come from files, so every index is checked here before it is used anywhere else. */
 #include "check_impl.h"
 
-enum { MAX_BANKS = 64, MAX_SEQUENCES = 1 << 14 };
+enum { MAX_BANKS = 64, MAX_SEQUENCES = 1 << 14, MAX_STAGES = 1 << 24 };
 
 static tutti_status slice_fits(tutti_checker *c, const tutti_slice *s, const char *what)
 {
@@ -74,7 +74,7 @@ static bool ranges_fit(const tutti_part *p, const tutti_step *s)
     bool deps = s->ndeps >= 0 && s->ndeps <= p->ndeps &&
                 (!s->ndeps || (s->first_dep >= 0 && s->first_dep <= p->ndeps - s->ndeps));
     bool folds = s->kind != TUTTI_STEP_REDUCE ||
-                 (s->nins <= p->nfolds && s->first_fold >= 0 && s->first_fold <= p->nfolds - s->nins);
+                 (ins && s->nins <= p->nfolds && s->first_fold >= 0 && s->first_fold <= p->nfolds - s->nins);
     return ins && outs && deps && folds;
 }
 
@@ -95,7 +95,7 @@ static tutti_status step_fields(tutti_checker *c, const tutti_part *p, const tut
         return tutti_fail(c->err, TUTTI_ERR_FAILED,
                           "peer %d on channel %d: peers are the other ranks, channels count from 0", s->peer,
                           s->channel);
-    if (s->sequence < 0 || s->sequence >= MAX_SEQUENCES || s->stage < 0)
+    if (s->sequence < 0 || s->sequence >= MAX_SEQUENCES || s->stage < 0 || s->stage >= MAX_STAGES)
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "sequence %d, stage %d", s->sequence, s->stage);
     if (s->when & ~(unsigned)(TUTTI_WHEN_READY | TUTTI_WHEN_FREE))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "unknown condition %#x", s->when);
