@@ -2,6 +2,9 @@
 /* test_lower.c: every schedule lowered for every wire class is proved again, and the figures that lowering is for. */
 #include "testing.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "each_schedule.h"
 
 static void must_check_lowered(tutti_schedule *s, tutti_wire_class wire)
@@ -36,6 +39,46 @@ static void the_checker_proves_every_one_sided_schedule(void **state)
 {
     (void)state;
     each_schedule(one_sided_must_check);
+}
+
+static int32_t mapped_sequences(const tutti_schedule *s)
+{
+    tutti_schedule *lowered = NULL;
+    tutti_part part;
+    int32_t n = 0;
+    assert_int_equal(tutti_schedule_lower(s, TUTTI_WIRE_MAPPED, &lowered, NULL), TUTTI_OK);
+    tutti_schedule_part(lowered, 0, &part);
+    for (int32_t i = 0; i < part.nsteps; i++)
+        if (part.steps[i].sequence >= n) n = part.steps[i].sequence + 1;
+    tutti_part_release(&part);
+    tutti_schedule_destroy(lowered);
+    return n;
+}
+
+/* The same schedule without stages, which only serve people: its parts no longer fit into one sequence each. */
+static void flat_must_check(tutti_schedule *s)
+{
+    if (tutti_schedule_head(s)->nranks > 9) return;
+    char *text = tutti_schedule_print(s);
+    for (char *at = text; (at = strstr(at, " stage ")); at += 7) {
+        at[7] = '0';
+        for (char *digit = at + 8; *digit >= '0' && *digit <= '9'; digit++) *digit = ' ';
+    }
+    tutti_schedule *flat = NULL;
+    tutti_failure err = {0};
+    if (tutti_schedule_parse("flat", text, strlen(text), &flat, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    if (!strcmp(tutti_schedule_head(s)->algorithm, "ring") && tutti_schedule_head(s)->nranks > 2)
+        assert_int_equal(mapped_sequences(flat), 2);
+    mapped_must_check(flat);
+    one_sided_must_check(flat);
+    tutti_schedule_destroy(flat);
+    free(text);
+}
+
+static void schedules_without_stages_keep_their_sequences_and_are_right(void **state)
+{
+    (void)state;
+    each_schedule(flat_must_check);
 }
 
 static tutti_check_report report_of(const char *name, tutti_compile_request q, int32_t *nbuffers, int32_t *nsequences)
@@ -121,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_checker_proves_every_mapped_schedule),
         cmocka_unit_test(the_checker_proves_every_one_sided_schedule),
+        cmocka_unit_test(schedules_without_stages_keep_their_sequences_and_are_right),
         cmocka_unit_test(mapped_direct_reads_and_writes_once_between_two_synchronisations),
         cmocka_unit_test(mapped_one_shot_synchronises_once),
         cmocka_unit_test(mapped_ring_keeps_no_inbox),
