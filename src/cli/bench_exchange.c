@@ -16,7 +16,7 @@
 #include "../tensor/elementwise.h"
 
 enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3 };
-static const double ROUND_S = 0.035;
+static const double ROUND_S = 0.02;
 
 typedef struct {
     tutti_group *group;
