@@ -123,6 +123,29 @@ static void an_abort_ends_every_wait_with_its_words(void **state)
     run_ranks(4, 20, abort_body, NULL);
 }
 
+static const char *hasty_body(tutti_group *g, void *arg)
+{
+    (void)arg;
+    tutti_failure err = {0};
+    EXPECT(tutti_group_barrier(g, "before", &err) == TUTTI_OK);
+    if (tutti_group_rank(g) == 0) {
+        tutti_clock_sleep_s(0.05); /* leaves with the other's messages unread */
+        return NULL;
+    }
+    tutti_group_long_phase_begin(g, "report");
+    tutti_group_long_phase_end(g);
+    tutti_clock_sleep_s(0.1);
+    EXPECT(tutti_group_poll(g, &err) == TUTTI_OK);
+    return NULL;
+}
+
+/* The kernel reports a reset in front of the goodbye then; it was taken for a death. */
+static void leaving_with_messages_unread_is_no_death(void **state)
+{
+    (void)state;
+    run_ranks(2, 20, hasty_body, NULL);
+}
+
 static const char *region_body(tutti_group *g, void *arg)
 {
     (void)arg;
@@ -199,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_deadline_names_who_is_missing),
         cmocka_unit_test(a_long_phase_pauses_the_deadline),
         cmocka_unit_test(an_abort_ends_every_wait_with_its_words),
+        cmocka_unit_test(leaving_with_messages_unread_is_no_death),
         cmocka_unit_test(regions_are_zeroed_and_seen_by_all),
         cmocka_unit_test(too_large_a_region_fails_everywhere_with_need_and_have),
         cmocka_unit_test(the_environment_is_read_whole_or_refused),
