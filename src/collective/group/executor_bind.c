@@ -4,7 +4,6 @@
  * An input or output lies at its place with its whole index space, also where a rank stores only a window of it, because the
  * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch holds its window only. */
 #include <string.h>
-#include <unistd.h>
 
 #include "../../base/clock.h"
 #include "executor_impl.h"
@@ -245,9 +244,8 @@ static tutti_status count_sets(binder *b)
 /* Bypass the caches when all that the ranks of this host touch cannot stay in them anyway. */
 static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule, int64_t n)
 {
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     double vectors = x->group->nranks * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
-    return vectors * (double)n * sizeof(float) > (double)(cache > 0 ? cache : 32 << 20);
+    return vectors * (double)n * sizeof(float) > (double)x->group->cache_bytes;
 }
 
 static void bind_pointers(binder *b, const tutti_part *part, bool large)

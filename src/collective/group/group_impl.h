@@ -62,7 +62,8 @@ struct tutti_group {
     uint32_t epoch;
     uint64_t cookie;
     double deadline_s;
-    bool spin; /* ranks <= cores: polling costs nobody anything */
+    int64_t cache_bytes; /* of the last level: longer exchanges use streaming stores */
+    bool spin;           /* ranks <= cores: polling costs nobody anything */
     tutti_peer *peers;
     struct pollfd *polls; /* room for 2 * nranks + 2 */
     uint64_t calls;       /* control calls begun */
