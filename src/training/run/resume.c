@@ -144,14 +144,15 @@ static void say(const tutti_train_config *c, const char *text)
     if (c->on_event) c->on_event(c->on_event_arg, &event);
 }
 
-/* Another rank count is allowed; what it means is said. */
-static void say_ranks(const char *path, const tutti_train_config *c)
+/* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on them. */
+static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;
-    if (tutti_manifest_read(path, &m, NULL) || m.nranks == c->plan->config.nranks || c->plan->config.slots) return;
+    if (c->plan->config.slots || tutti_manifest_read(path, &m, NULL) || m.plan_hash == tutti_plan_hash(c->plan)) return;
     char *text =
-        tutti_checkpoint_path("resuming with %d ranks what %d ranks trained: sums are rounded in another order, so "
-                              "the end is not bit for bit the same ('reduction: canonical' would make it so)",
+        tutti_checkpoint_path("resuming with %d ranks what %d ranks trained, by another plan: sums are rounded in "
+                              "another order, so the end is not bit for bit the same ('reduction: canonical' "
+                              "would make it so)",
                               c->plan->config.nranks, m.nranks);
     say(c, text);
     free(text);
@@ -174,7 +175,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
     if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
     if (notes) say(c, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
-    if (!st && out->path) say_ranks(out->path, c);
+    if (!st && out->path) say_plan(out->path, c);
     if (!st) st = write_job(c, err);
     free(notes);
     return st;
