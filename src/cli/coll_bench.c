@@ -209,15 +209,28 @@ static int run_as_rank(const bench_request *q)
     return wrong ? TUTTI_ERR_FAILED : 0;
 }
 
+/* Refused here, a wrong name is told once instead of by every rank. */
+static tutti_status try_algorithm(const bench_request *q, tutti_failure *err)
+{
+    const tutti_compile_request request = {
+        .collective = q->what.collective, .nranks = (int32_t)q->nranks, .slots = q->what.slots};
+    tutti_schedule *schedule = NULL;
+    if (!strcmp(q->what.algorithm, "auto")) return TUTTI_OK;
+    tutti_status s = tutti_schedule_compile(q->what.algorithm, &request, &schedule, err);
+    if (!s) tutti_schedule_destroy(schedule);
+    return s;
+}
+
 static int start_ranks(const bench_request *q, int argc, char **argv)
 {
+    tutti_failure err = {0};
+    if (try_algorithm(q, &err)) return tutti_cli_fail("coll bench", &err);
     char **command = tutti_alloc(sizeof *command * (size_t)(argc + 3));
     char program[] = "tutti", verb[] = "coll";
     command[0] = program, command[1] = verb;
     for (int i = 0; i < argc; i++) command[i + 2] = argv[i];
     const tutti_launch_options options = {.nranks = (int)q->nranks};
     tutti_launch_result result;
-    tutti_failure err = {0};
     tutti_status s = tutti_launch(&options, command, &result, &err);
     free(command);
     if (s) return tutti_cli_fail("coll bench", &err);
