@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/clock.h"
 #include "../../base/strbuf.h"
 #include "group_impl.h"
 
@@ -86,6 +87,14 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     return TUTTI_OK;
 }
 
+/* The mesh knows why better than a closed control socket does, but a dying process closes its sockets one by one. */
+static void watch_for_reason(tutti_group *g, int from)
+{
+    const double until = tutti_clock_s() + 0.2;
+    do tutti_group_sleep(g, NULL, 0, 0.01, NULL, NULL);
+    while (!g->failed && g->peers[from].state == TUTTI_PEER_HERE && tutti_clock_s() < until);
+}
+
 static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
                                   tutti_patience *patience, tutti_failure *err)
 {
@@ -94,7 +103,7 @@ static tutti_status receive_frame(tutti_group *g, const control_call *c, int fro
         if (got > 0 && f->head.epoch == g->epoch) return TUTTI_OK;
         if (got > 0) tutti_frame_release(f); /* of an older epoch: refused */
         if (got < 0) {
-            tutti_group_watch(g); /* the mesh knows why better than we do */
+            watch_for_reason(g, from);
             char words[TUTTI_WORDS];
             snprintf(words, sizeof words, "%s: %s '%s': the connection to %s has closed", g->peers[g->rank].describe,
                      kind_name(c->kind), c->what, g->peers[from].describe);
