@@ -34,7 +34,8 @@ static void show_plan(const tutti_session *s)
     char hash[17], engine[96];
     tutti_kernel_engine_describe(p->config.engine, engine);
     tutti_hash_text(tutti_plan_hash(p), hash);
-    printf("# plan %s: %d ranks, %" PRId64 " samples a rank and step", hash, p->config.nranks, p->my_nsamples);
+    printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
+           p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
     printf("\n#   %" PRId64 " parameters in %d buckets, %s; %s\n", tutti_model_nparams(s->parts.model), p->nbuckets,
            tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine);
