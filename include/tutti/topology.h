@@ -42,9 +42,10 @@ typedef enum {
     TUTTI_FIGURE_SOFTWARE,  /* soft    star: work of a host for each message that it sends or receives, s */
     TUTTI_FIGURE_COPY,      /* copy    1 / beta: host: bytes read and written by one core while copying, bytes/s */
     TUTTI_FIGURE_ADD,       /* add     1 / gamma: host: the same while reducing; star: bytes added to a sum, bytes/s */
-    TUTTI_FIGURE_SWITCH,    /* switch  host: a core goes from one rank to another, s */
-    TUTTI_FIGURE_CORES,     /* cores   host: usable by all ranks together */
-    TUTTI_FIGURE_CACHE,     /* cache   host: bytes that stay in the caches of all cores together */
+    TUTTI_FIGURE_REMOTE, /* remote  host: bytes read in another rank's memory, with the calling back of their lines, bytes/s */
+    TUTTI_FIGURE_SWITCH, /* switch  host: a core goes from one rank to another, s */
+    TUTTI_FIGURE_CORES,  /* cores   host: usable by all ranks together */
+    TUTTI_FIGURE_CACHE,  /* cache   host: bytes that stay in the caches of all cores together */
     TUTTI_NFIGURES
 } tutti_figure;
 const char *tutti_figure_name(tutti_figure f); /* "bw", ... */

@@ -19,6 +19,11 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *algorithm_of(const tutti_tune_case *c)
+{
+    return c->algorithm ? c->algorithm : "one core";
+}
+
 static tutti_status fitted_write(const char *path, const tutti_topology *t, const tutti_tune_case *cases,
                                  tutti_failure *err)
 {
@@ -26,8 +31,8 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
     char line[256], *folder = tutti_file_folder(path);
     tutti_strbuf_puts(&text, "# fitted by 'tutti coll tune' on this machine; run it again when the machine changes\n");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
-        tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what, cases[i].algorithm,
-                            tutti_collective_name(cases[i].collective), cases[i].nranks,
+        tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what,
+                            algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
                             (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
     tutti_topology_print(t, line);
     tutti_strbuf_printf(&text, "%s\n", line);
@@ -42,7 +47,7 @@ static void print_cases(const tutti_tune_case *cases)
 {
     printf("%-7s %-10s %-15s %6s %12s %14s\n", "figure", "algorithm", "collective", "ranks", "bytes", "measured");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
-        printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, cases[i].algorithm,
+        printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, algorithm_of(&cases[i]),
                tutti_collective_name(cases[i].collective), cases[i].nranks, (long long)cases[i].n * TUTTI_ELEMENT_BYTES,
                cases[i].measured_s * 1e6);
 }

@@ -61,11 +61,13 @@ static int host_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t
 const tutti_topology_row tutti_topology_host_row = {
     .name = "host",
     .figures = 1u << TUTTI_FIGURE_BANDWIDTH | 1u << TUTTI_FIGURE_LATENCY | 1u << TUTTI_FIGURE_COPY |
-               1u << TUTTI_FIGURE_ADD | 1u << TUTTI_FIGURE_SWITCH | 1u << TUTTI_FIGURE_CORES | 1u << TUTTI_FIGURE_CACHE,
+               1u << TUTTI_FIGURE_ADD | 1u << TUTTI_FIGURE_REMOTE | 1u << TUTTI_FIGURE_SWITCH |
+               1u << TUTTI_FIGURE_CORES | 1u << TUTTI_FIGURE_CACHE,
     .assumed = {[TUTTI_FIGURE_BANDWIDTH] = 20e9,
                 [TUTTI_FIGURE_LATENCY] = 0.2e-6,
                 [TUTTI_FIGURE_COPY] = 20e9,
                 [TUTTI_FIGURE_ADD] = 20e9,
+                [TUTTI_FIGURE_REMOTE] = 5e9,
                 [TUTTI_FIGURE_SWITCH] = 5e-6,
                 [TUTTI_FIGURE_CORES] = 1,
                 [TUTTI_FIGURE_CACHE] = 1 << 20},

@@ -23,6 +23,7 @@ static const struct {
     [TUTTI_FIGURE_SOFTWARE] = {"soft", TIME, "work of a host for each message that it sends or receives"},
     [TUTTI_FIGURE_COPY] = {"copy", RATE, "1/beta: bytes read and written by one core that copies"},
     [TUTTI_FIGURE_ADD] = {"add", RATE, "1/gamma: bytes that one core reads and writes (host) or adds (star) in a sum"},
+    [TUTTI_FIGURE_REMOTE] = {"remote", RATE, "bytes read in another rank's memory, with the calling back of lines"},
     [TUTTI_FIGURE_SWITCH] = {"switch", TIME, "a core goes from one rank to another"},
     [TUTTI_FIGURE_CORES] = {"cores", COUNT, "usable by all ranks together"},
     [TUTTI_FIGURE_CACHE] = {"cache", SIZE, "stays in the caches; more goes through the memory"},

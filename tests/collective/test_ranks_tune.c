@@ -17,7 +17,7 @@ static void a_fit_marks_its_figures(void **state)
     t.figure[TUTTI_FIGURE_CACHE] = 1 << 22; /* so that the large case is small enough for a test */
     if (tutti_tune_host(&t, cases, &err)) fail_msg("%s", err.text);
     static const tutti_figure fitted[] = {TUTTI_FIGURE_LATENCY, TUTTI_FIGURE_COPY, TUTTI_FIGURE_ADD,
-                                          TUTTI_FIGURE_BANDWIDTH};
+                                          TUTTI_FIGURE_REMOTE, TUTTI_FIGURE_BANDWIDTH};
     for (size_t i = 0; i < sizeof fitted / sizeof fitted[0]; i++) {
         assert_int_equal(t.from[fitted[i]], TUTTI_FROM_FITTED);
         assert_true(t.figure[fitted[i]] > 0 && isfinite(t.figure[fitted[i]]));
@@ -31,8 +31,8 @@ static void an_exchange_over_threads_takes_time_and_larger_ones_more(void **stat
     (void)state;
     tutti_failure err = {0};
     double small = 0, large = 0;
-    if (tutti_tune_time("direct", TUTTI_ALLREDUCE, 2, 1, &small, &err)) fail_msg("%s", err.text);
-    if (tutti_tune_time("direct", TUTTI_ALLREDUCE, 2, 1 << 22, &large, &err)) fail_msg("%s", err.text);
+    if (tutti_tune_time("direct", TUTTI_ALLREDUCE, 2, 1, true, &small, &err)) fail_msg("%s", err.text);
+    if (tutti_tune_time("direct", TUTTI_ALLREDUCE, 2, 1 << 22, true, &large, &err)) fail_msg("%s", err.text);
     assert_true(small > 0 && large > small);
 }
 
@@ -41,7 +41,7 @@ static void what_cannot_be_compiled_is_refused(void **state)
     (void)state;
     tutti_failure err = {0};
     double seconds = 0;
-    assert_int_equal(tutti_tune_time("no-such", TUTTI_ALLREDUCE, 2, 1, &seconds, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_tune_time("no-such", TUTTI_ALLREDUCE, 2, 1, false, &seconds, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "no-such"));
 }
 

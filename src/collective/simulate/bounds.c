@@ -46,7 +46,7 @@ static void host_bounds(tutti_collective c, int32_t p, int64_t n, const tutti_to
 {
     double traffic = host_traffic(c, p, (double)n * TUTTI_ELEMENT_BYTES);
     double workers = fmin(p, t->figure[TUTTI_FIGURE_CORES]);
-    double rate = fmax(t->figure[TUTTI_FIGURE_ADD], t->figure[TUTTI_FIGURE_COPY]);
+    double rate = fmax(fmax(t->figure[TUTTI_FIGURE_ADD], t->figure[TUTTI_FIGURE_COPY]), t->figure[TUTTI_FIGURE_REMOTE]);
     out->latency_s = t->figure[TUTTI_FIGURE_LATENCY];
     out->compute_s = traffic / workers / rate;
     if (!tutti_simulate_fits_cache(t, p, n)) out->bandwidth_s = traffic / t->figure[TUTTI_FIGURE_BANDWIDTH];

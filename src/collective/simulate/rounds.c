@@ -137,7 +137,7 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
         for (int32_t c = 0; c < ncores; c++) core[c] = 0;
         for (int32_t r = 0; r < p; r++) {
             const tutti_work *work = &traffic->work[(size_t)stage * (size_t)p + (size_t)r];
-            core[r % ncores] += work->core_s;
+            core[r % ncores] += work->core_s + (cached ? work->recall_s : 0);
             bytes += work->traffic;
             rank_bytes[r] += work->traffic;
             out->bytes_most = (int64_t)fmax((double)out->bytes_most, rank_bytes[r]);

@@ -15,8 +15,9 @@ typedef struct {
 
 /* Local work of one rank in one stage. */
 typedef struct {
-    double core_s;  /* alone on its core, data in cache */
-    double traffic; /* bytes read and written */
+    double core_s;   /* alone on its core, data in cache */
+    double traffic;  /* bytes read and written */
+    double recall_s; /* more, while the lines lie in private caches: calling them back */
     int32_t sent, received;
 } tutti_work;
 

@@ -3,7 +3,8 @@
  *
  * Costs of local work. Star: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
  * read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is what a core does
- * there; copies have a rate of their own. */
+ * there; copies have a rate of their own, and so have inputs in other ranks' memory. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +37,31 @@ static void stages_grow(tutti_traffic *out, int32_t nstages)
     out->nstages = nstages;
 }
 
-static void work_add(const tutti_topology *t, const tutti_step *step, int64_t bytes, tutti_work *work)
+/* Inputs in memory of ranks on other cores that the step leaves shared: their ranks must call the lines back before they write them
+ * again. An input whose rank is written by the same step moves with its line and costs no more than local memory. */
+static int32_t shared_inputs(const tutti_part *part, const tutti_step *step, int32_t ncores)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < step->nins; i++) {
+        int32_t owner = part->slices[step->first_in + i].rank;
+        bool shared = owner % ncores != part->rank % ncores;
+        for (int32_t o = 0; o < step->nouts && shared; o++) shared = part->slices[step->first_out + o].rank != owner;
+        n += shared;
+    }
+    return n;
+}
+
+static void work_add(const tutti_part *part, const tutti_topology *t, const tutti_step *step, int64_t bytes,
+                     tutti_work *work)
 {
     bool copies = step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_PUT;
     double add = t->figure[TUTTI_FIGURE_ADD];
     if (t->kind == TUTTI_TOPOLOGY_HOST) {
-        double traffic = (double)bytes * (step->nins + step->nouts);
+        double rate = copies ? t->figure[TUTTI_FIGURE_COPY] : add, traffic = (double)bytes * (step->nins + step->nouts);
+        double remote = (double)bytes * shared_inputs(part, step, (int32_t)t->figure[TUTTI_FIGURE_CORES]);
         work->traffic += traffic;
-        work->core_s += traffic / (copies ? t->figure[TUTTI_FIGURE_COPY] : add);
+        work->core_s += traffic / rate;
+        work->recall_s += fmax(0, remote / t->figure[TUTTI_FIGURE_REMOTE] - remote / rate);
     } else {
         work->traffic += (double)bytes * (copies ? 1 : step->nins - 1);
         work->core_s += (double)bytes * (copies ? 1 : step->nins - 1) / add;
@@ -64,7 +82,7 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
         break;
     case TUTTI_STEP_PUT:
         if (t->kind == TUTTI_TOPOLOGY_HOST)
-            work_add(t, step, bytes, work);
+            work_add(part, t, step, bytes, work);
         else
             flow_add(out, (tutti_flow){step->stage, part->rank, first->rank, step->channel, bytes});
         work->sent++;
@@ -76,7 +94,7 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
         work->received++;
         break;
     case TUTTI_STEP_REDUCE:
-    case TUTTI_STEP_COPY: work_add(t, step, bytes, work); break;
+    case TUTTI_STEP_COPY: work_add(part, t, step, bytes, work); break;
     case TUTTI_STEP_NOP:
     case TUTTI_NSTEP_KINDS: break;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune.c: the fit. Order matters: a figure is found with those before it in place. The memory figure is the rate that all
  * cores reach together, hence it needs as many ranks as cores; the caches must be exceeded fourfold, or its fit says
- * nothing. */
+ * nothing. `remote` needs inputs that their ranks have just written, as gradients are: read again and again,
+ * lines would lie in both caches and cost nothing. */
 #include "tune.h"
 
 #include <math.h>
@@ -26,13 +27,6 @@ static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology
     return status;
 }
 
-/* A rate r makes the simulated work `local_s` (made with rate `old`) take what was measured beyond latency. */
-static double rate_of(const tutti_tune_case *c, const tutti_simulation *sim, double old)
-{
-    double work = fmax(c->measured_s - sim->latency_s, c->measured_s / 10);
-    return old * sim->local_s / work;
-}
-
 /* Three digits: more would look as if they were known. */
 static double rounded(double v)
 {
@@ -41,46 +35,66 @@ static double rounded(double v)
     return strtod(text, NULL);
 }
 
+/* The time of `case` with this figure infinitely fast is what it does not explain; the rest is proportional to 1 / figure. */
+static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, const tutti_topology *t, double *value,
+                             tutti_failure *err)
+{
+    tutti_simulation without = {0}, slow = {0};
+    tutti_topology other = *t;
+    other.figure[figure] = 1e18;
+    tutti_status status = simulate_case(c, &other, &without, err);
+    other.figure[figure] = 1e8; /* so slow that nothing else counts */
+    if (!status) status = simulate_case(c, &other, &slow, err);
+    double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
+    double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;
+    *value = 1e8 * share / fmax(c->measured_s - rest, c->measured_s / 20);
+    return status;
+}
+
 static tutti_status case_run(tutti_tune_case *c, tutti_figure figure, tutti_topology *t, tutti_failure *err)
 {
     tutti_simulation sim = {0};
-    if (figure == TUTTI_FIGURE_BANDWIDTH) t->figure[figure] = 1e9; /* slow enough to hide the cores' rates */
-    tutti_status status = tutti_tune_time(c->algorithm, c->collective, c->nranks, c->n, &c->measured_s, err);
-    if (!status) status = simulate_case(c, t, &sim, err);
-    if (status) return status;
-    double round_s = c->measured_s / (sim.nrounds > 0 ? sim.nrounds : 1), old = t->figure[figure];
-    if (figure == TUTTI_FIGURE_LATENCY)
-        c->value = round_s;
-    else if (figure == TUTTI_FIGURE_SWITCH)
-        c->value = fmax(0, round_s - t->figure[TUTTI_FIGURE_LATENCY]) / ceil(c->nranks / t->figure[TUTTI_FIGURE_CORES]);
-    else
-        c->value = rate_of(c, &sim, old);
+    bool touch = figure == TUTTI_FIGURE_REMOTE;
+    tutti_status status = TUTTI_OK;
+    if (figure == TUTTI_FIGURE_ADD || figure == TUTTI_FIGURE_COPY) {
+        c->measured_s = tutti_tune_local(figure == TUTTI_FIGURE_ADD, c->n);
+        c->value = (figure == TUTTI_FIGURE_ADD ? 3.0 : 2.0) * (double)c->n * TUTTI_ELEMENT_BYTES / c->measured_s;
+    } else {
+        status = tutti_tune_time(c->algorithm, c->collective, c->nranks, c->n, touch, &c->measured_s, err);
+        if (!status) status = simulate_case(c, t, &sim, err);
+        if (status) return status;
+        double round_s = c->measured_s / (sim.nrounds > 0 ? sim.nrounds : 1);
+        double turns = ceil(c->nranks / t->figure[TUTTI_FIGURE_CORES]);
+        if (figure == TUTTI_FIGURE_LATENCY)
+            c->value = round_s;
+        else if (figure == TUTTI_FIGURE_SWITCH)
+            c->value = fmax(0, round_s - t->figure[TUTTI_FIGURE_LATENCY]) / turns;
+        else
+            status = rate_fit(c, figure, t, &c->value, err);
+    }
     c->value = rounded(c->value);
     t->figure[figure] = c->value;
     t->from[figure] = TUTTI_FROM_FITTED;
-    return TUTTI_OK;
+    return status;
 }
 
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err)
 {
-    int cores = (int)t->figure[TUTTI_FIGURE_CORES], pair = cores < 2 ? 1 : 2;
-    double large = fmin(fmax(4 * t->figure[TUTTI_FIGURE_CACHE] / (cores < 2 ? 2 : cores), 1 << 25), MAX_LARGE_BYTES);
+    int cores = (int)t->figure[TUTTI_FIGURE_CORES], all = cores < 2 ? 2 : cores < 16 ? cores : 16;
+    double large = fmin(fmax(4 * t->figure[TUTTI_FIGURE_CACHE] / all, 1 << 25), MAX_LARGE_BYTES);
     const struct {
         tutti_figure figure;
-        const char *algorithm;
+        const char *algorithm; /* NULL: one core alone */
         tutti_collective collective;
         int nranks;
         int64_t nbytes;
     } rows[TUTTI_NTUNE_CASES] = {
-        {TUTTI_FIGURE_LATENCY, "one-shot", TUTTI_ALLREDUCE, pair < 2 ? 2 : pair, 4},
+        {TUTTI_FIGURE_LATENCY, "one-shot", TUTTI_ALLREDUCE, 2, 4},
         {TUTTI_FIGURE_SWITCH, "one-shot", TUTTI_ALLREDUCE, 2 * cores < 64 ? 2 * cores : 64, 4},
-        {TUTTI_FIGURE_ADD, "direct", TUTTI_REDUCE_SCATTER, 2, SMALL_BYTES},
-        {TUTTI_FIGURE_COPY, "direct", TUTTI_ALL_GATHER, 2, SMALL_BYTES},
-        {TUTTI_FIGURE_BANDWIDTH, "direct", TUTTI_ALLREDUCE,
-         cores < 2    ? 2
-         : cores < 16 ? cores
-                      : 16,
-         (int64_t)large},
+        {TUTTI_FIGURE_ADD, NULL, TUTTI_REDUCE_SCATTER, 1, SMALL_BYTES},
+        {TUTTI_FIGURE_COPY, NULL, TUTTI_ALL_GATHER, 1, SMALL_BYTES},
+        {TUTTI_FIGURE_REMOTE, "direct", TUTTI_REDUCE_SCATTER, 2, SMALL_BYTES},
+        {TUTTI_FIGURE_BANDWIDTH, "direct", TUTTI_ALLREDUCE, all, (int64_t)large},
     };
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++) {
         cases[i] = (tutti_tune_case){.what = tutti_figure_name(rows[i].figure),
@@ -109,7 +123,7 @@ tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows,
                 tutti_simulation sim;
                 tutti_failure refusal = {0};
                 if (simulate_case(&c, t, &sim, &refusal)) continue; /* it cannot serve this */
-                tutti_status status = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, &c.measured_s, err);
+                tutti_status status = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, true, &c.measured_s, err);
                 if (status) return status;
                 rows[(*nrows)++] = (tutti_tune_check){c.algorithm, nranks, c.n, sim.seconds, c.measured_s};
             }

@@ -3,7 +3,8 @@
  *
  * Each figure is what makes the simulator's time of one small exchange equal to the measured one, so the same words mean
  * the same thing in both: lat from a one-shot allreduce of 4 bytes, switch from the same with twice as many ranks as cores,
- * add and copy from a reduce-scatter and an all-gather that stay in the caches, bw from an allreduce that does not.
+ * add and copy from one core alone, remote from a reduce-scatter of inputs just written by their ranks, bw from an allreduce
+ * that does not fit the caches.
  * Ranks are threads of this process over the shm code. Takes about two seconds. Threads: owner. */
 #ifndef TUTTI_TUNE_H
 #define TUTTI_TUNE_H
@@ -11,8 +12,8 @@
 #include "../simulate/simulate.h"
 
 typedef struct {
-    const char *what; /* "lat" */
-    const char *algorithm;
+    const char *what;      /* "lat" */
+    const char *algorithm; /* NULL: one core alone */
     tutti_collective collective;
     int nranks;
     int64_t n;         /* elements */
@@ -20,7 +21,7 @@ typedef struct {
     double value;      /* of the figure */
 } tutti_tune_case;
 
-enum { TUTTI_NTUNE_CASES = 5 };
+enum { TUTTI_NTUNE_CASES = 6 };
 /* *t: a host, its cores and cache as detected; the fitted figures are set and marked. */
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err);
 
@@ -37,8 +38,11 @@ tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows,
                                 tutti_failure *err);
 
 /* Seconds of one invocation (lower quartile of many blocks) on n elements over nranks threads, lowered for mapped
- * memory. */
-tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, double *seconds,
-                             tutti_failure *err);
+ * memory. touch: every rank rewrites its input before each one, as training does; what that takes more than in private memory
+ * counts. */
+tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, bool touch,
+                             double *seconds, tutti_failure *err);
+/* Seconds that this core takes to add n elements to n others into a third place, or to copy n. */
+double tutti_tune_local(bool add, int64_t n);
 
 #endif

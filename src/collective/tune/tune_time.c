@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_time.c: the time of one exchange over threads of this process: the same executor, regions and waiting as between
- * processes. All ranks begin together; rank 0's clock counts; of many short blocks of invocations the
- * lower quartile is taken: a block that was interrupted says nothing about the machine. */
+ * processes. All ranks begin together; rank 0's clock counts; of many short blocks of invocations the lower quartile is
+ * taken: a block that was interrupted says nothing about the machine.
+ *
+ * With `touch`, a rank rewrites its input before each invocation, as kernels do; of that time only what it takes more than
+ * in private memory counts: lines that other cores have read must be called back (here 1.3 GB/s against 70), and a step pays
+ * for it wherever it happens. Inputs are zeros: sums of sums stay finite however often they are repeated. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../tensor/elementwise.h"
 #include "../group/executor.h"
 #include "tune.h"
 
@@ -17,52 +23,63 @@ static const double BLOCK_S = 0.01, DEADLINE_S = 60;
 typedef struct {
     tutti_group *group;
     const tutti_schedule *schedule;
+    bool touch;
     int64_t n;
     int invocations; /* of a block */
     double block_s[NBLOCKS];
+    tutti_region *region;
+    float *zeros;
+    tutti_exchange *exchange;
     tutti_status status;
     tutti_failure err;
 } rank_run;
 
-static tutti_status block_run(rank_run *r, tutti_exchange *x, int invocations, double *seconds)
+static tutti_status block_run(rank_run *r, int invocations, double *seconds)
 {
     tutti_status status = tutti_group_barrier(r->group, "tune", &r->err);
+    float *own = tutti_region_base(r->region, tutti_group_rank(r->group));
     double start = tutti_clock_s();
     for (int i = 0; i < invocations && !status; i++) {
-        tutti_exchange_start(x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-        status = tutti_exchange_wait(x, &r->err);
+        if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false); /* memset may bypass the caches */
+        tutti_exchange_start(r->exchange, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        status = tutti_exchange_wait(r->exchange, &r->err);
     }
     *seconds = tutti_clock_s() - start;
     return status;
 }
 
 /* How many invocations fill a block: rank 0 measures a few and tells the others. */
-static tutti_status invocations_find(rank_run *r, tutti_exchange *x)
+static tutti_status invocations_find(rank_run *r)
 {
     double seconds = 0;
-    tutti_status status = block_run(r, x, 3, &seconds);
+    tutti_status status = block_run(r, 3, &seconds);
     int n = (int)(BLOCK_S / (seconds / 3 + 1e-9));
     r->invocations = n < 1 ? 1 : n > MAX_INVOCATIONS ? MAX_INVOCATIONS : n;
     if (!status) status = tutti_group_broadcast(r->group, "tune", 0, &r->invocations, sizeof r->invocations, &r->err);
     return status;
 }
 
+static tutti_status exchange_create(rank_run *r)
+{
+    size_t nbytes = ((size_t)r->n * sizeof(float) + 63) / 64 * 64;
+    tutti_status status = tutti_region_create(r->group, "tune", nbytes, &r->region, &r->err);
+    const tutti_place place = {r->region, 0};
+    const tutti_exchange_binding binding = {.name = "tune", .n = r->n, .in = &place, .nin = 1, .out = place};
+    return status ? status : tutti_exchange_create(r->group, r->schedule, &binding, &r->exchange, &r->err);
+}
+
 static void *rank_main(void *arg)
 {
     rank_run *r = arg;
-    tutti_region *region = NULL;
-    tutti_exchange *x = NULL;
-    size_t nbytes = ((size_t)r->n * sizeof(float) + 63) / 64 * 64;
-    r->status = tutti_region_create(r->group, "tune", nbytes, &region, &r->err);
-    const tutti_place place = {region, 0};
-    const tutti_exchange_binding binding = {.name = "tune", .n = r->n, .in = &place, .nin = 1, .out = place};
-    if (!r->status) r->status = tutti_exchange_create(r->group, r->schedule, &binding, &x, &r->err);
-    if (!r->status) r->status = invocations_find(r, x);
-    for (int b = 0; b < NBLOCKS && !r->status; b++) r->status = block_run(r, x, r->invocations, &r->block_s[b]);
+    r->zeros = tutti_alloc((size_t)r->n * sizeof(float));
+    r->status = exchange_create(r);
+    if (!r->status) r->status = invocations_find(r);
+    for (int b = 0; b < NBLOCKS && !r->status; b++) r->status = block_run(r, r->invocations, &r->block_s[b]);
     if (!r->status) r->status = tutti_group_barrier(r->group, "tune", &r->err);
     if (r->status) tutti_group_abort(r->group, r->err.text);
-    tutti_exchange_destroy(x);
-    tutti_region_destroy(region);
+    tutti_exchange_destroy(r->exchange);
+    tutti_region_destroy(r->region);
+    free(r->zeros);
     tutti_group_leave(r->group);
     return NULL;
 }
@@ -73,16 +90,15 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tutti_status ranks_run(const tutti_schedule *schedule, int nranks, int64_t n, double *seconds,
-                              tutti_failure *err)
+/* runs: nranks of them, filled in with what to do. */
+static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti_failure *err)
 {
     tutti_group **groups = tutti_alloc((size_t)nranks * sizeof(tutti_group *));
-    rank_run *runs = tutti_alloc((size_t)nranks * sizeof *runs);
     pthread_t *threads = tutti_alloc((size_t)nranks * sizeof *threads);
     tutti_status status = tutti_group_create_threads(nranks, DEADLINE_S, groups, err);
     int nstarted = 0;
     for (; nstarted < nranks && !status; nstarted += !status) {
-        runs[nstarted] = (rank_run){.group = groups[nstarted], .schedule = schedule, .n = n};
+        runs[nstarted].group = groups[nstarted];
         int rc = pthread_create(&threads[nstarted], NULL, rank_main, &runs[nstarted]);
         if (rc) {
             status = tutti_fail(err, TUTTI_ERR_FAILED, "cannot start %d threads: %s", nranks, strerror(rc));
@@ -99,20 +115,46 @@ static tutti_status ranks_run(const tutti_schedule *schedule, int nranks, int64_
         *seconds = runs[0].block_s[NBLOCKS / 4] / runs[0].invocations;
     }
     free(groups);
-    free(runs);
     free(threads);
     return status;
 }
 
-tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, double *seconds,
-                             tutti_failure *err)
+tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, bool touch,
+                             double *seconds, tutti_failure *err)
 {
     const tutti_compile_request request = {.collective = collective, .nranks = nranks, .in_place = true};
     tutti_schedule *compiled = NULL, *lowered = NULL;
+    rank_run *runs = tutti_alloc((size_t)nranks * sizeof *runs);
     tutti_status status = tutti_schedule_compile(algorithm, &request, &compiled, err);
     if (!status) status = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
-    if (!status) status = ranks_run(lowered, nranks, n, seconds, err);
+    for (int i = 0; i < nranks; i++) runs[i].schedule = lowered, runs[i].touch = touch, runs[i].n = n;
+    if (!status) status = ranks_run(runs, nranks, seconds, err);
     tutti_schedule_destroy(lowered);
     tutti_schedule_destroy(compiled);
+    free(runs);
+    if (!status && touch) *seconds -= fmin(*seconds / 2, tutti_tune_local(false, n));
     return status;
+}
+
+double tutti_tune_local(bool add, int64_t n)
+{
+    double block_s[NBLOCKS];
+    size_t nbytes = (size_t)n * sizeof(float);
+    float *values = tutti_alloc(3 * nbytes), *out = values + 2 * n;
+    const float *const inputs[] = {values, values + n};
+    const uint8_t folds[] = {0, 1};
+    const int repeats = 20;
+    for (int b = 0; b < NBLOCKS; b++) {
+        double start = tutti_clock_s();
+        for (int i = 0; i < repeats; i++) {
+            if (add)
+                tutti_elementwise_reduce(&out, 1, inputs, 2, folds, n, false);
+            else
+                tutti_elementwise_copy(&out, 1, inputs[0], n, false);
+        }
+        block_s[b] = (tutti_clock_s() - start) / repeats;
+    }
+    free(values);
+    qsort(block_s, NBLOCKS, sizeof(double), compare);
+    return block_s[NBLOCKS / 4];
 }
