@@ -141,6 +141,27 @@ static void a_second_run_in_the_same_folder_is_refused(void **state)
     assert_non_null(strstr(second.err[0].text, "in use by another run"));
 }
 
+/* Puts a file where the folder of checkpoints would be. */
+static void block_saving(void *arg, const tutti_train_event *event)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/checkpoints", (const char *)arg);
+    if (event->kind == TUTTI_TRAIN_STEP && event->step == 2)
+        assert_int_equal(tutti_file_write_atomic(path, "x", 1, NULL), TUTTI_OK);
+}
+
+static void a_checkpoint_that_cannot_be_written_ends_all_ranks_with_its_words(void **state)
+{
+    played_job j = {.text = job_text, .nranks = 2, .dir = *state, .on_event = block_saving, .on_event_arg = *state};
+    play_job(&j);
+    assert_int_equal(j.err[0].status, TUTTI_ERR_FAILED);
+    for (int r = 0; r < 2; r++) {
+        if (r) assert_int_equal(j.err[r].status, TUTTI_ERR_PEER);
+        assert_non_null(strstr(j.err[r].text, "checkpoint of step 4"));
+        assert_non_null(strstr(j.err[r].text, "exists and is no folder"));
+    }
+}
+
 /* One line a step, in order, no step twice, whatever happened in between. */
 static void metrics_of_a_resumed_run_have_each_step_once(void **state)
 {
@@ -173,6 +194,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_goes_on_from_the_checkpoint_before_a_torn_one, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(another_job_in_the_folder_is_refused_and_said_once, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_second_run_in_the_same_folder_is_refused, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(a_checkpoint_that_cannot_be_written_ends_all_ranks_with_its_words, make_dir,
+                                        drop_dir),
         cmocka_unit_test_setup_teardown(metrics_of_a_resumed_run_have_each_step_once, make_dir, drop_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
