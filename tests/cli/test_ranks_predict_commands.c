@@ -48,12 +48,12 @@ static void expect(fixture *f, const char *arguments, int code, const char *word
 static void papers_shows_published_and_ours_and_passes_nothing_recalled(void **state)
 {
     fixture *f = *state;
-    expect(f, "papers", 0, "near (recalled)");
+    expect(f, "papers --dir papers", 0, "near (recalled)");
     assert_non_null(strstr(f->text, "2046"));
     assert_non_null(strstr(f->text, "186"));
     assert_null(strstr(f->text, " pass"));
-    expect(f, "papers --json jia2018-hierarchical", 0, "\"published\":186,\"ours\":186");
-    expect(f, "papers nobody2030", 2, "nobody2030.yaml");
+    expect(f, "papers --dir papers --json jia2018-hierarchical", 0, "\"published\":186,\"ours\":186");
+    expect(f, "papers --dir papers nobody2030", 2, "nobody2030.yaml");
     expect(f, "papers --dir tests", 2, "no page");
     expect(f, "papers --help", 0, "usage: tutti papers");
 }

@@ -93,6 +93,7 @@ static tutti_status dying_rank(tutti_group *g, tutti_failure *err)
         }
         status = step % 3 ? run_sum(g, &s, e, err) : tutti_group_barrier(g, "step", err);
     }
+    close_sum(&s);
     return status;
 }
 
@@ -101,7 +102,9 @@ static tutti_status stopped_rank(tutti_group *g, tutti_failure *err)
     exact_sum s = {0};
     tutti_status status = open_sum(g, "direct", &s, err);
     if (!status && tutti_group_rank(g) == 1) raise(SIGSTOP);
-    return status ? status : run_sum(g, &s, 1, err);
+    if (!status) status = run_sum(g, &s, 1, err);
+    close_sum(&s);
+    return status;
 }
 
 static int run_as_rank(const char *mode)
