@@ -15,7 +15,7 @@
 #include "placement.h"
 #include "plan_impl.h"
 
-enum { CHECK_AT_BUILD_RANKS = 16 }; /* up to here the proof of two schedules costs milliseconds */
+enum { CHECK_AT_BUILD_RANKS = 256 }; /* up to here the proof of two schedules costs less than half a second */
 
 /* ---- who computes what ---- */
 

@@ -91,7 +91,7 @@ typedef struct {
  * TUTTI_ERR_USAGE names the nearest batch or count that works. */
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
-/* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are checked here up to 16 ranks, and by
+/* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are checked here up to 256 ranks, and by
  * tutti_plan_check_schedules at any count. */
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
                               tutti_failure *err);
