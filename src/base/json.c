@@ -64,14 +64,7 @@ void tutti_json_real(tutti_json *j, const char *key, double value)
         tutti_strbuf_puts(j->out, "null");
         return;
     }
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) { /* the shortest that reads back */
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    for (char *c = text; *c; c++)
-        if (*c == ',') *c = '.'; /* a locale's decimal comma */
-    tutti_strbuf_puts(j->out, text);
+    tutti_strbuf_add_real(j->out, value);
 }
 
 void tutti_json_bool(tutti_json *j, const char *key, bool value)

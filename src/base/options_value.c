@@ -152,20 +152,6 @@ tutti_status tutti_option_read_list(const tutti_field *field, const tutti_yaml_n
     return TUTTI_OK;
 }
 
-/* Shortest of 15, 16, 17 digits that reads back. */
-static void print_real(double value, tutti_strbuf *out)
-{
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        double back = 0;
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        for (char *c = text; *c; c++)
-            if (*c == ',') *c = '.';
-        if (read_number(text, &back) && back == value) break;
-    }
-    tutti_strbuf_puts(out, text);
-}
-
 /* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls, the
  * Unicode line ends, byte order marks), else 0; *nbytes: its length. */
 static unsigned needs_escape(const unsigned char *c, int *nbytes)
@@ -213,7 +199,7 @@ void tutti_option_print_value(const tutti_field *field, const void *target, tutt
     switch (field->kind) {
     case TUTTI_FIELD_INT:
     case TUTTI_FIELD_BYTES: tutti_strbuf_printf(out, "%lld", (long long)*(const int64_t *)from); break;
-    case TUTTI_FIELD_REAL: print_real(*(const double *)from, out); break;
+    case TUTTI_FIELD_REAL: tutti_strbuf_add_real(out, *(const double *)from); break;
     case TUTTI_FIELD_BOOL: tutti_strbuf_puts(out, *(const bool *)from ? "true" : "false"); break;
     case TUTTI_FIELD_TEXT: print_text(*(const char *const *)from, out); break;
     case TUTTI_FIELD_CHOICE: print_choice(field, *(const int *)from, out); break;
@@ -221,7 +207,7 @@ void tutti_option_print_value(const tutti_field *field, const void *target, tutt
         tutti_strbuf_puts(out, "[");
         for (int i = 0; i < reals->n; i++) {
             if (i) tutti_strbuf_puts(out, ", ");
-            print_real(reals->values[i], out);
+            tutti_strbuf_add_real(out, reals->values[i]);
         }
         tutti_strbuf_puts(out, "]");
         break;

@@ -47,6 +47,18 @@ void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...)
     va_end(again);
 }
 
+void tutti_strbuf_add_real(tutti_strbuf *sb, double value)
+{
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    for (char *c = text; *c; c++)
+        if (*c == ',') *c = '.'; /* a locale's decimal comma */
+    tutti_strbuf_puts(sb, text);
+}
+
 char *tutti_strbuf_detach(tutti_strbuf *sb)
 {
     reserve(sb, 0);
