@@ -23,4 +23,12 @@ int tutti_algorithm_count(void);
 const tutti_algorithm *tutti_algorithm_at(int i);
 const tutti_algorithm *tutti_algorithm_find(const char *name); /* NULL = none */
 
+/* What a rank's inputs hold (compile_sum.c): buffer in<i> has the sum of the leaves of root i. */
+enum { TUTTI_MAX_ROOTS = 62 };
+typedef struct {
+    int32_t first, count; /* leaves */
+} tutti_root;
+/* slots = 0: the leaf (rank, 1). Else the leaves floor(S*r/p) .. floor(S*(r+1)/p) as the fewest aligned subtrees. */
+int tutti_compile_roots(const tutti_compile_request *q, int32_t rank, tutti_root out[TUTTI_MAX_ROOTS]);
+
 #endif

@@ -8,13 +8,7 @@
 
 #include "compile.h"
 
-/* ---- roots: what a rank's inputs hold (compile_sum.c) ---- */
-enum { TUTTI_MAX_ROOTS = 62 };
-typedef struct {
-    int32_t first, count; /* leaves */
-} tutti_root;
-/* slots = 0: the leaf (rank, 1). Else the leaves floor(S*r/p) .. floor(S*(r+1)/p) as the fewest aligned subtrees. */
-int tutti_compile_roots(const tutti_compile_request *q, int32_t rank, tutti_root out[TUTTI_MAX_ROOTS]);
+/* ---- roots: what a rank's inputs hold (compile_sum.c; tutti_compile_roots is in compile.h) ---- */
 int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);
 /* nranks + 1 numbers: how many roots the ranks below r have together. The caller's (free()). */
 int32_t *tutti_compile_first_roots(const tutti_compile_request *q);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../collective/compile/compile.h"
 #include "plan_impl.h"
 
 const char *tutti_action_kind_name(tutti_action_kind k)
@@ -25,18 +26,10 @@ const char *tutti_action_kind_name(tutti_action_kind k)
 
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS])
 {
-    if (!slots) {
-        out[0] = (tutti_slot_run){rank, 1};
-        return 1;
-    }
-    int at = (int)((int64_t)slots * rank / nranks), n = 0;
-    const int end = (int)((int64_t)slots * (rank + 1) / nranks);
-    while (at < end) {
-        int size = 1; /* the largest aligned run that starts here and stays inside */
-        while (at % (2 * size) == 0 && at + 2 * size <= end) size *= 2;
-        out[n++] = (tutti_slot_run){at, size};
-        at += size;
-    }
+    tutti_root roots[TUTTI_MAX_ROOTS];
+    const tutti_compile_request q = {.collective = TUTTI_REDUCE_SCATTER, .nranks = nranks, .slots = slots};
+    const int n = tutti_compile_roots(&q, rank, roots);
+    for (int i = 0; i < n; i++) out[i] = (tutti_slot_run){roots[i].first, roots[i].count};
     return n;
 }
 
