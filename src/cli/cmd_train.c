@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/options.h"
 #include "../job/job_impl.h"
 #include "../job/session.h"
@@ -72,6 +73,7 @@ typedef struct {
     const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
     const char *dir;
     bool fresh, quiet;
+    int64_t began_ns;
     tutti_group *group;
     tutti_train_result result;
     tutti_failure err;
@@ -123,6 +125,7 @@ static void *play(void *arg)
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;
+    s.config.began_ns = p->began_ns;
     s.config.on_event = tutti_progress_event;
     s.config.on_event_arg = &progress;
     s.config.stop_asked = stop_asked;
@@ -238,7 +241,8 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),
                 .fresh = tutti_cli_has(f, "fresh"),
-                .quiet = tutti_cli_has(f, "quiet")};
+                .quiet = tutti_cli_has(f, "quiet"),
+                .began_ns = tutti_clock_ns()};
     sigset_t set;
     stop_signals(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -7,7 +7,7 @@
 #include "../../base/hash.h"
 #include "train_impl.h"
 
-enum { MAX_METRICS = 8 };
+enum { MAX_METRICS = 16 };
 
 static void tell(const tutti_trainer *t, tutti_train_event event)
 {
@@ -85,6 +85,18 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
                                  TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
     return put(t, "eval", line, sizeof line / sizeof *line, err);
+}
+
+tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)
+{
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", t->nranks)};
+    tutti_strbuf table = {0};
+    if (t->rank != 0) return TUTTI_OK;
+    for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
+    tutti_cost_table(seconds, t->nranks, &table);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
+    tutti_strbuf_release(&table);
+    return put(t, "cost", line, 2 + TUTTI_NCOSTS, err);
 }
 
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)

@@ -59,7 +59,14 @@ static void finish_loss(const tutti_trainer *t, const step_play *play, const tut
     *gradient(t, a->root_dst, t->stop) = play->stop ? 1 : 0;
 }
 
-static void run_kernel(const tutti_trainer *t, const step_play *play, const tutti_action *a)
+static tutti_did_kind kernel_kind(tutti_action_kind kind)
+{
+    return kind == TUTTI_DO_FORWARD           ? TUTTI_DID_FORWARD
+           : kind == TUTTI_DO_BACKWARD_PARAMS ? TUTTI_DID_BACKWARD_PARAMS
+                                              : TUTTI_DID_BACKWARD_DATA;
+}
+
+static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_action *a)
 {
     const tutti_plan *plan = t->plan;
     tutti_kernel *k = &plan->graph->kernels[a->layer];
@@ -82,7 +89,9 @@ static void run_kernel(const tutti_trainer *t, const step_play *play, const tutt
     default: k->row->backward_data(k, &args); break;
     }
     if (is_loss && a->kind == TUTTI_DO_FORWARD) finish_loss(t, play, a, correct);
+    tutti_did(&t->account, kernel_kind(a->kind), a->layer);
     tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
 }
 
 /* ---- update of the own slice ---- */
@@ -112,32 +121,50 @@ static tutti_status update_bucket(tutti_trainer *t, const step_play *play, int b
     const tutti_bucket *bucket = &t->plan->buckets[b];
     int64_t first, count;
     tutti_status st = tutti_exchange_wait(t->shared.reduce_scatter[b], err);
+    tutti_did(&t->account, TUTTI_DID_WAIT_SUMS, b);
     if (st) return st;
     tutti_plan_own_slice(t->plan, b, t->rank, &first, &count);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
         update_param(t, play, t->plan->order[i], first, first + count);
+    tutti_did(&t->account, TUTTI_DID_UPDATE, b);
     tutti_exchange_tell(t->shared.all_gather[b], TUTTI_WHEN_READY);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
     return TUTTI_OK;
+}
+
+static void start(tutti_trainer *t, tutti_exchange *x, unsigned when)
+{
+    tutti_exchange_start(x, when);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
+}
+
+static tutti_status wait_weights(tutti_trainer *t, int b, tutti_failure *err)
+{
+    tutti_status st = tutti_shared_wait_weights(&t->shared, b, err);
+    tutti_did(&t->account, TUTTI_DID_WAIT_WEIGHTS, b);
+    return st;
+}
+
+static void fold_bucket(tutti_trainer *t, const tutti_action *a)
+{
+    const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
+    float *first = t->shared.grads + bucket->offset;
+    tutti_elementwise_add(first + a->root_dst * t->plan->total, first + a->root_src * t->plan->total, bucket->count);
+    tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket);
 }
 
 static tutti_status play_action(tutti_trainer *t, const step_play *play, const tutti_action *a, tutti_failure *err)
 {
-    const tutti_bucket *bucket = a->bucket < 0 ? NULL : &t->plan->buckets[a->bucket];
     tutti_shared *s = &t->shared;
     switch (a->kind) {
-    case TUTTI_DO_FOLD:
-        tutti_elementwise_add(s->grads + a->root_dst * t->plan->total + bucket->offset,
-                              s->grads + a->root_src * t->plan->total + bucket->offset, bucket->count);
-        return TUTTI_OK;
-    case TUTTI_DO_READY:
-        tutti_exchange_start(s->reduce_scatter[a->bucket], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-        return TUTTI_OK;
+    case TUTTI_DO_FOLD: fold_bucket(t, a); return TUTTI_OK;
+    case TUTTI_DO_READY: start(t, s->reduce_scatter[a->bucket], TUTTI_WHEN_READY | TUTTI_WHEN_FREE); return TUTTI_OK;
     case TUTTI_DO_FREE:
-        tutti_exchange_start(s->all_gather[a->bucket], TUTTI_WHEN_FREE);
+        start(t, s->all_gather[a->bucket], TUTTI_WHEN_FREE);
         s->gathering[a->bucket] = true;
         return TUTTI_OK;
     case TUTTI_DO_UPDATE: return update_bucket(t, play, a->bucket, err);
-    case TUTTI_DO_WAIT_WEIGHTS: return tutti_shared_wait_weights(s, a->bucket, err);
+    case TUTTI_DO_WAIT_WEIGHTS: return wait_weights(t, a->bucket, err);
     default: run_kernel(t, play, a); return TUTTI_OK;
     }
 }
@@ -146,10 +173,12 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
     if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
+    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
     const step_play play = {.batch = tutti_loader_next(t->loader),
                             .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                             .stop = t->my_signal != 0};
     tutti_status st = TUTTI_OK;
+    tutti_did(&t->account, TUTTI_DID_LOAD, -1);
     for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
     t->step += !st;
     return st;
@@ -161,7 +190,7 @@ tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err)
 {
     const tutti_plan *plan = t->plan;
     const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
-    tutti_status st = tutti_shared_wait_weights(&t->shared, plan->nbuckets - 1, err);
+    tutti_status st = wait_weights(t, plan->nbuckets - 1, err);
     if (st) return st;
     const float mean = t->shared.weights[plan->param_offset[t->loss]];
     t->last_loss = (double)mean * nslots / (double)plan->config.batch;

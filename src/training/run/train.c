@@ -63,6 +63,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     }
     free(all);
     t->eval_seconds += tutti_clock_s() - began;
+    tutti_did(&t->account, TUTTI_DID_EVALUATE, -1);
     if (st) return st;
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
@@ -100,12 +101,14 @@ static bool save_due(const tutti_trainer *t)
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
     tutti_status st = tutti_shared_gather_momentum(&t->shared, t->plan, err);
-    if (st || t->rank != 0) return st;
-    const tutti_checkpoint c = checkpoint_of(t);
-    tutti_group_long_phase_begin(t->group, "checkpoint");
-    st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
-    tutti_group_long_phase_end(t->group);
-    if (!st) tutti_report_saved(t);
+    if (!st && t->rank == 0) {
+        const tutti_checkpoint c = checkpoint_of(t);
+        tutti_group_long_phase_begin(t->group, "checkpoint");
+        st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
+        tutti_group_long_phase_end(t->group);
+        if (!st) tutti_report_saved(t);
+    }
+    tutti_did(&t->account, TUTTI_DID_SAVE, -1);
     return st;
 }
 
@@ -187,11 +190,19 @@ static void tear_down(tutti_trainer *t)
 
 /* ---- the loop ---- */
 
+static tutti_status wait_all_weights(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
+    tutti_status st = tutti_shared_wait_all_weights(&t->shared, t->plan, err);
+    tutti_did(&t->account, TUTTI_DID_WAIT_WEIGHTS, -1);
+    return st;
+}
+
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
     const bool tests = eval_due(t), saves = save_due(t);
     if (!tests && !saves) return TUTTI_OK;
-    tutti_status st = tutti_shared_wait_all_weights(&t->shared, t->plan, err);
+    tutti_status st = wait_all_weights(t, err);
     clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
     if (!st && saves) st = save(t, err);
@@ -210,15 +221,25 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st) st = tutti_report_step(t, err);
         if (!st) st = after_step(t, err);
     }
-    return st ? st : tutti_shared_wait_all_weights(&t->shared, t->plan, err);
+    return st ? st : wait_all_weights(t, err);
 }
 
-/* Which signal it was is known only where it arrived. */
-static tutti_status agree_on_signal(tutti_trainer *t, int *signal, tutti_failure *err)
+/* What each rank tells at its end: which signal it was is known only where it arrived. */
+typedef struct {
+    int64_t signal, cost_ns[TUTTI_NCOSTS];
+} last_words;
+
+/* cost: mean seconds of all ranks. */
+static tutti_status exchange_last_words(tutti_trainer *t, int *signal, double cost[TUTTI_NCOSTS], tutti_failure *err)
 {
-    int *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
-    tutti_status st = tutti_group_all_gather(t->group, "end of the run", &t->my_signal, all, sizeof *all, err);
-    for (int r = 0; r < t->nranks && !st && !*signal; r++) *signal = t->asked_to_stop ? all[r] : 0;
+    last_words mine = {.signal = t->my_signal}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
+    memcpy(mine.cost_ns, t->account.cost.ns, sizeof mine.cost_ns);
+    tutti_status st = tutti_group_all_gather(t->group, "end of the run", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++) {
+        if (!*signal && t->asked_to_stop) *signal = (int)all[r].signal;
+        for (int p = 0; p < TUTTI_NCOSTS; p++) cost[p] += 1e-9 * (double)all[r].cost_ns[p] / t->nranks;
+    }
     free(all);
     return st;
 }
@@ -226,9 +247,12 @@ static tutti_status agree_on_signal(tutti_trainer *t, int *signal, tutti_failure
 static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
 {
     const tutti_checkpoint c = checkpoint_of(t);
+    double cost[TUTTI_NCOSTS] = {0};
     tutti_status st = TUTTI_OK;
     if (r->was_done && t->evaluator) st = evaluate(t, false, err);
-    if (!st) st = agree_on_signal(t, &r->stop_signal, err); /* all are here: nobody leaves before rank 0 has saved */
+    /* Afterwards all are here: nobody leaves before rank 0 has saved. */
+    if (!st) st = exchange_last_words(t, &r->stop_signal, cost, err);
+    if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
     if (st) return st;
     r->step = t->step;
     r->loss = t->last_loss;
@@ -244,6 +268,7 @@ static tutti_status train(tutti_trainer *t, const tutti_start *start, tutti_trai
     if (st) return st;
     r->was_done = t->step >= t->config->nsteps;
     tutti_report_begin(t);
+    tutti_did(&t->account, TUTTI_DID_SET_UP, -1);
     st = run_steps(t, err);
     return st ? st : finish(t, r, err);
 }
@@ -265,6 +290,7 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_train_result result = {0};
     tutti_start start;
     tutti_failure own = {0};
+    tutti_account_begin(&t.account, config->began_ns ? config->began_ns : tutti_clock_ns());
     tutti_status st = tutti_start_agree(group, config, &start, &own);
     if (!st) {
         st = train(&t, &start, &result, &own);

@@ -20,6 +20,7 @@ typedef enum {
     TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED, /* text: path of the checkpoint */
+    TUTTI_TRAIN_COST,  /* at the end; text: a table of where the time went */
 } tutti_train_event_kind;
 
 typedef struct {
@@ -52,6 +53,7 @@ typedef struct {
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
+    int64_t began_ns; /* clock_ns when this rank began to prepare; 0 = now. Only says how long initialisation took */
     /* Asked once a step: number of a signal that asks this rank for an orderly end, 0 = none; may be NULL. */
     int (*stop_asked)(void *arg);
     void *stop_arg;

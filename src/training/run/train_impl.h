@@ -3,12 +3,14 @@
  *
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  regions and exchanges of a plan             evaluate.c   test accuracy, over all ranks
- *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events */
+ *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
+ *   account.c    what time was spent on */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
 #include "../../collective/group/executor.h"
 #include "../../metrics/metrics.h"
+#include "account.h"
 #include "checkpoint.h"
 #include "train.h"
 
@@ -66,6 +68,7 @@ typedef struct {
     bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
+    tutti_account account;
     /* clocks */
     double seconds, resumed_at; /* training only; start of the running stretch */
     double eval_seconds;        /* metrics say the sum of both: what it takes to know an accuracy */
@@ -83,6 +86,8 @@ void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
 void tutti_report_saved(const tutti_trainer *t);
+/* What each part of the run took, mean of all ranks. */
+tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err);
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err);
 
 #endif

@@ -5,7 +5,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "metrics/cost.h"
 #include "played_job.h"
 #include "training/run/checkpoint.h"
 
@@ -184,6 +186,41 @@ static void metrics_of_a_resumed_run_have_each_step_once(void **state)
     free(text);
 }
 
+/* The number after "key": in a line of JSON. */
+static double number(const char *line, const char *key)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    const char *at = strstr(line, quoted);
+    if (!at) fail_msg("no %s in %s", key, line);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+static void the_cost_parts_of_a_run_sum_to_its_wall_time(void **state)
+{
+    char path[256], *text;
+    size_t n;
+    double sum = 0;
+    const double began = tutti_clock_s();
+    played_job j = {.text = job_text, .nranks = 2, .dir = *state};
+    play_job(&j);
+    expect_ok(&j);
+    const double wall = tutti_clock_s() - began;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", (char *)*state);
+    assert_int_equal(tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, &text, &n, NULL), TUTTI_OK);
+    const char *line = strstr(text, "{\"ev\":\"cost\",\"step\":14,\"ranks\":2,");
+    assert_non_null(line);
+    for (int p = 0; p < TUTTI_NCOSTS; p++) sum += number(line, tutti_cost_key((tutti_cost_part)p));
+    assert_true(sum <= wall);
+    assert_true(sum >= j.result[0].seconds / 2); /* the mean of two ranks that ran side by side */
+    assert_true(number(line, "initialisation") > 0);
+    assert_true(number(line, "compute") > 0);
+    assert_true(number(line, "update") > 0);
+    assert_true(number(line, "evaluation") > 0);
+    assert_true(number(line, "centre") == 0);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_checkpoint_that_cannot_be_written_ends_all_ranks_with_its_words, make_dir,
                                         drop_dir),
         cmocka_unit_test_setup_teardown(metrics_of_a_resumed_run_have_each_step_once, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(the_cost_parts_of_a_run_sum_to_its_wall_time, make_dir, drop_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
