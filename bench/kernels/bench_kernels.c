@@ -130,8 +130,9 @@ int main(int argc, char **argv)
     run r = {.repeats = (int)strtol(argv[5], NULL, 10)};
     int64_t batch = strtoll(argv[2], NULL, 10);
     if (tutti_model_load(argv[1], ".", &model, &err)) return fail(&err);
-    if (tutti_graph_build(model, batch, argv[4], (int)strtol(argv[3], NULL, 10), true, &r.graph, &err))
-        return fail(&err);
+    const tutti_graph_config config = {
+        .batch = batch, .engine = argv[4], .nthreads = (int)strtol(argv[3], NULL, 10), .training = true};
+    if (tutti_graph_build(model, &config, &r.graph, &err)) return fail(&err);
     size_t n = (size_t)r.repeats * (size_t)model->nlayers;
     r.args = calloc((size_t)model->nlayers, sizeof *r.args);
     for (int i = 0; i < PARTS; i++) r.seconds[i] = calloc(n, sizeof(double));

@@ -69,7 +69,9 @@ static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failur
     if (!st) st = tutti_checkpoint_read_text(e->path, "model.yaml", &e->model_text, err);
     if (!st) st = tutti_job_parse("job.yaml", e->job_text, strlen(e->job_text), overrides, n, &e->job, err);
     if (!st) st = tutti_model_parse("model.yaml", e->model_text, strlen(e->model_text), &e->model, err);
-    if (!st) st = tutti_graph_build(e->model, 1, e->job->kernels, (int)e->job->threads, false, &e->graph, err);
+    if (st) return st;
+    const tutti_graph_config graph = {.batch = 1, .engine = e->job->kernels, .nthreads = (int)e->job->threads};
+    st = tutti_graph_build(e->model, &graph, &e->graph, err);
     if (st) return st;
     const tutti_dataset_config c = {.set = e->job->data.set,
                                     .path = e->job->data.path,
@@ -85,13 +87,13 @@ static tutti_status evaluate(evaluation *e, tutti_failure *err)
     int64_t *offset = TUTTI_ARENA_NEW(&e->arena, int64_t, g->nparams + 1), total = 0;
     for (int p = 0; p < g->nparams; p++) {
         offset[p] = total;
-        total += (g->params[p].count + 15) / 16 * 16;
+        total += (g->params[p].desc.elements + 15) / 16 * 16;
     }
     tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = offset};
     c.weights = TUTTI_ARENA_NEW(&e->arena, float, total + 1);
     tutti_eval_result r;
     tutti_status st = tutti_checkpoint_read(e->path, &c, err);
-    if (!st) st = tutti_evaluate(e->model, c.weights, offset, e->test, e->job->kernels, (int)e->job->threads, &r, err);
+    if (!st) st = tutti_evaluate(e->graph, c.weights, offset, e->test, &r, err);
     if (st) return st;
     char hash[17];
     tutti_hash_text(tutti_weights_hash(&c), hash);

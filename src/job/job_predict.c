@@ -35,8 +35,7 @@ static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti
     tutti_status status = TUTTI_OK;
     int made = 1;
     for (; made < busy && !status; made += !status)
-        status = tutti_graph_build(graph->model, graph->batch, s->job->kernels, (int)s->job->threads, true,
-                                   &graphs[made], err);
+        status = tutti_graph_build(graph->model, &graph->config, &graphs[made], err);
     if (!status) status = tutti_profile_measure(graphs, busy, out, err);
     for (int i = 1; i < made; i++) tutti_graph_destroy(graphs[i]);
     if (!status) tutti_profile_print(out, &s->saved);

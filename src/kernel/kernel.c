@@ -23,6 +23,13 @@ static void describe_reference(char out[96])
 
 const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, describe_reference};
 
+static const char *const precisions[TUTTI_NPRECISIONS] = {"f32", "bf16", "f16"};
+
+const char *tutti_precision_name(tutti_precision p)
+{
+    return (unsigned)p < TUTTI_NPRECISIONS ? precisions[p] : "?";
+}
+
 static const tutti_kernel_engine *find_engine(const char *name)
 {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -55,21 +62,36 @@ static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_failure 
     return TUTTI_OK;
 }
 
-tutti_status tutti_kernel_create(const char *engine, const tutti_op_row *op, const void *attrs, const tutti_value *in,
-                                 bool training, int nthreads, tutti_kernel *k, tutti_failure *err)
+tutti_value tutti_value_plain(const tutti_shape *shape)
 {
-    tutti_kernel made = {.op = op, .attrs = attrs, .ninputs = op->ninputs};
-    tutti_shape shapes[TUTTI_MAX_OP_INPUTS];
-    for (int i = 0; i < op->ninputs; i++) {
-        made.in[i] = in[i];
-        shapes[i] = in[i].shape;
+    return (tutti_value){.shape = *shape, .bytes = (size_t)tutti_shape_count(shape) * sizeof(float)};
+}
+
+/* Row-major, or in the orders that they have already. */
+static void describe_params(tutti_kernel *k, const tutti_shape *in, const tutti_param_desc *params_as)
+{
+    k->nparams = k->op->params ? k->op->params(k->attrs, in, k->params) : 0;
+    for (int i = 0; i < k->nparams; i++) {
+        k->params[i].layout = params_as ? params_as[i].layout : NULL;
+        k->params[i].elements = params_as ? params_as[i].elements : tutti_shape_count(&k->params[i].shape);
     }
-    tutti_status st = tutti_op_infer(op, attrs, shapes, &made.out.shape, err);
+}
+
+tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
+{
+    tutti_kernel made = {.op = r->op, .attrs = r->attrs, .ninputs = r->nin};
+    tutti_shape shapes[TUTTI_MAX_OP_INPUTS], out;
+    for (int i = 0; i < r->nin; i++) {
+        made.in[i] = r->in[i];
+        shapes[i] = r->in[i].shape;
+    }
+    tutti_status st = tutti_op_infer(r->op, r->attrs, shapes, r->nin, &out, err);
     if (st != TUTTI_OK) return st;
-    if (!op->is_loss) made.out.bytes = (size_t)tutti_shape_count(&made.out.shape) * sizeof(float);
-    made.nparams = op->params ? op->params(attrs, shapes, made.params) : 0;
-    st = pick_row(engine, &made, err);
-    if (st == TUTTI_OK) st = made.row->create(&made, training, nthreads, err);
+    made.out = tutti_value_plain(&out);
+    if (r->op->is_loss) made.out.bytes = 0;
+    describe_params(&made, shapes, r->params_as);
+    st = pick_row(r->engine, &made, err);
+    if (st == TUTTI_OK) st = made.row->create(&made, r, err);
     if (st != TUTTI_OK) {
         tutti_kernel_destroy(&made);
         return st;
@@ -120,13 +142,12 @@ static void copy_row(const tutti_layout *l, int dim, int64_t n, int64_t row, con
     }
 }
 
-/* Walks v row by row in row-major order. */
-static void walk(const tutti_value *v, const float *from, float *to_plain, float *to_order)
+/* Walks a tensor row by row in row-major order. */
+static void walk(const tutti_shape *shape, const tutti_layout *l, const float *from, float *to_plain, float *to_order)
 {
-    const tutti_layout *l = v->layout;
-    int ndims = v->shape.ndims, lead = TUTTI_MAX_DIMS - ndims; /* missing dims count as 1 in front */
+    int ndims = shape->ndims, lead = TUTTI_MAX_DIMS - ndims; /* missing dims count as 1 in front */
     int64_t n[TUTTI_MAX_DIMS] = {1, 1, 1, 1}, at = 0;
-    for (int d = 0; d < ndims; d++) n[lead + d] = v->shape.dim[d];
+    for (int d = 0; d < ndims; d++) n[lead + d] = shape->dim[d];
     for (int64_t a = 0; a < n[0]; a++)
         for (int64_t b = 0; b < n[1]; b++)
             for (int64_t c = 0; c < n[2]; c++, at += n[3]) {
@@ -140,20 +161,42 @@ static void walk(const tutti_value *v, const float *from, float *to_plain, float
             }
 }
 
-void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain)
+void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain)
 {
     if (v->layout)
-        walk(v, from, plain, NULL);
+        walk(&v->shape, v->layout, from, plain, NULL);
     else
         memcpy(plain, from, v->bytes);
 }
 
-void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to)
+/* elements: with padding, which becomes zero. */
+static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
+                     float *to)
 {
-    if (!v->layout) {
+    if (elements > tutti_shape_count(shape)) memset(to, 0, (size_t)elements * sizeof(float));
+    walk(shape, layout, plain, NULL, to);
+}
+
+void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to)
+{
+    if (v->layout)
+        to_order(&v->shape, v->layout, (int64_t)(v->bytes / sizeof(float)), plain, to);
+    else
         memcpy(to, plain, v->bytes);
-        return;
-    }
-    if (v->bytes > (size_t)tutti_shape_count(&v->shape) * sizeof(float)) memset(to, 0, v->bytes); /* the padding */
-    walk(v, plain, NULL, to);
+}
+
+void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain)
+{
+    if (p->layout)
+        walk(&p->shape, p->layout, from, plain, NULL);
+    else
+        memcpy(plain, from, (size_t)p->elements * sizeof(float));
+}
+
+void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to)
+{
+    if (p->layout)
+        to_order(&p->shape, p->layout, p->elements, plain, to);
+    else
+        memcpy(to, plain, (size_t)p->elements * sizeof(float));
 }

@@ -9,8 +9,10 @@
  * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
  *
  * LAYOUT. The memory order of an activation is the kernel's choice: a kernel is created from the descriptions of its inputs
- * and answers with that of its output; the gradient of a value has the layout of the value. layout NULL = row-major.
- * Parameters and their gradients are always row-major f32 (they live in exchanged regions; the sum does not care).
+ * and answers with that of its output; the gradient of a value has the layout and the dtype of the value. layout NULL =
+ * row-major. Parameters and their gradients are f32 (they live in exchanged regions) in an order that the kernel chooses
+ * when it trains: the sum and the update are elementwise and do not care. Padding of a parameter's order holds zeros, and
+ * its gradient there is zero.
  *
  * Threads: tables are shared; a kernel is owner (it may keep scratch). An engine may use `nthreads` threads of its own. */
 #ifndef TUTTI_KERNEL_H
@@ -21,7 +23,10 @@
 #include "../tensor/tensor.h"
 #include "tutti/failure.h"
 
-enum { TUTTI_MAX_OP_INPUTS = 4, TUTTI_MAX_OP_PARAMS = 6 };
+enum { TUTTI_MAX_OP_INPUTS = 8, TUTTI_MAX_OP_PARAMS = 6 };
+
+struct tutti_layout; /* an order of elements in memory; NULL = row-major */
+struct tutti_kernel_request;
 
 typedef enum {
     TUTTI_PARAM_WEIGHT,    /* updated by the optimiser, with weight decay */
@@ -36,18 +41,23 @@ typedef struct {
     double momentum; /* statistic only */
     /* Initial value: uniform in [-bound, bound), or constant where bound is 0. */
     double init_bound, init_constant;
+    /* The kernel's: order in the regions, owned by the kernel, and elements there, padding included. An op's row leaves
+     * both zero; tutti_kernel_create sets elements. */
+    const struct tutti_layout *layout;
+    int64_t elements;
 } tutti_param_desc;
 
 typedef struct tutti_op_row {
     const char *name;         /* "conv" */
     tutti_field_table fields; /* attributes, as written in model files */
     size_t attrs_bytes;
-    int ninputs;
-    bool random;  /* draws random numbers in training (dropout) */
-    bool is_loss; /* reads labels, writes no output: its shape has no dims, its value no bytes */
+    int ninputs;    /* how many layers it reads, at least */
+    int max_inputs; /* at most; 0 = ninputs */
+    bool random;    /* draws random numbers in training (dropout) */
+    bool is_loss;   /* reads labels, writes no output: its shape has no dims, its value no bytes */
     /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer.
      * Call tutti_op_infer instead: it also checks that nothing overflows. */
-    tutti_status (*infer)(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+    tutti_status (*infer)(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err);
     int (*params)(const void *attrs, const tutti_shape *in, tutti_param_desc *out); /* NULL = none; returns how many */
     double (*flops)(const void *attrs, const tutti_shape *in, const tutti_shape *out); /* forward, whole batch */
     const struct tutti_kernel_row *reference;
@@ -57,14 +67,17 @@ const tutti_op_row *tutti_op_find(const char *name); /* or NULL */
 int tutti_op_count(void);
 const tutti_op_row *tutti_op_at(int i);
 /* op->infer, and every dim of the output and of the parameters is in 1 .. 2^31 - 1, every tensor at most 2^46 elements. */
-tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, tutti_shape *out,
+tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                             tutti_failure *err);
 
 typedef struct {
     tutti_shape shape;
     const struct tutti_layout *layout; /* NULL = row-major; owned by the kernel that made it, alive until its destroy */
     size_t bytes;                      /* of the memory, with padding of the layout */
+    tutti_dtype dtype;                 /* f32, bf16 or f16 */
 } tutti_value;
+/* Row-major f32 of this shape. */
+tutti_value tutti_value_plain(const tutti_shape *shape);
 
 /* What a kernel reads again in its backward pass: the plan keeps those alive. */
 enum { TUTTI_READS_INPUT = 1, TUTTI_READS_OUTPUT = 2, TUTTI_READS_SAVED = 4 };
@@ -81,16 +94,22 @@ typedef struct tutti_kernel {
     size_t saved_bytes;   /* written forward, read backward */
     size_t scratch_bytes; /* contents may be anything before and after each call; 64-byte aligned */
     unsigned backward_reads;
-    bool in_place; /* out may be the memory of in[0] (same bytes, and backward does not read the input) */
-    void *state;   /* the row's own */
+    bool in_place; /* out may be the memory of in[0] (same bytes, and backward does not read the input); in backward the
+                    * gradient of in[0] may be the memory of dout */
+    /* Bit i: the gradient of input i *is* dout (add): backward_data writes nothing for it, and readers of the input's
+     * gradient read dout's memory. All bits of the inputs set: backward_data is not run at all. */
+    unsigned passes_gradient;
+    bool writes_dout; /* the first backward pass changes dout (masks it in place) for the second one */
+    void *state;      /* the row's own */
 } tutti_kernel;
 
 typedef struct {
-    const float *in[TUTTI_MAX_OP_INPUTS];
-    float *out;
+    const void *in[TUTTI_MAX_OP_INPUTS]; /* of the dtypes of kernel->in */
+    void *out;
     const float *param[TUTTI_MAX_OP_PARAMS];
-    const float *dout;               /* backward: gradient of out */
-    float *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place */
+    void *dout;                     /* backward: gradient of out; const unless writes_dout */
+    void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL =
+                                     * nobody wants it */
     float *dparam
         [TUTTI_MAX_OP_PARAMS]; /* backward_params: written (not added to), but statistics: by forward in training */
     void *saved, *scratch;
@@ -107,21 +126,41 @@ typedef struct {
 
 typedef struct tutti_kernel_row {
     const char *engine; /* "reference", "onednn" */
-    /* k->op, attrs, in, ninputs, params are filled in; fills out, needs and state. */
-    tutti_status (*create)(tutti_kernel *k, bool training, int nthreads, tutti_failure *err);
+    /* k->op, attrs, in, ninputs, params are filled in, out as row-major f32; fills out, needs and state. */
+    tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     void (*destroy)(tutti_kernel *k); /* also on a part-built kernel; may be NULL */
     void (*forward)(tutti_kernel *k, const tutti_kernel_args *a);
     void (*backward_params)(tutti_kernel *k, const tutti_kernel_args *a); /* NULL = no parameters */
     void (*backward_data)(tutti_kernel *k, const tutti_kernel_args *a);
 } tutti_kernel_row;
 
-/* engine: "onednn" or "reference". out->shape etc. come from the op's infer. */
-tutti_status tutti_kernel_create(const char *engine, const tutti_op_row *op, const void *attrs, const tutti_value *in,
-                                 bool training, int nthreads, tutti_kernel *k, tutti_failure *err);
+/* How activations are stored between kernels and multiplied. */
+typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, TUTTI_NPRECISIONS } tutti_precision;
+const char *tutti_precision_name(tutti_precision p); /* "f32" */
+
+typedef struct tutti_kernel_request {
+    const char *engine; /* "onednn" or "reference" */
+    const tutti_op_row *op;
+    const void *attrs;     /* alive as long as the kernel */
+    const tutti_value *in; /* nin of them */
+    int nin;
+    tutti_precision precision; /* the output's dtype; a kernel takes inputs of any dtype */
+    bool training;
+    int nthreads;
+    /* Orders that its parameters have already (a kernel that evaluates weights in training): nparams of them, borrowed.
+     * NULL = row-major if !training, else the kernel chooses. */
+    const tutti_param_desc *params_as;
+} tutti_kernel_request;
+
+/* out->shape etc. come from the op's infer. */
+tutti_status tutti_kernel_create(const tutti_kernel_request *request, tutti_kernel *k, tutti_failure *err);
 void tutti_kernel_destroy(tutti_kernel *k);
-/* Copies a value into row-major memory (what tests, checkpoints of activations and mixed engines need). */
-void tutti_value_to_plain(const tutti_value *v, const float *from, float *plain);
-void tutti_value_from_plain(const tutti_value *v, const float *plain, float *to);
+/* Copies a value into row-major f32 and back (what tests and mixed engines need). */
+void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain);
+void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to);
+/* The same for a parameter: what initial values and checkpoints need. Padding becomes zero. */
+void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain);
+void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
 /* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 

@@ -38,14 +38,16 @@ extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op
 /* --- shape rules that several ops share (op_table.c) --- */
 
 /* Output is shaped as the input. */
-tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
+                                 tutti_failure *err);
 /* One operation an element of the output. */
 double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti_shape *out);
 /* (B, C, H, W) -> (B, channels, H', W') of windows that slide: floor((n + 2 pad - kernel) / stride) + 1. */
 tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
                                    tutti_shape *out, tutti_failure *err);
 tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs); /* with the stride that 0 stands for */
-tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err);
+tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
+                                 tutti_failure *err);
 double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
 enum { TUTTI_OP_POOL_NFIELDS = 3 };
 extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];

@@ -78,13 +78,13 @@ static void build_backward(tutti_kernel *k, tutti_onednn_state *s, bool with_par
     tutti_onednn_add(s, pass, pd, args, 8);
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    if (training && tutti_op_batch_norm_needs(k, err) != TUTTI_OK) return TUTTI_ERR_USAGE;
-    tutti_onednn_state *s = tutti_onednn_open(k, nthreads);
-    if (s->failed == dnnl_success) build_forward(k, s, training);
-    if (training) build_backward(k, s, true);
-    if (training) build_backward(k, s, false);
+    if (r->training && tutti_op_batch_norm_needs(k, err) != TUTTI_OK) return TUTTI_ERR_USAGE;
+    tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
+    if (s->failed == dnnl_success) build_forward(k, s, r->training);
+    if (r->training) build_backward(k, s, true);
+    if (r->training) build_backward(k, s, false);
     return tutti_onednn_finish(k, err);
 }
 

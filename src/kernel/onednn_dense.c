@@ -75,14 +75,14 @@ static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
     tutti_onednn_add(s, &s->backward_data, pd, args, 3);
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    tutti_onednn_state *s = tutti_onednn_open(k, nthreads);
+    tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     dense_desc d = describe(k, s);
     k->backward_reads = TUTTI_READS_INPUT;
-    if (s->failed == dnnl_success) build_forward(k, s, &d, training);
-    if (training) build_backward_params(s, &d);
-    if (training) build_backward_data(s, &d);
+    if (s->failed == dnnl_success) build_forward(k, s, &d, r->training);
+    if (r->training) build_backward_params(s, &d);
+    if (r->training) build_backward_data(s, &d);
     return tutti_onednn_finish(k, err);
 }
 

@@ -3,17 +3,17 @@
  * kinds of each: these compute the gradient from the output. */
 #include "onednn_impl.h"
 
-static tutti_status create_eltwise(tutti_kernel *k, dnnl_alg_kind_t alg, bool training, int nthreads,
+static tutti_status create_eltwise(tutti_kernel *k, dnnl_alg_kind_t alg, const tutti_kernel_request *r,
                                    tutti_failure *err)
 {
-    tutti_onednn_state *s = tutti_onednn_open(k, nthreads);
+    tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     k->backward_reads = TUTTI_READS_OUTPUT;
     k->in_place = true;
     if (s->failed == dnnl_success)
         tutti_onednn_ok(s,
                         dnnl_eltwise_forward_primitive_desc_create(
-                            &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, alg,
-                            s->in, s->in, 0, 0, s->attr),
+                            &s->forward_pd, s->engine, r->training ? dnnl_forward_training : dnnl_forward_inference,
+                            alg, s->in, s->in, 0, 0, s->attr),
                         "find an elementwise function");
     if (s->failed != dnnl_success) return tutti_onednn_finish(k, err);
     tutti_onednn_set_out(k, s->in);
@@ -23,7 +23,7 @@ static tutti_status create_eltwise(tutti_kernel *k, dnnl_alg_kind_t alg, bool tr
     };
     tutti_onednn_add(s, &s->forward, s->forward_pd, args, 2);
     dnnl_primitive_desc_t pd = NULL;
-    if (training && s->failed == dnnl_success &&
+    if (r->training && s->failed == dnnl_success &&
         tutti_onednn_ok(s,
                         dnnl_eltwise_backward_primitive_desc_create(&pd, s->engine, alg, s->in, s->out, s->out, 0, 0,
                                                                     s->forward_pd, s->attr),
@@ -38,19 +38,19 @@ static tutti_status create_eltwise(tutti_kernel *k, dnnl_alg_kind_t alg, bool tr
     return tutti_onednn_finish(k, err);
 }
 
-static tutti_status create_relu(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_relu(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_eltwise(k, dnnl_eltwise_relu_use_dst_for_bwd, training, nthreads, err);
+    return create_eltwise(k, dnnl_eltwise_relu_use_dst_for_bwd, r, err);
 }
 
-static tutti_status create_sigmoid(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_sigmoid(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_eltwise(k, dnnl_eltwise_logistic_use_dst_for_bwd, training, nthreads, err);
+    return create_eltwise(k, dnnl_eltwise_logistic_use_dst_for_bwd, r, err);
 }
 
-static tutti_status create_tanh(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_tanh(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_eltwise(k, dnnl_eltwise_tanh_use_dst_for_bwd, training, nthreads, err);
+    return create_eltwise(k, dnnl_eltwise_tanh_use_dst_for_bwd, r, err);
 }
 
 const tutti_kernel_row tutti_onednn_relu = {

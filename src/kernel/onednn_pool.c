@@ -59,23 +59,23 @@ static void build_backward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d)
     tutti_onednn_add(s, &s->backward_data, pd, args, k->saved_bytes ? 3 : 2);
 }
 
-static tutti_status create_pool(tutti_kernel *k, dnnl_alg_kind_t alg, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_pool(tutti_kernel *k, dnnl_alg_kind_t alg, const tutti_kernel_request *r, tutti_failure *err)
 {
-    tutti_onednn_state *s = tutti_onednn_open(k, nthreads);
+    tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     pool_desc d = describe(k, s, alg);
-    if (s->failed == dnnl_success) build_forward(k, s, &d, training);
-    if (training) build_backward(k, s, &d);
+    if (s->failed == dnnl_success) build_forward(k, s, &d, r->training);
+    if (r->training) build_backward(k, s, &d);
     return tutti_onednn_finish(k, err);
 }
 
-static tutti_status create_max(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_max(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_pool(k, dnnl_pooling_max, training, nthreads, err);
+    return create_pool(k, dnnl_pooling_max, r, err);
 }
 
-static tutti_status create_avg(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create_avg(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_pool(k, dnnl_pooling_avg_include_padding, training, nthreads, err);
+    return create_pool(k, dnnl_pooling_avg_include_padding, r, err);
 }
 
 const tutti_kernel_row tutti_onednn_max_pool = {

@@ -5,9 +5,9 @@
 
 #include "kernel_impl.h"
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)k, (void)training, (void)nthreads, (void)err;
+    (void)k, (void)r, (void)err;
     return TUTTI_OK;
 }
 
@@ -30,6 +30,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
     const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
+    const float *from = a->in[0];
     float *to = a->out;
     for (int64_t p = 0; p < in[0] * in[1]; p++)
         for (int64_t y = 0; y < out[2]; y++)
@@ -37,7 +38,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
                 rectangle r = window_at(&window, in, y, x);
                 double sum = 0;
                 for (int64_t i = r.top; i < r.bottom; i++)
-                    for (int64_t j = r.left; j < r.right; j++) sum += (double)a->in[0][(p * in[2] + i) * in[3] + j];
+                    for (int64_t j = r.left; j < r.right; j++) sum += (double)from[(p * in[2] + i) * in[3] + j];
                 *to++ = (float)(sum / (double)(window.kernel * window.kernel));
             }
 }
@@ -47,6 +48,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
     const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
     const float *from = a->dout;
+    float *din = a->din[0];
     memset(a->din[0], 0, k->in[0].bytes);
     for (int64_t p = 0; p < in[0] * in[1]; p++)
         for (int64_t y = 0; y < out[2]; y++)
@@ -54,7 +56,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
                 rectangle r = window_at(&window, in, y, x);
                 float share = *from++ / (float)(window.kernel * window.kernel);
                 for (int64_t i = r.top; i < r.bottom; i++)
-                    for (int64_t j = r.left; j < r.right; j++) a->din[0][(p * in[2] + i) * in[3] + j] += share;
+                    for (int64_t j = r.left; j < r.right; j++) din[(p * in[2] + i) * in[3] + j] += share;
             }
 }
 

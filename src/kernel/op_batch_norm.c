@@ -21,9 +21,9 @@ static const tutti_field fields[] = {
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, NPARAMS };
 
-static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
-    (void)attrs;
+    (void)attrs, (void)nin;
     *out = in[0];
     if (in->ndims == 2 || in->ndims == 4) return TUTTI_OK;
     char text[96];
@@ -67,10 +67,9 @@ static channel_walk walk_of(const tutti_shape *s)
     return w;
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)nthreads;
-    if (!training) return TUTTI_OK;
+    if (!r->training) return TUTTI_OK;
     return tutti_op_batch_norm_needs(k, err);
 }
 

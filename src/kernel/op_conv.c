@@ -23,8 +23,9 @@ static const tutti_field fields[] = {
     {"bias", TUTTI_FIELD_BOOL, offsetof(tutti_conv_attrs, bias), "true", NULL, 1, 0, "add a number to each channel"},
 };
 
-static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
+    (void)nin;
     const tutti_conv_attrs *at = attrs;
     tutti_pool_attrs window = {at->kernel, at->stride, at->pad};
     return tutti_op_infer_window(&window, at->out_channels, in, out, err);
@@ -52,9 +53,9 @@ static double flops(const void *attrs, const tutti_shape *in, const tutti_shape 
     return (2 * terms + (at->bias ? 1 : 0)) * (double)tutti_shape_count(out);
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)training, (void)nthreads, (void)err;
+    (void)r, (void)err;
     k->backward_reads = TUTTI_READS_INPUT;
     return TUTTI_OK;
 }
@@ -117,14 +118,14 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
     for (int64_t b = 0; b < out[0]; b++)
         for (int64_t n = 0; n < out[1]; n++) {
-            float *to = a->out + (b * out[1] + n) * out_plane;
+            float *to = (float *)a->out + (b * out[1] + n) * out_plane;
             for (int64_t e = 0; e < out_plane; e++) to[e] = at->bias ? a->param[1][n] : 0;
             const float *weight = a->param[0] + n * in[1] * at->kernel * at->kernel;
             for (int64_t c = 0; c < in[1]; c++)
                 for (int64_t i = 0; i < at->kernel; i++)
                     for (int64_t j = 0; j < at->kernel; j++) {
                         tap t = tap_at(k, i, j);
-                        add_to_out(&t, *weight++, a->in[0] + (b * in[1] + c) * plane, to);
+                        add_to_out(&t, *weight++, (const float *)a->in[0] + (b * in[1] + c) * plane, to);
                     }
         }
 }
@@ -154,8 +155,8 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
                     tap t = tap_at(k, i, j);
                     double sum = 0;
                     for (int64_t b = 0; b < out[0]; b++)
-                        sum += weight_gradient(&t, a->in[0] + (b * in[1] + c) * plane,
-                                               a->dout + (b * out[1] + n) * out_plane);
+                        sum += weight_gradient(&t, (const float *)a->in[0] + (b * in[1] + c) * plane,
+                                               (const float *)a->dout + (b * out[1] + n) * out_plane);
                     *dweight++ = (float)sum;
                 }
     if (at->bias) bias_gradient(k, a->dout, a->dparam[1]);
@@ -174,8 +175,8 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
                 for (int64_t i = 0; i < at->kernel; i++)
                     for (int64_t j = 0; j < at->kernel; j++) {
                         tap t = tap_at(k, i, j);
-                        add_to_din(&t, *weight++, a->dout + (b * out[1] + n) * out_plane,
-                                   a->din[0] + (b * in[1] + c) * plane);
+                        add_to_din(&t, *weight++, (const float *)a->dout + (b * out[1] + n) * out_plane,
+                                   (float *)a->din[0] + (b * in[1] + c) * plane);
                     }
         }
 }

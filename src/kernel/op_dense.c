@@ -19,8 +19,9 @@ static int64_t fan_in(const tutti_shape *in)
     return tutti_shape_count(in) / in->dim[0];
 }
 
-static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
+    (void)nin;
     const tutti_dense_attrs *at = attrs;
     if (in->ndims < 2) {
         char text[96];
@@ -48,9 +49,9 @@ static double flops(const void *attrs, const tutti_shape *in, const tutti_shape 
     return (2 * (double)fan_in(in) + (at->bias ? 1 : 0)) * (double)tutti_shape_count(out);
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)training, (void)nthreads, (void)err;
+    (void)r, (void)err;
     k->backward_reads = TUTTI_READS_INPUT;
     return TUTTI_OK;
 }
@@ -66,10 +67,12 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    const float *x = a->in[0];
+    float *y = a->out;
     for (int64_t b = 0; b < batch; b++)
         for (int64_t u = 0; u < n; u++) {
-            double sum = dot(a->in[0] + b * nin, 1, a->param[0] + u * nin, 1, nin);
-            a->out[b * n + u] = (float)(sum + (at->bias ? (double)a->param[1][u] : 0));
+            double sum = dot(x + b * nin, 1, a->param[0] + u * nin, 1, nin);
+            y[b * n + u] = (float)(sum + (at->bias ? (double)a->param[1][u] : 0));
         }
 }
 
@@ -77,11 +80,11 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    const float *x = a->in[0], *dout = a->dout;
     static const float one = 1;
     for (int64_t u = 0; u < n; u++) {
-        for (int64_t i = 0; i < nin; i++)
-            a->dparam[0][u * nin + i] = (float)dot(a->dout + u, n, a->in[0] + i, nin, batch);
-        if (at->bias) a->dparam[1][u] = (float)dot(a->dout + u, n, &one, 0, batch);
+        for (int64_t i = 0; i < nin; i++) a->dparam[0][u * nin + i] = (float)dot(dout + u, n, x + i, nin, batch);
+        if (at->bias) a->dparam[1][u] = (float)dot(dout + u, n, &one, 0, batch);
     }
 }
 
@@ -89,9 +92,10 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
+    const float *dout = a->dout;
+    float *din = a->din[0];
     for (int64_t b = 0; b < batch; b++)
-        for (int64_t i = 0; i < nin; i++)
-            a->din[0][b * nin + i] = (float)dot(a->dout + b * n, 1, a->param[0] + i, nin, n);
+        for (int64_t i = 0; i < nin; i++) din[b * nin + i] = (float)dot(dout + b * n, 1, a->param[0] + i, nin, n);
 }
 
 static const tutti_kernel_row reference = {

@@ -17,11 +17,10 @@ static const tutti_field fields[] = {
      "probability that an element is dropped"},
 };
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)nthreads;
     k->in_place = true;
-    if (!training) return TUTTI_OK;
+    if (!r->training) return TUTTI_OK;
     int64_t count = tutti_shape_count(&k->out.shape);
     if (count / k->out.shape.dim[0] >= (int64_t)WORDS << ELEMENT_BITS)
         return tutti_fail(err, TUTTI_ERR_DATA, "a sample of 2^30 elements or more is too large for dropout");

@@ -5,9 +5,9 @@
 
 #include "kernel_impl.h"
 
-static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
-    (void)attrs;
+    (void)attrs, (void)nin;
     if (in->ndims < 2) {
         char text[96];
         tutti_shape_text(in, text);
@@ -23,9 +23,9 @@ static double flops(const void *attrs, const tutti_shape *in, const tutti_shape 
     return 0;
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)training, (void)nthreads, (void)err;
+    (void)r, (void)err;
     k->in_place = true;
     return TUTTI_OK;
 }

@@ -8,16 +8,15 @@
 
 #include "kernel_impl.h"
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)nthreads;
     const tutti_shape *in = &k->in[0].shape;
     if (in->dim[2] * in->dim[3] > INT32_MAX) {
         char text[96];
         tutti_shape_text(in, text);
         return tutti_fail(err, TUTTI_ERR_DATA, "planes of %s are too large for the reference max-pool", text);
     }
-    if (!training) return TUTTI_OK;
+    if (!r->training) return TUTTI_OK;
     k->saved_bytes = (size_t)tutti_shape_count(&k->out.shape) * sizeof(int32_t);
     k->backward_reads = TUTTI_READS_SAVED;
     return TUTTI_OK;
@@ -42,12 +41,12 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     int32_t *saved = a->saved;
     int64_t at = 0;
     for (int64_t p = 0; p < in[0] * in[1]; p++) {
-        const float *plane = a->in[0] + p * in[2] * in[3];
+        const float *plane = (const float *)a->in[0] + p * in[2] * in[3];
         for (int64_t y = 0; y < out[2]; y++)
             for (int64_t x = 0; x < out[3]; x++, at++) {
                 int32_t best = winner(plane, in[2], in[3], y * window.stride - window.pad,
                                       x * window.stride - window.pad, window.kernel);
-                a->out[at] = plane[best];
+                ((float *)a->out)[at] = plane[best];
                 if (k->saved_bytes) saved[at] = best;
             }
     }
@@ -57,10 +56,12 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
     const int32_t *saved = a->saved;
-    memset(a->din[0], 0, k->in[0].bytes);
+    const float *dout = a->dout;
+    float *din = a->din[0];
+    memset(din, 0, k->in[0].bytes);
     int64_t at = 0;
     for (int64_t p = 0; p < in[0] * in[1]; p++)
-        for (int64_t e = 0; e < out[2] * out[3]; e++, at++) a->din[0][p * in[2] * in[3] + saved[at]] += a->dout[at];
+        for (int64_t e = 0; e < out[2] * out[3]; e++, at++) din[p * in[2] * in[3] + saved[at]] += dout[at];
 }
 
 static const tutti_kernel_row reference = {

@@ -6,9 +6,9 @@
 
 #include "kernel_impl.h"
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)training, (void)nthreads, (void)err;
+    (void)r, (void)err;
     k->backward_reads = TUTTI_READS_OUTPUT;
     k->in_place = true;
     return TUTTI_OK;
@@ -17,13 +17,17 @@ static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_f
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     int64_t n = tutti_shape_count(&k->out.shape);
-    for (int64_t i = 0; i < n; i++) a->out[i] = 1 / (1 + expf(-a->in[0][i]));
+    const float *x = a->in[0];
+    float *y = a->out;
+    for (int64_t i = 0; i < n; i++) y[i] = 1 / (1 + expf(-x[i]));
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     int64_t n = tutti_shape_count(&k->out.shape);
-    for (int64_t i = 0; i < n; i++) a->din[0][i] = a->dout[i] * a->out[i] * (1 - a->out[i]);
+    const float *y = a->out, *dout = a->dout;
+    float *din = a->din[0];
+    for (int64_t i = 0; i < n; i++) din[i] = dout[i] * y[i] * (1 - y[i]);
 }
 
 static const tutti_kernel_row reference = {

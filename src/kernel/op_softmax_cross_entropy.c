@@ -11,9 +11,9 @@
 
 #include "kernel_impl.h"
 
-static tutti_status infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
-    (void)attrs;
+    (void)attrs, (void)nin;
     *out = (tutti_shape){0};
     if (in->ndims == 2) return TUTTI_OK;
     char text[96];
@@ -27,10 +27,10 @@ static double flops(const void *attrs, const tutti_shape *in, const tutti_shape 
     return 5 * (double)tutti_shape_count(in); /* compare, subtract, exp, add, scale */
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)nthreads, (void)err;
-    if (!training) return TUTTI_OK;
+    (void)err;
+    if (!r->training) return TUTTI_OK;
     k->saved_bytes = k->in[0].bytes;
     k->backward_reads = TUTTI_READS_SAVED;
     return TUTTI_OK;
@@ -51,7 +51,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     double loss = 0;
     int32_t correct = 0;
     for (int64_t b = 0; b < batch; b++) {
-        const float *logits = a->in[0] + b * n;
+        const float *logits = (const float *)a->in[0] + b * n;
         int32_t label = a->labels[b];
         assert(label >= 0 && label < n);
         int64_t best = largest(logits, n);
@@ -71,8 +71,9 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const float *saved = a->saved;
+    float *din = a->din[0];
     int64_t n = tutti_shape_count(&k->in[0].shape);
-    for (int64_t i = 0; i < n; i++) a->din[0][i] = saved[i] * a->loss_scale;
+    for (int64_t i = 0; i < n; i++) din[i] = saved[i] * a->loss_scale;
 }
 
 static const tutti_kernel_row reference = {

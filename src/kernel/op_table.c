@@ -54,15 +54,15 @@ static tutti_status check_size(const tutti_shape *s, const char *what, tutti_fai
     return TUTTI_OK;
 }
 
-tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, tutti_shape *out,
+tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                             tutti_failure *err)
 {
-    for (int i = 0; i < op->ninputs; i++) {
+    for (int i = 0; i < nin; i++) {
         tutti_status st = check_size(&in[i], "input", err);
         if (st != TUTTI_OK) return st;
     }
     tutti_shape inferred = {0};
-    tutti_status st = op->infer(attrs, in, &inferred, err);
+    tutti_status st = op->infer(attrs, in, nin, &inferred, err);
     if (st == TUTTI_OK) st = check_size(&inferred, "output", err);
     tutti_param_desc params[TUTTI_MAX_OP_PARAMS];
     int n = st == TUTTI_OK && op->params ? op->params(attrs, in, params) : 0;
@@ -71,9 +71,10 @@ tutti_status tutti_op_infer(const tutti_op_row *op, const void *attrs, const tut
     return st;
 }
 
-tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
+                                 tutti_failure *err)
 {
-    (void)attrs, (void)err;
+    (void)attrs, (void)nin, (void)err;
     *out = in[0];
     return TUTTI_OK;
 }
@@ -120,8 +121,10 @@ const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS] = {
      "elements added on each side; at most half the kernel"},
 };
 
-tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, tutti_shape *out, tutti_failure *err)
+tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
+                                 tutti_failure *err)
 {
+    (void)nin;
     tutti_pool_attrs window = tutti_op_pool_window(attrs);
     if (2 * window.pad > window.kernel) /* else a window could lie in the padding alone */
         return tutti_fail(err, TUTTI_ERR_DATA, "pad %lld is more than half the kernel %lld", (long long)window.pad,

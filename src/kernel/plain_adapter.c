@@ -20,16 +20,16 @@ static size_t take(tutti_kernel *k, const tutti_value *v)
     return at;
 }
 
-static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_failure *err)
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     adapter *a = tutti_alloc(sizeof *a);
     k->state = a;
     tutti_value plain[TUTTI_MAX_OP_INPUTS];
-    for (int i = 0; i < k->ninputs; i++) {
-        plain[i] = (tutti_value){.shape = k->in[i].shape};
-        plain[i].bytes = (size_t)tutti_shape_count(&plain[i].shape) * sizeof(float);
-    }
-    tutti_status st = tutti_kernel_create("reference", k->op, k->attrs, plain, training, nthreads, &a->inner, err);
+    for (int i = 0; i < k->ninputs; i++) plain[i] = tutti_value_plain(&k->in[i].shape);
+    tutti_kernel_request inner = *r;
+    inner.engine = "reference";
+    inner.in = plain;
+    tutti_status st = tutti_kernel_create(&inner, &a->inner, err);
     if (st != TUTTI_OK) return st;
     k->saved_bytes = a->inner.saved_bytes;
     k->backward_reads = a->inner.backward_reads;
@@ -37,7 +37,7 @@ static tutti_status create(tutti_kernel *k, bool training, int nthreads, tutti_f
     for (int i = 0; i < k->ninputs; i++) {
         if (!k->in[i].layout) continue;
         a->plain_at[i] = take(k, &k->in[i]);
-        a->grad_at[i] = training ? take(k, &k->in[i]) : 0;
+        a->grad_at[i] = r->training ? take(k, &k->in[i]) : 0;
     }
     return TUTTI_OK;
 }

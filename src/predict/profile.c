@@ -48,8 +48,8 @@ static void runner_prepare(runner *r)
     r->velocity = TUTTI_ARENA_NEW(&r->arena, float *, nlayers);
     float *loss = filled(r, sizeof *loss, 0), *input_grad = NULL;
     int32_t *correct = filled(r, sizeof *correct, 0);
-    int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->batch * sizeof *labels);
-    for (int64_t i = 0; i < g->batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
+    int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
+    for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
     float *input = filled(r, g->kernels[0].in[0].bytes, 1);
     for (int l = 0; l < nlayers; l++) {
         const tutti_kernel *k = &g->kernels[l];
@@ -60,7 +60,7 @@ static void runner_prepare(runner *r)
                                  .layer = (uint32_t)l,
                                  .labels = labels,
                                  .loss = loss,
-                                 .loss_scale = 1.0f / (float)g->batch,
+                                 .loss_scale = 1.0f / (float)g->config.batch,
                                  .correct = correct};
         if (k->out.bytes) a->out = filled(r, k->out.bytes, key), a->dout = filled(r, k->out.bytes, key + 1);
         a->saved = filled(r, k->saved_bytes, key + 2);
@@ -112,7 +112,7 @@ static double runner_update(runner *r)
         const tutti_kernel *k = &r->graph->kernels[l];
         float *velocity = r->velocity[l];
         for (int i = 0; i < k->nparams; i++) {
-            int64_t n = tutti_shape_count(&k->params[i].shape);
+            int64_t n = k->params[i].elements;
             tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, (float *)(uintptr_t)r->args[l].param[i], velocity,
                                r->args[l].dparam[i], n);
             velocity += n;
@@ -179,7 +179,7 @@ static double quartile_of(const runner *r, int layer, int phase)
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;
-    *out = (tutti_profile){.samples_per_call = g->batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
+    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < out->nlayers; l++) {
         tutti_layer_time *time = &out->layers[l];
@@ -192,7 +192,7 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
     }
     int64_t nelements = 0;
     for (int l = 0; l < out->nlayers; l++)
-        for (int i = 0; i < g->kernels[l].nparams; i++) nelements += tutti_shape_count(&g->kernels[l].params[i].shape);
+        for (int i = 0; i < g->kernels[l].nparams; i++) nelements += g->kernels[l].params[i].elements;
     for (int i = 0; i < nbusy; i++) {
         runner *r = &runners[i];
         qsort(r->updates, (size_t)r->nruns, sizeof(double), compare);

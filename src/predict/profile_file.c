@@ -60,14 +60,14 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* *found: the line is of (graph->batch, nbusy) and was taken. */
+/* *found: the line is of (graph->config.batch, nbusy) and was taken. */
 static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, int nbusy,
                               tutti_profile *out, bool *found, tutti_failure *err)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
-    *found = samples == (double)g->batch && busy == nbusy;
+    *found = samples == (double)g->config.batch && busy == nbusy;
     if (!*found) return TUTTI_OK;
-    *out = (tutti_profile){.samples_per_call = g->batch, .nbusy = nbusy};
+    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy};
     out->update_s_per_element = number_of(root, "update_s_per_element");
     out->load_s_per_sample = number_of(root, "load_s_per_sample");
     tutti_status status = TUTTI_OK;
@@ -99,5 +99,5 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
     return tutti_fail(err, TUTTI_ERR_DATA,
                       "%s: no times for %lld samples in a call with %d busy (%d lines); measure them "
                       "with --save-profile",
-                      name, (long long)graph->batch, nbusy, line - 1);
+                      name, (long long)graph->config.batch, nbusy, line - 1);
 }

@@ -9,7 +9,7 @@
 
 enum { TUTTI_MAX_DIMS = 4 };
 
-typedef enum { TUTTI_F32, TUTTI_I32, TUTTI_U8, TUTTI_NDTYPES } tutti_dtype;
+typedef enum { TUTTI_F32, TUTTI_BF16, TUTTI_F16, TUTTI_I32, TUTTI_U8, TUTTI_NDTYPES } tutti_dtype;
 size_t tutti_dtype_bytes(tutti_dtype t);
 const char *tutti_dtype_name(tutti_dtype t); /* "f32" */
 

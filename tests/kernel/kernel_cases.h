@@ -119,10 +119,16 @@ static inline void bench_open(bench *b, const char *engine, const kernel_case *c
                               int nthreads)
 {
     tutti_failure err = {0};
-    tutti_value plain = {c->in, NULL, (size_t)count_of(&c->in) * sizeof(float)};
+    tutti_value plain = tutti_value_plain(&c->in);
     memset(b, 0, sizeof *b);
-    tutti_status st =
-        tutti_kernel_create(engine, tutti_op_find(c->op), c->attrs, in ? in : &plain, training, nthreads, &b->k, &err);
+    const tutti_kernel_request request = {.engine = engine,
+                                          .op = tutti_op_find(c->op),
+                                          .attrs = c->attrs,
+                                          .in = in ? in : &plain,
+                                          .nin = 1,
+                                          .training = training,
+                                          .nthreads = nthreads};
+    tutti_status st = tutti_kernel_create(&request, &b->k, &err);
     if (st != TUTTI_OK) fail_msg("%s, %s: %s", c->op, c->what, err.text);
     b->plain_in = numbers(plain.bytes);
     b->in = numbers(b->k.in[0].bytes);

@@ -66,10 +66,10 @@ static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_k
     tutti_failure err = {0};
     if (c->in.ndims != 4) return false;
     *attrs = (tutti_conv_attrs){c->in.dim[1], 1, 1, 0, false};
-    tutti_value in = {{4, {c->in.dim[0], 8, c->in.dim[2], c->in.dim[3]}}, NULL, 0};
-    in.bytes = (size_t)count_of(&in.shape) * sizeof(float);
-    if (tutti_kernel_create("onednn", &tutti_op_conv, attrs, &in, true, 1, k, &err) != TUTTI_OK)
-        fail_msg("%s", err.text);
+    const tutti_value in = tutti_value_plain(&(tutti_shape){4, {c->in.dim[0], 8, c->in.dim[2], c->in.dim[3]}});
+    const tutti_kernel_request request = {
+        .engine = "onednn", .op = &tutti_op_conv, .attrs = attrs, .in = &in, .nin = 1, .training = true, .nthreads = 1};
+    if (tutti_kernel_create(&request, k, &err) != TUTTI_OK) fail_msg("%s", err.text);
     return true;
 }
 
@@ -136,7 +136,7 @@ static void drawn_shapes_give_what_the_reference_gives(void **state)
         c.in =
             (tutti_shape){4, {between(i, 5, 1, 4), between(i, 6, 1, 40), between(i, 7, 1, 12), between(i, 8, 1, 12)}};
         tutti_shape out;
-        if (tutti_op_infer(tutti_op_find(c.op), c.attrs, &c.in, &out, NULL) != TUTTI_OK) continue;
+        if (tutti_op_infer(tutti_op_find(c.op), c.attrs, &c.in, 1, &out, NULL) != TUTTI_OK) continue;
         tutti_conv_attrs attrs;
         tutti_kernel producer;
         open_producer(&c, &attrs, &producer);

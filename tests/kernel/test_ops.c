@@ -83,7 +83,7 @@ static void refused(const char *op, const void *attrs, tutti_shape in, const cha
 {
     tutti_shape out;
     tutti_failure err = {0};
-    assert_int_equal(tutti_op_infer(tutti_op_find(op), attrs, &in, &out, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_op_infer(tutti_op_find(op), attrs, &in, 1, &out, &err), TUTTI_ERR_DATA);
     if (!strstr(err.text, words)) fail_msg("%s: \"%s\" does not say \"%s\"", op, err.text, words);
 }
 
@@ -152,10 +152,17 @@ static void batch_norm_in_evaluation_uses_the_running_statistics(void **state)
 static void batch_norm_of_one_value_a_channel_is_refused_in_training(void **state)
 {
     (void)state;
-    tutti_value in = {{2, {1, 3}}, NULL, 12};
+    const tutti_value in = tutti_value_plain(&(tutti_shape){2, {1, 3}});
     tutti_kernel k = {0};
     tutti_failure err = {0};
-    assert_int_equal(tutti_kernel_create("reference", &tutti_op_batch_norm, &norm, &in, true, 1, &k, &err),
+    assert_int_equal(tutti_kernel_create(&(tutti_kernel_request){.engine = "reference",
+                                                                 .op = &tutti_op_batch_norm,
+                                                                 .attrs = &norm,
+                                                                 .in = &in,
+                                                                 .nin = 1,
+                                                                 .training = true,
+                                                                 .nthreads = 1},
+                                         &k, &err),
                      TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "(1, 3) has one value a channel"));
     tutti_kernel_destroy(&k);
@@ -255,10 +262,18 @@ static void in_place_kernels_give_the_same_numbers_in_place(void **state)
 static void an_unknown_engine_is_refused_by_name(void **state)
 {
     (void)state;
-    tutti_value in = {{2, {1, 3}}, NULL, 12};
+    const tutti_value in = tutti_value_plain(&(tutti_shape){2, {1, 3}});
     tutti_kernel k = {0};
     tutti_failure err = {0};
-    assert_int_equal(tutti_kernel_create("cudnn", &tutti_op_relu, NULL, &in, true, 1, &k, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_kernel_create(&(tutti_kernel_request){.engine = "cudnn",
+                                                                 .op = &tutti_op_relu,
+                                                                 .attrs = NULL,
+                                                                 .in = &in,
+                                                                 .nin = 1,
+                                                                 .training = true,
+                                                                 .nthreads = 1},
+                                         &k, &err),
+                     TUTTI_ERR_USAGE);
     assert_string_equal(err.text, "there is no engine cudnn; there are onednn and reference");
     char text[96];
     tutti_kernel_engine_describe("reference", text);

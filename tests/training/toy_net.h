@@ -28,7 +28,7 @@ static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, 
     if (op == &tutti_op_dense) attrs = &t->dense[l];
     if (op == &tutti_op_batch_norm) attrs = &t->norm;
     if (op == &tutti_op_dropout) attrs = &t->dropout;
-    t->layers[l] = (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .line = l + 1};
+    t->layers[l] = (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .nin = 1, .line = l + 1};
     return l;
 }
 

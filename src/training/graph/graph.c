@@ -40,11 +40,11 @@ static void add_control_params(tutti_graph *g)
         p->desc.shape = (tutti_shape){.ndims = 1, .dim = {1}};
         p->desc.kind = TUTTI_PARAM_STATISTIC;
         p->desc.momentum = 1;
-        p->count = 1;
+        p->count = p->desc.elements = 1;
     }
 }
 
-static void list_params(tutti_graph *g, bool training)
+static void list_params(tutti_graph *g)
 {
     const tutti_model *m = g->model;
     int n = NCONTROLS;
@@ -59,28 +59,36 @@ static void list_params(tutti_graph *g, bool training)
             g->params[g->nparams++] = (tutti_param){
                 .name = name, .layer = l, .ordinal = i, .desc = *desc, .count = tutti_shape_count(&desc->shape)};
         }
-    if (training) add_control_params(g);
+    if (g->config.training) add_control_params(g);
 }
 
 static tutti_value input_value(const tutti_model *m, int64_t batch)
 {
     tutti_value v = {.shape = {.ndims = m->input.ndims + 1, .dim = {batch}}};
     for (int d = 0; d < m->input.ndims; d++) v.shape.dim[d + 1] = m->input.dim[d];
-    v.bytes = (size_t)tutti_shape_count(&v.shape) * sizeof(float);
-    return v;
+    return tutti_value_plain(&v.shape);
 }
 
-static tutti_status create_kernels(tutti_graph *g, const char *engine, int nthreads, bool training, tutti_failure *err)
+static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 {
     const tutti_model *m = g->model;
+    const tutti_graph_config *c = &g->config;
     g->kernels = TUTTI_ARENA_NEW(&g->arena, tutti_kernel, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_layer *layer = &m->layers[l];
         tutti_value in[TUTTI_MAX_OP_INPUTS] = {{.bytes = 0}};
-        for (int i = 0; i < layer->op->ninputs; i++)
-            in[i] = layer->in[i] < 0 ? input_value(m, g->batch) : g->kernels[layer->in[i]].out;
-        tutti_status st =
-            tutti_kernel_create(engine, layer->op, layer->attrs, in, training, nthreads, &g->kernels[l], err);
+        for (int i = 0; i < layer->nin; i++)
+            in[i] = layer->in[i] < 0 ? input_value(m, c->batch) : g->kernels[layer->in[i]].out;
+        const tutti_kernel_request request = {.engine = c->engine,
+                                              .op = layer->op,
+                                              .attrs = layer->attrs,
+                                              .in = in,
+                                              .nin = layer->nin,
+                                              .precision = c->precision,
+                                              .training = c->training,
+                                              .nthreads = c->nthreads,
+                                              .params_as = c->params_as ? c->params_as->kernels[l].params : NULL};
+        tutti_status st = tutti_kernel_create(&request, &g->kernels[l], err);
         if (st) return tutti_fail_at(err, "%s: line %d: layer '%s'", m->name, layer->line, layer->name);
         g->nkernels = l + 1;
     }
@@ -101,7 +109,7 @@ static void mark_input_grads(tutti_graph *g)
     for (int i = 0; i < g->nparams; i++)
         if (g->params[i].layer >= 0 && is_learned(&g->params[i])) learns[g->params[i].layer] = true;
     for (int l = 0; l < m->nlayers; l++)
-        for (int i = 0; i < m->layers[l].op->ninputs; i++) {
+        for (int i = 0; i < m->layers[l].nin; i++) {
             int from = m->layers[l].in[i];
             if (from >= 0 && learns[from]) g->needs_input_grad[l] = learns[l] = true;
         }
@@ -120,7 +128,7 @@ static tutti_status check_readers(const tutti_graph *g, tutti_failure *err)
                               l == last ? "the last layer must be a loss (softmax-cross-entropy)"
                                         : "a loss must be the last layer");
         for (int r = l + 1; r < m->nlayers; r++)
-            for (int i = 0; i < m->layers[r].op->ninputs; i++) {
+            for (int i = 0; i < m->layers[r].nin; i++) {
                 if (m->layers[r].in[i] != l) continue;
                 if (first)
                     return tutti_fail(err, TUTTI_ERR_USAGE,
@@ -187,13 +195,14 @@ static void each_param(draft *d, void (*say)(draft *, tutti_datum_kind, int), tu
 static void reads_inputs(draft *d, int l)
 {
     const tutti_layer *layer = &d->graph->model->layers[l];
-    for (int i = 0; i < layer->op->ninputs; i++)
+    for (int i = 0; i < layer->nin; i++)
         reads(d, layer->in[i] < 0 ? TUTTI_DATUM_BATCH : TUTTI_DATUM_VALUE, layer->in[i] < 0 ? 0 : layer->in[i]);
 }
 
-static void add_forward(draft *d, int l, bool training)
+static void add_forward(draft *d, int l)
 {
     tutti_graph *g = d->graph;
+    const bool training = g->config.training;
     const bool is_loss = g->model->layers[l].op->is_loss;
     reads_inputs(d, l);
     if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* labels */
@@ -256,15 +265,16 @@ static void add_backward(draft *d, int l)
     add_for_params(d, add_exchange, l, true); /* before the input gradient: it travels meanwhile */
     if (g->needs_input_grad[l]) {
         reads_for_backward(d, l);
-        for (int i = 0; i < g->model->layers[l].op->ninputs; i++)
+        for (int i = 0; i < g->model->layers[l].nin; i++)
             if (g->model->layers[l].in[i] >= 0) writes(d, TUTTI_DATUM_VALUE_GRAD, g->model->layers[l].in[i]);
         finish(d, TUTTI_NODE_BACKWARD_DATA, l, -1);
     }
     add_for_params(d, add_update, l, true);
 }
 
-static void list_nodes(tutti_graph *g, bool training)
+static void list_nodes(tutti_graph *g)
 {
+    const bool training = g->config.training;
     const int nlayers = g->model->nlayers;
     draft d = {.graph = g};
     g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 3 * nlayers + 2 * g->nparams);
@@ -272,7 +282,7 @@ static void list_nodes(tutti_graph *g, bool training)
     if (training) writes(&d, TUTTI_DATUM_PARAM_GRAD, g->nparams - NCONTROLS + CONTROL_STOP);
     finish(&d, TUTTI_NODE_LOAD, -1, -1);
     for (int l = 0; l < nlayers; l++) {
-        add_forward(&d, l, training);
+        add_forward(&d, l);
         if (!training) continue;
         add_for_params(&d, add_exchange, l, false);
         add_for_params(&d, add_update, l, false);
@@ -286,29 +296,29 @@ static void list_nodes(tutti_graph *g, bool training)
 
 /* ---- life ---- */
 
-tutti_status tutti_graph_build(const tutti_model *model, int64_t batch, const char *engine, int nthreads, bool training,
-                               tutti_graph **out, tutti_failure *err)
+tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
+                               tutti_failure *err)
 {
-    if (batch < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %lld samples cannot be run", (long long)batch);
+    if (config->batch < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %lld samples cannot be run", (long long)config->batch);
     if (model->input.ndims + 1 > TUTTI_MAX_DIMS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: a sample has %d dimensions, at most %d are possible", model->name,
                           model->input.ndims, TUTTI_MAX_DIMS - 1);
     tutti_graph *g = tutti_alloc(sizeof *g);
     g->model = model;
-    g->batch = batch;
-    g->engine = tutti_arena_strdup(&g->arena, engine);
-    g->training = training;
-    tutti_status st = create_kernels(g, engine, nthreads, training, err);
+    g->config = *config;
+    g->config.engine = tutti_arena_strdup(&g->arena, config->engine);
+    tutti_status st = create_kernels(g, err);
     if (!st) {
-        list_params(g, training);
+        list_params(g);
         mark_input_grads(g);
-        if (training) st = check_trainable(g, err);
+        if (config->training) st = check_trainable(g, err);
     }
     if (st) {
         tutti_graph_destroy(g);
         return st;
     }
-    list_nodes(g, training);
+    list_nodes(g);
     *out = g;
     return TUTTI_OK;
 }
@@ -321,7 +331,7 @@ void tutti_graph_destroy(tutti_graph *g)
     free(g);
 }
 
-void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out)
+static void draw_plain(const tutti_param *p, uint64_t seed, float *out)
 {
     const uint64_t name = tutti_hash(p->name, strlen(p->name));
     for (int64_t i = 0; i < p->count; i += 4) {
@@ -331,4 +341,16 @@ void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out)
                          ? (float)(p->desc.init_bound * (2.0 * tutti_random_unit(r.word[j - i]) - 1.0))
                          : (float)p->desc.init_constant;
     }
+}
+
+void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out)
+{
+    if (!p->desc.layout) {
+        draw_plain(p, seed, out);
+        return;
+    }
+    float *plain = tutti_alloc((size_t)p->count * sizeof(float));
+    draw_plain(p, seed, plain);
+    tutti_param_from_plain(&p->desc, plain, out);
+    free(plain);
 }

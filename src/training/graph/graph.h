@@ -46,8 +46,8 @@ typedef struct {
     const char *name; /* "conv1.weight", or "@loss", "@correct", "@stop": control numbers that travel as statistics */
     int layer;        /* -1 for control numbers */
     int ordinal;      /* of the layer's parameters */
-    tutti_param_desc desc;
-    int64_t count;
+    tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
+    int64_t count;         /* of its shape, row-major */
 } tutti_param;
 
 typedef struct {
@@ -57,28 +57,38 @@ typedef struct {
     int nreads, nwrites;
 } tutti_node;
 
+typedef struct tutti_graph tutti_graph;
+
 typedef struct {
+    int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
+    const char *engine; /* as asked for; a layer's own is kernels[l].row->engine */
+    int nthreads;
+    bool training; /* false: forward nodes only, no control numbers */
+    tutti_precision precision;
+    /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
+     * outlive this one), or NULL: row-major, or the kernels' choice where training. */
+    const tutti_graph *params_as;
+} tutti_graph_config;
+
+struct tutti_graph {
     const tutti_model *model; /* borrowed */
-    int64_t batch;            /* samples in one kernel call */
-    const char *engine;       /* as asked for; a layer's own is kernels[l].row->engine */
-    bool training;            /* false: forward nodes only, no control numbers */
-    tutti_kernel *kernels;    /* one a layer, made for that batch */
-    int nkernels;             /* = model->nlayers once built */
-    bool *needs_input_grad;   /* a layer: its backward_data is run (false before the first layer with parameters) */
-    tutti_param *params;      /* layers in order, then control numbers */
+    tutti_graph_config config;
+    tutti_kernel *kernels;  /* one a layer, made for that batch */
+    int nkernels;           /* = model->nlayers once built */
+    bool *needs_input_grad; /* a layer: its backward_data is run (false before the first layer with parameters) */
+    tutti_param *params;    /* layers in order, then control numbers */
     int nparams;
     tutti_node *nodes; /* a legal order: forward, then backward with exchanges and updates as early as may be */
     int nnodes;
     tutti_arena arena;
-} tutti_graph;
+};
 
-/* batch: samples a kernel call sees (a slot in canonical mode, else this rank's share). */
-tutti_status tutti_graph_build(const tutti_model *model, int64_t batch, const char *engine, int nthreads, bool training,
-                               tutti_graph **out, tutti_failure *err);
+tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
+                               tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
 char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
 char *tutti_graph_dot(const tutti_graph *g);
-/* Initial values of all learned parameters and statistics: a function of (seed, name, element) only. */
+/* Initial values of a parameter, desc.elements of them in its order: a function of (seed, name, row-major element). */
 void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out);
 
 #endif

@@ -23,7 +23,7 @@ static tutti_shape input_for(const tutti_model *m, int64_t batch)
 static void gather_inputs(const tutti_model *m, const tutti_layer *layer, int64_t batch, const tutti_shape *outputs,
                           tutti_shape in[TUTTI_MAX_OP_INPUTS])
 {
-    for (int i = 0; i < layer->op->ninputs; i++) in[i] = layer->in[i] < 0 ? input_for(m, batch) : outputs[layer->in[i]];
+    for (int i = 0; i < layer->nin; i++) in[i] = layer->in[i] < 0 ? input_for(m, batch) : outputs[layer->in[i]];
 }
 
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err)
@@ -32,7 +32,7 @@ tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape 
         const tutti_layer *layer = &m->layers[l];
         tutti_shape in[TUTTI_MAX_OP_INPUTS];
         gather_inputs(m, layer, batch, out, in);
-        if (tutti_op_infer(layer->op, layer->attrs, in, &out[l], err) != TUTTI_OK)
+        if (tutti_op_infer(layer->op, layer->attrs, in, layer->nin, &out[l], err) != TUTTI_OK)
             return tutti_fail_at(err, "model %s: line %d: layer %s", m->name, layer->line, layer->name);
     }
     return TUTTI_OK;

@@ -11,7 +11,8 @@ typedef struct {
     const tutti_op_row *op;
     void *attrs;
     int in[TUTTI_MAX_OP_INPUTS]; /* layers whose outputs it reads; -1 = the model's input */
-    int line;                    /* in the file, for failures */
+    int nin;
+    int line; /* in the file, for failures */
 } tutti_layer;
 
 typedef struct {

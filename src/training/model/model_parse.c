@@ -5,6 +5,7 @@
  * beside them `name` and `from`, which every layer has. Layers read only layers above them, so the list is in topological
  * order by construction. Files are not trusted: counts, names and every product of sizes are bounded here. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,17 +162,21 @@ static tutti_status set_input(parser *p, tutti_layer *layer, int i, const tutti_
 /* Without `from` a layer reads the one above it. */
 static tutti_status set_inputs(parser *p, tutti_layer *layer, const tutti_yaml_node *from)
 {
-    int wanted = layer->op->ninputs;
-    if (!from && wanted == 1) {
+    const int least = layer->op->ninputs, most = layer->op->max_inputs ? layer->op->max_inputs : least;
+    if (!from && least == 1) {
+        layer->nin = 1;
         layer->in[0] = p->m->nlayers - 1;
         return TUTTI_OK;
     }
-    int given = !from ? 0 : from->kind == TUTTI_YAML_LIST ? from->nchildren : 1;
-    if (given != wanted)
-        return tutti_fail(p->err, TUTTI_ERR_DATA, "%s: line %d: layer %s reads %d layers, from names %d", p->file,
-                          layer->line, layer->name, wanted, given);
+    layer->nin = !from ? 0 : from->kind == TUTTI_YAML_LIST ? from->nchildren : 1;
+    if (layer->nin < least || layer->nin > most) {
+        char wants[40];
+        snprintf(wants, sizeof wants, most > least ? "%d to %d" : "%d", least, most);
+        return tutti_fail(p->err, TUTTI_ERR_DATA, "%s: line %d: layer %s reads %s layers, from names %d", p->file,
+                          layer->line, layer->name, wants, layer->nin);
+    }
     const tutti_yaml_node *n = from->kind == TUTTI_YAML_LIST ? from->child : from;
-    for (int i = 0; i < wanted; i++, n = n->next) {
+    for (int i = 0; i < layer->nin; i++, n = n->next) {
         tutti_status st = set_input(p, layer, i, n);
         if (st != TUTTI_OK) return st;
     }
@@ -216,36 +221,47 @@ static tutti_status read_layers(parser *p, const tutti_yaml_node *root)
     return TUTTI_OK;
 }
 
-/* The last layer is the one loss, and every other layer's output is read. */
+/* The last layer is a loss (others are auxiliary), and every other layer's output is read. */
 static tutti_status check_readers(parser *p)
 {
     const tutti_model *m = p->m;
     bool *is_read = TUTTI_ARENA_NEW(&p->m->arena, bool, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_layer *layer = &m->layers[l];
-        if (layer->op->is_loss != (l == m->nlayers - 1))
-            return fail_line(p, layer->line, "a model ends in its one loss: - softmax-cross-entropy");
-        for (int i = 0; i < layer->op->ninputs; i++)
-            if (layer->in[i] >= 0) is_read[layer->in[i]] = true;
+        if (l == m->nlayers - 1 && !layer->op->is_loss)
+            return fail_line(p, layer->line, "a model ends in its loss: - softmax-cross-entropy");
+        for (int i = 0; i < layer->nin; i++) {
+            if (layer->in[i] < 0) continue;
+            is_read[layer->in[i]] = true;
+            if (m->layers[layer->in[i]].op->is_loss)
+                return tutti_fail(p->err, TUTTI_ERR_DATA,
+                                  "%s: line %d: layer %s reads %s, a loss, which has no output; say `from:`", p->file,
+                                  layer->line, layer->name, m->layers[layer->in[i]].name);
+        }
     }
     for (int l = 0; l < m->nlayers - 1; l++)
-        if (!is_read[l])
+        if (!is_read[l] && !m->layers[l].op->is_loss)
             return tutti_fail(p->err, TUTTI_ERR_DATA, "%s: line %d: no layer reads layer %s", p->file,
                               m->layers[l].line, m->layers[l].name);
     return TUTTI_OK;
 }
 
+/* Shapes fit at batch 1, and each loss reads one number a class. */
 static tutti_status check_shapes(parser *p)
 {
     const tutti_model *m = p->m;
     tutti_shape *shapes = TUTTI_ARENA_NEW(&p->m->arena, tutti_shape, m->nlayers);
     tutti_status st = tutti_model_infer(m, 1, shapes, p->err);
     if (st != TUTTI_OK) return tutti_fail_at(p->err, "%s", p->file);
-    const tutti_layer *loss = &m->layers[m->nlayers - 1];
-    int64_t logits = loss->in[0] < 0 ? m->input.dim[0] : shapes[loss->in[0]].dim[1];
-    if (logits != m->nclasses)
-        return tutti_fail(p->err, TUTTI_ERR_DATA, "%s: line %d: layer %s reads %lld numbers a sample, classes is %d",
-                          p->file, loss->line, loss->name, (long long)logits, m->nclasses);
+    for (int l = 0; l < m->nlayers; l++) {
+        const tutti_layer *loss = &m->layers[l];
+        if (!loss->op->is_loss) continue;
+        int64_t logits = loss->in[0] < 0 ? m->input.dim[0] : shapes[loss->in[0]].dim[1];
+        if (logits != m->nclasses)
+            return tutti_fail(p->err, TUTTI_ERR_DATA,
+                              "%s: line %d: layer %s reads %lld numbers a sample, classes is %d", p->file, loss->line,
+                              loss->name, (long long)logits, m->nclasses);
+    }
     return TUTTI_OK;
 }
 

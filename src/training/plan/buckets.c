@@ -31,7 +31,7 @@ void tutti_plan_pack_params(tutti_plan *p)
     tutti_bucket *b = NULL;
     for (int i = 0; i < g->nparams; i++) {
         const tutti_param *param = &g->params[p->order[i]];
-        const int64_t count = padded(param->count);
+        const int64_t count = padded(param->desc.elements);
         const bool joins =
             b && (param->layer < 0 || (b->count + count) * (int64_t)sizeof(float) <= p->config.bucket_bytes);
         if (!joins) {

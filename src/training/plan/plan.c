@@ -77,7 +77,7 @@ static void copy_config(tutti_plan *p, const tutti_plan_config *config)
 {
     p->config = *config;
     p->config.algorithm = tutti_arena_strdup(&p->arena, config->algorithm ? config->algorithm : "auto");
-    p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->engine);
+    p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->config.engine);
 }
 
 static tutti_status fill(tutti_plan *p, tutti_failure *err)
@@ -87,10 +87,10 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     if (st) return st;
     if (c->rank < 0 || c->rank >= c->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "rank %d is not one of %d", c->rank, c->nranks);
-    if (!p->graph->training || p->graph->batch != p->samples_per_call)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "the graph is for %s of %" PRId64 " samples a call; the plan trains %" PRId64,
-                          p->graph->training ? "training" : "evaluation", p->graph->batch, p->samples_per_call);
+    if (!p->graph->config.training || p->graph->config.batch != p->samples_per_call)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE, "the graph is for %s of %" PRId64 " samples a call; the plan trains %" PRId64,
+            p->graph->config.training ? "training" : "evaluation", p->graph->config.batch, p->samples_per_call);
     take_share(p);
     tutti_plan_pack_params(p);
     tutti_plan_count_buffers(p);

@@ -76,7 +76,7 @@ void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const
     else
         snprintf(name, sizeof name, "scratch of an exchange");
     for (int i = 0; i < p->graph->nparams; i++)
-        if (p->param_offset[i] <= first && first < p->param_offset[i] + p->graph->params[i].count)
+        if (p->param_offset[i] <= first && first < p->param_offset[i] + p->graph->params[i].desc.elements)
             param = p->graph->params[i].name;
     snprintf(out, size, "rank %d's %s, elements %" PRId64 " to %" PRId64 " (%s)", begin->rank, name, first, last - 1,
              param);

@@ -59,7 +59,7 @@ static tutti_status fill_tensors(const char *path, const char *file, const tutti
             return tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: tensor '%s' is %s, the model's is %s", path, file, p->name,
                               have, want);
         }
-        memcpy(base + c->offset[i], t->data, (size_t)p->count * sizeof(float));
+        tutti_param_from_plain(&p->desc, t->data, base + c->offset[i]);
         n++;
     }
     if (n != tutti_safetensors_count(st))

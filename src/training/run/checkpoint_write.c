@@ -33,6 +33,15 @@ bool tutti_checkpoint_stores(const tutti_param *p, bool momentum)
     return p->name[0] != '@' && !(momentum && p->desc.kind == TUTTI_PARAM_STATISTIC);
 }
 
+/* A parameter as the world outside sees it; the arena owns it where it is a copy. */
+static float *row_major(const tutti_param *p, float *values, tutti_arena *arena)
+{
+    if (!p->desc.layout) return values;
+    float *plain = tutti_arena_alloc(arena, (size_t)p->count * sizeof(float));
+    tutti_param_to_plain(&p->desc, values, plain);
+    return plain;
+}
+
 uint64_t tutti_weights_hash(const tutti_checkpoint *c)
 {
     tutti_hasher *h = tutti_hasher_create();
@@ -40,7 +49,9 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
         const tutti_param *p = &c->params[i];
         if (!tutti_checkpoint_stores(p, false)) continue;
         tutti_hasher_add(h, p->name, strlen(p->name) + 1);
-        tutti_hasher_add(h, c->weights + c->offset[i], (size_t)p->count * sizeof(float));
+        tutti_arena arena = {0};
+        tutti_hasher_add(h, row_major(p, c->weights + c->offset[i], &arena), (size_t)p->count * sizeof(float));
+        tutti_arena_release(&arena);
     }
     return tutti_hasher_finish(h);
 }
@@ -65,13 +76,16 @@ static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c,
 {
     tutti_tensor_ref *refs = tutti_alloc(sizeof *refs * (size_t)(c->nparams + 1));
     float *base = momentum ? c->momentum : c->weights;
+    tutti_arena arena = {0};
     int n = 0;
     for (int i = 0; i < c->nparams; i++)
         if (tutti_checkpoint_stores(&c->params[i], momentum))
-            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, base + c->offset[i]};
+            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape,
+                                           row_major(&c->params[i], base + c->offset[i], &arena)};
     char *bytes;
     size_t nbytes;
     tutti_safetensors_write(refs, n, (const char *const[]){"format", "pt", NULL}, &bytes, &nbytes);
+    tutti_arena_release(&arena);
     tutti_status st = write_file(folder, momentum ? TUTTI_MOMENTUM_FILE : TUTTI_WEIGHTS_FILE, bytes, nbytes, m, err);
     free(bytes);
     free(refs);

@@ -26,11 +26,15 @@ struct tutti_evaluator {
     tutti_arena arena;
 };
 
-static tutti_status make_kernels(const tutti_model *model, int64_t batch, const char *engine, int nthreads,
-                                 tutti_arena *arena, block_kernels *out, tutti_failure *err)
+static tutti_status make_kernels(const tutti_graph *like, int64_t batch, tutti_arena *arena, block_kernels *out,
+                                 tutti_failure *err)
 {
     if (!batch) return TUTTI_OK;
-    tutti_status st = tutti_graph_build(model, batch, engine, nthreads, false, &out->graph, err);
+    tutti_graph_config config = like->config;
+    config.batch = batch;
+    config.training = false;
+    config.params_as = like;
+    tutti_status st = tutti_graph_build(like->model, &config, &out->graph, err);
     if (st) return st;
     tutti_placement_make(out->graph, arena, &out->placed);
     out->memory = tutti_arena_alloc(arena, (size_t)out->placed.bytes + ALIGNMENT);
@@ -50,17 +54,18 @@ tutti_status tutti_train_check_data(const tutti_model *model, const tutti_datase
     return tutti_fail(err, TUTTI_ERR_USAGE, "samples are %s, the model's input is %s", a, b);
 }
 
-tutti_status tutti_evaluator_create(const tutti_model *model, const tutti_dataset *data, const char *engine,
-                                    int nthreads, tutti_evaluator **out, tutti_failure *err)
+tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
+                                    tutti_failure *err)
 {
+    const tutti_model *model = like->model;
     tutti_status st = tutti_train_check_data(model, data, err);
     if (st) return st;
     tutti_evaluator *e = tutti_alloc(sizeof *e);
     const int64_t n = tutti_dataset_count(data);
     e->data = data;
     e->samples = tutti_arena_alloc(&e->arena, BLOCK * sizeof(float) * (size_t)tutti_shape_count(&model->input));
-    st = make_kernels(model, n >= BLOCK ? BLOCK : 0, engine, nthreads, &e->arena, &e->whole, err);
-    if (!st) st = make_kernels(model, n % BLOCK, engine, nthreads, &e->arena, &e->rest, err);
+    st = make_kernels(like, n >= BLOCK ? BLOCK : 0, &e->arena, &e->whole, err);
+    if (!st) st = make_kernels(like, n % BLOCK, &e->arena, &e->rest, err);
     if (st)
         tutti_evaluator_destroy(e);
     else
@@ -85,7 +90,7 @@ static float *place(const block_kernels *b, const int64_t *offsets, int layer)
 static void run_layer(const tutti_evaluator *e, const block_kernels *b, int l, tutti_kernel_args *args)
 {
     const tutti_layer *layer = &b->graph->model->layers[l];
-    for (int i = 0; i < layer->op->ninputs; i++)
+    for (int i = 0; i < layer->nin; i++)
         args->in[i] = layer->in[i] < 0 ? e->samples : place(b, b->placed.value, layer->in[i]);
     args->out = place(b, b->placed.value, l);
     args->saved = place(b, b->placed.saved, l);
@@ -125,12 +130,11 @@ void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t
         run_block(e, block, weights, param_offset, out);
 }
 
-tutti_status tutti_evaluate(const tutti_model *model, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, const char *engine, int nthreads, tutti_eval_result *out,
-                            tutti_failure *err)
+tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
+                            const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err)
 {
     tutti_evaluator *e;
-    tutti_status st = tutti_evaluator_create(model, data, engine, nthreads, &e, err);
+    tutti_status st = tutti_evaluator_create(like, data, &e, err);
     if (st) return st;
     tutti_evaluator_run(e, weights, param_offset, 0, 1, out);
     out->loss /= (double)out->nsamples;

@@ -42,7 +42,7 @@ static void fill_values(const tutti_trainer *t, const step_play *play, const tut
     const tutti_layer *layer = &plan->graph->model->layers[a->layer];
     const tutti_shape sample = plan->graph->model->input;
     const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
-    for (int i = 0; i < layer->op->ninputs; i++) {
+    for (int i = 0; i < layer->nin; i++) {
         args->in[i] = layer->in[i] < 0 ? samples : value(t, plan->value_offset, layer->in[i]);
         if (layer->in[i] >= 0) args->din[i] = value(t, plan->value_grad_offset, layer->in[i]);
     }
@@ -101,7 +101,7 @@ static void update_param(const tutti_trainer *t, const step_play *play, int p, i
 {
     const tutti_plan *plan = t->plan;
     const tutti_param *param = &plan->graph->params[p];
-    const int64_t begin = plan->param_offset[p], last = begin + param->count;
+    const int64_t begin = plan->param_offset[p], last = begin + param->desc.elements;
     if (first < begin) first = begin;
     if (end > last) end = last;
     if (first >= end) return;

@@ -173,8 +173,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     if (!st && t->step < c->nsteps)
         st = tutti_loader_create(c->train, c->seed, p->config.batch, p->my_first_sample, p->my_nsamples, t->step,
                                  c->nsteps, &t->loader, err);
-    if (!st && c->test)
-        st = tutti_evaluator_create(p->graph->model, c->test, p->config.engine, p->config.nthreads, &t->evaluator, err);
+    if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st) st = open_metrics(t, start->path != NULL, err);
     return st;
 }

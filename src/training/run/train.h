@@ -82,13 +82,13 @@ typedef struct {
 } tutti_train_memory;
 tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_update *update);
 
-/* Test accuracy and loss of packed weights, this rank alone. param_offset: a parameter of the model's layers in order. */
+/* Test accuracy and loss of packed weights, this rank alone. `like`: a graph of the model; the weights lie in its orders
+ * of parameters, param_offset is by its indices; its engine, threads and precision compute. */
 typedef struct {
     int64_t nsamples, correct;
     double loss; /* mean */
 } tutti_eval_result;
-tutti_status tutti_evaluate(const tutti_model *model, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, const char *engine, int nthreads, tutti_eval_result *out,
-                            tutti_failure *err);
+tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
+                            const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err);
 
 #endif

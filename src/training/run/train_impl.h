@@ -36,8 +36,8 @@ double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* i
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
 typedef struct tutti_evaluator tutti_evaluator;
-tutti_status tutti_evaluator_create(const tutti_model *model, const tutti_dataset *data, const char *engine,
-                                    int nthreads, tutti_evaluator **out, tutti_failure *err);
+tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
+                                    tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
 void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part, int nparts,
                          tutti_eval_result *out); /* loss: the sum, not the mean */

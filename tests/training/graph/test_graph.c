@@ -17,7 +17,10 @@ static int setup(void **state)
     fixture *f = calloc(1, sizeof *f);
     toy_make(&f->net);
     tutti_failure err = {0};
-    if (tutti_graph_build(&f->net.model, 6, "reference", 1, true, &f->graph, &err)) print_message("%s\n", err.text);
+    if (tutti_graph_build(&f->net.model,
+                          &(tutti_graph_config){.batch = 6, .engine = "reference", .nthreads = 1, .training = true},
+                          &f->graph, &err))
+        print_message("%s\n", err.text);
     *state = f;
     return f->graph ? 0 : 1;
 }
@@ -127,7 +130,11 @@ static void forward_graph_has_neither_gradients_nor_exchanges(void **state)
     fixture *f = *state;
     tutti_graph *g = NULL;
     tutti_failure err = {0};
-    assert_int_equal(tutti_graph_build(&f->net.model, 3, "reference", 1, false, &g, &err), TUTTI_OK);
+    assert_int_equal(
+        tutti_graph_build(&f->net.model,
+                          &(tutti_graph_config){.batch = 3, .engine = "reference", .nthreads = 1, .training = false},
+                          &g, &err),
+        TUTTI_OK);
     assert_int_equal(g->nnodes, 1 + f->net.model.nlayers);
     assert_int_equal(g->nparams, 8); /* no control numbers */
     for (int i = 0; i < g->nnodes; i++)
@@ -155,7 +162,11 @@ static void expect_refusal(const toy_net *net, const char *words)
 {
     tutti_graph *g = NULL;
     tutti_failure err = {0};
-    assert_int_equal(tutti_graph_build(&net->model, 2, "reference", 1, true, &g, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(
+        tutti_graph_build(&net->model,
+                          &(tutti_graph_config){.batch = 2, .engine = "reference", .nthreads = 1, .training = true}, &g,
+                          &err),
+        TUTTI_ERR_USAGE);
     if (!strstr(err.text, words)) fail_msg("\"%s\" does not say \"%s\"", err.text, words);
     assert_null(g);
 }
@@ -209,7 +220,11 @@ static void kernel_failure_names_model_line_and_layer(void **state)
     net.layers[0].attrs = &attrs;
     tutti_graph *g = NULL;
     tutti_failure err = {0};
-    assert_int_not_equal(tutti_graph_build(&net.model, 2, "reference", 1, true, &g, &err), TUTTI_OK);
+    assert_int_not_equal(
+        tutti_graph_build(&net.model,
+                          &(tutti_graph_config){.batch = 2, .engine = "reference", .nthreads = 1, .training = true}, &g,
+                          &err),
+        TUTTI_OK);
     if (!strstr(err.text, "toy: line 1: layer 'flat': ")) fail_msg("%s", err.text);
 }
 

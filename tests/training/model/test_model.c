@@ -95,8 +95,9 @@ static void what_a_file_gets_wrong_is_told_with_its_line(void **state)
 static void networks_that_cannot_be_trained_are_refused(void **state)
 {
     (void)state;
-    refused(HEAD "  - dense: {units: 4}\n", "a model ends in its one loss");
-    refused(HEAD "  - dense: {units: 4}\n  - softmax-cross-entropy\n" TAIL, "line 6: a model ends in its one loss");
+    refused(HEAD "  - dense: {units: 4}\n", "a model ends in its loss");
+    refused(HEAD "  - dense: {units: 4}\n  - softmax-cross-entropy\n" TAIL,
+            "line 7: layer last reads softmax-cross-entropy1, a loss");
     refused(HEAD "  - relu: {name: a}\n  - dense: {units: 4, from: input}\n  - softmax-cross-entropy\n",
             "line 5: no layer reads layer a");
     refused(HEAD "  - dense: {units: 5}\n  - softmax-cross-entropy\n", "reads 5 numbers a sample, classes is 4");

@@ -11,7 +11,10 @@ static tutti_graph *build(toy_net *net, bool training)
 {
     tutti_graph *g = NULL;
     tutti_failure err = {0};
-    if (tutti_graph_build(&net->model, 6, "reference", 1, training, &g, &err)) fail_msg("%s", err.text);
+    if (tutti_graph_build(&net->model,
+                          &(tutti_graph_config){.batch = 6, .engine = "reference", .nthreads = 1, .training = training},
+                          &g, &err))
+        fail_msg("%s", err.text);
     return g;
 }
 

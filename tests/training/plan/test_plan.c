@@ -18,7 +18,10 @@ static tutti_status make(toy_net *net, tutti_plan_config config, tutti_graph **g
     *p = NULL;
     toy_make(net);
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
-    if (!st) st = tutti_graph_build(&net->model, samples, "reference", 1, true, g, err);
+    if (!st)
+        st = tutti_graph_build(
+            &net->model,
+            &(tutti_graph_config){.batch = samples, .engine = "reference", .nthreads = 1, .training = true}, g, err);
     if (!st) st = tutti_plan_build(*g, &config, p, err);
     return st;
 }

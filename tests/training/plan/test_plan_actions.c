@@ -19,7 +19,10 @@ static void begin(fixture *f, int nranks, int slots, int64_t bucket_bytes)
 {
     tutti_failure err = {0};
     toy_make(&f->net);
-    if (tutti_graph_build(&f->net.model, 2, "reference", 1, true, &f->graph, &err)) fail_msg("%s", err.text);
+    if (tutti_graph_build(&f->net.model,
+                          &(tutti_graph_config){.batch = 2, .engine = "reference", .nthreads = 1, .training = true},
+                          &f->graph, &err))
+        fail_msg("%s", err.text);
     f->plan =
         (tutti_plan){.config = {.nranks = nranks, .slots = slots, .bucket_bytes = bucket_bytes, .algorithm = "auto"},
                      .graph = f->graph};

@@ -28,7 +28,10 @@ static void make(world *w, int nranks, int slots, const char *algorithm, int64_t
     int64_t samples;
     toy_make(&w->net);
     if (tutti_plan_samples_per_call(&config, &samples, &err) ||
-        tutti_graph_build(&w->net.model, samples, "reference", 1, true, &w->graph, &err) ||
+        tutti_graph_build(
+            &w->net.model,
+            &(tutti_graph_config){.batch = samples, .engine = "reference", .nthreads = 1, .training = true}, &w->graph,
+            &err) ||
         tutti_plan_build(w->graph, &config, &w->plan, &err))
         fail_msg("%s", err.text);
 }

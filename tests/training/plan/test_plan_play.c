@@ -38,7 +38,10 @@ static void begin(player *y, const scene *sc)
     y->plan = (tutti_plan){.config = {.nranks = sc->nranks, .slots = sc->slots, .batch = BATCH, .bucket_bytes = 20000}};
     y->plan.samples_per_call = BATCH / (sc->slots ? sc->slots : sc->nranks);
     if (tutti_model_load(sc->model, ".", &y->model, &err) ||
-        tutti_graph_build(y->model, y->plan.samples_per_call, sc->engine, 1, true, &y->graph, &err))
+        tutti_graph_build(y->model,
+                          &(tutti_graph_config){
+                              .batch = y->plan.samples_per_call, .engine = sc->engine, .nthreads = 1, .training = true},
+                          &y->graph, &err))
         fail_msg("%s", err.text);
     y->plan.graph = y->graph;
     tutti_plan_pack_params(&y->plan);

@@ -13,9 +13,9 @@
 #include "training/run/checkpoint.h"
 
 static const tutti_param params[] = {
-    {.name = "a.weight", .desc = {.shape = {2, {2, 2}}, .kind = TUTTI_PARAM_WEIGHT}, .count = 4},
-    {.name = "a.running_mean", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC}, .count = 1},
-    {.name = "@loss", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC}, .count = 1},
+    {.name = "a.weight", .desc = {.shape = {2, {2, 2}}, .kind = TUTTI_PARAM_WEIGHT, .elements = 4}, .count = 4},
+    {.name = "a.running_mean", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC, .elements = 1}, .count = 1},
+    {.name = "@loss", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC, .elements = 1}, .count = 1},
 };
 static const int64_t offsets[] = {16, 0, 32};
 

@@ -15,6 +15,7 @@ static const char model_text[] = "name: tiny\ninput: [1, 28, 28]\nclasses: 10\nl
 typedef struct {
     tutti_model *model;
     tutti_dataset *data;
+    tutti_graph *graph;
     float *weights;
     int64_t offset[2];
 } fixture;
@@ -27,12 +28,15 @@ static int set_up(void **state)
     const tutti_dataset_config c = {.set = "digits", .seed = 1, .train_samples = 1, .test_samples = 330};
     if (tutti_model_parse("tiny", model_text, strlen(model_text), &f->model, &err)) fail_msg("%s", err.text);
     if (tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &f->data, &err)) fail_msg("%s", err.text);
-    if (tutti_graph_build(f->model, 1, "reference", 1, false, &g, &err)) fail_msg("%s", err.text);
+    if (tutti_graph_build(f->model,
+                          &(tutti_graph_config){.batch = 1, .engine = "reference", .nthreads = 1, .training = false},
+                          &g, &err))
+        fail_msg("%s", err.text);
     assert_int_equal(g->nparams, 2);
     f->weights = calloc((size_t)(g->params[0].count + g->params[1].count), sizeof(float));
     f->offset[1] = g->params[0].count;
     for (int p = 0; p < 2; p++) tutti_graph_init_param(&g->params[p], 1, f->weights + f->offset[p]);
-    tutti_graph_destroy(g);
+    f->graph = g;
     *state = f;
     return 0;
 }
@@ -41,6 +45,7 @@ static int tear_down(void **state)
 {
     fixture *f = *state;
     tutti_dataset_destroy(f->data);
+    tutti_graph_destroy(f->graph);
     tutti_model_destroy(f->model);
     free(f->weights);
     free(f);
@@ -53,7 +58,7 @@ static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
     tutti_evaluator *e;
     tutti_eval_result whole;
     tutti_failure err = {0};
-    assert_int_equal(tutti_evaluator_create(f->model, f->data, "reference", 1, &e, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_create(f->graph, f->data, &e, &err), TUTTI_OK);
     tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole);
     assert_int_equal(whole.nsamples, 330); /* three blocks of 100 and one of 30 */
     assert_true(whole.loss > 0);
@@ -80,7 +85,7 @@ static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
     int64_t zeros = 0;
     memset(f->weights, 0, sizeof(float) * (size_t)f->offset[1]);
     memset(f->weights + f->offset[1], 0, sizeof(float) * 10);
-    assert_int_equal(tutti_evaluate(f->model, f->weights, f->offset, f->data, "reference", 1, &r, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, &r, &err), TUTTI_OK);
     float *sample = malloc(sizeof(float) * 28 * 28);
     for (int64_t i = 0; i < 330; i++) {
         int32_t label;
@@ -98,8 +103,7 @@ static void data_that_do_not_fit_the_model_are_refused_with_both_shapes(void **s
     tutti_failure err = {0};
     tutti_eval_result r;
     f->model->input.dim[1] = 14;
-    assert_int_equal(tutti_evaluate(f->model, f->weights, f->offset, f->data, "reference", 1, &r, &err),
-                     TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, &r, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "(1, 28, 28)"));
     assert_non_null(strstr(err.text, "(1, 14, 28)"));
     f->model->input.dim[1] = 28;
