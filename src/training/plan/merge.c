@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* merge.c: the grouping that ends soonest, by dynamic programming over prefixes.
+ *
+ * A grouping of the first i items leaves two numbers behind: when the lane of exchanges is free again, and how much work
+ * nothing hid. A next group (i .. j) makes of them
+ *     lane' = max(lane, ready of item j) + hidden part,   own' = own + the other part,
+ * and the end is lane + own at last. Both grow with what they came from, so of two groupings of a prefix one that is no
+ * better in either number can be forgotten, whatever follows: what is left is exact. With overlap 0 or 1 one of the two
+ * numbers is the same for all groupings of a prefix and a single state is left. */
+#include "merge.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../base/arena.h"
+
+int64_t tutti_exchange_cost_ns(const tutti_exchange_cost *c, int64_t bytes)
+{
+    if (bytes <= c->bytes[0]) return c->ns[0];
+    if (c->npoints == 1) return llround((double)c->ns[0] * ((double)bytes / (double)c->bytes[0]));
+    int k = 1;
+    while (k < c->npoints - 1 && bytes > c->bytes[k]) k++;
+    const double slope = (double)(c->ns[k] - c->ns[k - 1]) / (double)(c->bytes[k] - c->bytes[k - 1]);
+    return c->ns[k - 1] + llround(slope * (double)(bytes - c->bytes[k - 1]));
+}
+
+/* ---- one grouping ---- */
+
+static void add_group(const tutti_exchange_cost *cost, int64_t ready_ns, int64_t lane_ns, tutti_merge_group *g)
+{
+    const int64_t whole = tutti_exchange_cost_ns(cost, g->bytes), hidden = llround(cost->overlap * (double)whole);
+    g->begin_ns = lane_ns > ready_ns ? lane_ns : ready_ns;
+    g->end_ns = g->begin_ns + hidden;
+    g->own_ns = whole - hidden;
+}
+
+int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_exchange_cost *cost, const bool *starts,
+                         tutti_merge_group *groups, int *ngroups)
+{
+    int64_t lane = 0, own = 0;
+    int count = 0;
+    for (int first = 0, i; first < n; first = i) {
+        tutti_merge_group g = {.first = first, .nitems = 1, .bytes = items[first].bytes};
+        for (i = first + 1; i < n && !starts[i]; i++) g.bytes += items[i].bytes, g.nitems++;
+        add_group(cost, items[i - 1].ready_ns, lane, &g);
+        lane = g.end_ns;
+        own += g.own_ns;
+        if (groups) groups[count] = g;
+        count++;
+    }
+    if (ngroups) *ngroups = count;
+    return lane + own;
+}
+
+/* ---- the best one ---- */
+
+typedef struct {
+    int64_t lane_ns, own_ns;
+    int ngroups;
+    int from_prefix, from_state; /* the group before began here */
+} state;
+
+typedef struct {
+    state *states;
+    int nstates, capacity;
+} prefix;
+
+/* True if `a` leaves nothing that `b` would have made better. */
+static bool beats(const state *a, const state *b)
+{
+    if (a->lane_ns > b->lane_ns || a->own_ns > b->own_ns) return false;
+    return a->lane_ns < b->lane_ns || a->own_ns < b->own_ns || a->ngroups <= b->ngroups;
+}
+
+static void keep(prefix *p, const state *s)
+{
+    int kept = 0;
+    for (int i = 0; i < p->nstates; i++)
+        if (beats(&p->states[i], s)) return; /* then it has beaten no other one */
+    for (int i = 0; i < p->nstates; i++)
+        if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
+    p->nstates = kept;
+    if (p->nstates == p->capacity) {
+        p->capacity = p->capacity ? 2 * p->capacity : 4;
+        p->states = tutti_realloc(p->states, sizeof *p->states * (size_t)p->capacity);
+    }
+    p->states[p->nstates++] = *s;
+}
+
+/* All ways to end a group behind item `end - 1`. */
+static void extend(prefix *prefixes, const tutti_merge_item *items, int end, const tutti_exchange_cost *cost)
+{
+    tutti_merge_group g = {0};
+    for (int first = end - 1; first >= 0; first--) {
+        g.bytes += items[first].bytes;
+        for (int k = 0; k < prefixes[first].nstates; k++) {
+            const state *before = &prefixes[first].states[k];
+            add_group(cost, items[end - 1].ready_ns, before->lane_ns, &g);
+            keep(&prefixes[end], &(state){g.end_ns, before->own_ns + g.own_ns, before->ngroups + 1, first, k});
+        }
+    }
+}
+
+static const state *best_of(const prefix *p)
+{
+    const state *best = &p->states[0];
+    for (int i = 1; i < p->nstates; i++) {
+        const state *s = &p->states[i];
+        const int64_t by = s->lane_ns + s->own_ns - best->lane_ns - best->own_ns;
+        if (by < 0 || (by == 0 && s->ngroups < best->ngroups)) best = s;
+    }
+    return best;
+}
+
+int64_t tutti_merge_best(const tutti_merge_item *items, int n, const tutti_exchange_cost *cost, bool *starts)
+{
+    if (n == 0) return 0;
+    prefix *prefixes = tutti_alloc(sizeof *prefixes * (size_t)(n + 1));
+    keep(&prefixes[0], &(state){0});
+    for (int end = 1; end <= n; end++) extend(prefixes, items, end, cost);
+
+    for (int i = 0; i < n; i++) starts[i] = false;
+    const state *s = best_of(&prefixes[n]);
+    const int64_t end_ns = s->lane_ns + s->own_ns;
+    for (; s->ngroups; s = &prefixes[s->from_prefix].states[s->from_state]) starts[s->from_prefix] = true;
+
+    for (int i = 0; i <= n; i++) free(prefixes[i].states);
+    free(prefixes);
+    return end_ns;
+}
