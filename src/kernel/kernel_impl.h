@@ -11,12 +11,12 @@
 
 typedef struct {
     int64_t out_channels, kernel, stride, pad;
-    bool bias;
+    bool bias, relu; /* relu: out = max(0, sum), as a ReLU behind it would give */
 } tutti_conv_attrs;
 
 typedef struct {
     int64_t units;
-    bool bias;
+    bool bias, relu;
 } tutti_dense_attrs;
 
 typedef struct {
@@ -25,6 +25,7 @@ typedef struct {
 
 typedef struct {
     double eps, momentum;
+    bool relu; /* of the normalised input plus, where there is one, the second input */
 } tutti_batch_norm_attrs;
 
 typedef struct {

@@ -27,11 +27,14 @@ typedef struct {
     const char *what;
 } kernel_case;
 
-static const tutti_conv_attrs conv5 = {4, 5, 1, 0, true}, conv3 = {8, 3, 1, 1, true}, conv_odd = {7, 3, 2, 1, true},
-                              conv1 = {16, 1, 1, 0, false}, conv_wide = {20, 5, 1, 2, true};
-static const tutti_dense_attrs dense10 = {10, true}, dense7 = {7, false};
+static const tutti_conv_attrs conv5 = {.out_channels = 4, .kernel = 5, .stride = 1, .bias = true},
+                              conv3 = {.out_channels = 8, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
+                              conv_odd = {.out_channels = 7, .kernel = 3, .stride = 2, .pad = 1, .bias = true},
+                              conv1 = {.out_channels = 16, .kernel = 1, .stride = 1},
+                              conv_wide = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .bias = true};
+static const tutti_dense_attrs dense10 = {.units = 10, .bias = true}, dense7 = {.units = 7};
 static const tutti_pool_attrs pool2 = {2, 0, 0}, pool3 = {3, 2, 1}, pool_overlap = {3, 1, 0};
-static const tutti_batch_norm_attrs norm = {1e-5, 0.1};
+static const tutti_batch_norm_attrs norm = {.eps = 1e-5, .momentum = 0.1};
 static const tutti_dropout_attrs drop = {0.25};
 
 static const kernel_case kernel_cases[] = {

@@ -65,7 +65,7 @@ static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_k
 {
     tutti_failure err = {0};
     if (c->in.ndims != 4) return false;
-    *attrs = (tutti_conv_attrs){c->in.dim[1], 1, 1, 0, false};
+    *attrs = (tutti_conv_attrs){.out_channels = c->in.dim[1], .kernel = 1, .stride = 1};
     const tutti_value in = tutti_value_plain(&(tutti_shape){4, {c->in.dim[0], 8, c->in.dim[2], c->in.dim[3]}});
     const tutti_kernel_request request = {
         .engine = "onednn", .op = &tutti_op_conv, .attrs = attrs, .in = &in, .nin = 1, .training = true, .nthreads = 1};
@@ -126,8 +126,11 @@ static void drawn_shapes_give_what_the_reference_gives(void **state)
     if (is_absent()) skip();
     int ncompared = 0;
     for (uint64_t i = 0; i < 60; i++) {
-        tutti_conv_attrs conv = {between(i, 0, 1, 40), between(i, 1, 1, 5), between(i, 2, 1, 3), between(i, 3, 0, 4),
-                                 between(i, 4, 0, 1)};
+        tutti_conv_attrs conv = {.out_channels = between(i, 0, 1, 40),
+                                 .kernel = between(i, 1, 1, 5),
+                                 .stride = between(i, 2, 1, 3),
+                                 .pad = between(i, 3, 0, 4),
+                                 .bias = between(i, 4, 0, 1)};
         tutti_pool_attrs pool = {conv.kernel, conv.stride, conv.pad % (conv.kernel / 2 + 1)};
         const kernel_case drawn[] = {{"conv", &conv, {0}, true, false, 1, "drawn"},
                                      {"max-pool", &pool, {0}, true, false, 1, "drawn"},

@@ -91,7 +91,7 @@ static void wrong_shapes_are_refused_with_the_shapes(void **state)
 {
     (void)state;
     tutti_pool_attrs pad_too_large = {3, 1, 2};
-    tutti_dense_attrs huge = {INT32_MAX, true};
+    tutti_dense_attrs huge = {.units = INT32_MAX, .bias = true};
     refused("conv", &conv5, (tutti_shape){4, {2, 3, 4, 9}}, "turns (2, 3, 4, 9) into (2, 4, 0, 5)");
     refused("conv", &conv5, (tutti_shape){2, {2, 3}}, "has (2, 3)");
     refused("max-pool", &pool2, (tutti_shape){2, {2, 3}}, "has (2, 3)");
@@ -139,7 +139,7 @@ static void batch_norm_reports_the_mean_and_the_unbiased_variance(void **state)
 static void batch_norm_in_evaluation_uses_the_running_statistics(void **state)
 {
     (void)state;
-    tutti_batch_norm_attrs no_eps = {0, 0.1};
+    tutti_batch_norm_attrs no_eps = {.momentum = 0.1};
     kernel_case c = {"batch-norm", &no_eps, {2, {1, 1}}, true, false, 1, "by hand"};
     bench b;
     bench_open(&b, "reference", &c, NULL, false, 1);
