@@ -35,8 +35,16 @@ else()
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_avx(2|512)\\.c$")
 endif()
 
-add_library(tutti_objects OBJECT ${TUTTI_SOURCES})
-target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include)
+file(GLOB TUTTI_ZOO CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/training/model/zoo/*.yaml)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/zoo_texts.c
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/training/model/zoo -DOUT=${PROJECT_BINARY_DIR}/zoo_texts.c
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
+  DEPENDS ${TUTTI_ZOO} ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
+  VERBATIM)
+
+add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
+target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tutti_objects PUBLIC tutti_flags ${TUTTI_LIBS})
 

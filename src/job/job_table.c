@@ -15,7 +15,7 @@
     }
 
 static const tutti_field fields[] = {
-    JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (mlp, lenet, convnet-bn) or path of a model file"),
+    JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (docs/models.md lists them) or path of a model file"),
     JOB(TEXT, "data.set", data.set, "digits", 1, 0, "data set: digits (drawn), mnist, idx"),
     JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of mnist or idx files, relative to the job file"),
     JOB(INT, "data.seed", data.seed, "1", 0, 9e15, "seed of drawn sets"),

@@ -1,25 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_golden.py: makes tests/golden/train/*.safetensors: for each shipped model the losses of 20 steps of PyTorch on the 32
-digits of tests/golden/train/digits32, from the start weights, order and dropout masks that tutti draws (philox.py draws
-them here). PyTorch computes in float64: in float32 one flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI.
+"""train_golden.py [MODEL...]: makes tests/golden/train: for the models of the zoo the losses of 20 steps of PyTorch from the start
+weights, order and dropout masks that tutti draws (philox.py draws them here). PyTorch computes in float64: in float32 one
+flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI.
 
-compare_losses.py holds tutti against these files, without PyTorch."""
+The small models train on the 32 digits of tests/golden/train/digits32. Of the others narrow variants are made (NARROW):
+the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and as two, which
+differ where batch norm sees a rank's share. compare_losses.py holds tutti against these files, without PyTorch."""
+import dataclasses
 import gzip
 import pathlib
-import re
+import sys
 
 import numpy
 import torch
 import yaml
 from safetensors.numpy import save_file
 from torch import nn
-from torch.nn import functional
 
+import golden_samples
 import philox
+import torch_models
 
-SEED, STEPS, LR, MOMENTUM, DECAY = 7, 20, 0.02, 0.9, 1e-4
+SEED, STEPS, MOMENTUM, DECAY = 7, 20, 0.9, 1e-4
 MEAN, STD = 0.5, 0.5  # of the data set `idx`
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden/train"
+ON_DIGITS = ("mlp", "lenet", "convnet-bn")
+
+
+@dataclasses.dataclass
+class Narrow:
+    input: list[int]
+    channels: int = 8  # divides out_channels
+    units: int = 64    # divides units of dense layers
+    lr: float = 0.02
+    init: str = ""     # of convolutions: without norms a narrow net from the default start hardly moves in 20 steps
+
+
+NARROW = {
+    "alexnet": Narrow([3, 67, 67], lr=0.05, init="he"), "alexnet-nogroups": Narrow([3, 67, 67], lr=0.05, init="he"),
+    "alexnet-bn": Narrow([3, 67, 67], lr=0.005), "alexnet-torch": Narrow([3, 67, 67], lr=0.05, init="he"),
+    "overfeat-fast": Narrow([3, 71, 71], lr=0.05, init="he"), "vgg-a": Narrow([3, 32, 32], lr=0.05, init="he"),
+    "googlenet": Narrow([3, 80, 80], lr=0.05, init="he"), "resnet50": Narrow([3, 64, 64], lr=0.005),
+    "resnet20": Narrow([3, 16, 16], 4, lr=0.005), "resnet56": Narrow([3, 16, 16], 4, lr=0.005), "cd-dnn": Narrow([1, 1, 429], lr=0.5),
+    "fcn5": Narrow([1, 1, 418], lr=0.5), "fcn8": Narrow([1, 1, 418], lr=0.5),
+}
+LR_ON_DIGITS = 0.02
+
+
+def narrowed(name: str, to: Narrow) -> str:
+    """The text of the narrow variant of a model of the zoo."""
+    spec = yaml.safe_load((torch_models.ZOO / f"{name}.yaml").read_text())
+    lines = [f"# Made by tests/oracle/train_golden.py: {name} of the zoo, narrow.", f"name: {name}",
+             f"input: {to.input}", f"classes: {golden_samples.CLASSES}", "layers:"]
+    for entry in spec["layers"]:
+        (op, a), = entry.items() if isinstance(entry, dict) else ((entry, None),)
+        a = dict(a or {})
+        if op == "conv":
+            a["out_channels"] = max(a["out_channels"] // to.channels, 2)
+            a |= {"init": to.init} if to.init else {}
+        if op == "dense":
+            a["units"] = golden_samples.CLASSES if a["units"] == spec["classes"] else a["units"] // to.units
+        if a.get("scale_init") == 0:
+            a["scale_init"] = 0.25  # else the first step would see no more than the shortcuts
+        text = ", ".join(f"{k}: {v}" for k, v in a.items()).replace("'", "").replace("False", "false").replace("True", "true")
+        lines.append(f"  - {op}" + (f": {{{text}}}" if a else ""))
+    return "\n".join(lines) + "\n"
 
 
 def read_idx(path: pathlib.Path) -> numpy.ndarray:
@@ -28,104 +73,78 @@ def read_idx(path: pathlib.Path) -> numpy.ndarray:
     return numpy.frombuffer(raw, "u1", offset=4 + 4 * raw[3]).reshape(dims)
 
 
-class Dropout(nn.Module):
-    """Dropout whose mask is drawn by philox.py; step is set before each forward."""
+def samples(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    if name in ON_DIGITS:
+        pixels = read_idx(GOLDEN / "digits32/train-images-idx3-ubyte.gz")[:, None]
+        labels = read_idx(GOLDEN / "digits32/train-labels-idx1-ubyte.gz")
+    else:
+        shape = NARROW[name].input
+        pixels = numpy.frombuffer(golden_samples.pixels(shape), "u1").reshape(-1, *shape)
+        labels = numpy.frombuffer(golden_samples.labels(), "u1")
+    x = (pixels.astype("f4") / numpy.float32(255) - numpy.float32(MEAN)) / numpy.float32(STD)
+    return torch.from_numpy(x).double(), torch.from_numpy(labels.astype("i8"))
 
-    def __init__(self, rate: float, layer: int) -> None:
+
+class Drawn(nn.Module):
+    """Dropout whose mask is drawn by philox.py; step and first_sample are set before each forward."""
+
+    def __init__(self, dropout: torch_models.Dropout) -> None:
         super().__init__()
-        self.rate, self.layer, self.step, self.first_sample = rate, layer, 0, 0
+        self.rate, self.layer, self.step, self.first_sample = dropout.p, dropout.layer, 0, 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         mask = philox.dropout_mask(SEED, self.step, self.first_sample, self.layer, tuple(x.shape), self.rate)
         return x * torch.from_numpy(mask.astype("f4")) * numpy.float32(1 / (1 - self.rate))
 
 
-def layer_of(kind: str, a: dict, shape: torch.Size, index: int) -> nn.Module:
-    """The PyTorch module of one layer of a model file; shape: of its input, batch first."""
-    if kind == "conv":
-        return nn.Conv2d(shape[1], a["out_channels"], a["kernel"], a.get("stride", 1), a.get("pad", 0),
-                         bias=a.get("bias", True))
-    if kind == "dense":
-        return nn.Sequential(nn.Flatten(), nn.Linear(int(numpy.prod(shape[1:])), a["units"], a.get("bias", True)))
-    if kind in ("max-pool", "avg-pool"):
-        pool = nn.MaxPool2d if kind == "max-pool" else nn.AvgPool2d
-        return pool(a["kernel"], a.get("stride", a["kernel"]), a.get("pad", 0))
-    if kind == "batch-norm":
-        return nn.BatchNorm2d(shape[1], a.get("eps", 1e-5), a.get("momentum", 0.1))
-    if kind == "dropout":
-        return Dropout(a.get("rate", 0.5), index)
-    return {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "flatten": nn.Flatten}[kind]()
+def start_bound(module: nn.Module) -> float:
+    fan_in = module.weight[0].numel()
+    return numpy.sqrt(6 / fan_in) if module.attributes.get("init") == "he" else 1 / numpy.sqrt(fan_in)
 
 
-def build(text: str) -> nn.Module:
-    """Modules named as the layers of the file: default names are the op's name and its ordinal among its kind."""
-    spec = yaml.safe_load(text)
-    model, x, counts = nn.Sequential(), torch.zeros(2, *spec["input"]), {}
-    for index, entry in enumerate(spec["layers"]):
-        (kind, attributes), = entry.items() if isinstance(entry, dict) else ((entry, {}),)
-        attributes = dict(attributes or {})
-        counts[kind] = counts.get(kind, 0) + 1
-        if kind == "softmax-cross-entropy":
-            continue
-        name = attributes.pop("name", f"{kind}{counts[kind]}")
-        module = layer_of(kind, attributes, x.shape, index)
-        model.add_module(name, module)
-        x = module.eval()(x)
-    return model.train()
+def start(name: str) -> torch_models.Network:
+    model = torch_models.load(name if name in ON_DIGITS else str(GOLDEN / f"{name}.yaml"))
+    for module in model.ops:
+        if isinstance(module, (nn.Conv2d, nn.Linear)):
+            for kind, p in module.named_parameters():
+                bound = start_bound(module) if kind == "weight" else 1 / numpy.sqrt(module.weight[0].numel())
+                drawn = philox.start_weights(SEED, f"{module.name}.{kind}", p.numel(), bound)
+                p.data = torch.from_numpy(drawn).reshape(p.shape)
+    model.play = [(n, op, Drawn(m) if op == "dropout" else m, *rest) for n, op, m, *rest in model.play]
+    return model.double()
 
 
-def set_start(model: nn.Module) -> None:
-    for layer, module in model.named_children():
-        inner = module[1] if isinstance(module, nn.Sequential) else module
-        if not isinstance(inner, (nn.Conv2d, nn.Linear)):
-            continue
-        bound = 1 / numpy.sqrt(inner.weight[0].numel())
-        for kind, p in inner.named_parameters():
-            p.data = torch.from_numpy(philox.start_weights(SEED, f"{layer}.{kind}", p.numel(), bound)).reshape(p.shape)
-
-
-def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> numpy.ndarray:
-    decayed = [p for m in model.modules() if isinstance(m, (nn.Conv2d, nn.Linear)) for p in [m.weight]]
-    chosen = {id(p) for p in decayed}
-    others = [p for p in model.parameters() if id(p) not in chosen]
-    optimiser = torch.optim.SGD([{"params": decayed, "weight_decay": DECAY}, {"params": others}], LR, MOMENTUM)
-    losses = []
+def train(model: torch_models.Network, x: torch.Tensor, y: torch.Tensor, lr: float, ranks: int) -> numpy.ndarray:
+    """Each rank sees its share of the batch alone; their gradients are averaged."""
+    optimiser = torch.optim.SGD(torch_models.optimiser_groups(model, DECAY), lr, MOMENTUM)
+    losses, share = [], len(x) // ranks
     for step in range(STEPS):
-        for m in model.modules():
-            if isinstance(m, Dropout):
-                m.step, m.first_sample = step, 0
         turn = philox.order(SEED, step, len(x))  # one step is one epoch: the batch is the set
         optimiser.zero_grad()
-        loss = functional.cross_entropy(model(x[turn]), y[turn])
-        loss.backward()
+        total = 0
+        for rank in range(ranks):
+            for _, _, module, *_ in model.play:
+                if isinstance(module, Drawn):
+                    module.step, module.first_sample = step, rank * share
+            mine = turn[rank * share:(rank + 1) * share]
+            loss = model.loss(model(x[mine]), y[mine]) / ranks
+            loss.backward()
+            total += loss.item()
         optimiser.step()
-        losses.append(loss.item())
+        losses.append(total)
     return numpy.array(losses, "f4")
 
 
-def shipped_models() -> dict[str, str]:
-    """Name and text of the models in shipped_models.c: its string literals, joined."""
-    source = (ROOT / "src/training/model/shipped_models.c").read_text()
-    models = {}
-    for body in re.findall(r"static const char \w+\[\] =(.*?);\n", source, re.S):
-        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', body)).replace("\\n", "\n")
-        models[yaml.safe_load(text)["name"]] = text
-    return models
-
-
 def main() -> None:
-    golden = ROOT / "tests/golden/train"
     torch.set_num_threads(1)
-    images = read_idx(golden / "digits32/train-images-idx3-ubyte.gz").astype("f4")
-    y = torch.from_numpy(read_idx(golden / "digits32/train-labels-idx1-ubyte.gz").astype("i8"))
-    x = torch.from_numpy((images / numpy.float32(255) - numpy.float32(MEAN)) / numpy.float32(STD)).unsqueeze(1)
-    for name, text in shipped_models().items():
-        model = build(text)
-        set_start(model)
-        model = model.double()
-        losses = train(model, x.double(), y)
-        save_file({"losses": losses}, golden / f"{name}.safetensors", metadata={"torch": torch.__version__})
-        print(name, losses[:3], losses[-1])
+    for name in sys.argv[1:] or [*ON_DIGITS, *NARROW]:
+        if name in NARROW:
+            (GOLDEN / f"{name}.yaml").write_text(narrowed(name, NARROW[name]))
+        x, y = samples(name)
+        lr = NARROW[name].lr if name in NARROW else LR_ON_DIGITS
+        losses = {f"losses_{ranks}": train(start(name), x, y, lr, ranks) for ranks in (1, 2)}
+        save_file(losses, GOLDEN / f"{name}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr)})
+        print(name, *(f"{a[0]:.4f} {a[1]:.4f} .. {a[-1]:.4f}" for a in losses.values()))
 
 
 if __name__ == "__main__":
