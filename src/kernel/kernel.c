@@ -4,8 +4,10 @@
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
  * is not row-major. So every engine has every op, and a new op needs one file only. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../tensor/convert.h"
 #include "kernel_impl.h"
 
 static const tutti_kernel_engine *const engines[] = {&tutti_kernel_engine_onednn, &tutti_kernel_engine_reference};
@@ -161,12 +163,29 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain)
+static int64_t elements_of(const tutti_value *v)
+{
+    return (int64_t)(v->bytes / tutti_dtype_bytes(v->dtype));
+}
+
+static void wide_to_plain(const tutti_value *v, const float *from, float *plain)
 {
     if (v->layout)
         walk(&v->shape, v->layout, from, plain, NULL);
     else
-        memcpy(plain, from, v->bytes);
+        memcpy(plain, from, (size_t)elements_of(v) * sizeof(float));
+}
+
+void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain)
+{
+    if (v->dtype == TUTTI_F32) {
+        wide_to_plain(v, from, plain);
+        return;
+    }
+    float *wide = tutti_alloc((size_t)elements_of(v) * sizeof(float));
+    tutti_convert_to_f32(v->dtype, from, wide, elements_of(v));
+    wide_to_plain(v, wide, plain);
+    free(wide);
 }
 
 /* elements: with padding, which becomes zero. */
@@ -177,12 +196,29 @@ static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64
     walk(shape, layout, plain, NULL, to);
 }
 
-void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to)
+static void plain_to_wide(const tutti_value *v, const float *plain, float *to)
 {
     if (v->layout)
-        to_order(&v->shape, v->layout, (int64_t)(v->bytes / sizeof(float)), plain, to);
+        to_order(&v->shape, v->layout, elements_of(v), plain, to);
     else
-        memcpy(to, plain, v->bytes);
+        memcpy(to, plain, (size_t)elements_of(v) * sizeof(float));
+}
+
+void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to)
+{
+    if (v->dtype == TUTTI_F32) {
+        plain_to_wide(v, plain, to);
+        return;
+    }
+    float *wide = tutti_alloc((size_t)elements_of(v) * sizeof(float));
+    plain_to_wide(v, plain, wide);
+    tutti_convert_from_f32(v->dtype, wide, to, elements_of(v));
+    free(wide);
+}
+
+void tutti_value_add(const tutti_value *v, void *y, const void *x)
+{
+    tutti_convert_add(v->dtype, y, x, elements_of(v));
 }
 
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain)

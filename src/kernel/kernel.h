@@ -155,12 +155,15 @@ typedef struct tutti_kernel_request {
 /* out->shape etc. come from the op's infer. */
 tutti_status tutti_kernel_create(const tutti_kernel_request *request, tutti_kernel *k, tutti_failure *err);
 void tutti_kernel_destroy(tutti_kernel *k);
-/* Copies a value into row-major f32 and back (what tests and mixed engines need). */
+/* Copies a value of any dtype into row-major f32 and back (what tests and mixed engines need). 16-bit values take memory
+ * for a wide copy meanwhile. */
 void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain);
 void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to);
 /* The same for a parameter: what initial values and checkpoints need. Padding becomes zero. */
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain);
 void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
+/* y += x: two values of the same description, such as gradients of several readers. Sums are f32, rounded once. */
+void tutti_value_add(const tutti_value *v, void *y, const void *x);
 /* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 

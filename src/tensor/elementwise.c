@@ -24,7 +24,7 @@ static const tutti_elementwise_row *pick_row(void)
     return tutti_elementwise_rows[tutti_elementwise_nrows - 1];
 }
 
-static const tutti_elementwise_row *current_row(void)
+const tutti_elementwise_row *tutti_elementwise_current(void)
 {
     static _Atomic(const tutti_elementwise_row *) picked; /* a pure function's answer, kept */
     const tutti_elementwise_row *row = atomic_load_explicit(&picked, memory_order_relaxed);
@@ -67,18 +67,18 @@ void tutti_elementwise_reduce(float *const *outputs, int nout, const float *cons
         call.stack = depth <= TUTTI_ELEMENTWISE_STACK
                          ? fixed
                          : tutti_alloc((size_t)depth * TUTTI_ELEMENTWISE_BLOCK * sizeof *call.stack);
-        current_row()->reduce(&call);
+        tutti_elementwise_current()->reduce(&call);
         if (call.stack != fixed) free(call.stack);
         return;
     }
-    current_row()->reduce(&call);
+    tutti_elementwise_current()->reduce(&call);
 }
 
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream)
 {
     const tutti_elementwise_call call = {
         .outputs = outputs, .nout = nout, .inputs = &input, .nin = 1, .n = n, .stream = stream};
-    if (n > 0) current_row()->reduce(&call);
+    if (n > 0) tutti_elementwise_current()->reduce(&call);
 }
 
 void tutti_elementwise_add(float *y, const float *x, int64_t n)
@@ -89,5 +89,5 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
 
 const char *tutti_elementwise_isa(void)
 {
-    return current_row()->name;
+    return tutti_elementwise_current()->name;
 }

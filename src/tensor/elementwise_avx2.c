@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise_avx2.c: the row for AVX2: eight floats a vector. Compiled with -mavx2; nothing of it runs before usable() has
- * asked the processor. No fused multiply-add is involved, so its sums are those of every other row. */
+ * asked the processor, for F16C too, which convert_avx2.c needs. No fused multiply-add is involved, so its sums are those of every other row. */
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include "elementwise_impl.h"
@@ -42,7 +43,9 @@ static inline void leave_vectors(void)
 
 static bool usable(void)
 {
-    return __builtin_cpu_supports("avx2");
+    unsigned a, b, c = 0, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) &&
+           c & bit_F16C; /* not all compilers ask by name */
 }
 
-const tutti_elementwise_row tutti_elementwise_avx2 = {"avx2", usable, run_reduce};
+const tutti_elementwise_row tutti_elementwise_avx2 = {"avx2", usable, run_reduce, &tutti_convert_avx2};

@@ -45,4 +45,4 @@ static bool usable(void)
     return true;
 }
 
-const tutti_elementwise_row tutti_elementwise_generic = {"generic", usable, run_reduce};
+const tutti_elementwise_row tutti_elementwise_generic = {"generic", usable, run_reduce, &tutti_convert_generic};

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "convert_impl.h"
+
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
 
 typedef struct {
@@ -29,6 +31,7 @@ typedef struct {
     const char *name;
     bool (*usable)(void);
     void (*reduce)(const tutti_elementwise_call *call);
+    const tutti_convert_row *convert; /* of the same instruction set */
 } tutti_elementwise_row;
 
 extern const tutti_elementwise_row tutti_elementwise_avx512, tutti_elementwise_avx2, tutti_elementwise_generic;
@@ -36,5 +39,7 @@ extern const tutti_elementwise_row tutti_elementwise_avx512, tutti_elementwise_a
 /* Best first; the last one is usable everywhere. elementwise_rows_avx2.c or elementwise_rows_portable.c. */
 extern const tutti_elementwise_row *const tutti_elementwise_rows[];
 extern const int tutti_elementwise_nrows;
+/* The row for this processor. */
+const tutti_elementwise_row *tutti_elementwise_current(void);
 
 #endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert.h: vectors of f32, bf16 and f16 into each other, and sums of 16-bit vectors.
+ *
+ * Rounding is to nearest, ties to even. Infinities stay, what is too large becomes one, subnormal values are kept. A NaN stays
+ * a NaN: its sign and the upper bits of its payload are kept, and narrowing (and widening of f16) makes it quiet.
+ * Body and tail give equal bits at any offset and alignment, and so do all instruction sets (tutti_elementwise_isa).
+ * Threads: shared (pure). Cost: one pass over memory. */
+#ifndef TUTTI_CONVERT_H
+#define TUTTI_CONVERT_H
+
+#include "tensor.h"
+
+/* from and to overlap nothing; type is f32 (a copy), bf16 or f16. */
+void tutti_convert_to_f32(tutti_dtype type, const void *from, float *to, int64_t n);
+void tutti_convert_from_f32(tutti_dtype type, const float *from, void *to, int64_t n);
+/* y += x, in f32, rounded once. y may be x. */
+void tutti_convert_add(tutti_dtype type, void *y, const void *x, int64_t n);
+
+#endif
