@@ -59,7 +59,7 @@ tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, lon
                             tutti_failure *err);
 /* "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB of two. */
 tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
-/* Loads a job with the overrides of --set, and of --ranks and --seed where a command has them. */
+/* Loads a job with the overrides of --set, and of --ranks, --seed and --trace where a command has them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */
 void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags);

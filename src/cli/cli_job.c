@@ -11,7 +11,7 @@ enum { MAX_OVERRIDES = 80 };
 
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_job **out, tutti_failure *err)
 {
-    static const char *const keys[] = {"ranks", "seed"}; /* the flag is named as the key */
+    static const char *const names[] = {"ranks", "seed", "trace"}, *const keys[] = {"ranks", "seed", "trace.steps"};
     const char *overrides[MAX_OVERRIDES];
     char text[sizeof keys / sizeof *keys][80];
     int n = 0;
@@ -19,7 +19,7 @@ tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_jo
         if (!strcmp(f->flags[i].name, "set"))
             for (int j = 0; j < f->count[i]; j++) overrides[n++] = f->value[i][j]; /* at most 64, see tutti_flags */
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const char *value = tutti_cli_value(f, keys[i], NULL);
+        const char *value = tutti_cli_value(f, names[i], NULL);
         if (!value) continue;
         snprintf(text[i], sizeof text[i], "%s=%s", keys[i], value);
         overrides[n++] = text[i];

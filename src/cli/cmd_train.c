@@ -23,6 +23,7 @@ static const tutti_flag flags[] = {
     {"out", "DIR", "results (default: runs/<name of the job file>)", false},
     {"seed", "S", "seed (default: the job's)", false},
     {"set", "KEY=VALUE", "override a key of the job", true},
+    {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", false},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", false},
     {"quiet", NULL, "print the last line only", false},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", false},

@@ -90,6 +90,10 @@ void tutti_progress_event(void *arg, const tutti_train_event *e)
         tutti_progress_end(p);
         printf("epoch %.2f test accuracy %.2f %% loss %.4f\n", e->epoch, 100 * e->accuracy, e->loss);
         break;
+    case TUTTI_TRAIN_TRACED:
+        tutti_progress_end(p);
+        printf("%s\n", e->text);
+        break;
     case TUTTI_TRAIN_COST:
         tutti_progress_end(p);
         fputs(e->text, stdout);

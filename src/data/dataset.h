@@ -49,8 +49,9 @@ int64_t tutti_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle
 typedef struct tutti_loader tutti_loader;
 typedef struct {
     int64_t step;
-    const float *samples;  /* (n, C, H, W) */
-    const int32_t *labels; /* (n) */
+    const float *samples;        /* (n, C, H, W) */
+    const int32_t *labels;       /* (n) */
+    int64_t began_ns, filled_ns; /* clock_ns: when the loader made it */
 } tutti_batch;
 tutti_status tutti_loader_create(const tutti_dataset *d, uint64_t seed, int64_t batch, int64_t first, int64_t n,
                                  int64_t first_step, int64_t end_step, tutti_loader **out, tutti_failure *err);

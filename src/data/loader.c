@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/clock.h"
 #include "dataset.h"
 
 enum { NSLOTS = 4, ALIGNMENT = 64 };
@@ -36,12 +37,13 @@ struct tutti_loader {
 static void slot_fill(const tutti_loader *l, int64_t step, slot *s)
 {
     int64_t count = tutti_dataset_count(l->data), steps_per_epoch = count / l->batch;
+    const int64_t began_ns = tutti_clock_ns();
     int64_t epoch = step / steps_per_epoch, begin = step % steps_per_epoch * l->batch + l->first;
     for (int64_t i = 0; i < l->n; i++) {
         int64_t index = tutti_order_at(l->seed, epoch, count, true, begin + i);
         tutti_dataset_read(l->data, index, s->samples + i * l->sample_floats, &s->labels[i]);
     }
-    s->batch = (tutti_batch){step, s->samples, s->labels};
+    s->batch = (tutti_batch){step, s->samples, s->labels, began_ns, tutti_clock_ns()};
 }
 
 /* Waits for a free slot; false when there is nothing left to do. */

@@ -42,6 +42,9 @@ struct tutti_job {
         int64_t every_steps; /* checkpoint.every_steps; 0 = at epoch ends and at the end */
         int64_t keep;
     } checkpoint;
+    struct {
+        int64_t steps, warmup; /* trace.steps; 0 = no trace */
+    } trace;
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */

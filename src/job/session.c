@@ -47,6 +47,8 @@ static const char *const *free_keys(const tutti_job *job)
                                        "eval_every_epochs",
                                        "checkpoint.every_steps",
                                        "checkpoint.keep",
+                                       "trace.steps",
+                                       "trace.warmup",
                                        NULL};
     static const char *const longer[] = {"ranks",
                                          "threads",
@@ -58,6 +60,8 @@ static const char *const *free_keys(const tutti_job *job)
                                          "eval_every_epochs",
                                          "checkpoint.every_steps",
                                          "checkpoint.keep",
+                                         "trace.steps",
+                                         "trace.warmup",
                                          "epochs",
                                          "steps",
                                          NULL};
@@ -95,6 +99,8 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .checkpoint_every_steps = job->checkpoint.every_steps,
                                      .checkpoint_keep = (int)job->checkpoint.keep,
                                      .log_every = job->log_every,
+                                     .trace_warmup = job->trace.warmup,
+                                     .trace_steps = job->trace.steps,
                                      .job_text = s->job_text,
                                      .model_text = s->parts.model->text,
                                      .free_keys = free_keys(job)};

@@ -114,3 +114,8 @@ void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *ou
 {
     *out = x->stats;
 }
+
+void tutti_exchange_time(tutti_exchange *x, bool on)
+{
+    x->timed = on;
+}

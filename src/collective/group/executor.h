@@ -54,7 +54,11 @@ typedef struct {
     int64_t bytes_read, bytes_written; /* by this rank, one invocation */
     int64_t copies;                    /* bytes copied only in order to be sent (0 on the direct path) */
     double wait_s, work_s;             /* summed over invocations: waiting for peers; reducing and copying */
+    /* Of the last invocation, if it was timed (clock_ns): when the caller last started or told it, when it was done. */
+    int64_t told_ns, done_ns;
 } tutti_exchange_stats;
+/* Whether invocations from now on are timed: two looks at the clock each, off at first. */
+void tutti_exchange_time(tutti_exchange *x, bool on);
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
 
 #endif

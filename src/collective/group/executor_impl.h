@@ -62,7 +62,8 @@ struct tutti_exchange {
     bool active;
     unsigned when;
     int32_t remaining; /* ops of this invocation */
-    bool left_behind;  /* a peer that is needed has left the group: seen once */
+    bool timed;
+    bool left_behind; /* a peer that is needed has left the group: seen once */
     tutti_exchange_stats stats;
 };
 

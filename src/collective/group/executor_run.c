@@ -89,6 +89,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         x->active = false;
         x->invocation++;
         x->stats.invocations++;
+        if (x->timed) x->stats.done_ns = tutti_clock_ns();
     }
     return moved;
 }
@@ -108,13 +109,16 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     x->remaining = x->nops;
     for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
     atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
+    if (x->timed) x->stats.told_ns = tutti_clock_ns();
     tutti_exchange_advance(x);
 }
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)
 {
     x->when |= when;
-    if (x->active) tutti_exchange_advance(x);
+    if (!x->active) return;
+    if (x->timed) x->stats.told_ns = tutti_clock_ns();
+    tutti_exchange_advance(x);
 }
 
 void tutti_exchange_progress(tutti_group *group)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.c: the cost part of everything that the trainer does. */
+/* account.c: the cost part of everything that the trainer does, and its spans. */
 #include "account.h"
 
 static const tutti_cost_part part_of[TUTTI_NDID] = {
@@ -12,13 +12,34 @@ static const tutti_cost_part part_of[TUTTI_NDID] = {
     [TUTTI_DID_OTHER] = TUTTI_COST_OTHER,
 };
 
+/* Shorter looks at exchanges between kernels are charged but not drawn: they would be half of all spans. */
+static const int64_t SHORTEST_DRAWN_NS = 1000;
+
 void tutti_account_begin(tutti_account *a, int64_t now_ns)
 {
+    *a = (tutti_account){0};
     tutti_cost_begin(&a->cost, now_ns);
 }
 
-void tutti_did(tutti_account *a, tutti_did_kind what, int index)
+void tutti_did(tutti_account *a, tutti_doing what, int index)
 {
-    (void)index;
-    tutti_cost_charge(&a->cost, part_of[what]);
+    const int64_t begin = a->cost.charged_ns, end = tutti_cost_charge(&a->cost, part_of[what]);
+    if (!a->spans || what == TUTTI_DID_OTHER) return;
+    if (what == TUTTI_DID_EXCHANGE && end - begin < SHORTEST_DRAWN_NS) return;
+    tutti_spans_add(a->spans, a->first_label[what] + index, a->step, begin, end);
+}
+
+void tutti_travelled(tutti_account *a, tutti_doing what, int bucket, const tutti_exchange *x)
+{
+    tutti_exchange_stats stats;
+    if (!a->spans) return;
+    tutti_exchange_stats_read(x, &stats);
+    if (stats.told_ns) tutti_spans_add(a->spans, a->first_label[what] + bucket, a->step, stats.told_ns, stats.done_ns);
+}
+
+void tutti_loaded(tutti_account *a, const tutti_batch *batch)
+{
+    if (a->spans)
+        tutti_spans_add(a->spans, a->first_label[TUTTI_BESIDE_LOADER], batch->step + 1, batch->began_ns,
+                        batch->filled_ns);
 }

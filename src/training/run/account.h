@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* account.h: what the trainer does with its time. All of a rank's time is one row of stretches; whoever ends one says what it
- * was, which charges its cost part (metrics/cost.h). Threads: owner. */
+ * was (tutti_did), which charges its cost part (metrics/cost.h) and, while steps are traced, records a span. What goes on beside,
+ * in exchanges and in the loader, is recorded when it is known (tutti_travelled, tutti_loaded).
+ * Cost of tutti_did: a look at the clock; traced: and a span. Threads: owner. */
 #ifndef TUTTI_ACCOUNT_H
 #define TUTTI_ACCOUNT_H
 
+#include "../../collective/group/executor.h"
+#include "../../data/dataset.h"
 #include "../../metrics/cost.h"
+#include "../../metrics/spans.h"
 
 typedef enum {
     TUTTI_DID_SET_UP,
@@ -16,19 +21,31 @@ typedef enum {
     TUTTI_DID_EXCHANGE,     /* started exchanges, or moved what travels */
     TUTTI_DID_WAIT_SUMS,    /* waited for the reduce-scatter; index = bucket */
     TUTTI_DID_UPDATE,       /* index = bucket */
-    TUTTI_DID_WAIT_WEIGHTS, /* waited for the all-gather; index = bucket, -1 = all */
+    TUTTI_DID_WAIT_WEIGHTS, /* waited for the all-gather; index = bucket */
     TUTTI_DID_EVALUATE,
     TUTTI_DID_SAVE,
     TUTTI_DID_OTHER,
-    TUTTI_NDID
-} tutti_did_kind;
+    TUTTI_NDID,
+    /* beside */
+    TUTTI_BESIDE_SUMS = TUTTI_NDID, /* a reduce-scatter in flight; index = bucket */
+    TUTTI_BESIDE_WEIGHTS,           /* an all-gather in flight; index = bucket */
+    TUTTI_BESIDE_LOADER,            /* the loader made a batch */
+    TUTTI_BESIDE_STEP,              /* a whole step */
+    TUTTI_NDOINGS
+} tutti_doing;
 
 typedef struct {
     tutti_cost cost;
+    tutti_spans *spans;         /* NULL: nothing is traced now */
+    const int32_t *first_label; /* a doing: label of its index 0 */
+    int64_t step;               /* that is traced */
 } tutti_account;
 
 void tutti_account_begin(tutti_account *a, int64_t now_ns);
-/* The stretch since the last call was this. */
-void tutti_did(tutti_account *a, tutti_did_kind what, int index);
+/* The stretch since the last call was this; index 0 where there is none. */
+void tutti_did(tutti_account *a, tutti_doing what, int index);
+/* An exchange was waited for: it was in flight since it was last told something. */
+void tutti_travelled(tutti_account *a, tutti_doing what, int bucket, const tutti_exchange *x);
+void tutti_loaded(tutti_account *a, const tutti_batch *batch);
 
 #endif

@@ -106,13 +106,6 @@ tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failur
     return tutti_exchange_wait(s->all_gather[bucket], err);
 }
 
-tutti_status tutti_shared_wait_all_weights(tutti_shared *s, const tutti_plan *plan, tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    for (int b = 0; b < plan->nbuckets && !st; b++) st = tutti_shared_wait_weights(s, b, err);
-    return st;
-}
-
 tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *plan, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -133,4 +126,12 @@ double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan)
         sum += stats.wait_s + stats.work_s;
     }
     return sum;
+}
+
+void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on)
+{
+    for (int b = 0; b < plan->nbuckets; b++) {
+        tutti_exchange_time(s->reduce_scatter[b], on);
+        tutti_exchange_time(s->all_gather[b], on);
+    }
 }

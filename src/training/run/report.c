@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c: what a run says of itself: lines of metrics.jsonl, and events for whoever listens. Rank 0 only. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +43,15 @@ void tutti_report_begin(tutti_trainer *t)
 void tutti_report_saved(const tutti_trainer *t)
 {
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->config->dir});
+}
+
+void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last)
+{
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "traced steps %" PRId64 " to %" PRId64 ": %s/trace.json, %s/layers.txt", first, last,
+                        t->config->dir, t->config->dir);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_TRACED, .text = text.text});
+    tutti_strbuf_release(&text);
 }
 
 /* The figures of an interval are means over its steps; they are worked out only where a line is written. */

@@ -59,7 +59,7 @@ static void finish_loss(const tutti_trainer *t, const step_play *play, const tut
     *gradient(t, a->root_dst, t->stop) = play->stop ? 1 : 0;
 }
 
-static tutti_did_kind kernel_kind(tutti_action_kind kind)
+static tutti_doing kernel_kind(tutti_action_kind kind)
 {
     return kind == TUTTI_DO_FORWARD           ? TUTTI_DID_FORWARD
            : kind == TUTTI_DO_BACKWARD_PARAMS ? TUTTI_DID_BACKWARD_PARAMS
@@ -91,7 +91,7 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
     if (is_loss && a->kind == TUTTI_DO_FORWARD) finish_loss(t, play, a, correct);
     tutti_did(&t->account, kernel_kind(a->kind), a->layer);
     tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
 }
 
 /* ---- update of the own slice ---- */
@@ -123,25 +123,36 @@ static tutti_status update_bucket(tutti_trainer *t, const step_play *play, int b
     tutti_status st = tutti_exchange_wait(t->shared.reduce_scatter[b], err);
     tutti_did(&t->account, TUTTI_DID_WAIT_SUMS, b);
     if (st) return st;
+    tutti_travelled(&t->account, TUTTI_BESIDE_SUMS, b, t->shared.reduce_scatter[b]);
     tutti_plan_own_slice(t->plan, b, t->rank, &first, &count);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
         update_param(t, play, t->plan->order[i], first, first + count);
     tutti_did(&t->account, TUTTI_DID_UPDATE, b);
     tutti_exchange_tell(t->shared.all_gather[b], TUTTI_WHEN_READY);
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
     return TUTTI_OK;
 }
 
 static void start(tutti_trainer *t, tutti_exchange *x, unsigned when)
 {
     tutti_exchange_start(x, when);
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, -1);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
 }
 
 static tutti_status wait_weights(tutti_trainer *t, int b, tutti_failure *err)
 {
+    if (!t->shared.gathering[b]) return TUTTI_OK;
     tutti_status st = tutti_shared_wait_weights(&t->shared, b, err);
     tutti_did(&t->account, TUTTI_DID_WAIT_WEIGHTS, b);
+    if (!st) tutti_travelled(&t->account, TUTTI_BESIDE_WEIGHTS, b, t->shared.all_gather[b]);
+    return st;
+}
+
+tutti_status tutti_step_wait_all_weights(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    for (int b = 0; b < t->plan->nbuckets && !st; b++) st = wait_weights(t, b, err);
     return st;
 }
 
@@ -173,12 +184,13 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
     if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
-    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     const step_play play = {.batch = tutti_loader_next(t->loader),
                             .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                             .stop = t->my_signal != 0};
     tutti_status st = TUTTI_OK;
-    tutti_did(&t->account, TUTTI_DID_LOAD, -1);
+    tutti_did(&t->account, TUTTI_DID_LOAD, 0);
+    tutti_loaded(&t->account, play.batch);
     for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
     t->step += !st;
     return st;

@@ -14,7 +14,7 @@
 #include "../../base/clock.h"
 #include "../../base/hash.h"
 #include "checkpoint_impl.h"
-#include "train_impl.h"
+#include "tracing.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -63,7 +63,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     }
     free(all);
     t->eval_seconds += tutti_clock_s() - began;
-    tutti_did(&t->account, TUTTI_DID_EVALUATE, -1);
+    tutti_did(&t->account, TUTTI_DID_EVALUATE, 0);
     if (st) return st;
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
@@ -108,7 +108,7 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
         tutti_group_long_phase_end(t->group);
         if (!st) tutti_report_saved(t);
     }
-    tutti_did(&t->account, TUTTI_DID_SAVE, -1);
+    tutti_did(&t->account, TUTTI_DID_SAVE, 0);
     return st;
 }
 
@@ -175,11 +175,13 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
                                  c->nsteps, &t->loader, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st) st = open_metrics(t, start->path != NULL, err);
+    if (!st) t->tracing = tutti_tracing_create(t);
     return st;
 }
 
 static void tear_down(tutti_trainer *t)
 {
+    tutti_tracing_destroy(t->tracing);
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);
@@ -189,22 +191,23 @@ static void tear_down(tutti_trainer *t)
 
 /* ---- the loop ---- */
 
-static tutti_status wait_all_weights(tutti_trainer *t, tutti_failure *err)
-{
-    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
-    tutti_status st = tutti_shared_wait_all_weights(&t->shared, t->plan, err);
-    tutti_did(&t->account, TUTTI_DID_WAIT_WEIGHTS, -1);
-    return st;
-}
-
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
     const bool tests = eval_due(t), saves = save_due(t);
     if (!tests && !saves) return TUTTI_OK;
-    tutti_status st = wait_all_weights(t, err);
+    tutti_status st = tutti_step_wait_all_weights(t, err);
     clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
     if (!st && saves) st = save(t, err);
+    clock_resume(t);
+    return st;
+}
+
+/* Gathering and writing a trace is no training. */
+static tutti_status end_traced_step(tutti_trainer *t, tutti_failure *err)
+{
+    clock_tick(t);
+    tutti_status st = tutti_tracing_step_end(t->tracing, t, err);
     clock_resume(t);
     return st;
 }
@@ -214,13 +217,15 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     tutti_status st = TUTTI_OK;
     clock_resume(t);
     while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
+        tutti_tracing_step_begin(t->tracing, t);
         st = tutti_step_play(t, err);
         if (!st) st = tutti_step_settle(t, err);
         clock_tick(t);
         if (!st) st = tutti_report_step(t, err);
         if (!st) st = after_step(t, err);
+        if (!st) st = end_traced_step(t, err);
     }
-    return st ? st : wait_all_weights(t, err);
+    return st ? st : tutti_step_wait_all_weights(t, err);
 }
 
 /* What each rank tells at its end: which signal it was is known only where it arrived. */
@@ -232,7 +237,7 @@ typedef struct {
 static tutti_status exchange_last_words(tutti_trainer *t, int *signal, double cost[TUTTI_NCOSTS], tutti_failure *err)
 {
     last_words mine = {.signal = t->my_signal}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
-    tutti_did(&t->account, TUTTI_DID_OTHER, -1);
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     memcpy(mine.cost_ns, t->account.cost.ns, sizeof mine.cost_ns);
     tutti_status st = tutti_group_all_gather(t->group, "end of the run", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
@@ -267,7 +272,7 @@ static tutti_status train(tutti_trainer *t, const tutti_start *start, tutti_trai
     if (st) return st;
     r->was_done = t->step >= t->config->nsteps;
     tutti_report_begin(t);
-    tutti_did(&t->account, TUTTI_DID_SET_UP, -1);
+    tutti_did(&t->account, TUTTI_DID_SET_UP, 0);
     st = run_steps(t, err);
     return st ? st : finish(t, r, err);
 }

@@ -4,7 +4,7 @@
  * Names no algorithm and no model, and prints nothing: who wants to see it listens (on_event). DIR holds
  *   lock           held while a run uses the folder; the second run is refused
  *   job.yaml       the resolved job             metrics.jsonl   see docs/metrics.md
- *   checkpoints/   see checkpoint.h
+ *   checkpoints/   see checkpoint.h                  trace.json, layers.txt   see tracing.h
  * Threads: owner of the group. */
 #ifndef TUTTI_TRAIN_H
 #define TUTTI_TRAIN_H
@@ -19,8 +19,9 @@ typedef enum {
     TUTTI_TRAIN_BEGIN, /* step: where it goes on */
     TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
-    TUTTI_TRAIN_SAVED, /* text: path of the checkpoint */
-    TUTTI_TRAIN_COST,  /* at the end; text: a table of where the time went */
+    TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
+    TUTTI_TRAIN_TRACED, /* text: which steps, and where */
+    TUTTI_TRAIN_COST,   /* at the end; text: a table of where the time went */
 } tutti_train_event_kind;
 
 typedef struct {
@@ -46,7 +47,8 @@ typedef struct {
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
     int checkpoint_keep;
     int64_t log_every;
-    const char *dir; /* results, seen by all ranks; NULL = keep nothing */
+    int64_t trace_warmup, trace_steps; /* trace so many steps after so many others; 0 steps = no trace. Needs dir */
+    const char *dir;                   /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;
     const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
     bool fresh;                   /* do not resume: remove what the folder holds of an earlier run */

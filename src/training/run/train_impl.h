@@ -4,7 +4,7 @@
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  regions and exchanges of a plan             evaluate.c   test accuracy, over all ranks
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
- *   account.c    what time was spent on */
+ *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -29,9 +29,9 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
                                  tutti_shared *out, tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan);
 tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err);
-tutti_status tutti_shared_wait_all_weights(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
 /* Rank 0's momentum region becomes whole. */
 tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
+void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on);   /* see tutti_exchange_time */
 double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* in exchanges so far, this rank */
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
@@ -69,6 +69,7 @@ typedef struct {
     int my_signal;
     double last_loss, last_accuracy;
     tutti_account account;
+    struct tutti_tracing *tracing; /* NULL = off */
     /* clocks */
     double seconds, resumed_at; /* training only; start of the running stretch */
     double eval_seconds;        /* metrics say the sum of both: what it takes to know an accuracy */
@@ -80,12 +81,14 @@ typedef struct {
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */
 tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_step_wait_all_weights(tutti_trainer *t, tutti_failure *err);
 
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
 void tutti_report_saved(const tutti_trainer *t);
+void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last);
 /* What each part of the run took, mean of all ranks. */
 tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err);
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err);

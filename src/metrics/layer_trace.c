@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_trace.c: prints and reads the six columns. A reader that guesses would feed a prediction with nonsense: whatever is not
+ * exactly a trace is refused. */
+#include "layer_trace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/file.h"
+
+enum { NCOLUMNS = 6, MAX_LAYERS = 10000, MAX_TRACE_BYTES = 1 << 26, MAX_WORD = 256 };
+
+static const char *const columns[NCOLUMNS] = {"Id", "Name", "Forward", "Backward", "Comm", "Size"};
+static const double MAX_US = 1e12; /* eleven days */
+static const int64_t MAX_SIZE = 1LL << 50;
+
+static double to_ns(double us)
+{
+    return round(1e3 * us) / 1e3;
+}
+
+void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out)
+{
+    for (int c = 0; c < NCOLUMNS; c++) tutti_strbuf_printf(out, "%s%c", columns[c], c < NCOLUMNS - 1 ? '\t' : '\n');
+    for (int l = 0; l < nlayers; l++) {
+        const double us[] = {layers[l].forward_us, layers[l].backward_us, layers[l].comm_us};
+        tutti_strbuf_printf(out, "%d\t%s\t", l, layers[l].name);
+        for (int c = 0; c < 3; c++) {
+            tutti_strbuf_add_real(out, to_ns(us[c]));
+            tutti_strbuf_puts(out, "\t");
+        }
+        tutti_strbuf_printf(out, "%lld\n", (long long)layers[l].size_bytes);
+    }
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+    const char *name;
+    int line;
+    char word[NCOLUMNS][MAX_WORD];
+    tutti_failure *err;
+} reader;
+
+static tutti_status fail_column(const reader *r, int column, const char *why)
+{
+    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: '%s' %s", r->name, r->line, columns[column],
+                      r->word[column], why);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Six words, no more and no fewer. */
+static tutti_status split(reader *r, const char *line, const char *end)
+{
+    int n = 0;
+    for (const char *at = line;; n++) {
+        while (at < end && is_blank(*at)) at++;
+        const char *begin = at;
+        while (at < end && !is_blank(*at)) at++;
+        if (at == begin) break;
+        if (n == NCOLUMNS)
+            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: more than %d columns", r->name, r->line, NCOLUMNS);
+        if (at - begin >= MAX_WORD || memchr(begin, '\0', (size_t)(at - begin)))
+            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: longer than %d bytes, or binary", r->name,
+                              r->line, columns[n], MAX_WORD - 1);
+        memcpy(r->word[n], begin, (size_t)(at - begin));
+        r->word[n][at - begin] = '\0';
+    }
+    if (n < NCOLUMNS)
+        return tutti_fail(r->err, TUTTI_ERR_DATA,
+                          "%s: line %d: %s is missing: a line has the columns Id Name Forward Backward Comm Size",
+                          r->name, r->line, columns[n]);
+    return TUTTI_OK;
+}
+
+/* Only digits: no sign, no blanks, no overflow. */
+static bool read_whole(const char *word, int64_t most, int64_t *out)
+{
+    int64_t value = 0;
+    if (!*word) return false;
+    for (; *word; word++) {
+        if (*word < '0' || *word > '9') return false;
+        value = 10 * value + (*word - '0');
+        if (value > most) return false;
+    }
+    *out = value;
+    return true;
+}
+
+static tutti_status read_time(const reader *r, int column, double *out)
+{
+    char *end;
+    const char *word = r->word[column];
+    errno = 0;
+    const double us = strtod(word, &end);
+    const bool decimal = strspn(word, "0123456789.eE+-") == strlen(word);
+    if (*end || !decimal || !(us >= 0 && us <= MAX_US)) return fail_column(r, column, "is no time in microseconds");
+    *out = us;
+    return TUTTI_OK;
+}
+
+static tutti_status read_header(reader *r)
+{
+    for (int c = 0; c < NCOLUMNS; c++)
+        if (strcmp(r->word[c], columns[c]) != 0) return fail_column(r, c, "stands in its place in the header");
+    return TUTTI_OK;
+}
+
+static tutti_status read_row(const reader *r, tutti_layer_trace *t)
+{
+    int64_t id;
+    tutti_layer_cost *l = &t->layers[t->nlayers];
+    if (!read_whole(r->word[0], MAX_LAYERS, &id) || id != t->nlayers)
+        return fail_column(r, 0, "is not the number of lines between it and the header");
+    for (int i = 0; i < t->nlayers; i++)
+        if (!strcmp(t->layers[i].name, r->word[1])) return fail_column(r, 1, "is the name of a layer above too");
+    tutti_status st = read_time(r, 2, &l->forward_us);
+    if (!st) st = read_time(r, 3, &l->backward_us);
+    if (!st) st = read_time(r, 4, &l->comm_us);
+    if (!st && !read_whole(r->word[5], MAX_SIZE, &l->size_bytes)) st = fail_column(r, 5, "is no number of bytes");
+    l->name = tutti_arena_strdup(&t->arena, r->word[1]);
+    t->nlayers += !st;
+    return st;
+}
+
+static int count_lines(const char *text, size_t nbytes)
+{
+    int n = 1;
+    for (size_t i = 0; i < nbytes && n <= MAX_LAYERS + 1; i++) n += text[i] == '\n';
+    return n;
+}
+
+static tutti_status read_lines(reader *r, const char *text, size_t nbytes, tutti_layer_trace *t)
+{
+    const char *end = text + nbytes, *next;
+    tutti_status st = TUTTI_OK;
+    for (const char *line = text; line < end && !st; line = next + 1) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        if (!next) next = end;
+        r->line++;
+        st = split(r, line, next);
+        if (!st) st = r->line == 1 ? read_header(r) : read_row(r, t);
+    }
+    if (!st && !t->nlayers) st = tutti_fail(r->err, TUTTI_ERR_DATA, "%s: no layer in it", r->name);
+    return st;
+}
+
+tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
+                                     tutti_failure *err)
+{
+    const int nlines = count_lines(text, nbytes);
+    if (nlines > MAX_LAYERS) return tutti_fail(err, TUTTI_ERR_DATA, "%s: more than %d layers", name, MAX_LAYERS);
+    tutti_layer_trace t = {0};
+    t.layers = TUTTI_ARENA_NEW(&t.arena, tutti_layer_cost, nlines);
+    reader *r = tutti_alloc(sizeof *r);
+    r->name = name;
+    r->err = err;
+    tutti_status st = read_lines(r, text, nbytes, &t);
+    free(r);
+    if (st)
+        tutti_layer_trace_release(&t);
+    else
+        *out = t;
+    return st;
+}
+
+tutti_status tutti_layer_trace_read(const char *path, tutti_layer_trace *out, tutti_failure *err)
+{
+    char *text;
+    size_t nbytes;
+    tutti_status st = tutti_file_read(path, MAX_TRACE_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    if (st) return st;
+    st = tutti_layer_trace_parse(path, text, nbytes, out, err);
+    free(text);
+    return st;
+}
+
+void tutti_layer_trace_release(tutti_layer_trace *t)
+{
+    tutti_arena_release(&t->arena);
+    *t = (tutti_layer_trace){0};
+}

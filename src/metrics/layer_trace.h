@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_trace.h: what each layer of a network costs, as text of six columns:
+ *
+ *   Id  Name  Forward  Backward  Comm  Size
+ *   0   conv1 412.5    803.125   95.75 2080
+ *
+ * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model; a step's
+ * forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns are parted by
+ * blanks or tabs. Reading what was printed gives the same rows. Threads: owner. */
+#ifndef TUTTI_LAYER_TRACE_H
+#define TUTTI_LAYER_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/arena.h"
+#include "../base/strbuf.h"
+#include "tutti/failure.h"
+
+typedef struct {
+    const char *name; /* without blanks, unique */
+    double forward_us, backward_us, comm_us;
+    int64_t size_bytes;
+} tutti_layer_cost;
+
+typedef struct {
+    tutti_layer_cost *layers;
+    int nlayers;
+    tutti_arena arena; /* of what was read */
+} tutti_layer_trace;
+
+/* Times are rounded to a nanosecond. */
+void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
+/* TUTTI_ERR_DATA names line and column: "layers.txt: line 3: Backward: 'x' is no time in microseconds". */
+tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
+                                     tutti_failure *err);
+tutti_status tutti_layer_trace_read(const char *path, tutti_layer_trace *out, tutti_failure *err);
+void tutti_layer_trace_release(tutti_layer_trace *t);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracing.c: the labels of a plan's spans, the window of steps, and gathering them.
+ *
+ * Labels follow from graph and plan, so they are the same on all ranks and need not travel. Spans travel over the control plane,
+ * after the last traced step: nothing of it is in the steps that are traced. */
+#include "tracing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/clock.h"
+#include "../../base/file.h"
+#include "../../metrics/chrome_trace.h"
+#include "../../metrics/layer_trace.h"
+#include "checkpoint_impl.h"
+
+enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans a rank, and of all ranks, in one message */
+
+struct tutti_tracing {
+    int64_t first, end; /* steps, from 0 */
+    bool closed;
+    int64_t step_began_ns;
+    tutti_spans spans;
+    tutti_span_label *labels;
+    int nlabels;
+    int32_t first_label[TUTTI_NDOINGS];
+    tutti_arena arena;
+};
+
+void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t steps, int64_t *first, int64_t *end)
+{
+    int64_t begin = step + warmup;
+    if (begin + steps > nsteps) begin = nsteps - steps;
+    *first = begin > step ? begin : step;
+    *end = *first + steps < nsteps ? *first + steps : nsteps;
+}
+
+/* ---- labels ---- */
+
+typedef enum { ONE, EACH_LAYER, EACH_BUCKET } many;
+typedef struct {
+    many many;
+    const char *name; /* EACH_LAYER: before the layer's name; EACH_BUCKET: before the bucket's number */
+    tutti_track track;
+} doing_row;
+
+static const doing_row rows[TUTTI_NDOINGS] = {
+    [TUTTI_DID_SET_UP] = {ONE, "set-up", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_LOAD] = {ONE, "wait-batch", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_FORWARD] = {EACH_LAYER, "forward", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_BACKWARD_PARAMS] = {EACH_LAYER, "backward-params", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_BACKWARD_DATA] = {EACH_LAYER, "backward-data", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_FOLD] = {EACH_BUCKET, "fold bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_WAIT_SUMS] = {EACH_BUCKET, "wait-gradients bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_WAIT_WEIGHTS] = {EACH_BUCKET, "wait-weights bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_EVALUATE] = {ONE, "evaluation", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_SAVE] = {ONE, "checkpoint", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_OTHER] = {ONE, "other", TUTTI_TRACK_COMPUTE},
+    [TUTTI_BESIDE_SUMS] = {EACH_BUCKET, "gradients of bucket", TUTTI_TRACK_EXCHANGE},
+    [TUTTI_BESIDE_WEIGHTS] = {EACH_BUCKET, "weights of bucket", TUTTI_TRACK_EXCHANGE},
+    [TUTTI_BESIDE_LOADER] = {ONE, "load", TUTTI_TRACK_LOADER},
+    [TUTTI_BESIDE_STEP] = {ONE, "ProfilerStep", TUTTI_TRACK_COMPUTE},
+};
+
+static int count_of(const tutti_plan *p, tutti_doing what)
+{
+    const many m = rows[what].many;
+    return m == EACH_LAYER ? p->graph->model->nlayers : m == EACH_BUCKET ? p->nbuckets : 1;
+}
+
+/* PyTorch's names for the collectives that take and give one tensor. */
+static void describe_travel(const tutti_plan *p, tutti_doing what, int b, tutti_span_label *label)
+{
+    int64_t first, own;
+    const bool sums = what == TUTTI_BESIDE_SUMS;
+    tutti_plan_own_slice(p, b, 0, &first, &own);
+    label->collective = sums ? "_reduce_scatter_base" : "_allgather_base";
+    label->algorithm = tutti_schedule_head(sums ? p->buckets[b].reduce_scatter : p->buckets[b].all_gather)->algorithm;
+    label->elements_in = sums ? p->buckets[b].count : own;
+    label->elements_out = sums ? own : p->buckets[b].count;
+}
+
+static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_doing what, int index)
+{
+    const doing_row *row = &rows[what];
+    tutti_span_label label = {.track = row->track, .numbered = what == TUTTI_BESIDE_STEP};
+    tutti_strbuf name = {0};
+    tutti_strbuf_puts(&name, row->name);
+    if (row->many == EACH_LAYER) tutti_strbuf_printf(&name, " %s", p->graph->model->layers[index].name);
+    if (row->many == EACH_BUCKET) tutti_strbuf_printf(&name, " %d", index);
+    label.name = tutti_arena_strdup(&tr->arena, name.text);
+    tutti_strbuf_release(&name);
+    if (row->track == TUTTI_TRACK_EXCHANGE) describe_travel(p, what, index, &label);
+    return label;
+}
+
+static void make_labels(tutti_tracing *tr, const tutti_plan *p)
+{
+    for (int d = 0; d < TUTTI_NDOINGS; d++) {
+        tr->first_label[d] = tr->nlabels;
+        tr->nlabels += count_of(p, (tutti_doing)d);
+    }
+    tr->labels = TUTTI_ARENA_NEW(&tr->arena, tutti_span_label, tr->nlabels);
+    for (int d = 0; d < TUTTI_NDOINGS; d++)
+        for (int i = 0; i < count_of(p, (tutti_doing)d); i++)
+            tr->labels[tr->first_label[d] + i] = label_of(tr, p, (tutti_doing)d, i);
+}
+
+/* ---- life ---- */
+
+/* A kernel is followed by a look at exchanges; a bucket has an update between two of those, and two waits and two travels. */
+static int64_t most_spans_of_step(const tutti_plan *p)
+{
+    return 2 * (int64_t)p->nactions + 6 * (int64_t)p->nbuckets + 8;
+}
+
+tutti_tracing *tutti_tracing_create(const tutti_trainer *t)
+{
+    const tutti_train_config *c = t->config;
+    if (!c->trace_steps || !c->dir || t->step >= c->nsteps) return NULL;
+    tutti_tracing *tr = tutti_alloc(sizeof *tr);
+    tutti_tracing_window(t->step, c->nsteps, c->trace_warmup, c->trace_steps, &tr->first, &tr->end);
+    tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(t->plan) + t->plan->nbuckets);
+    make_labels(tr, t->plan);
+    return tr;
+}
+
+void tutti_tracing_destroy(tutti_tracing *tr)
+{
+    if (!tr) return;
+    tutti_spans_release(&tr->spans);
+    tutti_arena_release(&tr->arena);
+    free(tr);
+}
+
+/* ---- gathering ---- */
+
+/* Rank 0's `ranks` hold all spans of all ranks; the others help. */
+static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank_spans *ranks, tutti_failure *err)
+{
+    const int n = t->nranks;
+    const int64_t chunk = MOST_GATHERED / n < CHUNK ? MOST_GATHERED / n : CHUNK;
+    int64_t mine = tr->spans.n, most = 0, *counts = tutti_alloc(sizeof *counts * (size_t)n);
+    tutti_span *part = tutti_alloc(sizeof *part * (size_t)chunk), *all = tutti_alloc(sizeof *all * (size_t)(chunk * n));
+    tutti_status st = tutti_group_all_gather(t->group, "trace", &mine, counts, sizeof mine, err);
+    for (int r = 0; r < n && !st; r++) {
+        most = counts[r] > most ? counts[r] : most;
+        if (t->rank == 0)
+            ranks[r] = (tutti_rank_spans){tutti_group_describe(t->group, r),
+                                          tutti_alloc(sizeof(tutti_span) * (size_t)(counts[r] + 1)), counts[r]};
+    }
+    for (int64_t at = 0; at < most && !st; at += chunk) {
+        const int64_t left = mine - at;
+        if (left > 0) memcpy(part, tr->spans.spans + at, sizeof *part * (size_t)(left < chunk ? left : chunk));
+        st = tutti_group_all_gather(t->group, "trace", part, all, sizeof *part * (size_t)chunk, err);
+        for (int r = 0; r < n && !st && t->rank == 0; r++) {
+            const int64_t more = counts[r] - at < chunk ? counts[r] - at : chunk;
+            if (more > 0) memcpy(ranks[r].spans + at, all + r * chunk, sizeof *all * (size_t)more);
+        }
+    }
+    free(all);
+    free(part);
+    free(counts);
+    return st;
+}
+
+/* ---- writing ---- */
+
+static tutti_status write_file(const char *dir, const char *format, tutti_strbuf *text, tutti_failure *err)
+{
+    char *path = tutti_checkpoint_path(format, dir);
+    tutti_status st = tutti_file_write_atomic(path, text->text, text->length, err);
+    free(path);
+    tutti_strbuf_release(text);
+    return st;
+}
+
+static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t, tutti_rank_spans *ranks,
+                                 tutti_failure *err)
+{
+    const double wall_s = tutti_clock_wall_s();
+    const tutti_trace trace = {.labels = tr->labels,
+                               .ranks = ranks,
+                               .nranks = t->nranks,
+                               .wall_ns = (int64_t)(1e9 * wall_s) - tutti_clock_ns()};
+    tutti_strbuf text = {0};
+    tutti_chrome_trace_print(&trace, &text);
+    return write_file(t->config->dir, "%s/trace.json", &text, err);
+}
+
+/* Seconds of an exchange go to the layers whose parameters travel in it, by their size. */
+static void share_out(const tutti_plan *p, int bucket, double us, tutti_layer_cost *layers)
+{
+    const tutti_bucket *b = &p->buckets[bucket];
+    int64_t count = 0;
+    for (int i = b->first_param; i < b->first_param + b->nparams; i++) {
+        const tutti_param *param = &p->graph->params[p->order[i]];
+        if (param->layer >= 0) count += param->count;
+    }
+    for (int i = b->first_param; i < b->first_param + b->nparams; i++) {
+        const tutti_param *param = &p->graph->params[p->order[i]];
+        if (param->layer >= 0) layers[param->layer].comm_us += us * (double)param->count / (double)count;
+    }
+}
+
+static void add_span(const tutti_tracing *tr, const tutti_plan *p, const tutti_span *s, double weight,
+                     tutti_layer_cost *layers)
+{
+    const double us = weight * 1e-3 * (double)(s->end_ns - s->begin_ns);
+    for (int d = 0; d < TUTTI_NDOINGS; d++) {
+        const int index = s->label - tr->first_label[d];
+        if (index < 0 || index >= count_of(p, (tutti_doing)d)) continue;
+        if (d == TUTTI_DID_FORWARD) layers[index].forward_us += us;
+        if (d == TUTTI_DID_BACKWARD_PARAMS || d == TUTTI_DID_BACKWARD_DATA) layers[index].backward_us += us;
+        if (d == TUTTI_BESIDE_SUMS || d == TUTTI_BESIDE_WEIGHTS) share_out(p, index, us, layers);
+    }
+}
+
+/* Means over traced steps and ranks. */
+static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t, const tutti_rank_spans *ranks,
+                                 tutti_failure *err)
+{
+    const tutti_plan *p = t->plan;
+    const tutti_graph *g = p->graph;
+    tutti_layer_cost *layers = tutti_alloc(sizeof *layers * (size_t)g->model->nlayers);
+    tutti_strbuf text = {0};
+    for (int l = 0; l < g->model->nlayers; l++) layers[l].name = g->model->layers[l].name;
+    for (int i = 0; i < g->nparams; i++)
+        if (g->params[i].layer >= 0)
+            layers[g->params[i].layer].size_bytes += g->params[i].count * (int64_t)sizeof(float);
+    const double weight = 1.0 / (double)(t->nranks * (t->step - tr->first));
+    for (int r = 0; r < t->nranks; r++)
+        for (int64_t i = 0; i < ranks[r].nspans; i++) add_span(tr, p, &ranks[r].spans[i], weight, layers);
+    tutti_layer_trace_print(layers, g->model->nlayers, &text);
+    free(layers);
+    return write_file(t->config->dir, "%s/layers.txt", &text, err);
+}
+
+static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
+{
+    tutti_rank_spans *ranks = tutti_alloc(sizeof *ranks * (size_t)t->nranks);
+    tutti_status st = tutti_step_wait_all_weights(t, err); /* the last all-gathers are in the trace too */
+    t->account.spans = NULL;
+    tutti_shared_time(&t->shared, t->plan, false);
+    tr->closed = true;
+    assert(tr->spans.dropped == 0);
+    if (!st) st = gather(tr, t, ranks, err);
+    if (!st && t->rank == 0) {
+        tutti_group_long_phase_begin(t->group, "trace");
+        st = write_chrome(tr, t, ranks, err);
+        if (!st) st = write_layers(tr, t, ranks, err);
+        tutti_group_long_phase_end(t->group);
+        if (!st) tutti_report_traced(t, tr->first + 1, t->step);
+    }
+    for (int r = 0; r < t->nranks; r++) free(ranks[r].spans);
+    free(ranks);
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    return st;
+}
+
+/* ---- steps ---- */
+
+void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t)
+{
+    if (!tr || tr->closed || t->step < tr->first) return;
+    if (t->step == tr->first) tutti_shared_time(&t->shared, t->plan, t->nranks > 1);
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    t->account.spans = &tr->spans;
+    t->account.first_label = tr->first_label;
+    t->account.step = t->step + 1;
+    tr->step_began_ns = t->account.cost.charged_ns;
+}
+
+tutti_status tutti_tracing_step_end(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
+{
+    if (!tr || tr->closed || !t->account.spans) return TUTTI_OK;
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    tutti_spans_add(&tr->spans, tr->first_label[TUTTI_BESIDE_STEP], t->step, tr->step_began_ns,
+                    t->account.cost.charged_ns);
+    return t->step == tr->end || t->asked_to_stop ? close_window(tr, t, err) : TUTTI_OK;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_layer_trace.c: six columns are read back as they were written; what is not six columns is named by line and column. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics/layer_trace.h"
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    const tutti_layer_cost layers[] = {{"conv1", 412.5, 803.125, 95.75, 139776}, {"relu1", 0, 0.001, 0, 0}};
+    tutti_strbuf text = {0};
+    tutti_layer_trace back;
+    tutti_layer_trace_print(layers, 2, &text);
+    assert_string_equal(text.text, "Id\tName\tForward\tBackward\tComm\tSize\n"
+                                   "0\tconv1\t412.5\t803.125\t95.75\t139776\n"
+                                   "1\trelu1\t0\t0.001\t0\t0\n");
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_int_equal(back.nlayers, 2);
+    for (int l = 0; l < 2; l++) {
+        assert_string_equal(back.layers[l].name, layers[l].name);
+        assert_true(back.layers[l].forward_us == layers[l].forward_us);
+        assert_true(back.layers[l].backward_us == layers[l].backward_us);
+        assert_true(back.layers[l].comm_us == layers[l].comm_us);
+        assert_true(back.layers[l].size_bytes == layers[l].size_bytes);
+    }
+    tutti_layer_trace_release(&back);
+    tutti_strbuf_release(&text);
+}
+
+static void blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing(void **state)
+{
+    (void)state;
+    const char text[] = "Id  Name   Forward Backward\tComm Size\r\n  0 data 1e3 2 0.5 12";
+    tutti_layer_trace t;
+    assert_int_equal(tutti_layer_trace_parse("t", text, strlen(text), &t, NULL), TUTTI_OK);
+    assert_int_equal(t.nlayers, 1);
+    assert_true(t.layers[0].forward_us == 1000);
+    assert_true(t.layers[0].size_bytes == 12);
+    tutti_layer_trace_release(&t);
+}
+
+#define HEAD "Id Name Forward Backward Comm Size\n"
+static const struct {
+    const char *text, *words;
+} refused[] = {
+    {"", "t: no layer in it"},
+    {HEAD, "t: no layer in it"},
+    {"Id Name Forward Backward Size Comm\n", "t: line 1: Comm: 'Size' stands in its place in the header"},
+    {"Id Name Forward\n", "t: line 1: Backward is missing"},
+    {HEAD "0 a 1 2 3\n", "t: line 2: Size is missing"},
+    {HEAD "0 a 1 2 3 4 5\n", "t: line 2: more than 6 columns"},
+    {HEAD "0 a 1 2 3 4\n2 b 1 2 3 4\n", "t: line 3: Id: '2' is not the number of lines"},
+    {HEAD "0 a 1 2 3 4\n1 a 1 2 3 4\n", "t: line 3: Name: 'a' is the name of a layer above too"},
+    {HEAD "0 a x 2 3 4\n", "t: line 2: Forward: 'x' is no time"},
+    {HEAD "0 a 1 -2 3 4\n", "t: line 2: Backward: '-2' is no time"},
+    {HEAD "0 a 1 2 nan 4\n", "t: line 2: Comm: 'nan' is no time"},
+    {HEAD "0 a inf 2 3 4\n", "t: line 2: Forward: 'inf' is no time"},
+    {HEAD "0 a 0x10 2 3 4\n", "t: line 2: Forward: '0x10' is no time"},
+    {HEAD "0 a 1e400 2 3 4\n", "t: line 2: Forward: '1e400' is no time"},
+    {HEAD "0 a 1 2 3 4.5\n", "t: line 2: Size: '4.5' is no number of bytes"},
+    {HEAD "0 a 1 2 3 99999999999999999999\n", "t: line 2: Size:"},
+    {HEAD "\n0 a 1 2 3 4\n", "t: line 2: Id is missing"},
+};
+
+static void what_is_no_trace_is_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        tutti_layer_trace t;
+        tutti_failure err = {0};
+        assert_int_equal(tutti_layer_trace_parse("t", refused[i].text, strlen(refused[i].text), &t, &err),
+                         TUTTI_ERR_DATA);
+        if (!strstr(err.text, refused[i].words)) fail_msg("'%s' instead of '%s'", err.text, refused[i].words);
+    }
+}
+
+static void binary_bytes_and_endless_words_are_refused(void **state)
+{
+    (void)state;
+    char text[1024] = HEAD;
+    const size_t head = strlen(HEAD);
+    tutti_layer_trace t;
+    tutti_failure err = {0};
+    memset(text + head, '9', sizeof text - head);
+    assert_int_equal(tutti_layer_trace_parse("t", text, sizeof text, &t, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "t: line 2: Id: longer than 255 bytes"));
+    memset(text + head, '\0', sizeof text - head);
+    assert_int_equal(tutti_layer_trace_parse("t", text, sizeof text, &t, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_layer_trace_read("/nowhere/layers.txt", &t, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "/nowhere/layers.txt"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing),
+        cmocka_unit_test(what_is_no_trace_is_refused_with_line_and_column),
+        cmocka_unit_test(binary_bytes_and_endless_words_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
