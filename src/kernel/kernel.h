@@ -39,8 +39,8 @@ typedef struct {
     tutti_shape shape;
     tutti_param_kind kind;
     double momentum; /* statistic only */
-    /* Initial value: uniform in [-bound, bound), or constant where bound is 0. */
-    double init_bound, init_constant;
+    /* Initial value: uniform in [-bound, bound), or normal around 0 with this deviation; constant where both are 0. */
+    double init_bound, init_deviation, init_constant;
     /* The kernel's: order in the regions, owned by the kernel, and elements there, padding included. An op's row leaves
      * both zero; tutti_kernel_create sets elements. */
     const struct tutti_layout *layout;

@@ -10,9 +10,11 @@
 /* --- attributes, as the field tables of the op files fill them --- */
 
 typedef struct {
-    int64_t out_channels, kernel, stride, pad;
+    int64_t out_channels, kernel, stride, pad, groups;
+    int init;        /* TUTTI_CONV_UNIFORM or _HE */
     bool bias, relu; /* relu: out = max(0, sum), as a ReLU behind it would give */
 } tutti_conv_attrs;
+enum { TUTTI_CONV_UNIFORM, TUTTI_CONV_HE };
 
 typedef struct {
     int64_t units;
@@ -32,9 +34,13 @@ typedef struct {
     double rate;
 } tutti_dropout_attrs;
 
+typedef struct {
+    double weight;
+} tutti_loss_attrs;
+
 extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op_sigmoid, tutti_op_tanh,
-    tutti_op_max_pool, tutti_op_avg_pool, tutti_op_batch_norm, tutti_op_dropout, tutti_op_flatten,
-    tutti_op_softmax_cross_entropy;
+    tutti_op_max_pool, tutti_op_avg_pool, tutti_op_global_avg_pool, tutti_op_batch_norm, tutti_op_dropout,
+    tutti_op_flatten, tutti_op_add, tutti_op_concat, tutti_op_softmax_cross_entropy;
 
 /* --- shape rules that several ops share (op_table.c) --- */
 

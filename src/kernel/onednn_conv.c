@@ -21,12 +21,15 @@ typedef struct {
 static conv_desc describe(tutti_kernel *k, tutti_onednn_state *s)
 {
     const tutti_conv_attrs *at = k->attrs;
+    const tutti_shape *weights = &k->params[0].shape;
+    bool grouped = at->groups > 1;
     conv_desc d = {
-        .weights = tutti_onednn_plain(s, &k->params[0].shape),
+        .weights = grouped ? tutti_onednn_grouped(s, weights, at->groups, dnnl_abcde) : tutti_onednn_plain(s, weights),
         .bias = at->bias ? tutti_onednn_plain(s, &k->params[1].shape) : NULL,
         .pick_in = tutti_onednn_any(s, &k->in[0].shape),
         .pick_out = tutti_onednn_any(s, &k->out.shape),
-        .any_weights = tutti_onednn_any(s, &k->params[0].shape),
+        .any_weights =
+            grouped ? tutti_onednn_grouped(s, weights, at->groups, dnnl_format_tag_any) : tutti_onednn_any(s, weights),
         .strides = {at->stride, at->stride},
         .pad = {at->pad, at->pad},
     };
@@ -42,7 +45,8 @@ static double blocking_waste(int64_t channels)
 
 static bool wants_channels_innermost(const tutti_kernel *k)
 {
-    int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
+    const tutti_conv_attrs *at = k->attrs;
+    int64_t in = k->in[0].shape.dim[1] / at->groups, out = k->out.shape.dim[1] / at->groups;
     bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
     double waste = blocking_waste(out) * (in < BLOCK / 2 ? 1 : blocking_waste(in));
     return has_avx512 && (in == 1 || in >= BLOCK / 2) && waste > 1.25;

@@ -26,7 +26,7 @@ typedef enum {
 
 typedef struct {
     tutti_onednn_where where;
-    size_t number; /* of the parameter; offset in saved or scratch, bytes */
+    size_t number; /* of the input or parameter; offset in saved or scratch, bytes */
 } tutti_onednn_place;
 
 static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_t number)
@@ -84,6 +84,9 @@ bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape); /* channels, four dims */
+/* Weights of a convolution in groups: (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
+dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
+                                        dnnl_format_tag_t order);
 /* The order in which a primitive wants its argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
 /* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */

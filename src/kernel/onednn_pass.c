@@ -27,30 +27,44 @@ static dnnl_memory_desc_t own(tutti_onednn_state *s, dnnl_memory_desc_t md)
     return s->owned[s->nowned++] = md;
 }
 
-static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, dnnl_format_tag_t order)
+/* groups > 0: dim 0 is cut into groups, a dim of its own. */
+static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
+                                   dnnl_format_tag_t order)
 {
     dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS of them: the library copies the whole array */
-    for (int d = 0; d < shape->ndims; d++) dims[d] = shape->dim[d];
+    int first = groups > 0;
+    for (int d = 0; d < shape->ndims; d++) dims[first + d] = shape->dim[d];
+    if (first) {
+        dims[0] = groups;
+        dims[1] = shape->dim[0] / groups;
+    }
     dnnl_memory_desc_t md = NULL;
     if (s->failed != dnnl_success) return NULL;
-    tutti_onednn_ok(s, dnnl_memory_desc_create_with_tag(&md, shape->ndims, dims, dnnl_f32, order), "describe a tensor");
+    tutti_onednn_ok(s, dnnl_memory_desc_create_with_tag(&md, first + shape->ndims, dims, dnnl_f32, order),
+                    "describe a tensor");
     return own(s, md);
 }
 
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape)
 {
     static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
-    return describe(s, shape, row_major[shape->ndims]);
+    return describe(s, shape, 0, row_major[shape->ndims]);
 }
 
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, dnnl_format_tag_any);
+    return describe(s, shape, 0, dnnl_format_tag_any);
 }
 
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, dnnl_acdb);
+    return describe(s, shape, 0, dnnl_acdb);
+}
+
+dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
+                                        dnnl_format_tag_t order)
+{
+    return describe(s, shape, groups, order);
 }
 
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg)
@@ -248,10 +262,10 @@ void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primi
 static void *resolve(const tutti_onednn_place *p, const tutti_kernel_args *a)
 {
     switch (p->where) {
-    case TUTTI_AT_IN: return (void *)a->in[0];
+    case TUTTI_AT_IN: return (void *)a->in[p->number];
     case TUTTI_AT_OUT: return a->out;
     case TUTTI_AT_DOUT: return (void *)a->dout;
-    case TUTTI_AT_DIN: return a->din[0];
+    case TUTTI_AT_DIN: return a->din[p->number];
     case TUTTI_AT_PARAM: return (void *)a->param[p->number];
     case TUTTI_AT_DPARAM: return a->dparam[p->number];
     case TUTTI_AT_SAVED: return (char *)a->saved + p->number;

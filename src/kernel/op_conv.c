@@ -4,6 +4,9 @@
  *
  *   out[b][n][y][x] = bias[n] + sum over c, i, j of weight[n][c][i][j] * in[b][c][y * stride + i - pad][x * stride + j - pad]
  *
+ * With groups the channels of input and output are cut into as many parts, and part g of the output sees part g of the input
+ * alone: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
+ *
  * The reference keeps to this sum; where an index falls into the padding the term is left out. Gradients sum in double,
  * because they add up batch * H' * W' terms. */
 #include <math.h>
@@ -20,6 +23,10 @@ static const tutti_field fields[] = {
      "distance between windows, elements"},
     {"pad", TUTTI_FIELD_INT, offsetof(tutti_conv_attrs, pad), "0", NULL, 0, 32767,
      "zeros added on each side, elements"},
+    {"groups", TUTTI_FIELD_INT, offsetof(tutti_conv_attrs, groups), "1", NULL, 1, INT32_MAX,
+     "parts of the channels that do not see each other"},
+    {"init", TUTTI_FIELD_CHOICE, offsetof(tutti_conv_attrs, init), "uniform", "uniform|he", 1, 0,
+     "start: uniform within 1 / sqrt(fan in), or normal with variance 2 / fan out and no bias"},
     {"bias", TUTTI_FIELD_BOOL, offsetof(tutti_conv_attrs, bias), "true", NULL, 1, 0, "add a number to each channel"},
 };
 
@@ -28,28 +35,33 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     (void)nin;
     const tutti_conv_attrs *at = attrs;
     tutti_pool_attrs window = {at->kernel, at->stride, at->pad};
+    if (in->ndims == 4 && (in->dim[1] % at->groups || at->out_channels % at->groups))
+        return tutti_fail(err, TUTTI_ERR_DATA, "%lld input and %lld output channels cannot be cut into %lld groups",
+                          (long long)in->dim[1], (long long)at->out_channels, (long long)at->groups);
     return tutti_op_infer_window(&window, at->out_channels, in, out, err);
 }
 
-/* PyTorch's default start: uniform within 1 / sqrt(fan in), weight and bias alike. */
+/* PyTorch's default start, or its kaiming_normal_ with mode fan_out (He et al., ICCV 2015). */
 static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *out)
 {
     const tutti_conv_attrs *at = attrs;
-    int64_t channels = in->dim[1];
-    double bound = 1 / sqrt((double)channels * (double)at->kernel * (double)at->kernel);
+    int64_t channels = in->dim[1] / at->groups;
+    double window = (double)at->kernel * (double)at->kernel;
     out[0] = (tutti_param_desc){.name = "weight",
                                 .shape = {4, {at->out_channels, channels, at->kernel, at->kernel}},
-                                .kind = TUTTI_PARAM_WEIGHT,
-                                .init_bound = bound};
-    out[1] = (tutti_param_desc){
-        .name = "bias", .shape = {1, {at->out_channels}}, .kind = TUTTI_PARAM_BIAS, .init_bound = bound};
+                                .kind = TUTTI_PARAM_WEIGHT};
+    out[1] = (tutti_param_desc){.name = "bias", .shape = {1, {at->out_channels}}, .kind = TUTTI_PARAM_BIAS};
+    if (at->init == TUTTI_CONV_HE)
+        out[0].init_deviation = sqrt(2 / ((double)at->out_channels * window));
+    else
+        out[0].init_bound = out[1].init_bound = 1 / sqrt((double)channels * window);
     return at->bias ? 2 : 1;
 }
 
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     const tutti_conv_attrs *at = attrs;
-    double terms = (double)in->dim[1] * (double)at->kernel * (double)at->kernel;
+    double terms = (double)(in->dim[1] / at->groups) * (double)at->kernel * (double)at->kernel;
     return (2 * terms + (at->bias ? 1 : 0)) * (double)tutti_shape_count(out);
 }
 
@@ -80,6 +92,14 @@ static tap tap_at(const tutti_kernel *k, int64_t i, int64_t j)
                  .stride = at->stride,
                  .dy = i - at->pad,
                  .dx = j - at->pad};
+}
+
+/* Channels of the input that output channel n sees. */
+static tutti_span channels_of(const tutti_kernel *k, int64_t n)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    int64_t ninputs = k->in[0].shape.dim[1] / at->groups, group = n / (at->out_channels / at->groups);
+    return (tutti_span){group * ninputs, (group + 1) * ninputs};
 }
 
 static void add_to_out(const tap *t, float weight, const float *in, float *out)
@@ -120,8 +140,9 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
         for (int64_t n = 0; n < out[1]; n++) {
             float *to = (float *)a->out + (b * out[1] + n) * out_plane;
             for (int64_t e = 0; e < out_plane; e++) to[e] = at->bias ? a->param[1][n] : 0;
-            const float *weight = a->param[0] + n * in[1] * at->kernel * at->kernel;
-            for (int64_t c = 0; c < in[1]; c++)
+            tutti_span seen = channels_of(k, n);
+            const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
+            for (int64_t c = seen.first; c < seen.end; c++)
                 for (int64_t i = 0; i < at->kernel; i++)
                     for (int64_t j = 0; j < at->kernel; j++) {
                         tap t = tap_at(k, i, j);
@@ -148,8 +169,9 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
     int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
     float *dweight = a->dparam[0];
-    for (int64_t n = 0; n < out[1]; n++)
-        for (int64_t c = 0; c < in[1]; c++)
+    for (int64_t n = 0; n < out[1]; n++) {
+        tutti_span seen = channels_of(k, n);
+        for (int64_t c = seen.first; c < seen.end; c++)
             for (int64_t i = 0; i < at->kernel; i++)
                 for (int64_t j = 0; j < at->kernel; j++) {
                     tap t = tap_at(k, i, j);
@@ -159,6 +181,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
                                                (const float *)a->dout + (b * out[1] + n) * out_plane);
                     *dweight++ = (float)sum;
                 }
+    }
     if (at->bias) bias_gradient(k, a->dout, a->dparam[1]);
 }
 
@@ -170,8 +193,9 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     memset(a->din[0], 0, k->in[0].bytes);
     for (int64_t b = 0; b < out[0]; b++)
         for (int64_t n = 0; n < out[1]; n++) {
-            const float *weight = a->param[0] + n * in[1] * at->kernel * at->kernel;
-            for (int64_t c = 0; c < in[1]; c++)
+            tutti_span seen = channels_of(k, n);
+            const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
+            for (int64_t c = seen.first; c < seen.end; c++)
                 for (int64_t i = 0; i < at->kernel; i++)
                     for (int64_t j = 0; j < at->kernel; j++) {
                         tap t = tap_at(k, i, j);

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_softmax_cross_entropy.c: the loss of a classifier, logits (B, N) and one label a sample, as PyTorch's CrossEntropyLoss:
  *
- *   loss = sum over samples of log(sum over n of exp(logit[n])) - logit[label]
- *   gradient of a logit = (softmax[n] - (n == label)) * loss_scale
+ *   loss = weight * sum over samples of log(sum over n of exp(logit[n])) - logit[label]
+ *   gradient of a logit = weight * (softmax[n] - (n == label)) * loss_scale
  *
+ * The weight is that of an auxiliary head beside the main one (Szegedy et al., CVPR 2015: 0.3).
  * The largest logit is taken out first, so nothing overflows. `loss` is the sum, not the mean: the caller divides by the
  * global batch, which this rank does not see. saved: softmax - (n == label), float. Sums in double. */
 #include <assert.h>
 #include <math.h>
 
 #include "kernel_impl.h"
+
+static const tutti_field fields[] = {
+    {"weight", TUTTI_FIELD_REAL, offsetof(tutti_loss_attrs, weight), "1", NULL, 0, 1e6,
+     "multiplies the loss and its gradient"},
+};
 
 static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
@@ -47,6 +53,7 @@ static int64_t largest(const float *logits, int64_t n)
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
+    const tutti_loss_attrs *at = k->attrs;
     int64_t batch = k->in[0].shape.dim[0], n = k->in[0].shape.dim[1];
     double loss = 0;
     int32_t correct = 0;
@@ -64,16 +71,17 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
         for (int64_t i = 0; i < n; i++)
             saved[i] = (float)(exp((double)logits[i] - (double)logits[best]) / sum - (i == label ? 1 : 0));
     }
-    *a->loss = (float)loss;
+    *a->loss = (float)(at->weight * loss);
     *a->correct = correct;
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
-    const float *saved = a->saved;
+    const tutti_loss_attrs *at = k->attrs;
+    const float *saved = a->saved, scale = (float)at->weight * a->loss_scale;
     float *din = a->din[0];
     int64_t n = tutti_shape_count(&k->in[0].shape);
-    for (int64_t i = 0; i < n; i++) din[i] = saved[i] * a->loss_scale;
+    for (int64_t i = 0; i < n; i++) din[i] = saved[i] * scale;
 }
 
 static const tutti_kernel_row reference = {
@@ -85,6 +93,8 @@ static const tutti_kernel_row reference = {
 
 const tutti_op_row tutti_op_softmax_cross_entropy = {
     .name = "softmax-cross-entropy",
+    .fields = {fields, sizeof fields / sizeof *fields},
+    .attrs_bytes = sizeof(tutti_loss_attrs),
     .ninputs = 1,
     .is_loss = true,
     .infer = infer,

@@ -33,9 +33,11 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (st != TUTTI_OK) return st;
     k->saved_bytes = a->inner.saved_bytes;
     k->backward_reads = a->inner.backward_reads;
+    k->passes_gradient = a->inner.passes_gradient;
     k->scratch_bytes = (a->inner.scratch_bytes + 63) / 64 * 64;
     for (int i = 0; i < k->ninputs; i++) {
         if (!k->in[i].layout) continue;
+        k->passes_gradient &= ~(1u << i);
         a->plain_at[i] = take(k, &k->in[i]);
         a->grad_at[i] = r->training ? take(k, &k->in[i]) : 0;
     }

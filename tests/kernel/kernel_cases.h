@@ -25,52 +25,72 @@ typedef struct {
     bool spread; /* elements of the input are different from each other and from 0: max-pool's winner is stable */
     double eps;  /* of central differences */
     const char *what;
+    int nmore; /* inputs beside the first: as `in`, with so many channels; 0 = as many as `in` */
+    int64_t channels[TUTTI_MAX_OP_INPUTS - 1];
 } kernel_case;
 
-static const tutti_conv_attrs conv5 = {.out_channels = 4, .kernel = 5, .stride = 1, .bias = true},
-                              conv3 = {.out_channels = 8, .kernel = 3, .stride = 1, .pad = 1, .bias = true},
-                              conv_odd = {.out_channels = 7, .kernel = 3, .stride = 2, .pad = 1, .bias = true},
-                              conv1 = {.out_channels = 16, .kernel = 1, .stride = 1},
-                              conv_wide = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .bias = true};
+static const tutti_conv_attrs
+    conv5 = {.out_channels = 4, .kernel = 5, .stride = 1, .groups = 1, .bias = true},
+    conv3 = {.out_channels = 8, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true},
+    conv_odd = {.out_channels = 7, .kernel = 3, .stride = 2, .pad = 1, .groups = 1, .bias = true},
+    conv1 = {.out_channels = 16, .kernel = 1, .stride = 1, .groups = 1},
+    conv_wide = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true},
+    conv_halves = {.out_channels = 6, .kernel = 3, .stride = 1, .pad = 1, .groups = 2, .bias = true},
+    conv_blocks = {.out_channels = 48, .kernel = 3, .stride = 2, .pad = 1, .groups = 2, .bias = true},
+    conv_each = {.out_channels = 6, .kernel = 3, .stride = 1, .pad = 1, .groups = 6};
 static const tutti_dense_attrs dense10 = {.units = 10, .bias = true}, dense7 = {.units = 7};
 static const tutti_pool_attrs pool2 = {2, 0, 0}, pool3 = {3, 2, 1}, pool_overlap = {3, 1, 0};
 static const tutti_batch_norm_attrs norm = {.eps = 1e-5, .momentum = 0.1};
 static const tutti_dropout_attrs drop = {0.25};
+static const tutti_loss_attrs loss = {.weight = 1}, loss_aux = {.weight = 0.3};
 
 static const kernel_case kernel_cases[] = {
-    {"conv", &conv5, {4, {2, 1, 8, 8}}, true, false, 1, "one channel"},
-    {"conv", &conv3, {4, {2, 3, 6, 5}}, true, false, 1, "padding, not square"},
-    {"conv", &conv_odd, {4, {1, 7, 7, 6}}, true, false, 1, "stride 2, 7 channels, one sample"},
-    {"conv", &conv1, {4, {3, 16, 4, 4}}, true, false, 1, "1x1 without bias"},
-    {"conv", &conv_wide, {4, {2, 16, 6, 6}}, true, false, 1, "20 channels of 16"},
-    {"dense", &dense10, {2, {5, 12}}, true, false, 1, "two dims"},
-    {"dense", &dense7, {4, {3, 7, 2, 3}}, true, false, 1, "four dims without bias"},
-    {"dense", &dense10, {4, {1, 20, 4, 4}}, true, false, 1, "one sample, 20 channels"},
-    {"relu", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-8, "7 channels"},
-    {"relu", NULL, {2, {1, 13}}, false, true, 0x1p-8, "one sample"},
-    {"sigmoid", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, "7 channels"},
-    {"sigmoid", NULL, {2, {3, 5}}, false, true, 0x1p-6, "two dims"},
-    {"tanh", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, "7 channels"},
-    {"tanh", NULL, {2, {3, 5}}, false, true, 0x1p-6, "two dims"},
-    {"max-pool", &pool2, {4, {2, 3, 6, 5}}, false, true, 0x1p-9, "a column left over"},
-    {"max-pool", &pool3, {4, {1, 7, 5, 6}}, false, true, 0x1p-9, "overlap and padding"},
-    {"max-pool", &pool_overlap, {4, {2, 2, 5, 5}}, false, true, 0x1p-9, "every position"},
-    {"avg-pool", &pool2, {4, {2, 3, 6, 5}}, true, false, 1, "a column left over"},
-    {"avg-pool", &pool3, {4, {1, 7, 5, 6}}, false, false, 0x1p-4, "overlap and padding"},
-    {"batch-norm", &norm, {4, {3, 7, 3, 2}}, false, true, 0x1p-6, "planes"},
-    {"batch-norm", &norm, {2, {6, 5}}, false, true, 0x1p-6, "two dims"},
-    {"dropout", &drop, {4, {2, 7, 3, 3}}, false, true, 0x1p-4, "planes"},
-    {"dropout", &drop, {2, {3, 10}}, false, true, 0x1p-4, "two dims"},
-    {"flatten", NULL, {4, {2, 7, 3, 2}}, true, false, 1, "planes"},
-    {"softmax-cross-entropy", NULL, {2, {6, 10}}, false, true, 0x1p-6, "ten classes"},
-    {"softmax-cross-entropy", NULL, {2, {1, 3}}, false, true, 0x1p-6, "one sample"},
+    {"conv", &conv5, {4, {2, 1, 8, 8}}, true, false, 1, .what = "one channel"},
+    {"conv", &conv3, {4, {2, 3, 6, 5}}, true, false, 1, .what = "padding, not square"},
+    {"conv", &conv_odd, {4, {1, 7, 7, 6}}, true, false, 1, .what = "stride 2, 7 channels, one sample"},
+    {"conv", &conv1, {4, {3, 16, 4, 4}}, true, false, 1, .what = "1x1 without bias"},
+    {"conv", &conv_wide, {4, {2, 16, 6, 6}}, true, false, 1, .what = "20 channels of 16"},
+    {"conv", &conv_halves, {4, {2, 4, 6, 5}}, true, false, 1, .what = "two groups"},
+    {"conv", &conv_blocks, {4, {1, 32, 5, 5}}, true, false, 1, .what = "two groups of whole blocks"},
+    {"conv", &conv_each, {4, {2, 6, 5, 5}}, true, false, 1, .what = "each channel alone, without bias"},
+    {"dense", &dense10, {2, {5, 12}}, true, false, 1, .what = "two dims"},
+    {"dense", &dense7, {4, {3, 7, 2, 3}}, true, false, 1, .what = "four dims without bias"},
+    {"dense", &dense10, {4, {1, 20, 4, 4}}, true, false, 1, .what = "one sample, 20 channels"},
+    {"relu", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-8, .what = "7 channels"},
+    {"relu", NULL, {2, {1, 13}}, false, true, 0x1p-8, .what = "one sample"},
+    {"sigmoid", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, .what = "7 channels"},
+    {"sigmoid", NULL, {2, {3, 5}}, false, true, 0x1p-6, .what = "two dims"},
+    {"tanh", NULL, {4, {2, 7, 3, 3}}, false, true, 0x1p-6, .what = "7 channels"},
+    {"tanh", NULL, {2, {3, 5}}, false, true, 0x1p-6, .what = "two dims"},
+    {"max-pool", &pool2, {4, {2, 3, 6, 5}}, false, true, 0x1p-9, .what = "a column left over"},
+    {"max-pool", &pool3, {4, {1, 7, 5, 6}}, false, true, 0x1p-9, .what = "overlap and padding"},
+    {"max-pool", &pool_overlap, {4, {2, 2, 5, 5}}, false, true, 0x1p-9, .what = "every position"},
+    {"avg-pool", &pool2, {4, {2, 3, 6, 5}}, true, false, 1, .what = "a column left over"},
+    {"avg-pool", &pool3, {4, {1, 7, 5, 6}}, false, false, 0x1p-4, .what = "overlap and padding"},
+    {"global-avg-pool", NULL, {4, {2, 7, 2, 4}}, true, false, 1, .what = "7 channels"},
+    {"global-avg-pool", NULL, {4, {3, 16, 7, 7}}, false, false, 0x1p-4, .what = "16 channels"},
+    {"batch-norm", &norm, {4, {3, 7, 3, 2}}, false, true, 0x1p-6, .what = "planes"},
+    {"batch-norm", &norm, {2, {6, 5}}, false, true, 0x1p-6, .what = "two dims"},
+    {"dropout", &drop, {4, {2, 7, 3, 3}}, false, true, 0x1p-4, .what = "planes"},
+    {"dropout", &drop, {2, {3, 10}}, false, true, 0x1p-4, .what = "two dims"},
+    {"flatten", NULL, {4, {2, 7, 3, 2}}, true, false, 1, .what = "planes"},
+    {"add", NULL, {4, {2, 7, 3, 2}}, true, false, 1, .what = "two", .nmore = 1},
+    {"add", NULL, {2, {3, 5}}, true, false, 1, .what = "three, two dims", .nmore = 2},
+    {"add", NULL, {4, {1, 16, 3, 3}}, true, false, 1, .what = "eight", .nmore = 7},
+    {"concat", NULL, {4, {2, 3, 2, 3}}, true, false, 1, .what = "two, odd channels", .nmore = 1, .channels = {5}},
+    {"concat", NULL, {4, {2, 16, 3, 3}}, true, false, 1, .what = "whole blocks", .nmore = 2, .channels = {32, 16}},
+    {"concat", NULL, {2, {3, 4}}, true, false, 1, .what = "two dims", .nmore = 1, .channels = {1}},
+    {"softmax-cross-entropy", &loss, {2, {6, 10}}, false, true, 0x1p-6, .what = "ten classes"},
+    {"softmax-cross-entropy", &loss, {2, {1, 3}}, false, true, 0x1p-6, .what = "one sample"},
+    {"softmax-cross-entropy", &loss_aux, {2, {4, 5}}, false, true, 0x1p-6, .what = "an auxiliary head"},
 };
 enum { NCASES = sizeof kernel_cases / sizeof *kernel_cases, MAX_LABELS = 64 };
 
 typedef struct {
     tutti_kernel k;
     tutti_kernel_args a;
-    float *plain_in, *in, *out, *dout, *din, *param[TUTTI_MAX_OP_PARAMS], *dparam[TUTTI_MAX_OP_PARAMS];
+    float *in[TUTTI_MAX_OP_INPUTS], *out, *dout, *din[TUTTI_MAX_OP_INPUTS], *param[TUTTI_MAX_OP_PARAMS],
+        *dparam[TUTTI_MAX_OP_PARAMS];
     float loss;
     int32_t correct, labels[MAX_LABELS];
 } bench;
@@ -98,15 +118,20 @@ static inline int64_t count_of(const tutti_shape *s)
     return tutti_shape_count(s);
 }
 
+/* Tensors are counted: the first input 0, the output's gradient 1, parameters from 2, further inputs from 10. */
+static inline void fill_value(const kernel_case *c, uint64_t tensor, const tutti_value *v, void *to)
+{
+    int64_t n = count_of(&v->shape);
+    float *plain = numbers((size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) plain[i] = draw(c, tensor, i, n);
+    tutti_value_from_plain(v, plain, to);
+    free(plain);
+}
+
 static inline void bench_fill(bench *b, const kernel_case *c)
 {
-    int64_t nin = count_of(&b->k.in[0].shape), nout = b->k.op->is_loss ? 0 : count_of(&b->k.out.shape);
-    for (int64_t i = 0; i < nin; i++) b->plain_in[i] = draw(c, 0, i, nin);
-    tutti_value_from_plain(&b->k.in[0], b->plain_in, b->in);
-    float *plain_dout = numbers((size_t)nout * sizeof(float));
-    for (int64_t i = 0; i < nout; i++) plain_dout[i] = draw(c, 1, i, nout);
-    if (nout) tutti_value_from_plain(&b->k.out, plain_dout, b->dout);
-    free(plain_dout);
+    for (int i = 0; i < b->k.ninputs; i++) fill_value(c, i ? 9 + (uint64_t)i : 0, &b->k.in[i], b->in[i]);
+    if (!b->k.op->is_loss) fill_value(c, 1, &b->k.out, b->dout);
     for (int p = 0; p < b->k.nparams; p++) {
         int64_t n = count_of(&b->k.params[p].shape);
         for (int64_t i = 0; i < n; i++) {
@@ -117,25 +142,34 @@ static inline void bench_fill(bench *b, const kernel_case *c)
     for (int i = 0; i < MAX_LABELS; i++) b->labels[i] = i * 5 % (int32_t)(b->k.in[0].shape.dim[1]);
 }
 
-/* in: the value's description as a predecessor gives it; NULL = row-major. */
+static inline tutti_shape case_shape(const kernel_case *c, int input)
+{
+    tutti_shape s = c->in;
+    if (input > 0 && c->channels[input - 1]) s.dim[1] = c->channels[input - 1];
+    return s;
+}
+
+/* in: descriptions of the inputs as predecessors give them; NULL = row-major. */
 static inline void bench_open(bench *b, const char *engine, const kernel_case *c, const tutti_value *in, bool training,
                               int nthreads)
 {
     tutti_failure err = {0};
-    tutti_value plain = tutti_value_plain(&c->in);
+    tutti_value plain[TUTTI_MAX_OP_INPUTS];
+    for (int i = 0; i <= c->nmore; i++) plain[i] = tutti_value_plain(&(tutti_shape[]){case_shape(c, i)}[0]);
     memset(b, 0, sizeof *b);
     const tutti_kernel_request request = {.engine = engine,
                                           .op = tutti_op_find(c->op),
                                           .attrs = c->attrs,
-                                          .in = in ? in : &plain,
-                                          .nin = 1,
+                                          .in = in ? in : plain,
+                                          .nin = 1 + c->nmore,
                                           .training = training,
                                           .nthreads = nthreads};
     tutti_status st = tutti_kernel_create(&request, &b->k, &err);
     if (st != TUTTI_OK) fail_msg("%s, %s: %s", c->op, c->what, err.text);
-    b->plain_in = numbers(plain.bytes);
-    b->in = numbers(b->k.in[0].bytes);
-    b->din = numbers(b->k.in[0].bytes);
+    for (int i = 0; i < b->k.ninputs; i++) {
+        b->a.in[i] = b->in[i] = numbers(b->k.in[i].bytes);
+        b->a.din[i] = b->din[i] = numbers(b->k.in[i].bytes);
+    }
     b->out = numbers(b->k.out.bytes);
     b->dout = numbers(b->k.out.bytes);
     for (int p = 0; p < b->k.nparams; p++) {
@@ -145,10 +179,8 @@ static inline void bench_open(bench *b, const char *engine, const kernel_case *c
         b->a.param[p] = b->param[p];
         b->a.dparam[p] = b->dparam[p];
     }
-    b->a.in[0] = b->in;
     b->a.out = b->out;
     b->a.dout = b->dout;
-    b->a.din[0] = b->din;
     b->a.saved = numbers(b->k.saved_bytes);
     b->a.scratch = numbers(b->k.scratch_bytes);
     b->a.training = training;
@@ -171,8 +203,12 @@ static inline void assert_guarded(const void *p, size_t nbytes)
 
 static inline void bench_close(bench *b)
 {
-    assert_guarded(b->in, b->k.in[0].bytes);
-    assert_guarded(b->din, b->k.in[0].bytes);
+    for (int i = 0; i < b->k.ninputs; i++) {
+        assert_guarded(b->in[i], b->k.in[i].bytes);
+        assert_guarded(b->din[i], b->k.in[i].bytes);
+        free(b->in[i]);
+        free(b->din[i]);
+    }
     assert_guarded(b->out, b->k.out.bytes);
     assert_guarded(b->a.saved, b->k.saved_bytes);
     assert_guarded(b->a.scratch, b->k.scratch_bytes);
@@ -180,9 +216,6 @@ static inline void bench_close(bench *b)
         free(b->param[p]);
         free(b->dparam[p]);
     }
-    free(b->plain_in);
-    free(b->in);
-    free(b->din);
     free(b->out);
     free(b->dout);
     free(b->a.saved);
@@ -195,10 +228,14 @@ static inline void run_forward(bench *b)
     b->k.row->forward(&b->k, &b->a);
 }
 
+/* Gradients that are passed on are put where the others lie. */
 static inline void run_backward(bench *b)
 {
     if (b->k.nparams) b->k.row->backward_params(&b->k, &b->a);
-    b->k.row->backward_data(&b->k, &b->a);
+    const unsigned all = (1u << b->k.ninputs) - 1;
+    if ((b->k.passes_gradient & all) != all) b->k.row->backward_data(&b->k, &b->a);
+    for (int i = 0; i < b->k.ninputs; i++)
+        if (b->k.passes_gradient >> i & 1) memcpy(b->din[i], b->dout, b->k.in[i].bytes);
 }
 
 #endif

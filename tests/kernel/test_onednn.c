@@ -52,7 +52,7 @@ static void compare(const kernel_case *c, const tutti_value *in, bool training, 
     if (training) {
         run_backward(&want);
         run_backward(&got);
-        assert_same_value(c, "din", &got.k.in[0], want.din, got.din);
+        for (int i = 0; i < want.k.ninputs; i++) assert_same_value(c, "din", &got.k.in[i], want.din[i], got.din[i]);
         for (int p = 0; p < want.k.nparams; p++)
             assert_close(c, want.k.params[p].name, want.dparam[p], got.dparam[p], count_of(&want.k.params[p].shape));
     }
@@ -60,18 +60,44 @@ static void compare(const kernel_case *c, const tutti_value *in, bool training, 
     bench_close(&got);
 }
 
-/* A 1x1 convolution whose output has the shape of the case's input: its order is what the case is given. */
-static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_kernel *k)
+/* 1x1 convolutions whose outputs have the shapes of a case's inputs: their order is what the case is given. */
+typedef struct {
+    tutti_conv_attrs attrs[TUTTI_MAX_OP_INPUTS];
+    tutti_kernel k[TUTTI_MAX_OP_INPUTS];
+    tutti_value out[TUTTI_MAX_OP_INPUTS];
+} producers;
+
+/* which: bit i = input i comes from a convolution; the others are row-major. */
+static bool open_producers(producers *p, const kernel_case *c, unsigned which)
 {
-    tutti_failure err = {0};
+    memset(p, 0, sizeof *p);
     if (c->in.ndims != 4) return false;
-    *attrs = (tutti_conv_attrs){.out_channels = c->in.dim[1], .kernel = 1, .stride = 1};
-    const tutti_value in = tutti_value_plain(&(tutti_shape){4, {c->in.dim[0], 8, c->in.dim[2], c->in.dim[3]}});
-    const tutti_kernel_request request = {
-        .engine = "onednn", .op = &tutti_op_conv, .attrs = attrs, .in = &in, .nin = 1, .training = true, .nthreads = 1};
-    if (tutti_kernel_create(&request, k, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    for (int i = 0; i <= c->nmore; i++) {
+        tutti_failure err = {0};
+        const tutti_shape shape = case_shape(c, i);
+        p->out[i] = tutti_value_plain(&shape);
+        if (!(which >> i & 1)) continue;
+        p->attrs[i] = (tutti_conv_attrs){.out_channels = shape.dim[1], .kernel = 1, .stride = 1, .groups = 1};
+        const tutti_value in = tutti_value_plain(&(tutti_shape){4, {shape.dim[0], 8, shape.dim[2], shape.dim[3]}});
+        const tutti_kernel_request request = {.engine = "onednn",
+                                              .op = &tutti_op_conv,
+                                              .attrs = &p->attrs[i],
+                                              .in = &in,
+                                              .nin = 1,
+                                              .training = true,
+                                              .nthreads = 1};
+        if (tutti_kernel_create(&request, &p->k[i], &err) != TUTTI_OK) fail_msg("%s", err.text);
+        p->out[i] = p->k[i].out;
+    }
     return true;
 }
+
+static void close_producers(producers *p)
+{
+    for (int i = 0; i < TUTTI_MAX_OP_INPUTS; i++) tutti_kernel_destroy(&p->k[i]);
+}
+
+enum { ALL = (1 << TUTTI_MAX_OP_INPUTS) - 1, FIRST = 1 };
 
 static void every_op_gives_what_its_reference_gives(void **state)
 {
@@ -87,13 +113,14 @@ static void every_op_takes_what_a_convolution_leaves(void **state)
     if (is_absent()) skip();
     int nblocked = 0;
     for (int i = 0; i < NCASES; i++) {
-        tutti_conv_attrs attrs;
-        tutti_kernel producer;
-        if (!open_producer(&kernel_cases[i], &attrs, &producer)) continue;
-        nblocked += producer.out.layout != NULL;
-        compare(&kernel_cases[i], &producer.out, true, 1);
-        compare(&kernel_cases[i], &producer.out, false, 1);
-        tutti_kernel_destroy(&producer);
+        producers p;
+        const unsigned which[] = {ALL, FIRST, ALL - FIRST};
+        for (int w = 0; w < (kernel_cases[i].nmore ? 3 : 1) && open_producers(&p, &kernel_cases[i], which[w]); w++) {
+            nblocked += p.out[0].layout != NULL;
+            compare(&kernel_cases[i], p.out, true, 1);
+            compare(&kernel_cases[i], p.out, false, 1);
+            close_producers(&p);
+        }
     }
     assert_true(nblocked > 0); /* else this test would test nothing */
 }
@@ -105,13 +132,12 @@ static void the_first_of_equal_elements_wins_in_max_pool(void **state)
     /* Small integers: nearly every window has its largest element twice, as after a relu. */
     const tutti_pool_attrs *windows[] = {&pool2, &pool3, &pool_overlap};
     for (int i = 0; i < 3; i++) {
-        kernel_case c = {"max-pool", windows[i], {4, {2, 20, 9, 8}}, true, false, 1, "ties"};
-        tutti_conv_attrs attrs;
-        tutti_kernel producer;
-        open_producer(&c, &attrs, &producer);
+        kernel_case c = {"max-pool", windows[i], {4, {2, 20, 9, 8}}, true, false, 1, .what = "ties"};
+        producers p;
+        open_producers(&p, &c, ALL);
         compare(&c, NULL, true, 1);
-        compare(&c, &producer.out, true, 1);
-        tutti_kernel_destroy(&producer);
+        compare(&c, p.out, true, 1);
+        close_producers(&p);
     }
 }
 
@@ -126,25 +152,27 @@ static void drawn_shapes_give_what_the_reference_gives(void **state)
     if (is_absent()) skip();
     int ncompared = 0;
     for (uint64_t i = 0; i < 60; i++) {
-        tutti_conv_attrs conv = {.out_channels = between(i, 0, 1, 40),
+        const int64_t groups = i % 2 ? 1 : between(i, 9, 1, 3);
+        tutti_conv_attrs conv = {.out_channels = groups * between(i, 0, 1, 40 / groups),
                                  .kernel = between(i, 1, 1, 5),
                                  .stride = between(i, 2, 1, 3),
                                  .pad = between(i, 3, 0, 4),
+                                 .groups = groups,
                                  .bias = between(i, 4, 0, 1)};
         tutti_pool_attrs pool = {conv.kernel, conv.stride, conv.pad % (conv.kernel / 2 + 1)};
-        const kernel_case drawn[] = {{"conv", &conv, {0}, true, false, 1, "drawn"},
-                                     {"max-pool", &pool, {0}, true, false, 1, "drawn"},
-                                     {"avg-pool", &pool, {0}, false, false, 1, "drawn"}};
+        const kernel_case drawn[] = {{"conv", &conv, {0}, true, false, 1, .what = "drawn"},
+                                     {"max-pool", &pool, {0}, true, false, 1, .what = "drawn"},
+                                     {"avg-pool", &pool, {0}, false, false, 1, .what = "drawn"}};
         kernel_case c = drawn[i % 3];
-        c.in =
-            (tutti_shape){4, {between(i, 5, 1, 4), between(i, 6, 1, 40), between(i, 7, 1, 12), between(i, 8, 1, 12)}};
+        c.in = (tutti_shape){
+            4,
+            {between(i, 5, 1, 4), groups * between(i, 6, 1, 40 / groups), between(i, 7, 1, 12), between(i, 8, 1, 12)}};
         tutti_shape out;
         if (tutti_op_infer(tutti_op_find(c.op), c.attrs, &c.in, 1, &out, NULL) != TUTTI_OK) continue;
-        tutti_conv_attrs attrs;
-        tutti_kernel producer;
-        open_producer(&c, &attrs, &producer);
-        compare(&c, i & 1 ? &producer.out : NULL, true, 1);
-        tutti_kernel_destroy(&producer);
+        producers p;
+        open_producers(&p, &c, ALL);
+        compare(&c, i & 1 ? p.out : NULL, true, 1);
+        close_producers(&p);
         ncompared++;
     }
     assert_true(ncompared > 40);
@@ -169,7 +197,7 @@ static void running_twice_gives_the_same_bits(void **state)
         run_forward(&a), run_backward(&a);
         run_forward(&b), run_backward(&b);
         assert_memory_equal(a.out, b.out, a.k.out.bytes);
-        assert_memory_equal(a.din, b.din, a.k.in[0].bytes);
+        for (int in = 0; in < a.k.ninputs; in++) assert_memory_equal(a.din[in], b.din[in], a.k.in[in].bytes);
         for (int p = 0; p < a.k.nparams; p++)
             assert_memory_equal(a.dparam[p], b.dparam[p], (size_t)count_of(&a.k.params[p].shape) * sizeof(float));
         bench_close(&a);
@@ -188,12 +216,12 @@ static void in_place_gives_the_same_bits(void **state)
         bench_open(&same, "onednn", &kernel_cases[i], NULL, true, 1);
         if (apart.k.in_place) {
             nin_place++;
-            same.a.out = same.in;
+            same.a.out = same.in[0];
             same.a.din[0] = same.dout;
             run_forward(&apart), run_backward(&apart);
             run_forward(&same), run_backward(&same);
-            assert_memory_equal(apart.out, same.in, apart.k.out.bytes);
-            assert_memory_equal(apart.din, same.dout, apart.k.in[0].bytes);
+            assert_memory_equal(apart.out, same.in[0], apart.k.out.bytes);
+            assert_memory_equal(apart.din[0], same.dout, apart.k.in[0].bytes);
         }
         bench_close(&apart);
         bench_close(&same);
@@ -205,11 +233,10 @@ static void blocked_memory_goes_to_row_major_and_back(void **state)
 {
     (void)state;
     if (is_absent()) skip();
-    kernel_case c = {"conv", &conv3, {4, {2, 7, 5, 6}}, true, false, 1, "7 channels"};
-    tutti_conv_attrs attrs;
-    tutti_kernel producer;
-    assert_true(open_producer(&c, &attrs, &producer));
-    const tutti_value *v = &producer.out;
+    kernel_case c = {"conv", &conv3, {4, {2, 7, 5, 6}}, true, false, 1, .what = "7 channels"};
+    producers p;
+    assert_true(open_producers(&p, &c, ALL));
+    const tutti_value *v = &p.out[0];
     int64_t n = count_of(&v->shape);
     float *plain = numbers((size_t)n * sizeof(float)), *blocked = numbers(v->bytes);
     for (int64_t i = 0; i < n; i++) plain[i] = (float)(i + 1);
@@ -220,7 +247,7 @@ static void blocked_memory_goes_to_row_major_and_back(void **state)
     float *back = plain_copy(v, blocked);
     assert_memory_equal(back, plain, (size_t)n * sizeof(float));
     free(plain), free(blocked), free(back);
-    tutti_kernel_destroy(&producer);
+    close_producers(&p);
 }
 
 static void the_engine_names_its_version_and_instruction_set(void **state)

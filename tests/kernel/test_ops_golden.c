@@ -54,19 +54,26 @@ static void compare_case(const golden *g, int i, const char *engine)
     bench_open(&b, engine, &kernel_cases[i], NULL, true, 1);
     run_forward(&b);
     run_backward(&b);
-    int64_t nin = count_of(&b.k.in[0].shape), nout = count_of(&b.k.out.shape);
-    float *plain = numbers((size_t)(nin > nout ? nin : nout) * sizeof(float));
+    int64_t nout = count_of(&b.k.out.shape);
+    float *plain = numbers((size_t)nout * sizeof(float));
     if (b.k.op->is_loss) {
         compare(g, i, "loss", &b.loss, 1);
     } else {
         tutti_value_to_plain(&b.k.out, b.out, plain);
         compare(g, i, "out", plain, nout);
     }
-    tutti_value_to_plain(&b.k.in[0], b.din, plain);
-    compare(g, i, "din", plain, nin);
+    free(plain);
+    for (int in = 0; in < b.k.ninputs; in++) {
+        int64_t nin = count_of(&b.k.in[in].shape);
+        char name[16] = "din";
+        if (in > 0) snprintf(name, sizeof name, "din%d", in + 1);
+        plain = numbers((size_t)nin * sizeof(float));
+        tutti_value_to_plain(&b.k.in[in], b.din[in], plain);
+        compare(g, i, name, plain, nin);
+        free(plain);
+    }
     for (int p = 0; p < b.k.nparams; p++)
         compare(g, i, b.k.params[p].name, b.dparam[p], count_of(&b.k.params[p].shape));
-    free(plain);
     bench_close(&b);
 }
 

@@ -2,8 +2,8 @@
 """ops_golden.py: makes tests/golden/ops.safetensors: for each case of tests/kernel/kernel_cases.h what PyTorch computes, forward
 and backward, from the numbers that the C suite draws (philox.py draws them here). Needs torch, numpy, safetensors, xxhash.
 
-test_ops_golden.c holds the reference kernels and oneDNN's against it, without PyTorch. Names: "<case>.out", ".din",
-".<parameter>", ".loss"; cases are counted as in the C table, whose shape and attributes stand here once more: a slip in
+test_ops_golden.c holds the reference kernels and oneDNN's against it, without PyTorch. Names: "<case>.out", ".din" (of further
+inputs ".din2" and on), ".<parameter>", ".loss"; cases are counted as in the C table, whose shape and attributes stand here once more: a slip in
 either shows."""
 import pathlib
 
@@ -24,6 +24,9 @@ CASES = [
     ("conv", dict(n=7, k=3, stride=2, padding=1, bias=True), (1, 7, 7, 6), EXACT),
     ("conv", dict(n=16, k=1, stride=1, padding=0, bias=False), (3, 16, 4, 4), EXACT),
     ("conv", dict(n=20, k=5, stride=1, padding=2, bias=True), (2, 16, 6, 6), EXACT),
+    ("conv", dict(n=6, k=3, stride=1, padding=1, bias=True, groups=2), (2, 4, 6, 5), EXACT),
+    ("conv", dict(n=48, k=3, stride=2, padding=1, bias=True, groups=2), (1, 32, 5, 5), EXACT),
+    ("conv", dict(n=6, k=3, stride=1, padding=1, bias=False, groups=6), (2, 6, 5, 5), EXACT),
     ("dense", dict(n=10, bias=True), (5, 12), EXACT),
     ("dense", dict(n=7, bias=False), (3, 7, 2, 3), EXACT),
     ("dense", dict(n=10, bias=True), (1, 20, 4, 4), EXACT),
@@ -38,18 +41,27 @@ CASES = [
     ("max_pool2d", dict(kernel_size=3, stride=1, padding=0), (2, 2, 5, 5), SPREAD),
     ("avg_pool2d", dict(kernel_size=2, stride=2, padding=0), (2, 3, 6, 5), EXACT),
     ("avg_pool2d", dict(kernel_size=3, stride=2, padding=1), (1, 7, 5, 6), None),
+    ("global_avg_pool", {}, (2, 7, 2, 4), EXACT),
+    ("global_avg_pool", {}, (3, 16, 7, 7), None),
     ("batch_norm", {}, (3, 7, 3, 2), SPREAD),
     ("batch_norm", {}, (6, 5), SPREAD),
     ("dropout", dict(rate=0.25), (2, 7, 3, 3), SPREAD),
     ("dropout", dict(rate=0.25), (3, 10), SPREAD),
     ("flatten", {}, (2, 7, 3, 2), EXACT),
-    ("cross_entropy", {}, (6, 10), SPREAD),
-    ("cross_entropy", {}, (1, 3), SPREAD),
+    ("add", dict(more=[7]), (2, 7, 3, 2), EXACT),
+    ("add", dict(more=[5, 5]), (3, 5), EXACT),
+    ("add", dict(more=[16] * 7), (1, 16, 3, 3), EXACT),
+    ("concat", dict(more=[5]), (2, 3, 2, 3), EXACT),
+    ("concat", dict(more=[32, 16]), (2, 16, 3, 3), EXACT),
+    ("concat", dict(more=[1]), (3, 4), EXACT),
+    ("cross_entropy", dict(weight=1), (6, 10), SPREAD),
+    ("cross_entropy", dict(weight=1), (1, 3), SPREAD),
+    ("cross_entropy", dict(weight=0.3), (4, 5), SPREAD),
 ]
 
 
 def draw(kind, tensor: int, shape: tuple) -> torch.Tensor:
-    """kernel_cases.h, draw(): tensor 0 is the input, 1 the output's gradient, 2 on the parameters."""
+    """kernel_cases.h, draw(): tensor 0 is the input, 1 the output's gradient, from 2 the parameters, from 10 further inputs."""
     count = int(numpy.prod(shape))
     words = philox.words(SEED, STREAM_TEST, tensor, numpy.arange(count))
     if kind is EXACT:
@@ -66,7 +78,8 @@ def draw(kind, tensor: int, shape: tuple) -> torch.Tensor:
 def make_params(op: str, attrs: dict, kind, shape: tuple) -> dict:
     shapes = {}
     if op == "conv":
-        shapes = {"weight": (attrs["n"], shape[1], attrs["k"], attrs["k"]), "bias": (attrs["n"],)}
+        channels = shape[1] // attrs.get("groups", 1)
+        shapes = {"weight": (attrs["n"], channels, attrs["k"], attrs["k"]), "bias": (attrs["n"],)}
     elif op == "dense":
         shapes = {"weight": (attrs["n"], int(numpy.prod(shape[1:]))), "bias": (attrs["n"],)}
     elif op == "batch_norm":
@@ -76,9 +89,17 @@ def make_params(op: str, attrs: dict, kind, shape: tuple) -> dict:
     return {name: draw(kind, 2 + i, s).requires_grad_() for i, (name, s) in enumerate(shapes.items())}
 
 
-def forward(op: str, attrs: dict, x: torch.Tensor, p: dict, extra: dict) -> torch.Tensor:
+def forward(op: str, attrs: dict, xs: list, p: dict, extra: dict) -> torch.Tensor:
+    x = xs[0]
     if op == "conv":
-        return functional.conv2d(x, p["weight"], p.get("bias"), attrs["stride"], attrs["padding"])
+        return functional.conv2d(x, p["weight"], p.get("bias"), attrs["stride"], attrs["padding"], 1,
+                                 attrs.get("groups", 1))
+    if op == "add":
+        return sum(xs[1:], x)
+    if op == "concat":
+        return torch.cat(xs, 1)
+    if op == "global_avg_pool":
+        return functional.adaptive_avg_pool2d(x, 1).flatten(1)
     if op == "dense":
         return functional.linear(x.flatten(1), p["weight"], p.get("bias"))
     if op == "batch_norm":
@@ -100,17 +121,20 @@ def main() -> None:
     golden = {}
     for i, (op, attrs, shape, kind) in enumerate(CASES):
         x, extra = draw(kind, 0, shape).requires_grad_(), {}
+        xs = [x] + [draw(kind, 10 + k, (shape[0], channels, *shape[2:])).requires_grad_()
+                    for k, channels in enumerate(attrs.get("more", []))]
         p = make_params(op, attrs, kind, shape)
         if op == "cross_entropy":
             labels = torch.arange(shape[0]) * 5 % shape[1]
-            loss = functional.cross_entropy(x, labels, reduction="sum")
+            loss = attrs["weight"] * functional.cross_entropy(x, labels, reduction="sum")
             (loss * LOSS_SCALE).backward()
             extra["loss"] = loss.detach().reshape(1)
         else:
-            out = forward(op, attrs, x, p, extra)
+            out = forward(op, attrs, xs, p, extra)
             out.backward(draw(kind, 1, tuple(out.shape)))
             extra["out"] = out.detach()
         extra["din"] = x.grad
+        extra.update({f"din{k + 2}": more.grad for k, more in enumerate(xs[1:])})
         extra.update({name: value.grad for name, value in p.items()})
         golden.update({f"{i}.{name}": value.contiguous().numpy() for name, value in extra.items()})
     path = pathlib.Path(__file__).resolve().parents[1] / "golden" / "ops.safetensors"

@@ -41,6 +41,14 @@ def start_weights(seed: int, name: str, count: int, bound: float) -> numpy.ndarr
     return (bound * (2.0 * drawn.astype("f8") - 1.0)).astype("f4")
 
 
+def start_normal(seed: int, name: str, count: int, deviation: float) -> numpy.ndarray:
+    key = xxhash.xxh3_64_intdigest(name.encode())
+    w = words(seed, STREAM_INIT, key, numpy.arange((count + 1) // 2)).astype("f8")
+    radius, angle = numpy.sqrt(-2.0 * numpy.log((w[:, 0] + 1.0) * 2.0**-32)), 2.0 * numpy.pi * w[:, 1] * 2.0**-32
+    pairs = numpy.stack([radius * numpy.cos(angle), radius * numpy.sin(angle)], 1).astype("f4")
+    return (deviation * pairs.reshape(-1)[:count].astype("f8")).astype("f4")
+
+
 def mixed(v: int) -> int:
     v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9 & MASK64
     v = (v ^ v >> 27) * 0x94D049BB133111EB & MASK64

@@ -14,6 +14,7 @@ typedef struct {
     tutti_dense_attrs dense[TOY_MAX_LAYERS];
     tutti_batch_norm_attrs norm;
     tutti_dropout_attrs dropout;
+    tutti_loss_attrs loss;
     char none[64];
 } toy_net;
 
@@ -24,10 +25,12 @@ static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, 
     t->dense[l] = (tutti_dense_attrs){.units = units, .bias = true};
     t->norm = (tutti_batch_norm_attrs){.eps = 1e-5, .momentum = 0.1};
     t->dropout = (tutti_dropout_attrs){.rate = 0.25};
+    t->loss = (tutti_loss_attrs){.weight = 1};
     void *attrs = t->none; /* ops without attributes */
     if (op == &tutti_op_dense) attrs = &t->dense[l];
     if (op == &tutti_op_batch_norm) attrs = &t->norm;
     if (op == &tutti_op_dropout) attrs = &t->dropout;
+    if (op == &tutti_op_softmax_cross_entropy) attrs = &t->loss;
     t->layers[l] = (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .nin = 1, .line = l + 1};
     return l;
 }

@@ -331,9 +331,22 @@ void tutti_graph_destroy(tutti_graph *g)
     free(g);
 }
 
+static void draw_normal(double deviation, uint64_t seed, uint64_t name, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i += 2) {
+        float pair[2];
+        tutti_random_normal2(tutti_random(seed, TUTTI_STREAM_INIT, name, (uint64_t)(i / 2)), pair);
+        for (int64_t j = i; j < n && j < i + 2; j++) out[j] = (float)(deviation * (double)pair[j - i]);
+    }
+}
+
 static void draw_plain(const tutti_param *p, uint64_t seed, float *out)
 {
     const uint64_t name = tutti_hash(p->name, strlen(p->name));
+    if (p->desc.init_deviation > 0) {
+        draw_normal(p->desc.init_deviation, seed, name, p->count, out);
+        return;
+    }
     for (int64_t i = 0; i < p->count; i += 4) {
         const tutti_random4 r = tutti_random(seed, TUTTI_STREAM_INIT, name, (uint64_t)(i / 4));
         for (int64_t j = i; j < p->count && j < i + 4; j++)

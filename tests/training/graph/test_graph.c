@@ -216,7 +216,7 @@ static void kernel_failure_names_model_line_and_layer(void **state)
     tutti_op_row broken = tutti_op_flatten;
     broken.infer = tutti_op_conv.infer; /* wants four dimensions, gets two */
     net.layers[0].op = &broken;
-    tutti_conv_attrs attrs = {.out_channels = 1, .kernel = 3, .stride = 1};
+    tutti_conv_attrs attrs = {.out_channels = 1, .kernel = 3, .stride = 1, .groups = 1};
     net.layers[0].attrs = &attrs;
     tutti_graph *g = NULL;
     tutti_failure err = {0};
@@ -255,6 +255,28 @@ static void initial_values_depend_on_seed_name_and_element_only(void **state)
     assert_true(sum / N > -0.06 && sum / N < 0.06); /* three sigma are 0.043 */
 }
 
+static void normal_initial_values_have_the_deviation_that_is_asked_for(void **state)
+{
+    (void)state;
+    enum { N = 10001 };
+    static float drawn[N], part[N];
+    tutti_param p = {.name = "a.weight", .count = N, .desc = {.init_deviation = 0.5}};
+    tutti_graph_init_param(&p, 7, drawn);
+    p.count = 7;
+    tutti_graph_init_param(&p, 7, part);
+    assert_memory_equal(drawn, part, 7 * sizeof(float));
+    double sum = 0, squares = 0;
+    int nwithin = 0;
+    for (int i = 0; i < N; i++) {
+        sum += (double)drawn[i];
+        squares += (double)drawn[i] * (double)drawn[i];
+        nwithin += drawn[i] > -0.5f && drawn[i] < 0.5f;
+    }
+    assert_true(sum / N > -0.02 && sum / N < 0.02); /* four deviations of the mean */
+    assert_true(squares / N > 0.235 && squares / N < 0.265);
+    assert_in_range(nwithin, 6600, 7050); /* 68.3 % of 10001 are 6828 */
+}
+
 static void bound_zero_gives_the_constant(void **state)
 {
     (void)state;
@@ -282,6 +304,7 @@ int main(void)
         cmocka_unit_test(model_without_parameters_is_refused),
         cmocka_unit_test(kernel_failure_names_model_line_and_layer),
         cmocka_unit_test(initial_values_depend_on_seed_name_and_element_only),
+        cmocka_unit_test(normal_initial_values_have_the_deviation_that_is_asked_for),
         cmocka_unit_test(bound_zero_gives_the_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
