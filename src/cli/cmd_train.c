@@ -123,6 +123,7 @@ static void *play(void *arg)
         st = tutti_session_open(p->job, p->data ? p->data : &own, tutti_group_rank(p->group),
                                 tutti_group_nranks(p->group), &s, &p->err);
     st = agree_ready(p, st);
+    if (!st) st = tutti_session_merge(p->job, p->group, p->fresh ? NULL : p->dir, &s, &p->err);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/hash.h"
+#include "../job/job_costs.h"
 #include "../job/job_impl.h"
 #include "../job/session.h"
 #include "train_cmd.h"
@@ -46,12 +47,23 @@ static void show_plan(const tutti_session *s)
            (double)p->arena_bytes_without_sharing / 1e6);
 }
 
+/* What a run measures between its ranks is predicted here. */
+static tutti_status merge_as_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
+{
+    tutti_topology here;
+    tutti_status st = tutti_topology_of_this_host(&here, err);
+    if (!st) st = tutti_job_merge_predicted(job, &here, &s->parts, err);
+    s->config.plan = s->parts.plan;
+    return st;
+}
+
 tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
 {
     tutti_session_data data = {0};
     tutti_session s = {0};
     tutti_status st = tutti_session_data_open(job, &data, err);
     if (!st) st = tutti_session_open(job, &data, 0, (int)job->ranks, &s, err);
+    if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
         show_method(job->method);

@@ -9,6 +9,8 @@
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
 
+typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
+
 struct tutti_job {
     const char *model; /* model: shipped name or path of a model file */
     struct {
@@ -35,7 +37,8 @@ struct tutti_job {
     int64_t slots;          /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
-        int64_t bucket_bytes;
+        int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
+        int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;
     struct {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "../base/file.h"
+#include "../predict/predict_costs.h"
 #include "../predict/timeline.h"
+#include "job_costs.h"
 #include "job_impl.h"
 #include "resolve.h"
 #include "tutti/predict.h"
@@ -42,12 +44,37 @@ static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti
     return status;
 }
 
+static tutti_status merge(const session *s, const tutti_profile *profile, tutti_resolved *r, tutti_failure *err)
+{
+    tutti_plan_costs costs = {0};
+    if (s->job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    tutti_status status = tutti_predict_costs(r->plan, profile, s->topology, &costs, err);
+    if (!status) status = tutti_resolved_replan(r, &costs, err);
+    tutti_plan_costs_release(&costs);
+    return status;
+}
+
+tutti_status tutti_job_merge_predicted(const tutti_job *job, const tutti_topology *t, tutti_resolved *r,
+                                       tutti_failure *err)
+{
+    const tutti_predict_options options = {0};
+    session s = {.job = job, .topology = t, .options = &options};
+    tutti_profile profile = {0};
+    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    tutti_status status = profile_take(&s, r->graph, busy_of(&s, r->plan->config.nranks), &profile, err);
+    if (!status) status = merge(&s, &profile, r, err);
+    tutti_profile_release(&profile);
+    tutti_strbuf_release(&s.saved);
+    return status;
+}
+
 static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
 {
     tutti_resolved resolved = {0};
     tutti_profile profile = {0};
     tutti_status status = tutti_job_resolve(s->job, 0, nranks, &resolved, err);
     if (!status) status = profile_take(s, resolved.graph, busy_of(s, nranks), &profile, err);
+    if (!status) status = merge(s, &profile, &resolved, err);
     if (!status) status = tutti_timeline_predict(resolved.plan, &profile, s->topology, out, err);
     tutti_profile_release(&profile);
     tutti_resolved_release(&resolved);

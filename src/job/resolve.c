@@ -5,6 +5,17 @@
 
 #include "job_impl.h"
 
+static int64_t bucket_bytes(const tutti_job *job)
+{
+    switch ((tutti_bucket_rule)job->exchange.buckets) {
+    case TUTTI_BUCKETS_LAYER: return TUTTI_BUCKET_LAYER;
+    case TUTTI_BUCKETS_ONE: return TUTTI_BUCKET_ALL;
+    case TUTTI_BUCKETS_SIZE:
+    case TUTTI_BUCKETS_AUTO: break;
+    }
+    return job->exchange.bucket_bytes;
+}
+
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks)
 {
     return (tutti_plan_config){.rank = rank,
@@ -12,7 +23,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .batch = job->batch,
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .algorithm = job->exchange.algorithm,
-                               .bucket_bytes = job->exchange.bucket_bytes,
+                               .bucket_bytes = bucket_bytes(job),
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }
@@ -33,6 +44,18 @@ tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, tutti
     else
         *out = r;
     return st;
+}
+
+tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err)
+{
+    tutti_plan_config config = r->plan->config;
+    tutti_plan *plan = NULL;
+    config.costs = costs;
+    const tutti_status st = tutti_plan_build(r->graph, &config, &plan, err);
+    if (st) return st;
+    tutti_plan_destroy(r->plan);
+    r->plan = plan;
+    return TUTTI_OK;
 }
 
 void tutti_resolved_release(tutti_resolved *r)

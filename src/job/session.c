@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "job_costs.h"
 #include "job_impl.h"
 
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_session_data *out, tutti_failure *err)
@@ -41,6 +42,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        "threads",
                                        "model",
                                        "exchange.algorithm",
+                                       "exchange.buckets",
                                        "exchange.bucket_bytes",
                                        "exchange.deadline_s",
                                        "log_every",
@@ -54,6 +56,7 @@ static const char *const *free_keys(const tutti_job *job)
                                          "threads",
                                          "model",
                                          "exchange.algorithm",
+                                         "exchange.buckets",
                                          "exchange.bucket_bytes",
                                          "exchange.deadline_s",
                                          "log_every",
@@ -124,6 +127,14 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     configure(job, data, &s);
     *out = s;
     return TUTTI_OK;
+}
+
+tutti_status tutti_session_merge(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
+                                 tutti_failure *err)
+{
+    const tutti_status st = tutti_job_merge_measured(job, group, dir, &s->parts, err);
+    s->config.plan = s->parts.plan;
+    return st;
 }
 
 void tutti_session_release(tutti_session *s)

@@ -22,6 +22,9 @@ typedef struct {
 /* job and data are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
                                 tutti_session *out, tutti_failure *err);
+/* The plan of `exchange.buckets: auto`, by costs measured in this group: collective, before training. dir: see job_costs.h. */
+tutti_status tutti_session_merge(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
+                                 tutti_failure *err);
 void tutti_session_release(tutti_session *s);
 
 #endif

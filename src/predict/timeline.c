@@ -12,12 +12,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../collective/simulate/simulate.h"
+#include "predict_costs.h"
 
 enum { NSTEPS = 4 };
 
 typedef struct {
-    double reduce_s, gather_s, lower_s; /* both collectives of the bucket */
+    double reduce_s, gather_s;
     double update_s, fold_s;
     double reduced, gathered, freed; /* clock: when they end; when this rank's weights may be overwritten */
     bool gathering;
@@ -32,24 +32,6 @@ typedef struct {
     double now, lane; /* clock of the compute lane; when the exchange lane is free */
     double busy;      /* of compute, in this step */
 } player;
-
-static tutti_status bucket_cost(const tutti_plan *plan, const tutti_bucket *b, const tutti_topology *t, bucket_state *s,
-                                tutti_failure *err)
-{
-    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    tutti_simulation reduce = {0}, gather = {0};
-    tutti_status status = TUTTI_OK;
-    if (plan->config.nranks > 1) {
-        status =
-            tutti_simulate_schedule(host ? b->reduce_scatter_mapped : b->reduce_scatter, t, b->count, &reduce, err);
-        if (!status)
-            status = tutti_simulate_schedule(host ? b->all_gather_mapped : b->all_gather, t, b->count, &gather, err);
-    }
-    s->reduce_s = reduce.seconds;
-    s->gather_s = gather.seconds;
-    s->lower_s = reduce.lower_s + gather.lower_s;
-    return status;
-}
 
 static double action_cost(const player *p, const tutti_action *a)
 {
@@ -114,14 +96,17 @@ static tutti_status buckets_prepare(player *p, const tutti_topology *t, tutti_pr
     for (int i = 0; i < plan->nbuckets; i++) {
         bucket_state *s = &p->buckets[i];
         const tutti_bucket *b = &plan->buckets[i];
-        tutti_status status = bucket_cost(plan, b, t, s, err);
+        tutti_exchange_time time;
+        tutti_status status = tutti_predict_exchange(plan, b->count, t, &time, err);
         if (status) return status;
+        s->reduce_s = time.reduce_s;
+        s->gather_s = time.gather_s;
         double own = ceil((double)b->count / plan->config.nranks);
         s->update_s = own * p->profile->update_s_per_element;
         /* a fold reads two and writes one f32, the update two more: scaled by bytes */
         s->fold_s = (double)b->count * p->profile->update_s_per_element * 3 / 5;
         out->exchange_s += s->reduce_s + s->gather_s;
-        out->lower_s += s->lower_s;
+        out->lower_s += time.lower_s;
         out->nexchanges += 2;
     }
     return TUTTI_OK;
@@ -157,7 +142,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         out->lower_s = host ? out->compute_s + out->lower_s : fmax(out->compute_s, out->lower_s);
         out->upper_s = out->compute_s + out->exchange_s;
         out->samples_per_s = (double)plan->config.batch / out->step_s;
-        out->exchanged_bytes = plan->total * TUTTI_ELEMENT_BYTES;
+        out->exchanged_bytes = plan->total * (int64_t)sizeof(float);
     }
     free(buckets);
     return status;

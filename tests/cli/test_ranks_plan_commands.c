@@ -74,6 +74,18 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
     }
 }
 
+static void auto_shows_what_exchanges_cost_and_when_they_travel(void **state)
+{
+    (void)state;
+    expect("plan examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference", 0, "0 % of it can run beside");
+    if (!strstr(text, "ready ms")) fail_msg("no times of buckets:\n%s", text);
+    expect("plan check examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference "
+           "--topology star,bw=1Gb,lat=50us",
+           0, "two steps of all ranks");
+    expect("plan examples/mlp.yaml --topology star,bw=1Gb", 2, "--set exchange.buckets=auto");
+    expect("plan examples/mlp.yaml --set exchange.buckets=auto --costs docs/jobs.md", 3, "docs/jobs.md");
+}
+
 static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
 {
     (void)state;
@@ -94,6 +106,7 @@ int main(void)
         cmocka_unit_test(graph_and_plan_print_and_draw_every_example),
         cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
         cmocka_unit_test(plan_check_proves_every_example_at_several_rank_counts),
+        cmocka_unit_test(auto_shows_what_exchanges_cost_and_when_they_travel),
         cmocka_unit_test(usage_errors_end_with_code_2_and_say_what_would_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c: gradients packed in the order in which they become ready, and cut into buckets.
+/* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers, or where
+ * merge.h says that the exchanges end soonest.
  *
- * Small gradients are merged because every exchange costs two synchronisations whatever its size (MG-WFBP, Shi et al.,
- * INFOCOM 2019). Control numbers always ride in the last bucket: an exchange of their own would cost more than they
- * weigh. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is zero on every rank. */
+ * Control numbers always ride in the last bucket: an exchange of their own would cost more than they weigh. Invariant:
+ * buckets tile the packed vector in exchange order; what no parameter fills is zero on every rank. */
+#include <math.h>
+
 #include "plan_impl.h"
 
 enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes: no two parameters share a cache line */
@@ -22,26 +24,80 @@ static void order_params(tutti_plan *p)
         if (g->nodes[i].kind == TUTTI_NODE_EXCHANGE) p->order[n++] = g->nodes[i].param;
 }
 
+static int layer_of(const tutti_plan *p, int at)
+{
+    return p->graph->params[p->order[at]].layer;
+}
+
+static bool is_control(const tutti_plan *p, int at)
+{
+    return layer_of(p, at) < 0;
+}
+
+static int64_t bytes_of(const tutti_plan *p, int at)
+{
+    return padded(p->graph->params[p->order[at]].count) * (int64_t)sizeof(float);
+}
+
+/* ---- which parameters begin a bucket ---- */
+
+static void start_by_rule(const tutti_plan *p, bool *starts)
+{
+    const int64_t most = p->config.bucket_bytes;
+    int64_t bytes = 0;
+    for (int i = 0; i < p->graph->nparams; i++) {
+        const bool fits =
+            i && (most == TUTTI_BUCKET_LAYER ? layer_of(p, i) == layer_of(p, i - 1) : bytes + bytes_of(p, i) <= most);
+        starts[i] = i == 0 || (!is_control(p, i) && !fits);
+        bytes = starts[i] ? bytes_of(p, i) : bytes + bytes_of(p, i);
+    }
+}
+
+/* Gradients are ready when their layer's kernel has run, backward kernels one after the other in node order. */
+static void make_items(tutti_plan *p)
+{
+    const tutti_graph *g = p->graph;
+    const tutti_plan_costs *c = p->config.costs;
+    double now_s = 0;
+    p->items = TUTTI_ARENA_NEW(&p->arena, tutti_merge_item, g->nparams);
+    for (int i = 0, at = 0; i < g->nnodes; i++) {
+        const tutti_node *n = &g->nodes[i];
+        if (c->params_s.n && n->kind == TUTTI_NODE_BACKWARD_PARAMS) now_s += c->params_s.values[n->layer];
+        if (c->data_s.n && n->kind == TUTTI_NODE_BACKWARD_DATA) now_s += c->data_s.values[n->layer];
+        if (n->kind != TUTTI_NODE_EXCHANGE) continue;
+        const int64_t bytes = bytes_of(p, at);
+        if (is_control(p, at++) && p->nitems > 0)
+            p->items[p->nitems - 1].bytes += bytes;
+        else
+            p->items[p->nitems++] = (tutti_merge_item){llround(now_s * 1e9), bytes};
+    }
+}
+
+static void start_by_costs(tutti_plan *p, bool *starts)
+{
+    const tutti_exchange_cost cost = tutti_plan_costs_exchange(p->config.costs);
+    make_items(p);
+    tutti_merge_best(p->items, p->nitems, &cost, starts);
+}
+
 void tutti_plan_pack_params(tutti_plan *p)
 {
     const tutti_graph *g = p->graph;
     order_params(p);
     p->param_offset = TUTTI_ARENA_NEW(&p->arena, int64_t, g->nparams);
     p->buckets = TUTTI_ARENA_NEW(&p->arena, tutti_bucket, g->nparams);
-    tutti_bucket *b = NULL;
+    bool *starts = TUTTI_ARENA_NEW(&p->arena, bool, g->nparams);
+    if (p->config.costs)
+        start_by_costs(p, starts);
+    else
+        start_by_rule(p, starts);
     for (int i = 0; i < g->nparams; i++) {
-        const tutti_param *param = &g->params[p->order[i]];
-        const int64_t count = padded(param->desc.elements);
-        const bool joins =
-            b && (param->layer < 0 || (b->count + count) * (int64_t)sizeof(float) <= p->config.bucket_bytes);
-        if (!joins) {
-            b = &p->buckets[p->nbuckets++];
-            *b = (tutti_bucket){.offset = p->total, .first_param = i};
-        }
+        const int64_t count = padded(g->params[p->order[i]].count);
+        if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i};
         p->param_offset[p->order[i]] = p->total;
         p->total += count;
-        b->count += count;
-        b->nparams++;
+        p->buckets[p->nbuckets - 1].count += count;
+        p->buckets[p->nbuckets - 1].nparams++;
     }
 }
 

@@ -73,10 +73,36 @@ static void take_share(tutti_plan *p)
 
 /* ---- life ---- */
 
+static tutti_reals copy_reals(tutti_plan *p, tutti_reals from)
+{
+    tutti_reals to = {TUTTI_ARENA_NEW(&p->arena, double, from.n), from.n};
+    for (int i = 0; i < from.n; i++) to.values[i] = from.values[i];
+    return to;
+}
+
+static const tutti_plan_costs *copy_costs(tutti_plan *p, const tutti_plan_costs *from)
+{
+    tutti_plan_costs *to = TUTTI_ARENA_NEW(&p->arena, tutti_plan_costs, 1);
+    *to = (tutti_plan_costs){.ranks = from->ranks,
+                             .threads = from->threads,
+                             .overlap = from->overlap,
+                             .exchange_bytes = copy_reals(p, from->exchange_bytes),
+                             .exchange_s = copy_reals(p, from->exchange_s),
+                             .params_s = copy_reals(p, from->params_s),
+                             .data_s = copy_reals(p, from->data_s)};
+    return to;
+}
+
 static void copy_config(tutti_plan *p, const tutti_plan_config *config)
 {
     p->config = *config;
     p->config.algorithm = tutti_arena_strdup(&p->arena, config->algorithm ? config->algorithm : "auto");
+    if (config->costs) {
+        char *text = tutti_plan_costs_print(config->costs);
+        p->config.costs = copy_costs(p, config->costs);
+        p->costs_text = tutti_arena_strdup(&p->arena, text);
+        free(text);
+    }
     p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->config.engine);
 }
 
@@ -91,6 +117,12 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
         return tutti_fail(
             err, TUTTI_ERR_USAGE, "the graph is for %s of %" PRId64 " samples a call; the plan trains %" PRId64,
             p->graph->config.training ? "training" : "evaluation", p->graph->config.batch, p->samples_per_call);
+    if (c->costs && c->costs->ranks != c->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "costs of exchanges between %" PRId64 " ranks; there are %d",
+                          c->costs->ranks, c->nranks);
+    if (c->costs && c->costs->params_s.n && c->costs->params_s.n != p->graph->model->nlayers)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "costs of %d layers; model %s has %d", c->costs->params_s.n,
+                          p->graph->model->name, p->graph->model->nlayers);
     take_share(p);
     tutti_plan_pack_params(p);
     tutti_plan_count_buffers(p);
@@ -151,6 +183,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
         tutti_strbuf_printf(&sb, "bucket %" PRId64 " + %" PRId64 " %s\n", p->buckets[i].offset, p->buckets[i].count,
                             hash);
     }
+    if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);
     return hash;

@@ -23,14 +23,21 @@
 #define TUTTI_PLAN_H
 
 #include "../graph/graph.h"
+#include "costs.h"
 #include "tutti/schedule.h"
+
+/* As bucket_bytes: one exchange a layer (its parameters together); one in all. */
+#define TUTTI_BUCKET_LAYER (-1)
+#define TUTTI_BUCKET_ALL   INT64_MAX
 
 typedef struct {
     int rank, nranks;
     int64_t batch;         /* global */
     int slots;             /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
     const char *algorithm; /* of the exchanges: "direct", ... or "auto" */
-    int64_t bucket_bytes;  /* merge neighbours up to this size; 0 = one exchange a parameter */
+    int64_t
+        bucket_bytes; /* merge neighbours up to this size; 0 = one exchange a parameter, or one of the rules above */
+    const tutti_plan_costs *costs; /* instead of bucket_bytes: so that exchanges end soonest (copied); NULL = none */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -73,6 +80,9 @@ typedef struct {
     int64_t total;            /* elements of the packed vector */
     tutti_bucket *buckets;
     int nbuckets;
+    const char *costs_text;  /* config.costs as text; NULL = merged by size */
+    tutti_merge_item *items; /* merged by costs: params in exchange order, the control numbers in the last; else NULL */
+    int nitems;
     tutti_action *actions;
     int nactions;
     int nins;                             /* over ranks: most roots, that is, IN buffers of the reduce-scatters */

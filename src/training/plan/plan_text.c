@@ -5,7 +5,7 @@
 
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
-#include "plan.h"
+#include "plan_impl.h"
 
 static void add_bytes(tutti_strbuf *sb, int64_t bytes)
 {
@@ -52,11 +52,23 @@ static void add_schedule(const char *role, const tutti_schedule *s, tutti_strbuf
     tutti_strbuf_puts(sb, "\n");
 }
 
+static void add_rule(const tutti_plan *p, tutti_strbuf *sb)
+{
+    if (p->config.costs) {
+        tutti_strbuf_puts(sb, " merged by costs");
+    } else if (p->config.bucket_bytes <= 0) {
+        tutti_strbuf_printf(sb, ", one a %s", p->config.bucket_bytes ? "layer" : "parameter");
+    } else if (p->config.bucket_bytes < TUTTI_BUCKET_ALL) {
+        tutti_strbuf_puts(sb, " of up to ");
+        add_bytes(sb, p->config.bucket_bytes);
+    }
+}
+
 static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
 {
-    tutti_strbuf_printf(sb, "\nexchanges: %" PRId64 " elements in %d bucket%s of up to ", p->total, p->nbuckets,
+    tutti_strbuf_printf(sb, "\nexchanges: %" PRId64 " elements in %d bucket%s", p->total, p->nbuckets,
                         p->nbuckets == 1 ? "" : "s");
-    add_bytes(sb, p->config.bucket_bytes);
+    add_rule(p, sb);
     tutti_strbuf_printf(sb, ", algorithm %s\n", p->config.algorithm);
     add_schedule("reduce-scatter", p->buckets[0].reduce_scatter_mapped, sb);
     add_schedule("all-gather", p->buckets[0].all_gather_mapped, sb);
@@ -125,6 +137,7 @@ char *tutti_plan_print(const tutti_plan *p)
     tutti_strbuf sb = {0};
     add_head(p, &sb);
     add_buckets(p, &sb);
+    tutti_plan_print_times(p, &sb);
     add_memory(p, &sb);
     add_actions(p, &sb);
     return tutti_strbuf_detach(&sb);

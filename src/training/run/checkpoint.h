@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
- * momentum.safetensors, job.yaml, model.yaml and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
+ * momentum.safetensors, job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
  * file sizes and xxh3 checksums). It exists once the manifest does: everything is written to step_N.tmp, fsynced, renamed.
  * No per-rank state. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
@@ -15,6 +15,7 @@ typedef struct {
     int64_t cursor; /* samples done, global */
     double loss;    /* of the last step, for people; NaN = unknown */
     const char *job_text, *model_text;
+    const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
     int nranks;                /* for information only */
     const tutti_param *params; /* those without '@' are stored */
@@ -22,6 +23,8 @@ typedef struct {
     const int64_t *offset;     /* a param: in the packed vector */
     float *weights, *momentum; /* packed vectors; momentum may be NULL */
 } tutti_checkpoint;
+
+#define TUTTI_COSTS_FILE "costs.yaml"
 
 /* dir: the run's folder. keep: the newest so many stay. */
 tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, int keep, tutti_failure *err);
@@ -31,7 +34,7 @@ tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes,
 /* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, loss, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
-/* One file of it as text, checked against the manifest: "job.yaml" or "model.yaml". The caller frees. */
+/* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
 /* Sizes and checksums of every file. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);

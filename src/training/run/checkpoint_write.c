@@ -115,6 +115,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
     if (!st && c->momentum) st = write_tensors(folder, c, true, &m, err);
     if (!st) st = write_file(folder, "job.yaml", c->job_text, strlen(c->job_text), &m, err);
     if (!st) st = write_file(folder, "model.yaml", c->model_text, strlen(c->model_text), &m, err);
+    if (!st && c->costs_text) st = write_file(folder, TUTTI_COSTS_FILE, c->costs_text, strlen(c->costs_text), &m, err);
     return st ? st : write_manifest(folder, &m, err);
 }
 

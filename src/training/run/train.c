@@ -80,6 +80,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                               .loss = t->last_loss,
                               .job_text = t->config->job_text,
                               .model_text = t->config->model_text,
+                              .costs_text = p->costs_text,
                               .plan_hash = tutti_plan_hash(p),
                               .nranks = t->nranks,
                               .params = p->graph->params,

@@ -56,6 +56,7 @@ static void *played_rank_run(void *arg)
     s.config.stop_arg = r;
     s.config.on_event = j->on_event;
     s.config.on_event_arg = j->on_event_arg;
+    if (!st) st = tutti_session_merge(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
     if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
     j->err[rank].status = st;
     tutti_session_release(&s);

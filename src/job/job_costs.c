@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_costs.c: what a bucket's reduce-scatter and all-gather cost between these ranks, by the plan's own schedules.
+ *
+ * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back, and
+ * that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the second
+ * fastest counts: one that was interrupted says nothing about the wire. */
+#include "job_costs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "../collective/group/executor.h"
+#include "../tensor/elementwise.h"
+#include "../training/run/checkpoint.h"
+#include "job_impl.h"
+
+enum { FIRST_BYTES = 4096, GROWTH = 4, MOST_BYTES = 64 << 20, NBLOCKS = 5, MAX_INVOCATIONS = 256 };
+static const double BLOCK_S = 0.002;
+
+typedef struct {
+    tutti_group *group;
+    const tutti_plan *plan;
+    tutti_region *grads, *weights;
+    float *own, *zeros;
+    int64_t n; /* elements of the largest vector */
+    tutti_exchange *reduce, *gather;
+} bench;
+
+static tutti_status bench_create(bench *b, tutti_failure *err)
+{
+    const int64_t most = (b->plan->config.nranks > 1 ? MOST_BYTES : FIRST_BYTES) / (int64_t)sizeof(float);
+    const int64_t nins = b->plan->nins;
+    b->n = b->plan->total < most ? b->plan->total : most;
+    const size_t nbytes = (size_t)b->n * sizeof(float);
+    b->zeros = tutti_alloc(nbytes);
+    tutti_status st = tutti_region_create(b->group, "costs: gradients", (size_t)nins * nbytes, &b->grads, err);
+    if (!st) st = tutti_region_create(b->group, "costs: weights", nbytes, &b->weights, err);
+    if (!st) b->own = tutti_region_base(b->grads, tutti_group_rank(b->group));
+    return st;
+}
+
+static void bench_destroy(bench *b)
+{
+    tutti_exchange_destroy(b->reduce);
+    tutti_exchange_destroy(b->gather);
+    if (b->weights) tutti_region_destroy(b->weights);
+    if (b->grads) tutti_region_destroy(b->grads);
+    free(b->zeros);
+}
+
+static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
+{
+    const tutti_bucket *bucket = &b->plan->buckets[0]; /* all buckets travel by the same two schedules */
+    const int nins = b->plan->nins;
+    tutti_place *roots = tutti_alloc(sizeof *roots * (size_t)nins), weights = {b->weights, 0};
+    for (int k = 0; k < nins; k++) roots[k] = (tutti_place){b->grads, (size_t)k * (size_t)b->n * sizeof(float)};
+    const tutti_exchange_binding reduce = {.name = "costs: gradients",
+                                           .n = n,
+                                           .in = roots,
+                                           .nin = nins,
+                                           .out = roots[0]},
+                                 gather = {.name = "costs: weights", .n = n, .in = &weights, .nin = 1, .out = weights};
+    tutti_exchange_destroy(b->reduce);
+    tutti_exchange_destroy(b->gather);
+    b->reduce = b->gather = NULL;
+    tutti_status st = tutti_exchange_create(b->group, bucket->reduce_scatter_mapped, &reduce, &b->reduce, err);
+    if (!st) st = tutti_exchange_create(b->group, bucket->all_gather_mapped, &gather, &b->gather, err);
+    free(roots);
+    return st;
+}
+
+static void rewrite(const bench *b, int64_t n)
+{
+    tutti_elementwise_copy((float *const *)&b->own, 1, b->zeros, n, false);
+}
+
+static tutti_status exchange_once(bench *b, int64_t n, tutti_failure *err)
+{
+    rewrite(b, n);
+    tutti_exchange_start(b->reduce, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_status st = tutti_exchange_wait(b->reduce, err);
+    if (st) return st;
+    tutti_exchange_start(b->gather, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    return tutti_exchange_wait(b->gather, err);
+}
+
+static tutti_status time_block(bench *b, int64_t n, int invocations, double *seconds, tutti_failure *err)
+{
+    tutti_status st = tutti_group_barrier(b->group, "costs of exchanges", err);
+    const double begin = tutti_clock_s();
+    for (int i = 0; i < invocations && !st; i++) st = exchange_once(b, n, err);
+    *seconds = (tutti_clock_s() - begin) / invocations;
+    return st;
+}
+
+static double time_rewriting(const bench *b, int64_t n, int invocations)
+{
+    rewrite(b, n);
+    const double begin = tutti_clock_s();
+    for (int i = 0; i < invocations; i++) rewrite(b, n);
+    return (tutti_clock_s() - begin) / invocations;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Seconds of one exchange of n elements; meant on rank 0, where the others follow. */
+static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
+{
+    double blocks[NBLOCKS], once;
+    tutti_status st = bind(b, n, err);
+    if (!st) st = time_block(b, n, 2, &once, err);
+    int invocations = !st && once * MAX_INVOCATIONS < BLOCK_S ? MAX_INVOCATIONS : st ? 1 : 1 + (int)(BLOCK_S / once);
+    if (!st) st = tutti_group_broadcast(b->group, "costs of exchanges", 0, &invocations, sizeof invocations, err);
+    for (int i = 0; i < NBLOCKS && !st; i++) st = time_block(b, n, invocations, &blocks[i], err);
+    if (st) return st;
+    const double alone = time_rewriting(b, n, invocations);
+    qsort(blocks, NBLOCKS, sizeof *blocks, ascending);
+    *seconds = blocks[1] > 2 * alone ? blocks[1] - alone : blocks[1] / 2;
+    return TUTTI_OK;
+}
+
+static tutti_status measure(tutti_group *group, const tutti_plan *plan, tutti_plan_costs *c, tutti_failure *err)
+{
+    bench b = {.group = group, .plan = plan};
+    tutti_reals *bytes = &c->exchange_bytes, *seconds = &c->exchange_s;
+    bytes->values = TUTTI_ARENA_NEW(&c->arena, double, TUTTI_MAX_COST_POINTS);
+    seconds->values = TUTTI_ARENA_NEW(&c->arena, double, TUTTI_MAX_COST_POINTS);
+    c->ranks = plan->config.nranks;
+    c->threads = plan->config.nthreads;
+    tutti_status st = bench_create(&b, err);
+    for (int64_t n = FIRST_BYTES / sizeof(float); !st; n *= GROWTH) {
+        if (n > b.n) n = b.n;
+        st = time_size(&b, n, &seconds->values[seconds->n++], err);
+        bytes->values[bytes->n++] = (double)n * sizeof(float);
+        if (n == b.n) break;
+    }
+    bench_destroy(&b);
+    return st;
+}
+
+/* ---- what an earlier run was merged by ---- */
+
+static bool find_stored(const char *dir, const tutti_plan *plan, tutti_plan_costs *out)
+{
+    char *path = NULL, *text = NULL;
+    bool found = dir && !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path &&
+                 !tutti_checkpoint_read_text(path, TUTTI_COSTS_FILE, &text, NULL) &&
+                 !tutti_plan_costs_parse(path, text, out, NULL);
+    if (found && (out->ranks != plan->config.nranks || out->threads != plan->config.nthreads)) {
+        tutti_plan_costs_release(out);
+        found = false;
+    }
+    free(path);
+    free(text);
+    return found;
+}
+
+/* ---- all ranks alike ---- */
+
+static tutti_status share(tutti_group *group, tutti_plan_costs *c, tutti_failure *err)
+{
+    const bool tells = tutti_group_rank(group) == 0;
+    char *text = tells ? tutti_plan_costs_print(c) : NULL;
+    int64_t nbytes = tells ? (int64_t)strlen(text) + 1 : 0;
+    tutti_status st = tutti_group_broadcast(group, "costs", 0, &nbytes, sizeof nbytes, err);
+    if (!st && !tells) text = tutti_alloc((size_t)nbytes);
+    if (!st) st = tutti_group_broadcast(group, "costs", 0, text, (size_t)nbytes, err);
+    tutti_plan_costs_release(c);
+    if (!st) st = tutti_plan_costs_parse("costs of rank 0", text, c, err); /* rank 0 too: the text is what counts */
+    free(text);
+    return st;
+}
+
+tutti_status tutti_job_merge_measured(const tutti_job *job, tutti_group *group, const char *dir, tutti_resolved *r,
+                                      tutti_failure *err)
+{
+    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
+    tutti_plan_costs costs = {0};
+    int32_t found = tutti_group_rank(group) == 0 && find_stored(dir, r->plan, &costs);
+    tutti_status st = tutti_group_broadcast(group, "costs", 0, &found, sizeof found, err);
+    if (!st && !found) st = measure(group, r->plan, &costs, err);
+    if (!st) st = share(group, &costs, err);
+    if (!st) st = tutti_resolved_replan(r, &costs, err);
+    tutti_plan_costs_release(&costs);
+    if (st && st != TUTTI_ERR_PEER) tutti_group_abort(group, err->text); /* the others must not wait for this rank */
+    return st;
+}
