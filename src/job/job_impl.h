@@ -48,6 +48,7 @@ struct tutti_job {
     struct {
         int64_t steps, warmup; /* trace.steps; 0 = no trace */
     } trace;
+    bool tensorboard;
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */

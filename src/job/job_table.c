@@ -49,6 +49,7 @@ static const tutti_field fields[] = {
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
     JOB(INT, "checkpoint.keep", checkpoint.keep, "2", 1, 1e6, "how many of the newest checkpoints stay"),
     JOB(INT, "log_every", log_every, "50", 1, 1e9, "steps between lines of metrics.jsonl"),
+    JOB(BOOL, "tensorboard", tensorboard, "true", 1, 0, "write TensorBoard event files beside metrics.jsonl"),
     JOB(INT, "trace.steps", trace.steps, "0", 0, 1000, "trace so many steps; 0 = none; --trace overrides"),
     JOB(INT, "trace.warmup", trace.warmup, "10", 0, 1e9, "steps before those, not traced"),
     JOB(REAL, "eval_every_epochs", eval_every_epochs, "1", 0, 1e6, "test so often; 0 = only at the end"),

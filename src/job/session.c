@@ -49,6 +49,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        "eval_every_epochs",
                                        "checkpoint.every_steps",
                                        "checkpoint.keep",
+                                       "tensorboard",
                                        "trace.steps",
                                        "trace.warmup",
                                        NULL};
@@ -63,6 +64,7 @@ static const char *const *free_keys(const tutti_job *job)
                                          "eval_every_epochs",
                                          "checkpoint.every_steps",
                                          "checkpoint.keep",
+                                         "tensorboard",
                                          "trace.steps",
                                          "trace.warmup",
                                          "epochs",
@@ -102,6 +104,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .checkpoint_every_steps = job->checkpoint.every_steps,
                                      .checkpoint_keep = (int)job->checkpoint.keep,
                                      .log_every = job->log_every,
+                                     .tensorboard = job->tensorboard,
                                      .trace_warmup = job->trace.warmup,
                                      .trace_steps = job->trace.steps,
                                      .job_text = s->job_text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c: what a run says of itself: lines of metrics.jsonl, and events for whoever listens. Rank 0 only. */
+/* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens. Rank 0 only. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,6 +28,11 @@ static tutti_status put(const tutti_trainer *t, const char *event, const tutti_m
     memcpy(line, metrics, sizeof *line * (size_t)n);
     line[n] = TUTTI_METRIC_REAL("ts", round(1e3 * tutti_clock_wall_s()) / 1e3); /* for people only */
     return tutti_metrics_write(t->metrics, event, line, n + 1, err);
+}
+
+static tutti_status plot(const tutti_trainer *t, const tutti_scalar *scalars, int n, tutti_failure *err)
+{
+    return t->tensorboard ? tutti_tensorboard_write(t->tensorboard, t->step, scalars, n, err) : TUTTI_OK;
 }
 
 void tutti_report_note(const tutti_trainer *t, const char *text)
@@ -80,7 +85,13 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
                                      TUTTI_METRIC_REAL("ips", e.ips),
                                      TUTTI_METRIC_REAL("step_ms", e.step_ms),
                                      TUTTI_METRIC_REAL("comm_ms", e.comm_ms)};
+        const tutti_scalar scalars[] = {{"train/loss", e.loss},
+                                        {"train/lr", e.lr},
+                                        {"speed/images_per_s", e.ips},
+                                        {"speed/step_ms", e.step_ms},
+                                        {"speed/comm_ms", e.comm_ms}};
         st = put(t, "step", line, sizeof line / sizeof *line, err);
+        if (!st) st = plot(t, scalars, sizeof scalars / sizeof *scalars, err);
     }
     tell(t, e);
     return st;
@@ -94,7 +105,9 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
                                  TUTTI_METRIC_REAL("accuracy", accuracy), TUTTI_METRIC_REAL("loss", r->loss),
                                  TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
-    return put(t, "eval", line, sizeof line / sizeof *line, err);
+    const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
+    tutti_status st = put(t, "eval", line, sizeof line / sizeof *line, err);
+    return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
 }
 
 tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)

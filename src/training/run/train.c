@@ -146,7 +146,10 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
     if (t->rank != 0 || !t->config->dir) return TUTTI_OK;
     char *path = tutti_checkpoint_path("%s/metrics.jsonl", t->config->dir);
     const bool was_done = t->step >= t->config->nsteps && tutti_metrics_has_end(path, t->step);
-    tutti_status st = was_done ? TUTTI_OK : tutti_metrics_open(path, resumed ? t->step : -1, &t->metrics, err);
+    const int64_t last_step = resumed ? t->step : -1;
+    tutti_status st = was_done ? TUTTI_OK : tutti_metrics_open(path, last_step, &t->metrics, err);
+    if (!st && !was_done && t->config->tensorboard)
+        st = tutti_tensorboard_open(t->config->dir, last_step, &t->tensorboard, err);
     free(path);
     return st;
 }
@@ -183,6 +186,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
 static void tear_down(tutti_trainer *t)
 {
     tutti_tracing_destroy(t->tracing);
+    tutti_tensorboard_close(t->tensorboard);
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);

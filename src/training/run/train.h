@@ -3,7 +3,7 @@
  *
  * Names no algorithm and no model, and prints nothing: who wants to see it listens (on_event). DIR holds
  *   lock           held while a run uses the folder; the second run is refused
- *   job.yaml       the resolved job             metrics.jsonl   see docs/metrics.md
+ *   job.yaml       the resolved job             metrics.jsonl, events.out.tfevents.*   see docs/metrics.md
  *   checkpoints/   see checkpoint.h                  trace.json, layers.txt   see tracing.h
  * Threads: owner of the group. */
 #ifndef TUTTI_TRAIN_H
@@ -47,6 +47,7 @@ typedef struct {
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */
     int checkpoint_keep;
     int64_t log_every;
+    bool tensorboard;                  /* what metrics.jsonl says of steps and tests, as event files too. Needs dir */
     int64_t trace_warmup, trace_steps; /* trace so many steps after so many others; 0 steps = no trace. Needs dir */
     const char *dir;                   /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;

@@ -10,6 +10,7 @@
 
 #include "../../collective/group/executor.h"
 #include "../../metrics/metrics.h"
+#include "../../metrics/tensorboard.h"
 #include "account.h"
 #include "checkpoint.h"
 #include "train.h"
@@ -62,10 +63,11 @@ typedef struct {
     char *memory; /* the private arena */
     tutti_loader *loader;
     tutti_evaluator *evaluator;
-    tutti_metrics *metrics;  /* rank 0 with a folder */
-    int loss, correct, stop; /* control numbers: indices of parameters */
-    int64_t step;            /* steps done */
-    bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
+    tutti_metrics *metrics;         /* rank 0 with a folder */
+    tutti_tensorboard *tensorboard; /* NULL = off */
+    int loss, correct, stop;        /* control numbers: indices of parameters */
+    int64_t step;                   /* steps done */
+    bool asked_to_stop;             /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
     tutti_account account;
