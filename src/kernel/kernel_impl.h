@@ -23,10 +23,16 @@ typedef struct {
 
 typedef struct {
     int64_t kernel, stride, pad; /* stride 0 = kernel */
+    bool ceil;                   /* sizes round up */
 } tutti_pool_attrs;
 
 typedef struct {
-    double eps, momentum;
+    int64_t size;
+    double alpha, beta, k;
+} tutti_lrn_attrs;
+
+typedef struct {
+    double eps, momentum, scale_init;
     bool relu; /* of the normalised input plus, where there is one, the second input */
 } tutti_batch_norm_attrs;
 
@@ -35,11 +41,11 @@ typedef struct {
 } tutti_dropout_attrs;
 
 typedef struct {
-    double weight;
+    double weight, label_smoothing;
 } tutti_loss_attrs;
 
 extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op_sigmoid, tutti_op_tanh,
-    tutti_op_max_pool, tutti_op_avg_pool, tutti_op_global_avg_pool, tutti_op_batch_norm, tutti_op_dropout,
+    tutti_op_max_pool, tutti_op_avg_pool, tutti_op_global_avg_pool, tutti_op_lrn, tutti_op_batch_norm, tutti_op_dropout,
     tutti_op_flatten, tutti_op_add, tutti_op_concat, tutti_op_softmax_cross_entropy;
 
 /* --- shape rules that several ops share (op_table.c) --- */
@@ -49,14 +55,15 @@ tutti_status tutti_op_infer_same(const void *attrs, const tutti_shape *in, int n
                                  tutti_failure *err);
 /* One operation an element of the output. */
 double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti_shape *out);
-/* (B, C, H, W) -> (B, channels, H', W') of windows that slide: floor((n + 2 pad - kernel) / stride) + 1. */
+/* (B, C, H, W) -> (B, channels, H', W') of windows that slide: floor((n + 2 pad - kernel) / stride) + 1. With
+ * ceil the quotient rounds up, but the last window begins inside the input or the padding before it. */
 tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
                                    tutti_shape *out, tutti_failure *err);
 tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs); /* with the stride that 0 stands for */
 tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                                  tutti_failure *err);
 double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
-enum { TUTTI_OP_POOL_NFIELDS = 3 };
+enum { TUTTI_OP_POOL_NFIELDS = 4 };
 extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
 /* Training needs at least two values a channel; says so, and what the backward pass reads. */
 tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
@@ -94,5 +101,7 @@ extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_eng
 
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
+/* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */
+tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
 
 #endif

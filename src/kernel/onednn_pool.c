@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_pool.c: max and average pooling by oneDNN, in whatever order the input has. saved: the library's workspace with
- * the winners of max pooling. */
+ * the winners of max pooling.
+ *
+ * Where sizes round up, windows stick out of the padding and the padding at the end grows to hold them. For a mean the library
+ * divides by the whole window or by what lies in the input; PyTorch's divisor, which knows what lies in the padding that was
+ * asked for, is the second without padding and neither with it: then the reference row steps in. */
 #include "onednn_impl.h"
 
 typedef struct {
     dnnl_alg_kind_t alg;
     dnnl_memory_desc_t any_out;
-    dnnl_dims_t strides, kernel, dilates, pad;
+    dnnl_dims_t strides, kernel, dilates, pad, pad_end;
 } pool_desc;
+
+/* Of one dimension: what was asked for, or as much as the last of nout windows needs. */
+static int64_t padding_at_end(const tutti_pool_attrs *window, int64_t nin, int64_t nout)
+{
+    const int64_t needed = (nout - 1) * window->stride - window->pad + window->kernel - nin;
+    return needed > window->pad ? needed : window->pad;
+}
 
 static pool_desc describe(tutti_kernel *k, tutti_onednn_state *s, dnnl_alg_kind_t alg)
 {
-    tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
-    return (pool_desc){
+    const tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
+    pool_desc d = {
         .alg = alg,
         .any_out = tutti_onednn_any(s, &k->out.shape),
         .strides = {window.stride, window.stride},
         .kernel = {window.kernel, window.kernel},
         .pad = {window.pad, window.pad},
     };
+    for (int i = 0; i < 2; i++)
+        d.pad_end[i] = padding_at_end(&window, k->in[0].shape.dim[2 + i], k->out.shape.dim[2 + i]);
+    return d;
 }
 
 static void build_forward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d, bool training)
@@ -26,7 +40,7 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d, 
     tutti_onednn_ok(s,
                     dnnl_pooling_forward_primitive_desc_create(
                         &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, d->alg,
-                        s->in, d->any_out, d->strides, d->kernel, d->dilates, d->pad, d->pad, s->attr),
+                        s->in, d->any_out, d->strides, d->kernel, d->dilates, d->pad, d->pad_end, s->attr),
                     "find a pooling");
     if (s->failed != dnnl_success) return;
     tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
@@ -47,8 +61,8 @@ static void build_backward(tutti_kernel *k, tutti_onednn_state *s, pool_desc *d)
     if (s->failed != dnnl_success) return;
     tutti_onednn_ok(s,
                     dnnl_pooling_backward_primitive_desc_create(&pd, s->engine, d->alg, s->in, s->out, d->strides,
-                                                                d->kernel, d->dilates, d->pad, d->pad, s->forward_pd,
-                                                                s->attr),
+                                                                d->kernel, d->dilates, d->pad, d->pad_end,
+                                                                s->forward_pd, s->attr),
                     "find the gradient of a pooling");
     if (s->failed != dnnl_success) return;
     tutti_onednn_arg args[] = {
@@ -75,7 +89,12 @@ static tutti_status create_max(tutti_kernel *k, const tutti_kernel_request *r, t
 
 static tutti_status create_avg(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_pool(k, dnnl_pooling_avg_include_padding, r, err);
+    const tutti_pool_attrs window = tutti_op_pool_window(k->attrs);
+    const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
+    const bool sticks_out =
+        padding_at_end(&window, in[2], out[2]) > window.pad || padding_at_end(&window, in[3], out[3]) > window.pad;
+    if (sticks_out && window.pad > 0) return tutti_kernel_fall_back(k, r, err);
+    return create_pool(k, sticks_out ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_avg_include_padding, r, err);
 }
 
 const tutti_kernel_row tutti_onednn_max_pool = {

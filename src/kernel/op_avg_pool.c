@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_avg_pool.c: the mean of each window, (B, C, H, W) -> (B, C, H', W'), as PyTorch's AvgPool2d: padding counts as zeros
- * in the mean (the divisor is always kernel * kernel); sizes round down. */
+ * in the mean. The divisor is kernel * kernel; what sticks out of the padding, where sizes round up, does not count. */
 #include <string.h>
 
 #include "kernel_impl.h"
@@ -11,16 +11,23 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* The part of a window inside the input. */
+/* The part of a window inside the input, and the number of elements inside input and padding. */
 typedef struct {
-    int64_t top, bottom, left, right;
+    int64_t top, bottom, left, right, area;
 } rectangle;
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 static rectangle window_at(const tutti_pool_attrs *window, const int64_t *in, int64_t y, int64_t x)
 {
-    rectangle r = {y * window->stride - window->pad, 0, x * window->stride - window->pad, 0};
-    r.bottom = r.top + window->kernel < in[2] ? r.top + window->kernel : in[2];
-    r.right = r.left + window->kernel < in[3] ? r.left + window->kernel : in[3];
+    rectangle r = {.top = y * window->stride - window->pad, .left = x * window->stride - window->pad};
+    r.area =
+        smaller(window->kernel, in[2] + window->pad - r.top) * smaller(window->kernel, in[3] + window->pad - r.left);
+    r.bottom = smaller(r.top + window->kernel, in[2]);
+    r.right = smaller(r.left + window->kernel, in[3]);
     if (r.top < 0) r.top = 0;
     if (r.left < 0) r.left = 0;
     return r;
@@ -39,7 +46,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
                 double sum = 0;
                 for (int64_t i = r.top; i < r.bottom; i++)
                     for (int64_t j = r.left; j < r.right; j++) sum += (double)from[(p * in[2] + i) * in[3] + j];
-                *to++ = (float)(sum / (double)(window.kernel * window.kernel));
+                *to++ = (float)(sum / (double)r.area);
             }
 }
 
@@ -54,7 +61,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
         for (int64_t y = 0; y < out[2]; y++)
             for (int64_t x = 0; x < out[3]; x++) {
                 rectangle r = window_at(&window, in, y, x);
-                float share = *from++ / (float)(window.kernel * window.kernel);
+                float share = *from++ / (float)r.area;
                 for (int64_t i = r.top; i < r.bottom; i++)
                     for (int64_t j = r.left; j < r.right; j++) din[(p * in[2] + i) * in[3] + j] += share;
             }

@@ -17,6 +17,8 @@ static const tutti_field fields[] = {
      "added to the variance before its root is taken"},
     {"momentum", TUTTI_FIELD_REAL, offsetof(tutti_batch_norm_attrs, momentum), "0.1", NULL, 0, 1,
      "weight of the newest batch in the running statistics"},
+    {"scale_init", TUTTI_FIELD_REAL, offsetof(tutti_batch_norm_attrs, scale_init), "1", NULL, 0, 1e6,
+     "start of the weight; 0 lets a residual block start as the identity"},
 };
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, NPARAMS };
@@ -36,7 +38,8 @@ static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *ou
 {
     const tutti_batch_norm_attrs *at = attrs;
     tutti_shape channels = {1, {in->dim[1]}};
-    out[WEIGHT] = (tutti_param_desc){.name = "weight", .shape = channels, .kind = TUTTI_PARAM_BIAS, .init_constant = 1};
+    out[WEIGHT] = (tutti_param_desc){
+        .name = "weight", .shape = channels, .kind = TUTTI_PARAM_BIAS, .init_constant = at->scale_init};
     out[BIAS] = (tutti_param_desc){.name = "bias", .shape = channels, .kind = TUTTI_PARAM_BIAS};
     out[RUNNING_MEAN] = (tutti_param_desc){
         .name = "running_mean", .shape = channels, .kind = TUTTI_PARAM_STATISTIC, .momentum = at->momentum};

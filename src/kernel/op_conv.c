@@ -34,7 +34,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
 {
     (void)nin;
     const tutti_conv_attrs *at = attrs;
-    tutti_pool_attrs window = {at->kernel, at->stride, at->pad};
+    tutti_pool_attrs window = {at->kernel, at->stride, at->pad, false};
     if (in->ndims == 4 && (in->dim[1] % at->groups || at->out_channels % at->groups))
         return tutti_fail(err, TUTTI_ERR_DATA, "%lld input and %lld output channels cannot be cut into %lld groups",
                           (long long)in->dim[1], (long long)at->out_channels, (long long)at->groups);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_max_pool.c: the largest element of each window, (B, C, H, W) -> (B, C, H', W'), as PyTorch's MaxPool2d: padding
- * counts as minus infinity, the first of equal elements wins, NaN wins over all; sizes round down.
+ * counts as minus infinity, the first of equal elements wins, NaN wins over all.
  *
  * saved: for each output the index of its winner within the input plane, int32. */
 #include <math.h>

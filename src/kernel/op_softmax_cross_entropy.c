@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_softmax_cross_entropy.c: the loss of a classifier, logits (B, N) and one label a sample, as PyTorch's CrossEntropyLoss:
  *
- *   loss = weight * sum over samples of log(sum over n of exp(logit[n])) - logit[label]
- *   gradient of a logit = weight * (softmax[n] - (n == label)) * loss_scale
+ *   target[n] = (1 - label_smoothing) * (n == label) + label_smoothing / N
+ *   loss = weight * sum over samples of log(sum over n of exp(logit[n])) - sum over n of target[n] * logit[n]
+ *   gradient of a logit = weight * (softmax[n] - target[n]) * loss_scale
  *
- * The weight is that of an auxiliary head beside the main one (Szegedy et al., CVPR 2015: 0.3).
+ * Label smoothing: Szegedy et al., CVPR 2016. The weight is that of an auxiliary head beside the main one (Szegedy et al., CVPR 2015: 0.3).
  * The largest logit is taken out first, so nothing overflows. `loss` is the sum, not the mean: the caller divides by the
- * global batch, which this rank does not see. saved: softmax - (n == label), float. Sums in double. */
+ * global batch, which this rank does not see. saved: softmax - target, float. Sums in double. */
 #include <assert.h>
 #include <math.h>
 
@@ -15,6 +16,8 @@
 static const tutti_field fields[] = {
     {"weight", TUTTI_FIELD_REAL, offsetof(tutti_loss_attrs, weight), "1", NULL, 0, 1e6,
      "multiplies the loss and its gradient"},
+    {"label_smoothing", TUTTI_FIELD_REAL, offsetof(tutti_loss_attrs, label_smoothing), "0", NULL, 0, 1,
+     "share of the target that is spread over all classes alike"},
 };
 
 static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
@@ -55,21 +58,25 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_loss_attrs *at = k->attrs;
     int64_t batch = k->in[0].shape.dim[0], n = k->in[0].shape.dim[1];
-    double loss = 0;
+    double loss = 0, smoothing = at->label_smoothing;
     int32_t correct = 0;
     for (int64_t b = 0; b < batch; b++) {
         const float *logits = (const float *)a->in[0] + b * n;
         int32_t label = a->labels[b];
         assert(label >= 0 && label < n);
         int64_t best = largest(logits, n);
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++) sum += exp((double)logits[i] - (double)logits[best]);
-        loss += log(sum) + (double)logits[best] - (double)logits[label];
+        double sum = 0, mean = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += exp((double)logits[i] - (double)logits[best]);
+            mean += (double)logits[i] / (double)n;
+        }
+        loss += log(sum) + (double)logits[best] - (1 - smoothing) * (double)logits[label] - smoothing * mean;
         correct += best == label;
         if (!k->saved_bytes) continue;
         float *saved = (float *)a->saved + b * n;
         for (int64_t i = 0; i < n; i++)
-            saved[i] = (float)(exp((double)logits[i] - (double)logits[best]) / sum - (i == label ? 1 : 0));
+            saved[i] = (float)(exp((double)logits[i] - (double)logits[best]) / sum - smoothing / (double)n -
+                               (i == label ? 1 - smoothing : 0));
     }
     *a->loss = (float)(at->weight * loss);
     *a->correct = correct;

@@ -8,13 +8,21 @@
 #include "kernel_impl.h"
 
 static const tutti_op_row *const ops[] = {
-    &tutti_op_conv,       &tutti_op_dense,
-    &tutti_op_relu,       &tutti_op_sigmoid,
-    &tutti_op_tanh,       &tutti_op_max_pool,
-    &tutti_op_avg_pool,   &tutti_op_global_avg_pool,
-    &tutti_op_flatten,    &tutti_op_dropout,
-    &tutti_op_batch_norm, &tutti_op_add,
-    &tutti_op_concat,     &tutti_op_softmax_cross_entropy,
+    &tutti_op_conv,
+    &tutti_op_dense,
+    &tutti_op_relu,
+    &tutti_op_sigmoid,
+    &tutti_op_tanh,
+    &tutti_op_max_pool,
+    &tutti_op_avg_pool,
+    &tutti_op_global_avg_pool,
+    &tutti_op_lrn,
+    &tutti_op_flatten,
+    &tutti_op_dropout,
+    &tutti_op_batch_norm,
+    &tutti_op_add,
+    &tutti_op_concat,
+    &tutti_op_softmax_cross_entropy,
 };
 
 enum { NOPS = sizeof ops / sizeof *ops };
@@ -81,6 +89,14 @@ double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti
     return (double)tutti_shape_count(out);
 }
 
+static int64_t windows_of(const tutti_pool_attrs *window, int64_t n)
+{
+    int64_t room = n + 2 * window->pad - window->kernel;
+    if (window->ceil) room += window->stride - 1;
+    int64_t count = room < 0 ? 0 : room / window->stride + 1;
+    return window->ceil && (count - 1) * window->stride >= n + window->pad ? count - 1 : count;
+}
+
 tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
                                    tutti_shape *out, tutti_failure *err)
 {
@@ -89,10 +105,7 @@ tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t chann
     if (in->ndims != 4)
         return tutti_fail(err, TUTTI_ERR_DATA, "wants an input (batch, channels, height, width), has %s", text);
     *out = (tutti_shape){.ndims = 4, .dim = {in->dim[0], channels}};
-    for (int d = 2; d < 4; d++) {
-        int64_t room = in->dim[d] + 2 * window->pad - window->kernel;
-        out->dim[d] = room < 0 ? 0 : room / window->stride + 1;
-    }
+    for (int d = 2; d < 4; d++) out->dim[d] = windows_of(window, in->dim[d]);
     if (out->dim[2] > 0 && out->dim[3] > 0) return TUTTI_OK;
     char out_text[96];
     tutti_shape_text(out, out_text);
@@ -115,6 +128,8 @@ const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS] = {
      "distance between windows, elements; 0 = kernel"},
     {"pad", TUTTI_FIELD_INT, offsetof(tutti_pool_attrs, pad), "0", NULL, 0, 32767,
      "elements added on each side; at most half the kernel"},
+    {"ceil", TUTTI_FIELD_BOOL, offsetof(tutti_pool_attrs, ceil), "false", NULL, 1, 0,
+     "sizes round up: a last window may stick out"},
 };
 
 tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,

@@ -98,3 +98,9 @@ const tutti_kernel_row tutti_kernel_plain_adapter = {
     .backward_params = backward_params,
     .backward_data = backward_data,
 };
+
+tutti_status tutti_kernel_fall_back(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    k->row = &tutti_kernel_plain_adapter;
+    return create(k, r, err);
+}

@@ -39,10 +39,15 @@ static const tutti_conv_attrs
     conv_blocks = {.out_channels = 48, .kernel = 3, .stride = 2, .pad = 1, .groups = 2, .bias = true},
     conv_each = {.out_channels = 6, .kernel = 3, .stride = 1, .pad = 1, .groups = 6};
 static const tutti_dense_attrs dense10 = {.units = 10, .bias = true}, dense7 = {.units = 7};
-static const tutti_pool_attrs pool2 = {2, 0, 0}, pool3 = {3, 2, 1}, pool_overlap = {3, 1, 0};
-static const tutti_batch_norm_attrs norm = {.eps = 1e-5, .momentum = 0.1};
+static const tutti_pool_attrs pool2 = {.kernel = 2}, pool3 = {.kernel = 3, .stride = 2, .pad = 1},
+                              pool_overlap = {.kernel = 3, .stride = 1},
+                              pool_up = {.kernel = 3, .stride = 2, .ceil = true},
+                              pool_out = {.kernel = 4, .stride = 3, .pad = 1, .ceil = true};
+static const tutti_lrn_attrs lrn5 = {5, 1e-4, 0.75, 1}, lrn_strong = {5, 1, 0.75, 2}, lrn_even = {4, 0.5, 0.5, 1};
+static const tutti_batch_norm_attrs norm = {.eps = 1e-5, .momentum = 0.1, .scale_init = 1};
 static const tutti_dropout_attrs drop = {0.25};
-static const tutti_loss_attrs loss = {.weight = 1}, loss_aux = {.weight = 0.3};
+static const tutti_loss_attrs loss = {.weight = 1}, loss_aux = {.weight = 0.3},
+                              loss_smooth = {.weight = 1, .label_smoothing = 0.1};
 
 static const kernel_case kernel_cases[] = {
     {"conv", &conv5, {4, {2, 1, 8, 8}}, true, false, 1, .what = "one channel"},
@@ -65,10 +70,18 @@ static const kernel_case kernel_cases[] = {
     {"max-pool", &pool2, {4, {2, 3, 6, 5}}, false, true, 0x1p-9, .what = "a column left over"},
     {"max-pool", &pool3, {4, {1, 7, 5, 6}}, false, true, 0x1p-9, .what = "overlap and padding"},
     {"max-pool", &pool_overlap, {4, {2, 2, 5, 5}}, false, true, 0x1p-9, .what = "every position"},
+    {"max-pool", &pool_up, {4, {2, 3, 6, 5}}, false, true, 0x1p-9, .what = "rounded up"},
+    {"max-pool", &pool_out, {4, {1, 7, 7, 5}}, false, true, 0x1p-9, .what = "out of the padding"},
     {"avg-pool", &pool2, {4, {2, 3, 6, 5}}, true, false, 1, .what = "a column left over"},
     {"avg-pool", &pool3, {4, {1, 7, 5, 6}}, false, false, 0x1p-4, .what = "overlap and padding"},
+    {"avg-pool", &pool_up, {4, {2, 3, 6, 5}}, false, false, 0x1p-4, .what = "rounded up"},
+    {"avg-pool", &pool_out, {4, {1, 7, 7, 5}}, false, false, 0x1p-4, .what = "out of the padding"},
     {"global-avg-pool", NULL, {4, {2, 7, 2, 4}}, true, false, 1, .what = "7 channels"},
     {"global-avg-pool", NULL, {4, {3, 16, 7, 7}}, false, false, 0x1p-4, .what = "16 channels"},
+    {"lrn", &lrn5, {4, {2, 7, 3, 2}}, false, true, 0x1p-4, .what = "7 channels"},
+    {"lrn", &lrn_strong, {4, {2, 16, 3, 3}}, false, true, 0x1p-6, .what = "16 channels"},
+    {"lrn", &lrn_strong, {2, {3, 6}}, false, true, 0x1p-6, .what = "two dims"},
+    {"lrn", &lrn_even, {4, {2, 3, 2, 2}}, false, true, 0x1p-6, .what = "an even window"},
     {"batch-norm", &norm, {4, {3, 7, 3, 2}}, false, true, 0x1p-6, .what = "planes"},
     {"batch-norm", &norm, {2, {6, 5}}, false, true, 0x1p-6, .what = "two dims"},
     {"dropout", &drop, {4, {2, 7, 3, 3}}, false, true, 0x1p-4, .what = "planes"},
@@ -83,6 +96,7 @@ static const kernel_case kernel_cases[] = {
     {"softmax-cross-entropy", &loss, {2, {6, 10}}, false, true, 0x1p-6, .what = "ten classes"},
     {"softmax-cross-entropy", &loss, {2, {1, 3}}, false, true, 0x1p-6, .what = "one sample"},
     {"softmax-cross-entropy", &loss_aux, {2, {4, 5}}, false, true, 0x1p-6, .what = "an auxiliary head"},
+    {"softmax-cross-entropy", &loss_smooth, {2, {4, 5}}, false, true, 0x1p-6, .what = "smoothed labels"},
 };
 enum { NCASES = sizeof kernel_cases / sizeof *kernel_cases, MAX_LABELS = 64 };
 

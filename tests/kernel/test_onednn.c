@@ -130,8 +130,8 @@ static void the_first_of_equal_elements_wins_in_max_pool(void **state)
     (void)state;
     if (is_absent()) skip();
     /* Small integers: nearly every window has its largest element twice, as after a relu. */
-    const tutti_pool_attrs *windows[] = {&pool2, &pool3, &pool_overlap};
-    for (int i = 0; i < 3; i++) {
+    const tutti_pool_attrs *windows[] = {&pool2, &pool3, &pool_overlap, &pool_up, &pool_out};
+    for (int i = 0; i < 5; i++) {
         kernel_case c = {"max-pool", windows[i], {4, {2, 20, 9, 8}}, true, false, 1, .what = "ties"};
         producers p;
         open_producers(&p, &c, ALL);
@@ -159,7 +159,7 @@ static void drawn_shapes_give_what_the_reference_gives(void **state)
                                  .pad = between(i, 3, 0, 4),
                                  .groups = groups,
                                  .bias = between(i, 4, 0, 1)};
-        tutti_pool_attrs pool = {conv.kernel, conv.stride, conv.pad % (conv.kernel / 2 + 1)};
+        tutti_pool_attrs pool = {conv.kernel, conv.stride, conv.pad % (conv.kernel / 2 + 1), between(i, 10, 0, 1)};
         const kernel_case drawn[] = {{"conv", &conv, {0}, true, false, 1, .what = "drawn"},
                                      {"max-pool", &pool, {0}, true, false, 1, .what = "drawn"},
                                      {"avg-pool", &pool, {0}, false, false, 1, .what = "drawn"}};

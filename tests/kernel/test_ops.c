@@ -100,7 +100,7 @@ static void refused_pair(const char *op, tutti_shape first, tutti_shape second, 
 static void wrong_shapes_are_refused_with_the_shapes(void **state)
 {
     (void)state;
-    tutti_pool_attrs pad_too_large = {3, 1, 2};
+    tutti_pool_attrs pad_too_large = {.kernel = 3, .stride = 1, .pad = 2};
     tutti_dense_attrs huge = {.units = INT32_MAX, .bias = true};
     refused("conv", &conv5, (tutti_shape){4, {2, 3, 4, 9}}, "turns (2, 3, 4, 9) into (2, 4, 0, 5)");
     refused("conv", &conv5, (tutti_shape){2, {2, 3}}, "has (2, 3)");
@@ -111,6 +111,7 @@ static void wrong_shapes_are_refused_with_the_shapes(void **state)
     refused_pair("concat", (tutti_shape){4, {2, 3, 4, 4}}, (tutti_shape){4, {2, 3, 4, 5}}, "input 2 has (2, 3, 4, 5)");
     refused_pair("concat", (tutti_shape){1, {2}}, (tutti_shape){1, {2}}, "may differ in dim 1 only");
     refused("max-pool", &pool2, (tutti_shape){2, {2, 3}}, "has (2, 3)");
+    refused("lrn", &lrn5, (tutti_shape){1, {2}}, "has (2)");
     refused("avg-pool", &pad_too_large, (tutti_shape){4, {1, 1, 9, 9}}, "pad 2 is more than half the kernel 3");
     refused("softmax-cross-entropy", &loss, (tutti_shape){4, {1, 2, 3, 4}}, "has (1, 2, 3, 4)");
     refused("batch-norm", &norm, (tutti_shape){3, {1, 2, 3}}, "has (1, 2, 3)");
@@ -135,6 +136,33 @@ static void conv_and_dense_start_as_in_pytorch(void **state)
     assert_int_equal(tutti_op_batch_norm.params(&norm, &in, p), 4);
     assert_true(p[0].init_constant == 1 && p[3].init_constant == 1 && p[0].kind == TUTTI_PARAM_BIAS);
     assert_true(p[2].kind == TUTTI_PARAM_STATISTIC && p[2].momentum == 0.1);
+}
+
+static void pools_that_round_up_begin_their_last_window_inside(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t kernel, stride, pad, n, want; /* want: torch.nn.MaxPool2d(kernel, stride, pad, ceil_mode=True) */
+    } cases[] = {{3, 2, 0, 6, 3}, {3, 2, 0, 7, 3},    {2, 2, 0, 5, 3}, {2, 3, 1, 4, 2}, {3, 3, 1, 5, 2},
+                 {3, 2, 0, 2, 1}, {3, 2, 1, 112, 57}, {2, 2, 1, 3, 2}, {5, 4, 2, 6, 2}, {4, 3, 2, 7, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_pool_attrs pool = {cases[i].kernel, cases[i].stride, cases[i].pad, true};
+        tutti_shape in = {4, {1, 1, cases[i].n, cases[i].n}}, out;
+        assert_int_equal(tutti_op_infer(&tutti_op_max_pool, &pool, &in, 1, &out, NULL), TUTTI_OK);
+        assert_int_equal(out.dim[2], cases[i].want);
+        assert_int_equal(out.dim[3], cases[i].want);
+    }
+}
+
+static void the_weight_of_batch_norm_starts_where_it_is_told(void **state)
+{
+    (void)state;
+    tutti_batch_norm_attrs last = norm;
+    last.scale_init = 0;
+    tutti_param_desc p[TUTTI_MAX_OP_PARAMS];
+    tutti_shape in = {4, {2, 4, 6, 6}};
+    assert_int_equal(tutti_op_batch_norm.params(&last, &in, p), 4);
+    assert_true(p[0].init_constant == 0 && p[3].init_constant == 1);
 }
 
 static void a_he_start_is_normal_with_the_fan_out(void **state)
@@ -348,6 +376,8 @@ int main(void)
         cmocka_unit_test(gradients_of_every_op_agree_with_central_differences),
         cmocka_unit_test(wrong_shapes_are_refused_with_the_shapes),
         cmocka_unit_test(conv_and_dense_start_as_in_pytorch),
+        cmocka_unit_test(pools_that_round_up_begin_their_last_window_inside),
+        cmocka_unit_test(the_weight_of_batch_norm_starts_where_it_is_told),
         cmocka_unit_test(a_he_start_is_normal_with_the_fan_out),
         cmocka_unit_test(the_weight_of_a_loss_multiplies_it_and_its_gradient),
         cmocka_unit_test(add_passes_its_gradient_on),

@@ -39,10 +39,18 @@ CASES = [
     ("max_pool2d", dict(kernel_size=2, stride=2, padding=0), (2, 3, 6, 5), SPREAD),
     ("max_pool2d", dict(kernel_size=3, stride=2, padding=1), (1, 7, 5, 6), SPREAD),
     ("max_pool2d", dict(kernel_size=3, stride=1, padding=0), (2, 2, 5, 5), SPREAD),
+    ("max_pool2d", dict(kernel_size=3, stride=2, ceil_mode=True), (2, 3, 6, 5), SPREAD),
+    ("max_pool2d", dict(kernel_size=4, stride=3, padding=1, ceil_mode=True), (1, 7, 7, 5), SPREAD),
     ("avg_pool2d", dict(kernel_size=2, stride=2, padding=0), (2, 3, 6, 5), EXACT),
     ("avg_pool2d", dict(kernel_size=3, stride=2, padding=1), (1, 7, 5, 6), None),
+    ("avg_pool2d", dict(kernel_size=3, stride=2, ceil_mode=True), (2, 3, 6, 5), None),
+    ("avg_pool2d", dict(kernel_size=4, stride=3, padding=1, ceil_mode=True), (1, 7, 7, 5), None),
     ("global_avg_pool", {}, (2, 7, 2, 4), EXACT),
     ("global_avg_pool", {}, (3, 16, 7, 7), None),
+    ("local_response_norm", dict(size=5, alpha=1e-4, beta=0.75, k=1), (2, 7, 3, 2), SPREAD),
+    ("local_response_norm", dict(size=5, alpha=1, beta=0.75, k=2), (2, 16, 3, 3), SPREAD),
+    ("local_response_norm", dict(size=5, alpha=1, beta=0.75, k=2), (3, 6), SPREAD),
+    ("local_response_norm", dict(size=4, alpha=0.5, beta=0.5, k=1), (2, 3, 2, 2), SPREAD),
     ("batch_norm", {}, (3, 7, 3, 2), SPREAD),
     ("batch_norm", {}, (6, 5), SPREAD),
     ("dropout", dict(rate=0.25), (2, 7, 3, 3), SPREAD),
@@ -57,6 +65,7 @@ CASES = [
     ("cross_entropy", dict(weight=1), (6, 10), SPREAD),
     ("cross_entropy", dict(weight=1), (1, 3), SPREAD),
     ("cross_entropy", dict(weight=0.3), (4, 5), SPREAD),
+    ("cross_entropy", dict(weight=1, label_smoothing=0.1), (4, 5), SPREAD),
 ]
 
 
@@ -94,6 +103,8 @@ def forward(op: str, attrs: dict, xs: list, p: dict, extra: dict) -> torch.Tenso
     if op == "conv":
         return functional.conv2d(x, p["weight"], p.get("bias"), attrs["stride"], attrs["padding"], 1,
                                  attrs.get("groups", 1))
+    if op == "local_response_norm" and x.ndim == 2:  # PyTorch wants a third dim
+        return functional.local_response_norm(x[:, :, None], **attrs)[:, :, 0]
     if op == "add":
         return sum(xs[1:], x)
     if op == "concat":
@@ -126,7 +137,8 @@ def main() -> None:
         p = make_params(op, attrs, kind, shape)
         if op == "cross_entropy":
             labels = torch.arange(shape[0]) * 5 % shape[1]
-            loss = attrs["weight"] * functional.cross_entropy(x, labels, reduction="sum")
+            smoothing = attrs.get("label_smoothing", 0.0)
+            loss = attrs["weight"] * functional.cross_entropy(x, labels, reduction="sum", label_smoothing=smoothing)
             (loss * LOSS_SCALE).backward()
             extra["loss"] = loss.detach().reshape(1)
         else:

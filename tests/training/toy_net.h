@@ -23,7 +23,7 @@ static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, 
 {
     const int l = t->model.nlayers++;
     t->dense[l] = (tutti_dense_attrs){.units = units, .bias = true};
-    t->norm = (tutti_batch_norm_attrs){.eps = 1e-5, .momentum = 0.1};
+    t->norm = (tutti_batch_norm_attrs){.eps = 1e-5, .momentum = 0.1, .scale_init = 1};
     t->dropout = (tutti_dropout_attrs){.rate = 0.25};
     t->loss = (tutti_loss_attrs){.weight = 1};
     void *attrs = t->none; /* ops without attributes */
