@@ -73,11 +73,7 @@ static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failur
     const tutti_graph_config graph = {.batch = 1, .engine = e->job->kernels, .nthreads = (int)e->job->threads};
     st = tutti_graph_build(e->model, &graph, &e->graph, err);
     if (st) return st;
-    const tutti_dataset_config c = {.set = e->job->data.set,
-                                    .path = e->job->data.path,
-                                    .seed = (uint64_t)e->job->data.seed,
-                                    .train_samples = e->job->data.train_samples,
-                                    .test_samples = e->job->data.test_samples};
+    const tutti_dataset_config c = tutti_job_data_config(e->job);
     return tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &e->test, err);
 }
 

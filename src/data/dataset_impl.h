@@ -1,34 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: what rows of the table of sets fill in, private to src/data.
  *
- * A set is bytes: count samples of C*H*W unsigned bytes and one label byte each, held in memory whole (MNIST: 47 MB).
- * Floats are made when a batch is loaded, through a table of 256 entries, so that a byte has one float on every path. */
+ * A set either holds bytes (count samples of C*H*W unsigned bytes and one label byte each; MNIST: 47 MB), of which floats are
+ * made when a batch is loaded, through a table of 256 entries a channel: a byte has one float on every path. Or it has `read`. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
 #include "dataset.h"
 
+enum { TUTTI_MAX_CHANNELS = 16 };
+
+typedef struct tutti_dataset_row tutti_dataset_row;
 struct tutti_dataset {
+    const tutti_dataset_row *row;
     tutti_shape shape; /* one sample */
-    int64_t count, sample_bytes;
-    int nclasses;
-    float normal[256]; /* (byte / 255 - mean) / std */
-    const uint8_t *pixels, *labels;
-    void *storage, *label_storage; /* own pixels and labels; free() */
+    int64_t count;
+    int nclasses, nchannels;
+    bool crop, flip; /* augmentation of this split */
+    double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
+    /* sets of bytes */
+    int64_t nstored, channel_bytes; /* sample i is stored sample i % nstored */
+    float (*normal)[256];           /* a channel: (byte / 255 - mean) / std */
+    uint8_t *pixels;                /* own: free() */
+    int32_t *labels;                /* own, one a stored sample: free() */
 };
 
-typedef struct {
+struct tutti_dataset_row {
     const char *name;
     const char *help;
-    double mean, std;  /* of byte / 255 */
-    bool reads_folder; /* config.path is needed */
-    /* Fills shape, count, nclasses, pixels, labels and their storage; d is zeroed and is destroyed by the caller on failure. */
+    double mean[3], std[3]; /* of byte / 255, one a channel; a first alone is of all channels */
+    const char *files;      /* what data.path must hold; NULL: the set reads no files */
+    bool shaped;            /* data.shape and data.classes say what a sample is */
+    /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller on failure. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
-} tutti_dataset_row;
+};
+
+/* How many of the `have` samples of a read set are used; more than there are is refused, naming `path`. */
+tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,
+                                int64_t *count, tutti_failure *err);
+
+/* Stored sample `index` of a set of bytes as floats, augmented by the random numbers of this pass. */
+void tutti_bytes_read(const tutti_dataset *d, tutti_pass pass, int64_t index, float *sample);
+
+/* Sets that draw themselves (drawn.c): ten classes, all samples in memory. */
+typedef struct {
+    tutti_shape shape;
+    int64_t train, test; /* samples, where the job does not say */
+    /* Bytes of sample `index`, and its label: a pure function of (seed, split, index). */
+    uint8_t (*draw)(uint64_t seed, tutti_split split, int64_t index, uint8_t *bytes);
+} tutti_drawn_set;
+uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index);
+tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_config *config, tutti_split split,
+                              tutti_dataset *d, tutti_failure *err);
 
 tutti_status tutti_digits_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                tutti_failure *err);
+tutti_status tutti_shapes_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                               tutti_failure *err);
 tutti_status tutti_mnist_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                              tutti_failure *err);
+tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                tutti_failure *err);
+tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                               tutti_failure *err);
 tutti_status tutti_idx_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                             tutti_failure *err);
@@ -45,6 +78,15 @@ typedef struct {
 } tutti_digit_style;
 extern const tutti_digit_style tutti_digit_styles[];
 extern const int tutti_ndigit_styles;
+
+/* shapes: 3 x 32 x 32 bytes of sample `index` and its label, a pure function of (seed, split, index). */
+enum { TUTTI_SHAPE_SIDE = 32, TUTTI_SHAPE_BYTES = 3 * TUTTI_SHAPE_SIDE * TUTTI_SHAPE_SIDE, TUTTI_NSHAPES = 10 };
+uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t bytes[TUTTI_SHAPE_BYTES]);
+
+/* Outlines: x, y pairs in -100..100; NEXT ends a ring and starts another, END ends the outline. */
+enum { TUTTI_OUTLINE_NEXT = -127, TUTTI_OUTLINE_END = -128 };
+extern const char *const tutti_shape_names[TUTTI_NSHAPES];
+extern const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES];
 
 /* One IDX file of unsigned bytes, plain or gzip (idx.c). */
 typedef struct {

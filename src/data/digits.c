@@ -6,14 +6,8 @@
  * the curve instead of the picture: sharp edges stay sharp) -> moved to the middle and a little off it -> ink by distance
  * to the curve -> contrast and grain. Nothing but 64-bit integers and division that truncates towards zero: no libm, no
  * float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "../base/arena.h"
-#include "../base/pool.h"
-#include "../base/rng.h"
 #include "dataset_impl.h"
+#include "dice.h"
 
 enum {
     SIDE = TUTTI_DIGIT_SIDE,
@@ -38,30 +32,6 @@ enum {
     GRAIN = 28, /* grey levels */
 };
 
-/* Random words of one sample, drawn one after the other. */
-typedef struct {
-    uint64_t seed, sample, drawn;
-    tutti_random4 words;
-} dice;
-
-static uint32_t dice_word(dice *d)
-{
-    if (d->drawn % 4 == 0) d->words = tutti_random(d->seed, TUTTI_STREAM_DRAW, d->sample, d->drawn / 4);
-    return d->words.word[d->drawn++ % 4];
-}
-
-/* 0 .. n - 1 */
-static int64_t dice_below(dice *d, int64_t n)
-{
-    return (int64_t)(((uint64_t)dice_word(d) * (uint64_t)n) >> 32);
-}
-
-/* Triangular in -half .. half: small differences are common, large ones rare. */
-static int64_t dice_spread(dice *d, int64_t half)
-{
-    return dice_below(d, half + 1) + dice_below(d, half + 1) - half;
-}
-
 typedef struct {
     int64_t x, y;
     bool starts; /* no ink between the point before and this one */
@@ -72,9 +42,9 @@ typedef struct {
     int n;
 } curve;
 
-static const int8_t *style_pick(dice *d, int digit)
+static const int8_t *style_pick(tutti_dice *d, int digit)
 {
-    int64_t left = dice_below(d, TUTTI_DIGIT_WEIGHTS);
+    int64_t left = tutti_dice_below(d, TUTTI_DIGIT_WEIGHTS);
     for (int i = 0; i < tutti_ndigit_styles; i++) {
         if (tutti_digit_styles[i].digit != digit) continue;
         left -= tutti_digit_styles[i].weight;
@@ -105,15 +75,15 @@ static void stroke_flatten(const pen_point *p, int n, curve *out)
 }
 
 /* The style's pen points, each a little elsewhere, as one flat curve around (0, 0), Q8 template units. */
-static void curve_trace(dice *d, const int8_t *path, curve *out)
+static void curve_trace(tutti_dice *d, const int8_t *path, curve *out)
 {
     pen_point stroke[MAX_POINTS / PIECES];
     int n = 0;
     for (;;) {
         bool pen_down = *path >= 0;
         if (pen_down) {
-            stroke[n++] = (pen_point){(path[0] - 50) * 256 + dice_spread(d, JITTER),
-                                      (path[1] - 50) * 256 + dice_spread(d, JITTER), false};
+            stroke[n++] = (pen_point){(path[0] - 50) * 256 + tutti_dice_spread(d, JITTER),
+                                      (path[1] - 50) * 256 + tutti_dice_spread(d, JITTER), false};
             path += 2;
             continue;
         }
@@ -124,10 +94,11 @@ static void curve_trace(dice *d, const int8_t *path, curve *out)
 }
 
 /* Slant, then scale, then rotation; sine and cosine of a small angle by their series. Q8 template units -> Q8 pixels. */
-static void curve_place(dice *d, curve *c)
+static void curve_place(tutti_dice *d, curve *c)
 {
-    int64_t slant = SLANT_MEAN + dice_spread(d, SLANT), turn = dice_spread(d, TURN);
-    int64_t height = SIZE_MEAN + dice_spread(d, SIZE), width = height * (ONE * 9 / 10 + dice_spread(d, WIDTH)) / ONE;
+    int64_t slant = SLANT_MEAN + tutti_dice_spread(d, SLANT), turn = tutti_dice_spread(d, TURN);
+    int64_t height = SIZE_MEAN + tutti_dice_spread(d, SIZE),
+            width = height * (ONE * 9 / 10 + tutti_dice_spread(d, WIDTH)) / ONE;
     int64_t square = turn * turn / ONE;
     int64_t sine = turn - turn * square / ONE / 6, cosine = ONE - square / 2 + square * square / ONE / 24;
     for (int i = 0; i < c->n; i++) {
@@ -145,12 +116,12 @@ static int64_t ease(int64_t t)
 }
 
 /* Moves each point by a field given at GRID x GRID nodes, 9 pixels apart around the middle. */
-static void curve_bend(dice *d, curve *c)
+static void curve_bend(tutti_dice *d, curve *c)
 {
     int64_t node[GRID][GRID][2];
     for (int y = 0; y < GRID; y++)
         for (int x = 0; x < GRID; x++)
-            for (int k = 0; k < 2; k++) node[y][x][k] = dice_spread(d, BEND);
+            for (int k = 0; k < 2; k++) node[y][x][k] = tutti_dice_spread(d, BEND);
     const int64_t cell = 9 * 256, span = cell * (GRID - 1);
     for (int i = 0; i < c->n; i++) {
         int64_t u = c->point[i].x + span / 2, v = c->point[i].y + span / 2;
@@ -168,7 +139,7 @@ static void curve_bend(dice *d, curve *c)
 }
 
 /* The middle of the curve's box goes to the middle of the picture, a little off it. */
-static void curve_centre(dice *d, curve *c)
+static void curve_centre(tutti_dice *d, curve *c)
 {
     int64_t lo[2] = {INT32_MAX, INT32_MAX}, hi[2] = {INT32_MIN, INT32_MIN};
     for (int i = 0; i < c->n; i++) {
@@ -178,8 +149,8 @@ static void curve_centre(dice *d, curve *c)
             hi[k] = at[k] > hi[k] ? at[k] : hi[k];
         }
     }
-    int64_t dx = SIDE * 128 - (lo[0] + hi[0]) / 2 + dice_spread(d, SHIFT);
-    int64_t dy = SIDE * 128 - (lo[1] + hi[1]) / 2 + dice_spread(d, SHIFT);
+    int64_t dx = SIDE * 128 - (lo[0] + hi[0]) / 2 + tutti_dice_spread(d, SHIFT);
+    int64_t dy = SIDE * 128 - (lo[1] + hi[1]) / 2 + tutti_dice_spread(d, SHIFT);
     for (int i = 0; i < c->n; i++) {
         c->point[i].x += dx;
         c->point[i].y += dy;
@@ -217,12 +188,13 @@ static int64_t square_root(int64_t v)
     return root;
 }
 
-static void curve_ink(dice *d, const curve *c, uint8_t pixels[TUTTI_DIGIT_PIXELS])
+static void curve_ink(tutti_dice *d, const curve *c, uint8_t pixels[TUTTI_DIGIT_PIXELS])
 {
     int64_t nearest[TUTTI_DIGIT_PIXELS];
     const int64_t far = 2047 * 2047;
-    int64_t nib = NIB_MIN + dice_below(d, NIB_RANGE), soft = 200 + dice_below(d, 160), reach = nib + soft / 2;
-    int64_t dark = 175 + dice_below(d, 81), paper = dice_below(d, 20);
+    int64_t nib = NIB_MIN + tutti_dice_below(d, NIB_RANGE), soft = 200 + tutti_dice_below(d, 160),
+            reach = nib + soft / 2;
+    int64_t dark = 175 + tutti_dice_below(d, 81), paper = tutti_dice_below(d, 20);
     for (int i = 0; i < TUTTI_DIGIT_PIXELS; i++) nearest[i] = far;
     for (int i = 1; i < c->n; i++)
         if (!c->point[i].starts) line_measure(c->point[i - 1], c->point[i], reach, nearest);
@@ -237,7 +209,7 @@ static void curve_ink(dice *d, const curve *c, uint8_t pixels[TUTTI_DIGIT_PIXELS
     }
     /* Grain: one random word serves four pixels. */
     for (int i = 0; i < TUTTI_DIGIT_PIXELS; i += 4) {
-        uint32_t word = dice_word(d);
+        uint32_t word = tutti_dice_word(d);
         for (int k = 0; k < 4; k++, word >>= 8) {
             int64_t grey = pixels[i + k] + (int64_t)(word & 255) * GRAIN / 256 - GRAIN / 2;
             pixels[i + k] = (uint8_t)(grey < 0 ? 0 : grey > 255 ? 255 : grey);
@@ -245,16 +217,10 @@ static void curve_ink(dice *d, const curve *c, uint8_t pixels[TUTTI_DIGIT_PIXELS
     }
 }
 
-/* Labels: each run of ten samples holds each digit once, in random order: balanced whatever is taken. */
-static uint8_t label_at(uint64_t seed, tutti_split split, int64_t index)
-{
-    return (uint8_t)tutti_order_at(seed ^ 0x6c6162656cu, index / 10 * 2 + split, 10, true, index % 10);
-}
-
 uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t pixels[TUTTI_DIGIT_PIXELS])
 {
-    uint8_t label = label_at(seed, split, index);
-    dice d = {.seed = seed, .sample = (uint64_t)index * 2 + (uint64_t)split};
+    uint8_t label = tutti_drawn_label(seed, split, index);
+    tutti_dice d = {.seed = seed, .sample = (uint64_t)index * 2 + (uint64_t)split};
     curve c = {.n = 0};
     curve_trace(&d, style_pick(&d, label), &c);
     curve_place(&d, &c);
@@ -264,37 +230,10 @@ uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_
     return label;
 }
 
-typedef struct {
-    uint64_t seed;
-    tutti_split split;
-    uint8_t *pixels, *labels;
-} drawing;
-
-static void draw_part(void *arg, int64_t begin, int64_t end)
-{
-    const drawing *job = arg;
-    for (int64_t i = begin; i < end; i++)
-        job->labels[i] = tutti_digit_draw(job->seed, job->split, i, job->pixels + i * TUTTI_DIGIT_PIXELS);
-}
-
 tutti_status tutti_digits_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                tutti_failure *err)
 {
-    int64_t train = config->train_samples ? config->train_samples : 60000;
-    int64_t count = split == TUTTI_SPLIT_TRAIN ? train : config->test_samples ? config->test_samples : 10000;
-    const int64_t most = (int64_t)1 << 24; /* 13 GB */
-    if (count > most)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "data: %lld digits are more than the %lld that fit in memory",
-                          (long long)count, (long long)most);
-    d->shape = (tutti_shape){.ndims = 3, .dim = {1, SIDE, SIDE}};
-    d->count = count;
-    d->nclasses = 10;
-    d->pixels = d->storage = tutti_alloc((size_t)count * TUTTI_DIGIT_PIXELS);
-    d->labels = d->label_storage = tutti_alloc((size_t)count);
-    drawing job = {config->seed, split, d->storage, d->label_storage};
-    long ncores = sysconf(_SC_NPROCESSORS_ONLN);
-    tutti_pool *pool = ncores > 1 && count >= 1000 ? tutti_pool_create((int)(ncores < 8 ? ncores : 8)) : NULL;
-    tutti_pool_for(pool, count, draw_part, &job);
-    if (pool) tutti_pool_destroy(pool);
-    return TUTTI_OK;
+    static const tutti_drawn_set set = {
+        .shape = {.ndims = 3, .dim = {1, SIDE, SIDE}}, .train = 60000, .test = 10000, .draw = tutti_digit_draw};
+    return tutti_drawn_open(&set, config, split, d, err);
 }

@@ -95,26 +95,30 @@ static tutti_status side_check(const tutti_idx *images, const char *path, int64_
                       (long long)side);
 }
 
+static int32_t *labels_widen(const tutti_idx *labels)
+{
+    int32_t *wide = tutti_alloc((size_t)labels->nbytes * sizeof *wide);
+    for (int64_t i = 0; i < labels->nbytes; i++) wide[i] = labels->bytes[i];
+    return wide;
+}
+
 /* side 0: any shape. */
 static tutti_status pair_open(const tutti_dataset_config *config, tutti_split split, int nclasses, int64_t side,
                               tutti_dataset *d, tutti_failure *err)
 {
     const char *name = split == TUTTI_SPLIT_TRAIN ? "train" : "t10k";
-    int64_t wanted = split == TUTTI_SPLIT_TRAIN ? config->train_samples : config->test_samples;
     char *image_path = NULL, *label_path = NULL;
     tutti_idx images = {0}, labels = {0};
     tutti_status status = file_read(config->path, name, "images", &images, &image_path, err);
     if (!status && side) status = side_check(&images, image_path, side, err);
     if (!status) status = file_read(config->path, name, "labels", &labels, &label_path, err);
     if (!status) status = pair_check(&images, image_path, &labels, label_path, nclasses, err);
-    if (!status && wanted > images.dim[0])
-        status = tutti_fail(err, TUTTI_ERR_DATA, "%s: byte 4: %lld samples, but the job asks for %lld", image_path,
-                            (long long)images.dim[0], (long long)wanted);
+    if (!status) status = tutti_dataset_take(config, split, image_path, images.dim[0], &d->count, err);
     d->shape = sample_shape(&images);
-    d->count = wanted ? wanted : images.dim[0];
     d->nclasses = nclasses;
-    d->pixels = d->storage = images.bytes;
-    d->labels = d->label_storage = labels.bytes;
+    d->pixels = images.bytes;
+    d->labels = status ? NULL : labels_widen(&labels);
+    free(labels.bytes);
     free(image_path);
     free(label_path);
     return status;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loader.c: one thread fills a ring of batches ahead of compute.
+/* loader.c: threads fill a ring of batches ahead of compute.
  *
- * Invariants: `filled` batches were made and `taken` handed out, taken <= filled <= taken + NSLOTS - 1: the slot of the
- * batch that the caller still holds is never written. The lock guards filled, taken and stopping, never the samples:
- * a slot belongs to the thread while filled has not passed it, to the caller afterwards.
- * The thread blocks all signals, so that an orderly end is asked of the main thread only. */
+ * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch together, and who
+ * takes which ticket changes nothing. Invariants: `taken` batches were handed out, and a ticket is dealt only while its batch is
+ * below taken + NSLOTS - 1: the slot of the batch that the caller still holds is never written. A batch is handed out when all
+ * its parts are done. The lock guards next, taken, stopping and what slots say of themselves, never the samples: these
+ * belong to the threads until ndone is full, to the caller afterwards.
+ * The threads block all signals, so that an orderly end is asked of the main thread only. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,145 +16,183 @@
 #include "../base/clock.h"
 #include "dataset.h"
 
-enum { NSLOTS = 4, ALIGNMENT = 64 };
+enum { NSLOTS = 3, ALIGNMENT = 64, PARTS_A_THREAD = 4 };
 
 typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
+    int64_t ndone; /* parts */
+    int64_t began_ns, filled_ns;
+    int64_t failed_at;     /* first sample that could not be read; n = none */
+    tutti_failure failure; /* its words */
 } slot;
 
 struct tutti_loader {
-    const tutti_dataset *data;
-    uint64_t seed;
-    int64_t batch, first, n, first_step, end_step, sample_floats;
+    tutti_loader_config c;
+    int64_t sample_floats, nparts; /* a batch */
     slot ring[NSLOTS];
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards filled, taken, stopping */
+    pthread_t *threads;
+    int nstarted;
+    pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t filled, taken; /* batches since first_step */
+    int64_t next;  /* ticket */
+    int64_t taken; /* batches since first_step */
     bool stopping;
 };
 
-static void slot_fill(const tutti_loader *l, int64_t step, slot *s)
+/* What one thread found in its part of a batch. */
+typedef struct {
+    int64_t failed_at, began_ns, ended_ns;
+    tutti_failure failure;
+} finding;
+
+static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticket, finding *found)
 {
-    int64_t count = tutti_dataset_count(l->data), steps_per_epoch = count / l->batch;
-    const int64_t began_ns = tutti_clock_ns();
-    int64_t epoch = step / steps_per_epoch, begin = step % steps_per_epoch * l->batch + l->first;
-    for (int64_t i = 0; i < l->n; i++) {
-        int64_t index = tutti_order_at(l->seed, epoch, count, true, begin + i);
-        tutti_dataset_read(l->data, index, s->samples + i * l->sample_floats, &s->labels[i]);
+    const int64_t count = tutti_dataset_count(l->c.data), steps_per_epoch = count / l->c.batch;
+    const int64_t step = l->c.first_step + ticket / l->nparts, part = ticket % l->nparts;
+    const int64_t position = step % steps_per_epoch * l->c.batch + l->c.first;
+    const tutti_pass pass = {l->c.seed, step / steps_per_epoch};
+    const slot *s = &l->ring[ticket / l->nparts % NSLOTS];
+    found->failed_at = l->c.n;
+    for (int64_t i = l->c.n * part / l->nparts; i < l->c.n * (part + 1) / l->nparts; i++) {
+        const int64_t index = tutti_order_at(pass.seed, pass.epoch, count, true, position + i);
+        float *sample = s->samples + i * l->sample_floats;
+        if (!tutti_reader_read(reader, pass, index, sample, &s->labels[i], &found->failure)) continue;
+        found->failed_at = i;
+        return;
     }
-    s->batch = (tutti_batch){step, s->samples, s->labels, began_ns, tutti_clock_ns()};
 }
 
-/* Waits for a free slot; false when there is nothing left to do. */
-static bool slot_wait(tutti_loader *l)
+/* The next ticket once its slot is free; false when there is nothing left to do. Lock held. */
+static bool ticket_take(tutti_loader *l, int64_t *ticket)
 {
-    pthread_mutex_lock(&l->lock);
-    while (!l->stopping && l->filled - l->taken >= NSLOTS - 1) pthread_cond_wait(&l->changed, &l->lock);
-    bool go_on = !l->stopping;
-    pthread_mutex_unlock(&l->lock);
-    return go_on;
+    const int64_t end = (l->c.end_step - l->c.first_step) * l->nparts;
+    while (!l->stopping && l->next < end && l->next / l->nparts >= l->taken + NSLOTS - 1)
+        pthread_cond_wait(&l->changed, &l->lock);
+    if (l->stopping || l->next >= end) return false;
+    *ticket = l->next++;
+    return true;
+}
+
+static void ticket_finish(tutti_loader *l, int64_t ticket, const finding *found)
+{
+    slot *s = &l->ring[ticket / l->nparts % NSLOTS];
+    if (!s->ndone || found->began_ns < s->began_ns) s->began_ns = found->began_ns;
+    if (!s->ndone || found->ended_ns > s->filled_ns) s->filled_ns = found->ended_ns;
+    if (found->failed_at < s->failed_at) {
+        s->failed_at = found->failed_at;
+        s->failure = found->failure;
+    }
+    if (++s->ndone == l->nparts) pthread_cond_broadcast(&l->changed);
 }
 
 static void *loader_run(void *arg)
 {
     tutti_loader *l = arg;
-    for (int64_t step = l->first_step; step < l->end_step && slot_wait(l); step++) {
-        slot_fill(l, step, &l->ring[(step - l->first_step) % NSLOTS]);
-        pthread_mutex_lock(&l->lock);
-        l->filled++;
-        pthread_cond_broadcast(&l->changed);
+    tutti_reader *reader = tutti_reader_create(l->c.data);
+    int64_t ticket;
+    pthread_mutex_lock(&l->lock);
+    while (ticket_take(l, &ticket)) {
+        finding found = {.began_ns = tutti_clock_ns()};
         pthread_mutex_unlock(&l->lock);
+        part_fill(l, reader, ticket, &found);
+        found.ended_ns = tutti_clock_ns();
+        pthread_mutex_lock(&l->lock);
+        ticket_finish(l, ticket, &found);
     }
+    pthread_mutex_unlock(&l->lock);
+    tutti_reader_destroy(reader);
     return NULL;
 }
 
-static tutti_status arguments_check(const tutti_loader *l, tutti_failure *err)
+static tutti_status arguments_check(const tutti_loader_config *c, tutti_failure *err)
 {
-    int64_t count = tutti_dataset_count(l->data);
-    if (l->batch < 1 || l->batch > count)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "batch: %lld samples, the set has %lld", (long long)l->batch,
+    int64_t count = tutti_dataset_count(c->data);
+    if (c->batch < 1 || c->batch > count)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "batch: %lld samples, the set has %lld", (long long)c->batch,
                           (long long)count);
-    if (l->first < 0 || l->n < 1 || l->first + l->n > l->batch || l->first_step < 0)
+    if (c->first < 0 || c->n < 1 || c->first + c->n > c->batch || c->first_step < 0)
         return tutti_fail(err, TUTTI_ERR_USAGE, "loader: samples %lld to %lld of a batch of %lld from step %lld",
-                          (long long)l->first, (long long)(l->first + l->n), (long long)l->batch,
-                          (long long)l->first_step);
+                          (long long)c->first, (long long)(c->first + c->n), (long long)c->batch,
+                          (long long)c->first_step);
     return TUTTI_OK;
 }
 
-static void *aligned_floats(int64_t n)
+static tutti_status slots_make(tutti_loader *l, tutti_failure *err)
 {
-    size_t bytes = ((size_t)n * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return aligned_alloc(ALIGNMENT, bytes);
-}
-
-static void loader_release(tutti_loader *l)
-{
+    const int64_t floats = l->c.n * l->sample_floats;
+    const size_t bytes = ((size_t)floats * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     for (int i = 0; i < NSLOTS; i++) {
-        free(l->ring[i].samples);
-        free(l->ring[i].labels);
-    }
-    pthread_cond_destroy(&l->changed);
-    pthread_mutex_destroy(&l->lock);
-    free(l);
-}
-
-static tutti_status loader_start(tutti_loader *l, tutti_failure *err)
-{
-    for (int i = 0; i < NSLOTS; i++) {
-        l->ring[i].labels = tutti_alloc((size_t)l->n * sizeof(int32_t));
-        l->ring[i].samples = aligned_floats(l->n * l->sample_floats);
-        if (!l->ring[i].samples)
+        slot *s = &l->ring[i];
+        s->labels = tutti_alloc((size_t)l->c.n * sizeof(int32_t));
+        s->samples = aligned_alloc(ALIGNMENT, bytes);
+        s->failed_at = l->c.n;
+        if (!s->samples)
             return tutti_fail(err, TUTTI_ERR_FAILED, "loader: no memory for %d batches of %lld samples of %lld numbers",
-                              NSLOTS, (long long)l->n, (long long)l->sample_floats);
+                              NSLOTS, (long long)l->c.n, (long long)l->sample_floats);
     }
+    return TUTTI_OK;
+}
+
+static tutti_status threads_start(tutti_loader *l, tutti_failure *err)
+{
     sigset_t all, old;
+    int rc = 0;
+    l->threads = tutti_alloc(sizeof *l->threads * (size_t)l->c.nthreads);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&l->thread, NULL, loader_run, l);
+    while (l->nstarted < l->c.nthreads && !rc) {
+        rc = pthread_create(&l->threads[l->nstarted], NULL, loader_run, l);
+        l->nstarted += !rc;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "loader: cannot start a thread: %s", strerror(rc)) : TUTTI_OK;
+    return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "loader: cannot start %d threads: %s", l->c.nthreads, strerror(rc))
+              : TUTTI_OK;
 }
 
-tutti_status tutti_loader_create(const tutti_dataset *d, uint64_t seed, int64_t batch, int64_t first, int64_t n,
-                                 int64_t first_step, int64_t end_step, tutti_loader **out, tutti_failure *err)
+tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err)
 {
-    tutti_shape shape = tutti_dataset_shape(d);
+    tutti_status status = arguments_check(config, err);
+    if (status) return status;
+    const tutti_shape shape = tutti_dataset_shape(config->data);
     tutti_loader *l = tutti_alloc(sizeof *l);
-    *l = (tutti_loader){.data = d,
-                        .seed = seed,
-                        .batch = batch,
-                        .first = first,
-                        .n = n,
-                        .first_step = first_step,
-                        .end_step = end_step,
-                        .sample_floats = tutti_shape_count(&shape)};
+    l->c = *config;
+    if (l->c.nthreads < 1) l->c.nthreads = 1;
+    l->sample_floats = tutti_shape_count(&shape);
+    l->nparts = l->c.nthreads == 1 ? 1 : (int64_t)l->c.nthreads * PARTS_A_THREAD;
+    if (l->nparts > l->c.n) l->nparts = l->c.n;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    tutti_status status = arguments_check(l, err);
-    if (!status) status = loader_start(l, err);
+    status = slots_make(l, err);
+    if (!status) status = threads_start(l, err);
     if (status)
-        loader_release(l);
+        tutti_loader_destroy(l);
     else
         *out = l;
     return status;
 }
 
-const tutti_batch *tutti_loader_next(tutti_loader *l)
+/* The slot that the caller held becomes free with its next call. */
+tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err)
 {
+    *out = NULL;
     pthread_mutex_lock(&l->lock);
-    int64_t mine = l->taken;
-    if (l->first_step + mine >= l->end_step) {
+    const int64_t mine = l->taken;
+    if (l->c.first_step + mine >= l->c.end_step) {
         pthread_mutex_unlock(&l->lock);
-        return NULL;
+        return TUTTI_OK;
     }
-    while (l->filled <= mine) pthread_cond_wait(&l->changed, &l->lock);
+    slot *s = &l->ring[mine % NSLOTS];
+    while (s->ndone < l->nparts) pthread_cond_wait(&l->changed, &l->lock);
+    s->ndone = 0;
     l->taken++;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    return &l->ring[mine % NSLOTS].batch;
+    s->batch = (tutti_batch){l->c.first_step + mine, s->samples, s->labels, s->began_ns, s->filled_ns};
+    *out = &s->batch;
+    if (s->failed_at == l->c.n) return TUTTI_OK;
+    return tutti_fail(err, s->failure.status, "%s", s->failure.text);
 }
 
 void tutti_loader_destroy(tutti_loader *l)
@@ -162,6 +202,13 @@ void tutti_loader_destroy(tutti_loader *l)
     l->stopping = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    pthread_join(l->thread, NULL);
-    loader_release(l);
+    for (int i = 0; i < l->nstarted; i++) pthread_join(l->threads[i], NULL);
+    for (int i = 0; i < NSLOTS; i++) {
+        free(l->ring[i].samples);
+        free(l->ring[i].labels);
+    }
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    free(l->threads);
+    free(l);
 }

@@ -4,11 +4,12 @@
  * A key that would have no effect is refused instead of ignored (slots without canonical sums, milestones without a
  * schedule of steps). A refusal says what would work, and blames the key that was given last: an override before a line. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../collective/compile/compile.h"
-#include "../data/dataset.h"
 #include "job_impl.h"
 
 enum { MAX_NAMES = 64 };
@@ -97,9 +98,25 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     char words[96];
     tutti_kernel_engine_describe(job->kernels, words);
     if (!words[0]) return REFUSE("kernels", "%s is not in this build; use auto or reference", job->kernels);
-    const tutti_dataset_config data = {.set = job->data.set, .path = job->data.path};
-    if (tutti_dataset_check(&data, err) == TUTTI_OK) return TUTTI_OK;
-    return blame(source, job->data.path ? "data.path" : "data.set", err);
+    return TUTTI_OK;
+}
+
+/* What the set itself refuses begins with the key that is to blame. */
+static tutti_status check_data(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_reals *shape = &job->data.shape;
+    if (shape->n > 3) return REFUSE("data.shape", "%d numbers; at most channels, height and width", shape->n);
+    for (int i = 0; i < shape->n; i++)
+        if (shape->values[i] != floor(shape->values[i]))
+            return REFUSE("data.shape", "%g is not a whole number", shape->values[i]);
+    const tutti_dataset_config data = tutti_job_data_config(job);
+    tutti_failure why = {0};
+    if (tutti_dataset_check(&data, &why) == TUTTI_OK) return TUTTI_OK;
+    char key[32];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(why.text, ":"), why.text);
+    tutti_fail(err, why.status, "%s", why.text);
+    const bool given = line_of(source->root, key) || tutti_job_source_override(source, key);
+    return blame(source, given ? key : "data.set", err); /* a key that is missing has no place */
 }
 
 static tutti_status check_length(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
@@ -198,6 +215,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_status st = check_names(job, source, err);
+    if (st == TUTTI_OK) st = check_data(job, source, err);
     if (st == TUTTI_OK) st = check_length(job, source, err);
     if (st == TUTTI_OK) st = check_slots(job, source, err);
     if (st == TUTTI_OK) st = check_batch(job, source, err);

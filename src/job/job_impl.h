@@ -4,6 +4,7 @@
 #define TUTTI_JOB_IMPL_H
 
 #include "../base/options.h"
+#include "../data/dataset.h"
 #include "../training/method/method.h"
 #include "tutti/job.h"
 
@@ -17,6 +18,11 @@ struct tutti_job {
         const char *set, *path; /* data.set, data.path */
         int64_t seed;           /* data.seed */
         int64_t train_samples, test_samples;
+        tutti_reals shape; /* data.shape, whole numbers */
+        int64_t classes;
+        int augment; /* tutti_augment */
+        tutti_reals mean, std;
+        int64_t threads; /* that load batches, a rank */
     } data;
     int64_t batch; /* global */
     double epochs; /* one of epochs and steps is positive, the other 0 */
@@ -57,6 +63,9 @@ struct tutti_job {
 };
 
 extern const tutti_field_table tutti_job_fields;
+
+/* What the keys of `data` say to a set; its numbers stay the job's. */
+tutti_dataset_config tutti_job_data_config(const tutti_job *job);
 
 /* Where values came from, so that a refusal can name the place. */
 typedef struct {

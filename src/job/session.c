@@ -12,11 +12,7 @@
 
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_session_data *out, tutti_failure *err)
 {
-    const tutti_dataset_config c = {.set = job->data.set,
-                                    .path = job->data.path,
-                                    .seed = (uint64_t)job->data.seed,
-                                    .train_samples = job->data.train_samples,
-                                    .test_samples = job->data.test_samples};
+    const tutti_dataset_config c = tutti_job_data_config(job);
     tutti_session_data d = {0};
     tutti_status st = tutti_dataset_open(&c, TUTTI_SPLIT_TRAIN, &d.train, err);
     if (!st) st = tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &d.test, err);
@@ -40,6 +36,7 @@ static const char *const *free_keys(const tutti_job *job)
 {
     static const char *const keys[] = {"ranks",
                                        "threads",
+                                       "data.threads",
                                        "model",
                                        "exchange.algorithm",
                                        "exchange.buckets",
@@ -55,6 +52,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        NULL};
     static const char *const longer[] = {"ranks",
                                          "threads",
+                                         "data.threads",
                                          "model",
                                          "exchange.algorithm",
                                          "exchange.buckets",
@@ -93,6 +91,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
     s->config = (tutti_train_config){.plan = s->parts.plan,
                                      .train = data->train,
                                      .test = data->test,
+                                     .data_threads = (int)job->data.threads,
                                      .rate = rate_of(job),
                                      .update = {.rule = (tutti_rule)job->optimiser.rule,
                                                 .momentum = job->optimiser.momentum,

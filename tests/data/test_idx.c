@@ -90,7 +90,9 @@ static void expect_pair(const char *folder)
     assert_int_equal(tutti_dataset_nclasses(d), 10);
     float sample[28 * 28];
     int32_t label;
-    tutti_dataset_read(d, 11, sample, &label);
+    tutti_reader *r = tutti_reader_create(d);
+    assert_int_equal(tutti_reader_read(r, (tutti_pass){0}, 11, sample, &label, NULL), TUTTI_OK);
+    tutti_reader_destroy(r);
     assert_int_equal(label, 1);
     uint8_t byte = (uint8_t)(11 * 28 * 28 * 7 + 5 * 7);
     assert_int_equal(tutti_dataset_bytes(d, 11)[5], byte);
@@ -251,12 +253,14 @@ static void mnist_itself_has_its_known_counts_and_first_labels(void **state)
     assert_int_equal(tutti_dataset_count(train), 60000);
     assert_int_equal(tutti_dataset_count(test), 10000);
     static const int32_t first[] = {5, 0, 4, 1, 9, 2, 1, 3};
+    tutti_reader *r = tutti_reader_create(train);
     float sample[28 * 28];
     int32_t label;
     for (int i = 0; i < 8; i++) {
-        tutti_dataset_read(train, i, sample, &label);
+        assert_int_equal(tutti_reader_read(r, (tutti_pass){0}, i, sample, &label, NULL), TUTTI_OK);
         assert_int_equal(label, first[i]);
     }
+    tutti_reader_destroy(r);
     tutti_dataset_destroy(train);
     tutti_dataset_destroy(test);
 }

@@ -26,10 +26,20 @@ static int close_digits(void **state)
 
 static tutti_loader *loader_of(const tutti_dataset *d, int64_t first, int64_t n, int64_t first_step, int64_t end_step)
 {
+    const tutti_loader_config config = {
+        .data = d, .seed = 9, .batch = BATCH, .first = first, .n = n, .first_step = first_step, .end_step = end_step};
     tutti_loader *l = NULL;
     tutti_failure err = {0};
-    assert_int_equal(tutti_loader_create(d, 9, BATCH, first, n, first_step, end_step, &l, &err), TUTTI_OK);
+    assert_int_equal(tutti_loader_create(&config, &l, &err), TUTTI_OK);
     return l;
+}
+
+static const tutti_batch *next(tutti_loader *l)
+{
+    const tutti_batch *b = NULL;
+    tutti_failure err = {0};
+    if (tutti_loader_next(l, &b, &err)) fail_msg("%s", err.text);
+    return b;
 }
 
 static void steps_come_in_order_with_the_samples_of_the_permutation(void **state)
@@ -37,19 +47,22 @@ static void steps_come_in_order_with_the_samples_of_the_permutation(void **state
     const tutti_dataset *d = *state;
     const int64_t per_epoch = SAMPLES / BATCH;
     tutti_loader *l = loader_of(d, 0, BATCH, 0, 25);
+    tutti_reader *r = tutti_reader_create(d);
     float want[FLOATS];
     int32_t label;
     for (int64_t step = 0; step < 25; step++) {
-        const tutti_batch *b = tutti_loader_next(l);
+        const tutti_batch *b = next(l);
         assert_int_equal(b->step, step);
         for (int64_t i = 0; i < BATCH; i++) {
             int64_t position = step % per_epoch * BATCH + i;
-            tutti_dataset_read(d, tutti_order_at(9, step / per_epoch, SAMPLES, true, position), want, &label);
+            const int64_t epoch = step / per_epoch, index = tutti_order_at(9, epoch, SAMPLES, true, position);
+            assert_int_equal(tutti_reader_read(r, (tutti_pass){9, epoch}, index, want, &label, NULL), TUTTI_OK);
             assert_int_equal(b->labels[i], label);
             assert_memory_equal(b->samples + i * FLOATS, want, sizeof want);
         }
     }
-    assert_null(tutti_loader_next(l));
+    assert_null(next(l));
+    tutti_reader_destroy(r);
     tutti_loader_destroy(l);
 }
 
@@ -59,9 +72,9 @@ static void shares_of_the_ranks_make_up_the_batch(void **state)
     const int64_t first[] = {0, 6, 13, BATCH};
     for (int r = 0; r < 3; r++) share[r] = loader_of(*state, first[r], first[r + 1] - first[r], 0, 12);
     for (int step = 0; step < 12; step++) {
-        const tutti_batch *all = tutti_loader_next(whole);
+        const tutti_batch *all = next(whole);
         for (int r = 0; r < 3; r++) {
-            const tutti_batch *part = tutti_loader_next(share[r]);
+            const tutti_batch *part = next(share[r]);
             size_t n = (size_t)(first[r + 1] - first[r]);
             assert_memory_equal(part->samples, all->samples + first[r] * FLOATS, n * FLOATS * sizeof(float));
             assert_memory_equal(part->labels, all->labels + first[r], n * sizeof(int32_t));
@@ -74,9 +87,9 @@ static void shares_of_the_ranks_make_up_the_batch(void **state)
 static void a_run_resumed_at_a_step_sees_that_steps_batch(void **state)
 {
     tutti_loader *from_start = loader_of(*state, 5, 7, 0, 30), *resumed = loader_of(*state, 5, 7, 17, 30);
-    for (int step = 0; step < 17; step++) tutti_loader_next(from_start);
+    for (int step = 0; step < 17; step++) next(from_start);
     for (int step = 17; step < 30; step++) {
-        const tutti_batch *a = tutti_loader_next(from_start), *b = tutti_loader_next(resumed);
+        const tutti_batch *a = next(from_start), *b = next(resumed);
         assert_int_equal(a->step, b->step);
         assert_memory_equal(a->samples, b->samples, 7 * FLOATS * sizeof(float));
     }
@@ -84,11 +97,38 @@ static void a_run_resumed_at_a_step_sees_that_steps_batch(void **state)
     tutti_loader_destroy(resumed);
 }
 
+static void contents_do_not_depend_on_the_number_of_threads(void **state)
+{
+    tutti_loader *one = loader_of(*state, 3, 11, 4, 40);
+    const int threads[] = {2, 3, 7, 16};
+    for (int k = 0; k < 4; k++) {
+        const tutti_loader_config config = {.data = *state,
+                                            .seed = 9,
+                                            .batch = BATCH,
+                                            .first = 3,
+                                            .n = 11,
+                                            .first_step = 4 + 9 * k,
+                                            .end_step = 13 + 9 * k,
+                                            .nthreads = threads[k]};
+        tutti_loader *many = NULL;
+        assert_int_equal(tutti_loader_create(&config, &many, NULL), TUTTI_OK);
+        for (int i = 0; i < 9; i++) {
+            const tutti_batch *a = next(one), *b = next(many);
+            assert_int_equal(a->step, b->step);
+            assert_memory_equal(a->samples, b->samples, 11 * FLOATS * sizeof(float));
+            assert_memory_equal(a->labels, b->labels, 11 * sizeof(int32_t));
+        }
+        assert_null(next(many));
+        tutti_loader_destroy(many);
+    }
+    tutti_loader_destroy(one);
+}
+
 static void a_loader_ends_at_any_time(void **state)
 {
     for (int taken = 0; taken < 12; taken++) {
         tutti_loader *l = loader_of(*state, 0, BATCH, 0, 1000000);
-        for (int i = 0; i < taken; i++) assert_int_equal(tutti_loader_next(l)->step, i);
+        for (int i = 0; i < taken; i++) assert_int_equal(next(l)->step, i);
         tutti_loader_destroy(l);
     }
     tutti_loader_destroy(loader_of(*state, 0, BATCH, 8, 8)); /* nothing to load */
@@ -99,10 +139,12 @@ static void a_batch_larger_than_the_set_is_refused_with_both_numbers(void **stat
 {
     tutti_loader *l = NULL;
     tutti_failure err = {0};
-    assert_int_equal(tutti_loader_create(*state, 9, 500, 0, 500, 0, 1, &l, &err), TUTTI_ERR_USAGE);
+    const tutti_loader_config large = {.data = *state, .batch = 500, .n = 500, .end_step = 1};
+    const tutti_loader_config outside = {.data = *state, .batch = BATCH, .first = 15, .n = 6, .end_step = 1};
+    assert_int_equal(tutti_loader_create(&large, &l, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "500"));
     assert_non_null(strstr(err.text, "203"));
-    assert_int_equal(tutti_loader_create(*state, 9, BATCH, 15, 6, 0, 1, &l, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_loader_create(&outside, &l, &err), TUTTI_ERR_USAGE);
     assert_null(l);
 }
 
@@ -112,6 +154,7 @@ int main(void)
         cmocka_unit_test(steps_come_in_order_with_the_samples_of_the_permutation),
         cmocka_unit_test(shares_of_the_ranks_make_up_the_batch),
         cmocka_unit_test(a_run_resumed_at_a_step_sees_that_steps_batch),
+        cmocka_unit_test(contents_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(a_loader_ends_at_any_time),
         cmocka_unit_test(a_batch_larger_than_the_set_is_refused_with_both_numbers),
     };

@@ -20,6 +20,7 @@ typedef struct {
 
 struct tutti_evaluator {
     const tutti_dataset *data;
+    tutti_reader *reader;
     block_kernels whole, rest;
     float *samples;
     int32_t labels[BLOCK];
@@ -63,6 +64,7 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     tutti_evaluator *e = tutti_alloc(sizeof *e);
     const int64_t n = tutti_dataset_count(data);
     e->data = data;
+    e->reader = tutti_reader_create(data);
     e->samples = tutti_arena_alloc(&e->arena, BLOCK * sizeof(float) * (size_t)tutti_shape_count(&model->input));
     st = make_kernels(like, n >= BLOCK ? BLOCK : 0, &e->arena, &e->whole, err);
     if (!st) st = make_kernels(like, n % BLOCK, &e->arena, &e->rest, err);
@@ -78,6 +80,7 @@ void tutti_evaluator_destroy(tutti_evaluator *e)
     if (!e) return;
     tutti_graph_destroy(e->whole.graph);
     tutti_graph_destroy(e->rest.graph);
+    tutti_reader_destroy(e->reader);
     tutti_arena_release(&e->arena);
     free(e);
 }
@@ -99,15 +102,18 @@ static void run_layer(const tutti_evaluator *e, const block_kernels *b, int l, t
     b->graph->kernels[l].row->forward(&b->graph->kernels[l], args);
 }
 
-static void run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
-                      tutti_eval_result *sum)
+static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
+                              tutti_eval_result *sum, tutti_failure *err)
 {
     const int64_t first = block * BLOCK, left = tutti_dataset_count(e->data) - first;
     const int64_t n = left < BLOCK ? left : BLOCK;
     const block_kernels *b = n == BLOCK ? &e->whole : &e->rest;
     const int64_t sample_floats = tutti_shape_count(&b->graph->model->input);
-    for (int64_t i = 0; i < n; i++)
-        tutti_dataset_read(e->data, first + i, e->samples + i * sample_floats, &e->labels[i]);
+    for (int64_t i = 0; i < n; i++) {
+        float *sample = e->samples + i * sample_floats;
+        tutti_status st = tutti_reader_read(e->reader, (tutti_pass){0}, first + i, sample, &e->labels[i], err);
+        if (st) return st;
+    }
     float loss = 0;
     int32_t correct = 0;
     for (int l = 0; l < b->graph->model->nlayers; l++) {
@@ -119,15 +125,18 @@ static void run_block(tutti_evaluator *e, int64_t block, const float *weights, c
     sum->nsamples += n;
     sum->correct += correct;
     sum->loss += (double)loss;
+    return TUTTI_OK;
 }
 
-void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part, int nparts,
-                         tutti_eval_result *out)
+tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
+                                 int nparts, tutti_eval_result *out, tutti_failure *err)
 {
     const int64_t nblocks = (tutti_dataset_count(e->data) + BLOCK - 1) / BLOCK;
+    tutti_status st = TUTTI_OK;
     *out = (tutti_eval_result){0};
-    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts; block++)
-        run_block(e, block, weights, param_offset, out);
+    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++)
+        st = run_block(e, block, weights, param_offset, out, err);
+    return st;
 }
 
 tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
@@ -136,8 +145,11 @@ tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const
     tutti_evaluator *e;
     tutti_status st = tutti_evaluator_create(like, data, &e, err);
     if (st) return st;
-    tutti_evaluator_run(e, weights, param_offset, 0, 1, out);
-    out->loss /= (double)out->nsamples;
+    tutti_eval_result r;
+    st = tutti_evaluator_run(e, weights, param_offset, 0, 1, &r, err);
     tutti_evaluator_destroy(e);
+    if (st) return st;
+    r.loss /= (double)r.nsamples;
+    *out = r;
     return TUTTI_OK;
 }

@@ -185,12 +185,14 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     const tutti_train_config *c = t->config;
     if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
-    const step_play play = {.batch = tutti_loader_next(t->loader),
+    const tutti_batch *batch;
+    tutti_status st = tutti_loader_next(t->loader, &batch, err);
+    tutti_did(&t->account, TUTTI_DID_LOAD, 0);
+    if (st) return st;
+    tutti_loaded(&t->account, batch);
+    const step_play play = {.batch = batch,
                             .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                             .stop = t->my_signal != 0};
-    tutti_status st = TUTTI_OK;
-    tutti_did(&t->account, TUTTI_DID_LOAD, 0);
-    tutti_loaded(&t->account, play.batch);
     for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
     t->step += !st;
     return st;

@@ -53,9 +53,10 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     const double began = tutti_clock_s();
     tutti_eval_result mine, sum = {0}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_group_long_phase_begin(t->group, "evaluation");
-    tutti_evaluator_run(t->evaluator, t->shared.weights, t->plan->param_offset, t->rank, t->nranks, &mine);
+    tutti_status st =
+        tutti_evaluator_run(t->evaluator, t->shared.weights, t->plan->param_offset, t->rank, t->nranks, &mine, err);
     tutti_group_long_phase_end(t->group);
-    tutti_status st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
+    if (!st) st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
         sum.nsamples += all[r].nsamples;
         sum.correct += all[r].correct;
@@ -162,6 +163,19 @@ static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
     return t->memory ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of activations", nbytes);
 }
 
+static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_loader_config config = {.data = t->config->train,
+                                        .seed = t->config->seed,
+                                        .batch = t->plan->config.batch,
+                                        .first = t->plan->my_first_sample,
+                                        .n = t->plan->my_nsamples,
+                                        .first_step = t->step,
+                                        .end_step = t->config->nsteps,
+                                        .nthreads = t->config->data_threads};
+    return tutti_loader_create(&config, &t->loader, err);
+}
+
 static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
@@ -174,9 +188,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
                                  err);
     if (!st) st = init_weights(t, start->path, err);
     if (!st) st = make_memory(t, err);
-    if (!st && t->step < c->nsteps)
-        st = tutti_loader_create(c->train, c->seed, p->config.batch, p->my_first_sample, p->my_nsamples, t->step,
-                                 c->nsteps, &t->loader, err);
+    if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st) st = open_metrics(t, start->path != NULL, err);
     if (!st) t->tracing = tutti_tracing_create(t);

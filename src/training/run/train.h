@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     const tutti_dataset *train, *test; /* test may be NULL */
+    int data_threads;                  /* that load batches */
     tutti_rate rate;
     tutti_update update;
     uint64_t seed;

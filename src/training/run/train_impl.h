@@ -40,8 +40,9 @@ typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
                                     tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
-void tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part, int nparts,
-                         tutti_eval_result *out); /* loss: the sum, not the mean */
+tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
+                                 int nparts, tutti_eval_result *out, /* loss: the sum, not the mean */
+                                 tutti_failure *err);
 
 /* What rank 0 finds in the folder and all ranks do. */
 typedef struct {

@@ -59,13 +59,13 @@ static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
     tutti_eval_result whole;
     tutti_failure err = {0};
     assert_int_equal(tutti_evaluator_create(f->graph, f->data, &e, &err), TUTTI_OK);
-    tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole);
+    assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole, NULL), TUTTI_OK);
     assert_int_equal(whole.nsamples, 330); /* three blocks of 100 and one of 30 */
     assert_true(whole.loss > 0);
     for (int nparts = 2; nparts <= 7; nparts++) {
         tutti_eval_result sum = {0}, part;
         for (int r = 0; r < nparts; r++) {
-            tutti_evaluator_run(e, f->weights, f->offset, r, nparts, &part);
+            assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, r, nparts, &part, NULL), TUTTI_OK);
             sum.nsamples += part.nsamples;
             sum.correct += part.correct;
             sum.loss += part.loss;
@@ -87,11 +87,13 @@ static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
     memset(f->weights + f->offset[1], 0, sizeof(float) * 10);
     assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, &r, &err), TUTTI_OK);
     float *sample = malloc(sizeof(float) * 28 * 28);
+    tutti_reader *reader = tutti_reader_create(f->data);
     for (int64_t i = 0; i < 330; i++) {
         int32_t label;
-        tutti_dataset_read(f->data, i, sample, &label);
+        assert_int_equal(tutti_reader_read(reader, (tutti_pass){0}, i, sample, &label, &err), TUTTI_OK);
         zeros += label == 0;
     }
+    tutti_reader_destroy(reader);
     free(sample);
     assert_int_equal(r.correct, zeros); /* the first of equal logits wins */
     assert_true(r.loss > 2.302584 && r.loss < 2.302586);

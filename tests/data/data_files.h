@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Folders of small files for tests of sets that read. */
+#ifndef TUTTI_DATA_FILES_H
+#define TUTTI_DATA_FILES_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static inline int data_folder_make(void **state)
+{
+    char *folder = strdup("/tmp/tutti-data-XXXXXX");
+    *state = folder;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int data_folder_remove(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", (char *)*state);
+    int rc = system(command);
+    free(*state);
+    return rc;
+}
+
+static inline void data_put(const char *folder, const char *name, const void *bytes, size_t n)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A pair of IDX files of n samples of 28 x 28. */
+static inline void data_idx_put(const char *folder, const char *split, int n)
+{
+    const size_t npixels = (size_t)n * 28 * 28;
+    const uint8_t image_head[16] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28};
+    const uint8_t label_head[8] = {0, 0, 8, 1, 0, 0, 0, (uint8_t)n};
+    uint8_t *bytes = malloc(16 + npixels);
+    char name[64];
+    memcpy(bytes, image_head, 16);
+    for (size_t i = 0; i < npixels; i++) bytes[16 + i] = (uint8_t)(i * 7 + i / 784 * 31);
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte", split);
+    data_put(folder, name, bytes, 16 + npixels);
+    memcpy(bytes, label_head, 8);
+    for (int i = 0; i < n; i++) bytes[8 + i] = (uint8_t)(i % 10);
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", split);
+    data_put(folder, name, bytes, 8 + (size_t)n);
+    free(bytes);
+}
+
+enum { CIFAR_RECORD = 3073 };
+
+static inline const char *data_cifar_name(int file, char name[32])
+{
+    snprintf(name, 32, file < 5 ? "data_batch_%d.bin" : "test_batch.bin", file + 1);
+    return name;
+}
+
+/* n records: label (record + file) % 10, bytes that no move or mirror maps to themselves. */
+static inline void data_cifar_fill(uint8_t *bytes, int file, int n)
+{
+    for (int i = 0; i < n; i++, bytes += CIFAR_RECORD) {
+        bytes[0] = (uint8_t)((i + file) % 10);
+        for (int k = 0; k < 3072; k++) bytes[1 + k] = (uint8_t)(1 + (k * k * 31 + k * 7 + i * 13 + file) % 251);
+    }
+}
+
+static inline void data_cifar_put(const char *folder, int file, int n)
+{
+    uint8_t *bytes = malloc((size_t)n * CIFAR_RECORD);
+    char name[32];
+    data_cifar_fill(bytes, file, n);
+    data_put(folder, data_cifar_name(file, name), bytes, (size_t)n * CIFAR_RECORD);
+    free(bytes);
+}
+
+#endif
