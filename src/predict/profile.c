@@ -10,6 +10,7 @@
 #include "../base/clock.h"
 #include "../base/rng.h"
 #include "../data/dataset.h"
+#include "../tensor/convert.h"
 #include "../training/method/method.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, MAX_RUNS = 300, NPHASES = 3 };
@@ -34,6 +35,15 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return values;
 }
 
+/* Activations of a value: their dtype says what bits mean. */
+static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
+{
+    const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
+    void *wide = filled(r, n * sizeof(float), key), *values = tutti_arena_alloc(&r->arena, v->bytes + 64);
+    tutti_convert_from_f32(v->dtype, wide, values, (int64_t)n);
+    return values;
+}
+
 static size_t param_bytes(const tutti_param_desc *d)
 {
     return (size_t)tutti_shape_count(&d->shape) * sizeof(float);
@@ -50,7 +60,7 @@ static void runner_prepare(runner *r)
     int32_t *correct = filled(r, sizeof *correct, 0);
     int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
     for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
-    float *input = filled(r, g->kernels[0].in[0].bytes, 1);
+    float *input = filled_value(r, &g->kernels[0].in[0], 1);
     for (int l = 0; l < nlayers; l++) {
         const tutti_kernel *k = &g->kernels[l];
         tutti_kernel_args *a = &r->args[l];
@@ -62,13 +72,13 @@ static void runner_prepare(runner *r)
                                  .loss = loss,
                                  .loss_scale = 1.0f / (float)g->config.batch,
                                  .correct = correct};
-        if (k->out.bytes) a->out = filled(r, k->out.bytes, key), a->dout = filled(r, k->out.bytes, key + 1);
+        if (k->out.bytes) a->out = filled_value(r, &k->out, key), a->dout = filled_value(r, &k->out, key + 1);
         a->saved = filled(r, k->saved_bytes, key + 2);
         a->scratch = filled(r, k->scratch_bytes, key + 3);
         for (int i = 0; i < k->ninputs; i++) {
             int from = g->model->layers[l].in[i];
             a->in[i] = from < 0 ? input : r->args[from].out;
-            if (from < 0 && !input_grad) input_grad = filled(r, k->in[i].bytes, 2);
+            if (from < 0 && !input_grad) input_grad = filled_value(r, &k->in[i], 2);
             a->din[i] = from < 0 ? input_grad : (float *)(uintptr_t)r->args[from].dout;
         }
         size_t nbytes = 0;
@@ -182,7 +192,10 @@ static double quartile_of(const runner *r, int layer, int phase)
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;
-    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
+    *out = (tutti_profile){.samples_per_call = g->config.batch,
+                           .precision = g->config.precision,
+                           .nbusy = nbusy,
+                           .nlayers = g->model->nlayers};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < out->nlayers; l++) {
         tutti_layer_time *time = &out->layers[l];

@@ -46,7 +46,8 @@ static char *profile_file(void)
         layers[l] = (tutti_layer_time){r.model->layers[l].name, 1e-3, 1e-3, 1e-3};
     for (int64_t samples = 8; samples >= 2; samples /= 2)
         for (int busy = 1; busy <= 2; busy++) {
-            tutti_profile p = {samples, busy, r.model->nlayers, layers, 0, 0, {0}};
+            tutti_profile p = {
+                .samples_per_call = samples, .nbusy = busy, .nlayers = r.model->nlayers, .layers = layers};
             tutti_profile_print(&p, &text);
         }
     char *path = strdup("/tmp/tutti-profile-XXXXXX");
