@@ -45,6 +45,7 @@ struct tutti_job {
     struct {
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
+        int order;             /* exchange.order: ready|priority */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;

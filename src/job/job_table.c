@@ -52,6 +52,7 @@ static const tutti_field fields[] = {
     JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0, "auto or a row of `tutti coll list`"),
     CHOICE("exchange.buckets", exchange.buckets, "size", "size|auto|layer|one", "what travels together (docs/jobs.md)"),
     JOB(BYTES, "exchange.bucket_bytes", exchange.bucket_bytes, "1MiB", 0, 1e12, "size: merge gradients up to this"),
+    CHOICE("exchange.order", exchange.order, "ready", "ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
     JOB(INT, "checkpoint.keep", checkpoint.keep, "2", 1, 1e6, "how many of the newest checkpoints stay"),

@@ -24,6 +24,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .algorithm = job->exchange.algorithm,
                                .bucket_bytes = bucket_bytes(job),
+                               .by_need = job->exchange.order == 1,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }

@@ -53,10 +53,11 @@ static tutti_status share_status(tutti_exchange *x, tutti_status own, tutti_fail
     return own ? own : s;
 }
 
-static void append(tutti_group *g, tutti_exchange *x)
+static void insert(tutti_group *g, tutti_exchange *x)
 {
     tutti_exchange **at = &g->exchanges;
-    while (*at) at = &(*at)->next;
+    while (*at && (*at)->priority <= x->priority) at = &(*at)->next;
+    x->next = *at;
     *at = x;
     g->progress = tutti_exchange_advance_all;
 }
@@ -75,6 +76,7 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
     tutti_failure own = {0};
     tutti_part part;
     x->group = g;
+    x->priority = binding->priority;
     snprintf(x->name, sizeof x->name, "%s", binding->name);
     snprintf(x->algorithm, sizeof x->algorithm, "%s", h->algorithm);
     tutti_schedule_part(schedule, g->rank, &part);
@@ -92,7 +94,7 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
         tutti_exchange_destroy(x);
         return tutti_fail(err, s, "%s", own.text);
     }
-    append(g, x);
+    insert(g, x);
     *out = x;
     return TUTTI_OK;
 }

@@ -30,6 +30,7 @@ typedef struct {
     const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
     int nin;
     tutti_place out; /* ignored when the schedule is in place */
+    int priority;    /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
 /* schedule: lowered for TUTTI_WIRE_MAPPED and checked; must outlive the exchange. Scratch and counters are allocated here. */
@@ -37,7 +38,8 @@ tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *sch
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
 void tutti_exchange_destroy(tutti_exchange *x);
 
-/* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting. */
+/* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting, unless an
+ * exchange of a lower priority number can go on: that one does. */
 void tutti_exchange_start(tutti_exchange *x, unsigned when);
 /* The caller says that these conditions hold now. Does what it can without waiting. */
 void tutti_exchange_tell(tutti_exchange *x, unsigned when);

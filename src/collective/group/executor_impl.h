@@ -47,6 +47,7 @@ struct tutti_exchange {
     struct tutti_exchange *next;
     tutti_arena arena;
     char name[96], algorithm[32];
+    int priority; /* group->exchanges is in this order */
     tutti_region *region;
     tutti_op *ops;
     int32_t nops;

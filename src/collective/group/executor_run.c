@@ -94,12 +94,32 @@ bool tutti_exchange_advance(tutti_exchange *x)
     return moved;
 }
 
+/* As many turns as exchanges are active. Those of one priority take one each; while that moves something, those behind
+ * them give theirs away. */
 bool tutti_exchange_advance_all(tutti_group *group)
 {
     bool moved = false;
-    for (tutti_exchange *x = group->exchanges; x; x = x->next)
-        if (x->active) moved |= tutti_exchange_advance(x);
+    int turns = 0;
+    for (tutti_exchange *x = group->exchanges; x; x = x->next) turns += x->active;
+    for (tutti_exchange *first = group->exchanges, *x; first; first = x) {
+        bool again = false;
+        for (x = first; x && x->priority == first->priority; x = x->next) {
+            if (!x->active) continue;
+            if (turns-- == 0) return moved;
+            again |= tutti_exchange_advance(x);
+            moved |= again;
+        }
+        if (again && x) x = first;
+    }
     return moved;
+}
+
+/* This one's turn, if no other that is needed sooner can use it. */
+static void take_turn(tutti_exchange *x)
+{
+    for (tutti_exchange *sooner = x->group->exchanges; sooner->priority < x->priority; sooner = sooner->next)
+        if (sooner->active && tutti_exchange_advance(sooner)) return;
+    tutti_exchange_advance(x);
 }
 
 void tutti_exchange_start(tutti_exchange *x, unsigned when)
@@ -110,7 +130,7 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
     atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
-    tutti_exchange_advance(x);
+    take_turn(x);
 }
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)
@@ -118,7 +138,7 @@ void tutti_exchange_tell(tutti_exchange *x, unsigned when)
     x->when |= when;
     if (!x->active) return;
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
-    tutti_exchange_advance(x);
+    take_turn(x);
 }
 
 void tutti_exchange_progress(tutti_group *group)

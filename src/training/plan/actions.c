@@ -4,8 +4,8 @@
  * For each of the rank's slots the kernels run in node order. A bucket's conditions are hung on nodes: its last
  * gradient writer (fold, and ready after the last slot), its last reader (free, after the last slot), its first reader
  * (wait for the weights of the step before, in the first slot). Updates come after all backward work, in exchange
- * order: by then the early reduce-scatters have long been done, and a rank that waits there holds nobody up. Nothing
- * waits at the end of a step.
+ * order: by then the early reduce-scatters have long been done, and a rank that waits there holds nobody up; or, by_need,
+ * in the order in which the next step reads the weights. Nothing waits at the end of a step.
  *
  * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
  * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a
@@ -142,6 +142,27 @@ static void add_slot(listing *l, const turn *t)
     }
 }
 
+void tutti_plan_find_turns(tutti_plan *p)
+{
+    listing l = {.plan = p, .hooks = tutti_alloc(sizeof(hooks) * (size_t)p->nbuckets)};
+    find_hooks(&l);
+    for (int b = 0; b < p->nbuckets; b++)
+        for (int other = 0; other < p->nbuckets; other++) {
+            const int mine = l.hooks[b].first_reader, its = l.hooks[other].first_reader;
+            p->buckets[b].turn += its < mine || (its == mine && other < b);
+        }
+    free(l.hooks);
+}
+
+/* The bucket whose update is number `i`. */
+static int bucket_to_update(const tutti_plan *p, int i)
+{
+    int b = i;
+    if (!p->config.by_need) return b;
+    for (b = 0; p->buckets[b].turn != i;) b++;
+    return b;
+}
+
 void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, tutti_action **out, int *nactions)
 {
     listing l = {.plan = p, .hooks = tutti_alloc(sizeof(hooks) * (size_t)p->nbuckets)};
@@ -158,8 +179,9 @@ void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, 
             t.first = false;
             t.slot++;
         }
-    for (int b = 0; b < p->nbuckets; b++)
-        add(&l, (tutti_action){.kind = TUTTI_DO_UPDATE, .slot = t.slot - 1, .layer = -1, .bucket = b});
+    for (int i = 0; i < p->nbuckets; i++)
+        add(&l,
+            (tutti_action){.kind = TUTTI_DO_UPDATE, .slot = t.slot - 1, .layer = -1, .bucket = bucket_to_update(p, i)});
     *out = TUTTI_ARENA_NEW(arena, tutti_action, l.nactions);
     memcpy(*out, l.actions, sizeof(tutti_action) * (size_t)l.nactions);
     *nactions = l.nactions;

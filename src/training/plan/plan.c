@@ -125,6 +125,7 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
                           p->graph->model->name, p->graph->model->nlayers);
     take_share(p);
     tutti_plan_pack_params(p);
+    tutti_plan_find_turns(p);
     tutti_plan_count_buffers(p);
     st = tutti_plan_compile_schedules(p, err);
     if (!st && c->nranks <= CHECK_AT_BUILD_RANKS) st = tutti_plan_check_schedules(p, err);
@@ -183,6 +184,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
         tutti_strbuf_printf(&sb, "bucket %" PRId64 " + %" PRId64 " %s\n", p->buckets[i].offset, p->buckets[i].count,
                             hash);
     }
+    if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);

@@ -38,6 +38,8 @@ typedef struct {
     int64_t
         bucket_bytes; /* merge neighbours up to this size; 0 = one exchange a parameter, or one of the rules above */
     const tutti_plan_costs *costs; /* instead of bucket_bytes: so that exchanges end soonest (copied); NULL = none */
+    bool
+        by_need; /* exchanges and updates whose weights the next step reads first go first, not those that began first */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -48,6 +50,7 @@ typedef struct {
     tutti_schedule *reduce_scatter, *all_gather;               /* as compiled */
     tutti_schedule *reduce_scatter_mapped, *all_gather_mapped; /* lowered: what runs */
     uint64_t hash;                                             /* of the two lowered schedules */
+    int turn; /* 0: its weights are read first in a step, then 1, ... */
 } tutti_bucket;
 
 /* One step of the loop that run.c plays, in order. */

@@ -10,6 +10,8 @@ void tutti_plan_pack_params(tutti_plan *p);
 /* Compiles and lowers the schedules of all buckets (plan_schedules.c). */
 tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
+/* Fills in tutti_bucket.turn (actions.c). */
+void tutti_plan_find_turns(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb);
 /* Roots and gradient buffers over all ranks (actions.c). */

@@ -69,7 +69,8 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "\nexchanges: %" PRId64 " elements in %d bucket%s", p->total, p->nbuckets,
                         p->nbuckets == 1 ? "" : "s");
     add_rule(p, sb);
-    tutti_strbuf_printf(sb, ", algorithm %s\n", p->config.algorithm);
+    tutti_strbuf_printf(sb, ", algorithm %s%s\n", p->config.algorithm,
+                        p->config.by_need ? ", those first that the next step needs first" : "");
     add_schedule("reduce-scatter", p->buckets[0].reduce_scatter_mapped, sb);
     add_schedule("all-gather", p->buckets[0].all_gather_mapped, sb);
     for (int b = 0; b < p->nbuckets; b++) {

@@ -26,10 +26,10 @@ static tutti_status create_regions(tutti_group *group, const tutti_plan *plan, b
 }
 
 /* In place: `out` is the first `in`. */
-static tutti_status bind(tutti_group *group, const tutti_schedule *schedule, const char *name, int64_t n,
-                         const tutti_place *in, int nin, tutti_exchange **out, tutti_failure *err)
+static tutti_status bind(tutti_group *group, const tutti_schedule *schedule, tutti_exchange_binding binding,
+                         const char *name, const tutti_place *in, int nin, tutti_exchange **out, tutti_failure *err)
 {
-    const tutti_exchange_binding binding = {.name = name, .n = n, .in = in, .nin = nin, .out = in[0]};
+    binding.name = name, binding.in = in, binding.nin = nin, binding.out = in[0];
     return tutti_exchange_create(group, schedule, &binding, out, err);
 }
 
@@ -44,11 +44,11 @@ static tutti_status bind_bucket(tutti_group *group, const tutti_plan *plan, int 
     snprintf(names[0], sizeof *names, "gradients of bucket %d", b);
     snprintf(names[1], sizeof *names, "weights of bucket %d", b);
     snprintf(names[2], sizeof *names, "momentum of bucket %d", b);
-    tutti_status st = bind(group, bucket->reduce_scatter_mapped, names[0], bucket->count, roots, plan->nins,
-                           &s->reduce_scatter[b], err);
-    if (!st) st = bind(group, bucket->all_gather_mapped, names[1], bucket->count, &weights, 1, &s->all_gather[b], err);
-    if (!st && s->gather_mapped)
-        st = bind(group, s->gather_mapped, names[2], bucket->count, &momentum, 1, &s->gather[b], err);
+    const tutti_exchange_binding all = {.n = bucket->count, .priority = plan->config.by_need ? bucket->turn : 0};
+    tutti_status st =
+        bind(group, bucket->reduce_scatter_mapped, all, names[0], roots, plan->nins, &s->reduce_scatter[b], err);
+    if (!st) st = bind(group, bucket->all_gather_mapped, all, names[1], &weights, 1, &s->all_gather[b], err);
+    if (!st && s->gather_mapped) st = bind(group, s->gather_mapped, all, names[2], &momentum, 1, &s->gather[b], err);
     free(roots);
     return st;
 }

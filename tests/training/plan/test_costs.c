@@ -92,15 +92,20 @@ typedef struct {
     tutti_plan *plan;
 } toy_plan;
 
-static tutti_status make(toy_plan *t, const tutti_plan_costs *costs, int64_t bucket_bytes, tutti_failure *err)
+static tutti_status make_as(toy_plan *t, const tutti_plan_config *config, tutti_failure *err)
 {
-    const tutti_plan_config config = {
-        .nranks = 2, .batch = 16, .bucket_bytes = bucket_bytes, .costs = costs, .nthreads = 1};
     const tutti_graph_config graph = {.batch = 8, .engine = "reference", .nthreads = 1, .training = true};
     *t = (toy_plan){0};
     toy_make(&t->net);
     tutti_status st = tutti_graph_build(&t->net.model, &graph, &t->graph, err);
-    return st ? st : tutti_plan_build(t->graph, &config, &t->plan, err);
+    return st ? st : tutti_plan_build(t->graph, config, &t->plan, err);
+}
+
+static tutti_status make(toy_plan *t, const tutti_plan_costs *costs, int64_t bucket_bytes, tutti_failure *err)
+{
+    const tutti_plan_config config = {
+        .nranks = 2, .batch = 16, .bucket_bytes = bucket_bytes, .costs = costs, .nthreads = 1};
+    return make_as(t, &config, err);
 }
 
 static void destroy(toy_plan *t)
@@ -195,6 +200,32 @@ static void layer_and_one_are_what_they_say(void **state)
     destroy(&t);
 }
 
+static void by_need_updates_first_what_is_read_first(void **state)
+{
+    (void)state;
+    toy_plan t;
+    tutti_failure err = {0};
+    for (int by_need = 0; by_need < 2; by_need++) {
+        const tutti_plan_config config = {
+            .nranks = 2, .batch = 16, .bucket_bytes = 0, .by_need = by_need, .nthreads = 1};
+        int last = -1, nupdates = 0;
+        if (make_as(&t, &config, &err) || tutti_plan_check(t.plan, &err)) fail_msg("%s", err.text);
+        for (int i = 0; i < t.plan->nactions; i++) {
+            const tutti_action *a = &t.plan->actions[i];
+            if (a->kind != TUTTI_DO_UPDATE) continue;
+            const int at = by_need ? t.plan->buckets[a->bucket].turn : a->bucket;
+            assert_int_equal(at, ++last);
+            nupdates++;
+        }
+        assert_int_equal(nupdates, t.plan->nbuckets);
+        assert_int_equal(t.plan->order[t.plan->buckets[t.plan->nbuckets - 1].first_param],
+                         toy_param(t.graph, "fc1.bias"));
+        assert_true(t.plan->buckets[t.plan->nbuckets - 1].turn < 2); /* fc1 is read first */
+        assert_true(t.plan->buckets[t.plan->nbuckets - 2].turn < 2);
+        destroy(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +236,7 @@ int main(void)
         cmocka_unit_test(the_hash_is_of_the_costs_too_and_the_text_shows_times),
         cmocka_unit_test(costs_of_other_layers_or_ranks_are_refused),
         cmocka_unit_test(layer_and_one_are_what_they_say),
+        cmocka_unit_test(by_need_updates_first_what_is_read_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static void buckets_change_no_bit_of_direct_sums(void **state)
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: one}\n", nranks, NULL));
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: layer}\n", nranks, NULL));
         assert_true(want == bits_of(JOB "exchange: {algorithm: direct, buckets: auto}\n", nranks, NULL));
+        assert_true(want ==
+                    bits_of(JOB "exchange: {algorithm: direct, bucket_bytes: 0, order: priority}\n", nranks, NULL));
     }
 }
 
