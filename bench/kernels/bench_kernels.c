@@ -43,11 +43,13 @@ static void give_memory(run *r, int64_t batch)
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_kernel *k = &g->kernels[l];
         tutti_kernel_args *a = &r->args[l];
-        int from = m->layers[l].in[0];
-        a->in[0] = from < 0 ? numbers(k->in[0].bytes) : r->args[from].out;
+        for (int i = 0; i < k->ninputs; i++) {
+            int from = m->layers[l].in[i];
+            a->in[i] = from < 0 ? numbers(k->in[i].bytes) : r->args[from].out;
+            a->din[i] = from < 0 || k->passes_gradient >> i & 1 ? NULL : r->args[from].dout;
+        }
         a->out = numbers(k->out.bytes);
         a->dout = numbers(k->out.bytes);
-        a->din[0] = from < 0 ? NULL : (float *)r->args[from].dout;
         a->saved = numbers(k->saved_bytes);
         a->scratch = shared;
         a->training = true;

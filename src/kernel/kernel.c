@@ -2,13 +2,13 @@
 /* kernel.c: makes kernels: which engine's row computes an op, and values from one memory order into another.
  *
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
- * is not row-major, and rows know f32 only: half_adapter.c stands before them where activations have 16 bits. So every
- * engine has every op in every precision, and a new op needs one file only. */
+ * is not row-major. So every engine has every op, and a new op needs one file only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../tensor/convert.h"
+#include "../tensor/elementwise.h"
 #include "kernel_impl.h"
 
 static const tutti_kernel_engine *const engines[] = {&tutti_kernel_engine_onednn, &tutti_kernel_engine_reference};
@@ -33,12 +33,6 @@ const char *tutti_precision_name(tutti_precision p)
     return (unsigned)p < TUTTI_NPRECISIONS ? precisions[p] : "?";
 }
 
-tutti_dtype tutti_precision_dtype(tutti_precision p)
-{
-    static const tutti_dtype dtypes[TUTTI_NPRECISIONS] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
-    return dtypes[p];
-}
-
 static const tutti_kernel_engine *find_engine(const char *name)
 {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -53,20 +47,7 @@ void tutti_kernel_engine_describe(const char *engine, char out[96])
     if (e) e->describe(out);
 }
 
-static bool is_wide(const tutti_kernel *k, tutti_precision precision)
-{
-    bool wide = precision == TUTTI_PRECISION_F32;
-    for (int i = 0; i < k->ninputs; i++) wide = wide && k->in[i].dtype == TUTTI_F32;
-    return wide;
-}
-
-void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96])
-{
-    (void)engine;
-    snprintf(out, 96, p == TUTTI_PRECISION_F32 ? "%s" : "%s (stored; f32 arithmetic)", tutti_precision_name(p));
-}
-
-static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_precision precision, tutti_failure *err)
+static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_failure *err)
 {
     const tutti_kernel_engine *e = find_engine(engine);
     char about[96] = "";
@@ -76,10 +57,6 @@ static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_precisio
                           e ? "engine %s is not in this build; use reference"
                             : "there is no engine %s; there are onednn and reference",
                           engine);
-    if (!is_wide(k, precision)) {
-        k->row = &tutti_kernel_half_adapter;
-        return TUTTI_OK;
-    }
     k->row = e->find(k->op->name);
     if (k->row) return TUTTI_OK;
     k->row = k->op->reference;
@@ -116,7 +93,7 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
     made.out = tutti_value_plain(&out);
     if (r->op->is_loss) made.out.bytes = 0;
     describe_params(&made, shapes, r->params_as);
-    st = pick_row(r->engine, &made, r->precision, err);
+    st = pick_row(r->engine, &made, err);
     if (st == TUTTI_OK) st = made.row->create(&made, r, err);
     if (st != TUTTI_OK) {
         tutti_kernel_destroy(&made);
@@ -240,9 +217,37 @@ void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to)
     free(wide);
 }
 
-void tutti_value_add(const tutti_value *v, void *y, const void *x)
+/* 16-bit values, widened piece by piece and rounded once; out may be any of the parts. */
+static void sum_narrow(const tutti_value *v, const void *const *parts, int n, void *out)
 {
-    tutti_convert_add(v->dtype, y, x, elements_of(v));
+    enum { PIECE = 2048 };
+    const size_t width = tutti_dtype_bytes(v->dtype);
+    float sum[PIECE], part[PIECE];
+    for (int64_t at = 0, left = elements_of(v); left > 0; at += PIECE, left -= PIECE) {
+        const int64_t count = left < PIECE ? left : PIECE;
+        tutti_convert_to_f32(v->dtype, (const char *)parts[0] + (size_t)at * width, sum, count);
+        for (int i = 1; i < n; i++) {
+            tutti_convert_to_f32(v->dtype, (const char *)parts[i] + (size_t)at * width, part, count);
+            tutti_elementwise_add(sum, part, count);
+        }
+        tutti_convert_from_f32(v->dtype, sum, (char *)out + (size_t)at * width, count);
+    }
+}
+
+void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out)
+{
+    const float *inputs[TUTTI_MAX_SUM_PARTS];
+    float *output = out;
+    if (n == 2 && v->dtype != TUTTI_F32 && (out == parts[0] || out == parts[1])) {
+        tutti_convert_add(v->dtype, out, parts[out == parts[0]], elements_of(v));
+        return;
+    }
+    if (v->dtype != TUTTI_F32) {
+        sum_narrow(v, parts, n, out);
+        return;
+    }
+    for (int i = 0; i < n; i++) inputs[i] = parts[i];
+    tutti_elementwise_reduce(&output, 1, inputs, n, NULL, elements_of(v), false);
 }
 
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain)

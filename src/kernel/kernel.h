@@ -94,8 +94,8 @@ typedef struct tutti_kernel {
     size_t saved_bytes;   /* written forward, read backward */
     size_t scratch_bytes; /* contents may be anything before and after each call; 64-byte aligned */
     unsigned backward_reads;
-    bool in_place; /* out may be the memory of in[0] (same bytes, and backward does not read the input); in backward the
-                    * gradient of in[0] may be the memory of dout */
+    bool in_place; /* out may be the memory of in[0] (same bytes, backward does not read the input, and it is no other
+                    * input as well); in backward the gradient of in[0] may be the memory of dout */
     /* Bit i: the gradient of input i *is* dout (add): backward_data writes nothing for it, and readers of the input's
      * gradient read dout's memory. All bits of the inputs set: backward_data is not run at all. */
     unsigned passes_gradient;
@@ -136,8 +136,7 @@ typedef struct tutti_kernel_row {
 
 /* How activations are stored between kernels and multiplied. */
 typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, TUTTI_NPRECISIONS } tutti_precision;
-const char *tutti_precision_name(tutti_precision p);  /* "f32" */
-tutti_dtype tutti_precision_dtype(tutti_precision p); /* of activations */
+const char *tutti_precision_name(tutti_precision p); /* "f32" */
 
 typedef struct tutti_kernel_request {
     const char *engine; /* "onednn" or "reference" */
@@ -163,10 +162,10 @@ void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to);
 /* The same for a parameter: what initial values and checkpoints need. Padding becomes zero. */
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain);
 void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
-/* y += x: two values of the same description, such as gradients of several readers. Sums are f32, rounded once. */
-void tutti_value_add(const tutti_value *v, void *y, const void *x);
-/* How an engine computes in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
-void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
+/* out = parts[0] + ... + parts[n - 1], in this order: values of one description, such as the gradients that several readers
+ * leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of them. */
+enum { TUTTI_MAX_SUM_PARTS = 64 };
+void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out);
 /* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 

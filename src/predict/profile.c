@@ -10,16 +10,16 @@
 #include "../base/clock.h"
 #include "../base/rng.h"
 #include "../data/dataset.h"
-#include "../tensor/convert.h"
 #include "../training/method/method.h"
 
-enum { WARM_UPS = 2, MIN_RUNS = 7, MAX_RUNS = 300, NPHASES = 3 };
+enum { WARM_UPS = 2, MIN_RUNS = 7, MAX_RUNS = 300, NPHASES = 4 };
 static const double BUDGET_S = 0.3; /* of a thread */
 
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
     tutti_kernel_args *args; /* a layer */
+    float **grads;           /* a gradient of the graph */
     float **velocity;        /* a layer: of its parameters, one after the other */
     double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
     double updates[MAX_RUNS];
@@ -35,18 +35,46 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return values;
 }
 
-/* Activations of a value: their dtype says what bits mean. */
-static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
-{
-    const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
-    void *wide = filled(r, n * sizeof(float), key), *values = tutti_arena_alloc(&r->arena, v->bytes + 64);
-    tutti_convert_from_f32(v->dtype, wide, values, (int64_t)n);
-    return values;
-}
-
 static size_t param_bytes(const tutti_param_desc *d)
 {
-    return (size_t)tutti_shape_count(&d->shape) * sizeof(float);
+    return (size_t)d->elements * sizeof(float);
+}
+
+/* What a kernel makes of the gradient that it is given lies in the same memory. */
+static void grads_prepare(runner *r)
+{
+    const tutti_graph *g = r->graph;
+    r->grads = TUTTI_ARENA_NEW(&r->arena, float *, g->ngrads);
+    for (int i = 0; i < g->ngrads; i++)
+        if (!g->grads[i].changed)
+            r->grads[i] = filled(r, g->kernels[g->grads[i].layer].out.bytes, (uint64_t)i + 1000000);
+    for (int l = 0; l < g->model->nlayers; l++)
+        if (g->layer_grads[l].out >= 0) r->grads[g->layer_grads[l].changed] = r->grads[g->layer_grads[l].out];
+}
+
+static void args_prepare(runner *r, int l, float *input)
+{
+    const tutti_graph *g = r->graph;
+    const tutti_kernel *k = &g->kernels[l];
+    const tutti_layer_grads *own = &g->layer_grads[l];
+    tutti_kernel_args *a = &r->args[l];
+    uint64_t key = (uint64_t)l * 16 + 16;
+    if (k->out.bytes) a->out = filled(r, k->out.bytes, key);
+    if (own->out >= 0) a->dout = r->grads[own->out];
+    a->saved = filled(r, k->saved_bytes, key + 2);
+    a->scratch = filled(r, k->scratch_bytes, key + 3);
+    for (int i = 0; i < k->ninputs; i++) {
+        int from = g->model->layers[l].in[i];
+        a->in[i] = from < 0 ? input : r->args[from].out;
+        if (own->in[i] >= 0 && !(k->passes_gradient >> i & 1)) a->din[i] = r->grads[own->in[i]];
+    }
+    size_t nbytes = 0;
+    for (int i = 0; i < k->nparams; i++) nbytes += param_bytes(&k->params[i]);
+    r->velocity[l] = filled(r, nbytes, key + 6);
+    for (int i = 0; i < k->nparams; i++) {
+        a->param[i] = filled(r, param_bytes(&k->params[i]), key + 4);
+        a->dparam[i] = filled(r, param_bytes(&k->params[i]), key + 5);
+    }
 }
 
 /* Memory of every value, gradient and parameter; nothing is shared but what one layer hands to the next. */
@@ -56,39 +84,30 @@ static void runner_prepare(runner *r)
     int nlayers = g->model->nlayers;
     r->args = TUTTI_ARENA_NEW(&r->arena, tutti_kernel_args, nlayers);
     r->velocity = TUTTI_ARENA_NEW(&r->arena, float *, nlayers);
-    float *loss = filled(r, sizeof *loss, 0), *input_grad = NULL;
+    float *loss = filled(r, sizeof *loss, 0);
     int32_t *correct = filled(r, sizeof *correct, 0);
     int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
     for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
-    float *input = filled_value(r, &g->kernels[0].in[0], 1);
+    float *input = filled(r, g->kernels[0].in[0].bytes, 1);
+    grads_prepare(r);
     for (int l = 0; l < nlayers; l++) {
-        const tutti_kernel *k = &g->kernels[l];
-        tutti_kernel_args *a = &r->args[l];
-        uint64_t key = (uint64_t)l * 16 + 16;
-        *a = (tutti_kernel_args){.training = true,
-                                 .seed = 1,
-                                 .layer = (uint32_t)l,
-                                 .labels = labels,
-                                 .loss = loss,
-                                 .loss_scale = 1.0f / (float)g->config.batch,
-                                 .correct = correct};
-        if (k->out.bytes) a->out = filled_value(r, &k->out, key), a->dout = filled_value(r, &k->out, key + 1);
-        a->saved = filled(r, k->saved_bytes, key + 2);
-        a->scratch = filled(r, k->scratch_bytes, key + 3);
-        for (int i = 0; i < k->ninputs; i++) {
-            int from = g->model->layers[l].in[i];
-            a->in[i] = from < 0 ? input : r->args[from].out;
-            if (from < 0 && !input_grad) input_grad = filled_value(r, &k->in[i], 2);
-            a->din[i] = from < 0 ? input_grad : (float *)(uintptr_t)r->args[from].dout;
-        }
-        size_t nbytes = 0;
-        for (int i = 0; i < k->nparams; i++) nbytes += param_bytes(&k->params[i]);
-        r->velocity[l] = filled(r, nbytes, key + 6);
-        for (int i = 0; i < k->nparams; i++) {
-            a->param[i] = filled(r, param_bytes(&k->params[i]), key + 4);
-            a->dparam[i] = filled(r, param_bytes(&k->params[i]), key + 5);
-        }
+        r->args[l] = (tutti_kernel_args){.training = true,
+                                         .seed = 1,
+                                         .layer = (uint32_t)l,
+                                         .labels = labels,
+                                         .loss = loss,
+                                         .loss_scale = 1.0f / (float)g->config.batch,
+                                         .correct = correct};
+        args_prepare(r, l, input);
     }
+}
+
+static void gradients_sum(runner *r, int l)
+{
+    const tutti_layer_grads *own = &r->graph->layer_grads[l];
+    const void *parts[TUTTI_MAX_SUM_PARTS];
+    for (int i = 0; i < own->nparts; i++) parts[i] = r->grads[own->parts[i]];
+    if (own->nparts) tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out]);
 }
 
 /* One step; times: nlayers * NPHASES, or NULL. */
@@ -104,11 +123,16 @@ static void runner_step(runner *r, double *times)
     }
     for (int l = nlayers - 1; l >= 0; l--) {
         tutti_kernel *k = &g->kernels[l];
+        double begin = tutti_clock_s();
+        gradients_sum(r, l);
         double start = tutti_clock_s();
         if (k->row->backward_params && k->nparams) k->row->backward_params(k, &r->args[l]);
         double middle = tutti_clock_s();
         if (g->needs_input_grad[l]) k->row->backward_data(k, &r->args[l]);
-        if (times) times[l * NPHASES + 1] = middle - start, times[l * NPHASES + 2] = tutti_clock_s() - middle;
+        if (!times) continue;
+        times[l * NPHASES + 2] = tutti_clock_s() - middle;
+        times[l * NPHASES + 1] = middle - start;
+        times[l * NPHASES + 3] = start - begin;
     }
 }
 
@@ -192,10 +216,7 @@ static double quartile_of(const runner *r, int layer, int phase)
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;
-    *out = (tutti_profile){.samples_per_call = g->config.batch,
-                           .precision = g->config.precision,
-                           .nbusy = nbusy,
-                           .nlayers = g->model->nlayers};
+    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < out->nlayers; l++) {
         tutti_layer_time *time = &out->layers[l];
@@ -204,6 +225,7 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
             time->forward_s += quartile_of(&runners[i], l, 0) / nbusy;
             time->params_s += quartile_of(&runners[i], l, 1) / nbusy;
             time->data_s += quartile_of(&runners[i], l, 2) / nbusy;
+            time->sum_s += g->layer_grads[l].nparts ? quartile_of(&runners[i], l, 3) / nbusy : 0;
         }
     }
     int64_t nelements = 0;

@@ -12,7 +12,6 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
     tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_int(&j, "samples_per_call", p->samples_per_call);
-    tutti_json_text(&j, "precision", tutti_precision_name(p->precision));
     tutti_json_int(&j, "busy", p->nbusy);
     tutti_json_real(&j, "update_s_per_element", p->update_s_per_element);
     tutti_json_real(&j, "load_s_per_sample", p->load_s_per_sample);
@@ -23,6 +22,7 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
         tutti_json_real(&j, "forward_s", p->layers[l].forward_s);
         tutti_json_real(&j, "backward_params_s", p->layers[l].params_s);
         tutti_json_real(&j, "backward_data_s", p->layers[l].data_s);
+        if (p->layers[l].sum_s > 0) tutti_json_real(&j, "sum_s", p->layers[l].sum_s);
         tutti_json_close(&j, '}');
     }
     tutti_json_close(&j, ']');
@@ -52,25 +52,26 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
         if (!cJSON_IsString(text) || strcmp(text->valuestring, want))
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: layer %d is '%s', in model %s it is '%s'", name, line,
                               l, cJSON_IsString(text) ? text->valuestring : "?", g->model->name, want);
-        out->layers[l] =
-            (tutti_layer_time){tutti_arena_strdup(&out->arena, want), number_of(object, "forward_s"),
-                               number_of(object, "backward_params_s"), number_of(object, "backward_data_s")};
-        if (!isfinite(out->layers[l].forward_s + out->layers[l].params_s + out->layers[l].data_s))
+        tutti_layer_time *time = &out->layers[l];
+        *time = (tutti_layer_time){.name = tutti_arena_strdup(&out->arena, want),
+                                   .forward_s = number_of(object, "forward_s"),
+                                   .params_s = number_of(object, "backward_params_s"),
+                                   .data_s = number_of(object, "backward_data_s")};
+        if (g->layer_grads[l].nparts) time->sum_s = number_of(object, "sum_s");
+        if (!isfinite(time->forward_s + time->params_s + time->data_s + time->sum_s))
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: layer '%s' lacks a time", name, line, want);
     }
     return TUTTI_OK;
 }
 
-/* *found: the line is of (graph->config.batch, its precision, nbusy) and was taken. */
+/* *found: the line is of (graph->config.batch, nbusy) and was taken. */
 static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, int nbusy,
                               tutti_profile *out, bool *found, tutti_failure *err)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
-    const cJSON *precision = cJSON_GetObjectItemCaseSensitive(root, "precision");
-    *found = samples == (double)g->config.batch && busy == nbusy && cJSON_IsString(precision) &&
-             !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
+    *found = samples == (double)g->config.batch && busy == nbusy;
     if (!*found) return TUTTI_OK;
-    *out = (tutti_profile){.samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = nbusy};
+    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy};
     out->update_s_per_element = number_of(root, "update_s_per_element");
     out->load_s_per_sample = number_of(root, "load_s_per_sample");
     tutti_status status = TUTTI_OK;
@@ -100,8 +101,7 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
         text += length + (text[length] == '\n');
     }
     return tutti_fail(err, TUTTI_ERR_DATA,
-                      "%s: no times for %lld samples in a call in %s with %d busy (%d lines); measure them "
+                      "%s: no times for %lld samples in a call with %d busy (%d lines); measure them "
                       "with --save-profile",
-                      name, (long long)graph->config.batch, tutti_precision_name(graph->config.precision), nbusy,
-                      line - 1);
+                      name, (long long)graph->config.batch, nbusy, line - 1);
 }

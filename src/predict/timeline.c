@@ -40,6 +40,7 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_FORWARD: return time->forward_s;
     case TUTTI_DO_BACKWARD_PARAMS: return time->params_s;
     case TUTTI_DO_BACKWARD_DATA: return time->data_s;
+    case TUTTI_DO_SUM: return time->sum_s;
     case TUTTI_DO_FOLD: return p->buckets[a->bucket].fold_s;
     case TUTTI_DO_UPDATE: return p->buckets[a->bucket].update_s;
     case TUTTI_DO_READY:
@@ -85,6 +86,7 @@ static void action_play(player *p, const tutti_action *a)
     case TUTTI_DO_FORWARD:
     case TUTTI_DO_BACKWARD_PARAMS:
     case TUTTI_DO_BACKWARD_DATA:
+    case TUTTI_DO_SUM:
     case TUTTI_DO_FOLD: compute(p, action_cost(p, a)); break;
     case TUTTI_NACTIONS: break;
     }

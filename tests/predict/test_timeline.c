@@ -43,11 +43,11 @@ static char *profile_file(void)
     tutti_layer_time layers[16];
     assert_in_range(r.model->nlayers, 1, 16);
     for (int l = 0; l < r.model->nlayers; l++)
-        layers[l] = (tutti_layer_time){r.model->layers[l].name, 1e-3, 1e-3, 1e-3};
+        layers[l] =
+            (tutti_layer_time){.name = r.model->layers[l].name, .forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
     for (int64_t samples = 8; samples >= 2; samples /= 2)
         for (int busy = 1; busy <= 2; busy++) {
-            tutti_profile p = {
-                .samples_per_call = samples, .nbusy = busy, .nlayers = r.model->nlayers, .layers = layers};
+            tutti_profile p = {samples, busy, r.model->nlayers, layers, 0, 0, {0}};
             tutti_profile_print(&p, &text);
         }
     char *path = strdup("/tmp/tutti-profile-XXXXXX");

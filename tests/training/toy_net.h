@@ -35,6 +35,14 @@ static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, 
     return l;
 }
 
+/* Layer l reads these two. */
+static inline void toy_reads(toy_net *t, int l, int first, int second)
+{
+    t->layers[l].in[0] = first;
+    t->layers[l].in[1] = second;
+    t->layers[l].nin = 2;
+}
+
 static inline void toy_begin(toy_net *t, int64_t features)
 {
     *t = (toy_net){.model = {.name = "toy", .input = {1, {features}}, .nclasses = 4}};

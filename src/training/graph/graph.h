@@ -3,9 +3,11 @@
  *
  * The graph is that of one rank (all ranks have the same). Order is not in it: edges follow from reads and writes.
  * Node kinds: load, forward(layer), backward_params(layer), backward_data(layer), exchange(collective, params),
- * update(params). A parameter may have many readers; a gradient is ready after its last writer. Weight gradients come
- * before input gradients, so that their exchange starts earlier. The two external conditions of an exchange follow
- * from the graph:
+ * sum(layer), update(params). A parameter may have many readers; a gradient is ready after its last writer. Weight
+ * gradients come before input gradients, so that their exchange starts earlier. A layer's output may have many readers
+ * too: each leaves its part of the gradient, and a sum node adds the parts up in the order of the readers. There may be
+ * several losses: the last is the main one, whose right answers are counted, and the loss of a step is the sum of all.
+ * The two external conditions of an exchange follow from the graph:
  *   ready(p) = the last writer of p's gradient is done        (reduce-scatter may read it)
  *   free(p)  = the last reader of p's value is done            (all-gather may overwrite it)
  *
@@ -20,6 +22,7 @@ typedef enum {
     TUTTI_NODE_FORWARD,
     TUTTI_NODE_BACKWARD_PARAMS,
     TUTTI_NODE_BACKWARD_DATA,
+    TUTTI_NODE_SUM, /* of the gradients that the readers of the layer's output have left; of one: a copy to change */
     TUTTI_NODE_EXCHANGE, /* of one parameter; the plan merges neighbours into buckets */
     TUTTI_NODE_UPDATE,
     TUTTI_NNODE_KINDS
@@ -31,7 +34,7 @@ typedef enum {
     TUTTI_DATUM_BATCH,      /* samples and labels */
     TUTTI_DATUM_VALUE,      /* a layer's output;     index = layer */
     TUTTI_DATUM_SAVED,      /* a layer's saved state; index = layer */
-    TUTTI_DATUM_VALUE_GRAD, /* gradient of it;       index = layer */
+    TUTTI_DATUM_VALUE_GRAD, /* gradient of a layer's output, or a part of it; index = tutti_graph.grads */
     TUTTI_DATUM_PARAM,      /* a parameter;          index = param */
     TUTTI_DATUM_PARAM_GRAD, /* its gradient on this rank */
     TUTTI_DATUM_PARAM_SUM,  /* its summed gradient (the owner's slice) */
@@ -43,12 +46,29 @@ typedef struct {
 } tutti_datum;
 
 typedef struct {
-    const char *name; /* "conv1.weight", or "@loss", "@correct", "@stop": control numbers that travel as statistics */
-    int layer;        /* -1 for control numbers */
-    int ordinal;      /* of the layer's parameters */
+    /* "conv1.weight", or "@loss" (of each loss), "@correct", "@stop": control numbers that travel as statistics */
+    const char *name;
+    int layer;             /* -1 for control numbers */
+    int ordinal;           /* of the layer's parameters */
     tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
     int64_t count;         /* of its shape, row-major */
 } tutti_param;
+
+/* The gradient of a layer's output as it lies in memory; it is shaped as that output. Where a kernel passes the gradient
+ * that it is given on to an input, both are one: the one of the layer that comes later. */
+typedef struct {
+    int layer;    /* whose output's */
+    int reader;   /* the layer that writes it as its part of a sum; -1 = the whole gradient */
+    bool changed; /* what the layer's first backward pass makes of the whole one, in its memory (kernel->writes_dout) */
+} tutti_grad;
+
+/* Where a layer's backward passes find and leave gradients: indices of tutti_graph.grads; -1 = nobody wants it. */
+typedef struct {
+    int out;                     /* of its output, as the first pass finds it */
+    int changed;                 /* and as it leaves it: = out unless the kernel writes dout */
+    int in[TUTTI_MAX_OP_INPUTS]; /* of its inputs, or its part of them; = changed where the kernel passes it on */
+    int *parts, nparts;          /* what its sum node makes out of, in this order; 0 = no sum node */
+} tutti_layer_grads;
 
 typedef struct {
     tutti_node_kind kind;
@@ -63,7 +83,7 @@ typedef struct {
     int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
     const char *engine; /* as asked for; a layer's own is kernels[l].row->engine */
     int nthreads;
-    bool training; /* false: forward nodes only, no control numbers */
+    bool training; /* false: forward nodes of what the last loss needs, no control numbers */
     tutti_precision precision;
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
@@ -73,10 +93,14 @@ typedef struct {
 struct tutti_graph {
     const tutti_model *model; /* borrowed */
     tutti_graph_config config;
-    tutti_kernel *kernels;  /* one a layer, made for that batch */
-    int nkernels;           /* = model->nlayers once built */
-    bool *needs_input_grad; /* a layer: its backward_data is run (false before the first layer with parameters) */
-    tutti_param *params;    /* layers in order, then control numbers */
+    tutti_kernel *kernels; /* one a layer, made for that batch */
+    int nkernels;          /* = model->nlayers once built */
+    /* These three only where training. */
+    bool *needs_input_grad; /* a layer: its backward_data is run (not before the first layer with parameters) */
+    tutti_grad *grads;
+    int ngrads;
+    tutti_layer_grads *layer_grads;
+    tutti_param *params; /* layers in order, then control numbers */
     int nparams;
     tutti_node *nodes; /* a legal order: forward, then backward with exchanges and updates as early as may be */
     int nnodes;
@@ -86,7 +110,9 @@ struct tutti_graph {
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
-char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
+int tutti_graph_losses(const tutti_graph *g);                 /* how many loss layers there are */
+int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
+char *tutti_graph_print(const tutti_graph *g);                /* text form, caller frees */
 char *tutti_graph_dot(const tutti_graph *g);
 /* Initial values of a parameter, desc.elements of them in its order: a function of (seed, name, row-major element). */
 void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out);

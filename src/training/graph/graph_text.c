@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_text.c: a step graph for people: one line a node, and the same as a drawing for Graphviz.
  *
- * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, sum(x) the
- * summed gradient, saved(l) what a kernel keeps for its backward pass. */
+ * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l) the
+ * part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l) what a
+ * kernel keeps for its backward pass. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../base/strbuf.h"
 #include "graph.h"
+
+static void add_grad(const tutti_graph *g, const tutti_grad *grad, tutti_strbuf *sb)
+{
+    const tutti_layer *layers = g->model->layers;
+    tutti_strbuf_printf(sb, "d%s(%s", grad->changed ? "'" : "", layers[grad->layer].name);
+    if (grad->reader >= 0) tutti_strbuf_printf(sb, " by %s", layers[grad->reader].name);
+    tutti_strbuf_puts(sb, ")");
+}
 
 static void add_datum(const tutti_graph *g, tutti_datum d, tutti_strbuf *sb)
 {
@@ -15,7 +24,7 @@ static void add_datum(const tutti_graph *g, tutti_datum d, tutti_strbuf *sb)
     case TUTTI_DATUM_BATCH: tutti_strbuf_puts(sb, "batch"); break;
     case TUTTI_DATUM_VALUE: tutti_strbuf_puts(sb, g->model->layers[d.index].name); break;
     case TUTTI_DATUM_SAVED: tutti_strbuf_printf(sb, "saved(%s)", g->model->layers[d.index].name); break;
-    case TUTTI_DATUM_VALUE_GRAD: tutti_strbuf_printf(sb, "d(%s)", g->model->layers[d.index].name); break;
+    case TUTTI_DATUM_VALUE_GRAD: add_grad(g, &g->grads[d.index], sb); break;
     case TUTTI_DATUM_PARAM: tutti_strbuf_puts(sb, g->params[d.index].name); break;
     case TUTTI_DATUM_PARAM_GRAD: tutti_strbuf_printf(sb, "d(%s)", g->params[d.index].name); break;
     case TUTTI_DATUM_PARAM_SUM: tutti_strbuf_printf(sb, "sum(%s)", g->params[d.index].name); break;
@@ -44,9 +53,8 @@ static void add_head(const tutti_graph *g, tutti_strbuf *sb)
     }
     tutti_strbuf_printf(sb,
                         "graph %s: %d layers, %" PRId64 " learned parameters, %" PRId64 " statistics, %" PRId64
-                        " samples a call, engine %s, %s\n",
-                        g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine,
-                        tutti_precision_name(g->config.precision));
+                        " samples a call, engine %s\n",
+                        g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine);
 }
 
 char *tutti_graph_print(const tutti_graph *g)
@@ -78,8 +86,10 @@ char *tutti_graph_print(const tutti_graph *g)
 static const char *node_style(tutti_node_kind k)
 {
     static const char *const styles[TUTTI_NNODE_KINDS] = {
-        "shape=cylinder fillcolor=\"#eeeeee\"", "shape=box fillcolor=\"#cfe2ff\"",  "shape=box fillcolor=\"#ffe5b4\"",
-        "shape=box fillcolor=\"#fff3cd\"",      "shape=oval fillcolor=\"#d1e7dd\"", "shape=box fillcolor=\"#e2d9f3\""};
+        "shape=cylinder fillcolor=\"#eeeeee\"", "shape=box fillcolor=\"#cfe2ff\"",
+        "shape=box fillcolor=\"#ffe5b4\"",      "shape=box fillcolor=\"#fff3cd\"",
+        "shape=circle fillcolor=\"#fff3cd\"",   "shape=oval fillcolor=\"#d1e7dd\"",
+        "shape=box fillcolor=\"#e2d9f3\""};
     return styles[k];
 }
 

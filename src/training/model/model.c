@@ -71,6 +71,13 @@ double tutti_model_flops(const tutti_model *m, int64_t batch)
     return total;
 }
 
+bool tutti_layer_reads_once(const tutti_layer *layer)
+{
+    for (int i = 1; i < layer->nin; i++)
+        if (layer->in[i] == layer->in[0]) return false;
+    return true;
+}
+
 void tutti_model_destroy(tutti_model *m)
 {
     if (!m) return;

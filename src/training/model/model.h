@@ -34,6 +34,7 @@ void tutti_model_destroy(tutti_model *m);
 /* Shapes of all layers' outputs for a batch; failures name the layer and both shapes. out: nlayers entries. */
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err);
 int64_t tutti_model_nparams(const tutti_model *m);             /* learned ones (no statistics) */
+bool tutti_layer_reads_once(const tutti_layer *layer);         /* its first input is no other input as well */
 double tutti_model_flops(const tutti_model *m, int64_t batch); /* forward */
 const char *tutti_model_shipped_at(int i);                     /* names, NULL past the end */
 const char *tutti_model_shipped_text(const char *name);

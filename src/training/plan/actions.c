@@ -19,8 +19,8 @@
 
 const char *tutti_action_kind_name(tutti_action_kind k)
 {
-    static const char *const names[TUTTI_NACTIONS] = {"forward", "backward-params", "backward-data", "fold", "ready",
-                                                      "free",    "update",          "wait-weights"};
+    static const char *const names[TUTTI_NACTIONS] = {
+        "forward", "backward-params", "backward-data", "sum", "fold", "ready", "free", "update", "wait-weights"};
     return (unsigned)k < TUTTI_NACTIONS ? names[k] : "?";
 }
 
@@ -132,6 +132,8 @@ static void add_slot(listing *l, const turn *t)
             a.kind = TUTTI_DO_BACKWARD_PARAMS;
         else if (n->kind == TUTTI_NODE_BACKWARD_DATA)
             a.kind = TUTTI_DO_BACKWARD_DATA;
+        else if (n->kind == TUTTI_NODE_SUM)
+            a.kind = TUTTI_DO_SUM;
         else
             continue;
         if (t->first) add_bucket_actions(l, TUTTI_DO_WAIT_WEIGHTS, i, t);

@@ -20,7 +20,8 @@ typedef struct {
     const tutti_graph *graph;
     block *blocks;
     int nblocks;
-    int *of_value, *of_grad, *of_saved; /* a layer: block, or NOWHERE */
+    int *of_value, *of_saved; /* a layer: block, or NOWHERE */
+    int *of_grad;             /* a gradient: the same */
 } packing;
 
 static int64_t align_up(int64_t bytes)
@@ -39,15 +40,19 @@ static int *slot_of(packing *p, tutti_datum d)
     }
 }
 
+static int64_t bytes_of(const tutti_graph *g, tutti_datum d)
+{
+    const tutti_kernel *k = &g->kernels[d.kind == TUTTI_DATUM_VALUE_GRAD ? g->grads[d.index].layer : d.index];
+    return (int64_t)(d.kind == TUTTI_DATUM_SAVED ? k->saved_bytes : k->out.bytes);
+}
+
 static void live_at(packing *p, tutti_datum d, int node)
 {
     int *slot = slot_of(p, d);
     if (!slot) return;
-    const tutti_kernel *k = &p->graph->kernels[d.index];
     if (*slot == NOWHERE) {
         *slot = p->nblocks++;
-        p->blocks[*slot] =
-            (block){.bytes = (int64_t)(d.kind == TUTTI_DATUM_SAVED ? k->saved_bytes : k->out.bytes), .first = node};
+        p->blocks[*slot] = (block){.bytes = bytes_of(p->graph, d), .first = node};
     }
     p->blocks[*slot].last = node;
 }
@@ -61,26 +66,45 @@ static void find_lives(packing *p)
     }
 }
 
-/* `later` takes over the memory of `earlier` if that one's last use is the node that first writes `later`. */
-static void hand_on(packing *p, int *earlier, int *later)
+static void join(packing *p, const int *earlier, int *later)
 {
-    if (*earlier == NOWHERE || *later == NOWHERE) return;
     block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
-    if (from->last != to->first || from->bytes != to->bytes) return;
-    from->last = to->last;
+    if (from->last < to->last) from->last = to->last;
     to->bytes = 0; /* empty blocks take no place */
     *later = *earlier;
 }
 
+/* `later` takes over the memory of `earlier` if that one's last use is the node that first writes `later`. */
+static bool hand_on(packing *p, int *earlier, int *later)
+{
+    if (*earlier == NOWHERE || *later == NOWHERE || *earlier == *later) return false;
+    const block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
+    if (from->last != to->first || from->bytes != to->bytes) return false;
+    join(p, earlier, later);
+    return true;
+}
+
+/* A sum lies over one of its parts, what a kernel makes of the gradient that it is given over that, the gradient of the
+ * first input over the output's where the kernel works in place. */
+static void hand_gradients_on(packing *p, int l)
+{
+    const tutti_graph *g = p->graph;
+    const tutti_layer_grads *own = &g->layer_grads[l];
+    if (own->out < 0) return;
+    for (int i = 0; i < own->nparts; i++)
+        if (hand_on(p, &p->of_grad[own->parts[i]], &p->of_grad[own->out])) break;
+    if (own->changed != own->out) join(p, &p->of_grad[own->out], &p->of_grad[own->changed]);
+    if (g->kernels[l].in_place && own->in[0] >= 0) hand_on(p, &p->of_grad[own->changed], &p->of_grad[own->in[0]]);
+}
+
 static void work_in_place(packing *p)
 {
-    const tutti_model *m = p->graph->model;
-    for (int l = 0; l < m->nlayers; l++) /* forward: the output over the input, along the chain */
-        if (p->graph->kernels[l].in_place && m->layers[l].in[0] >= 0)
+    const tutti_graph *g = p->graph;
+    const tutti_model *m = g->model;
+    for (int l = 0; l < m->nlayers; l++) /* forward: the output over the first input, along the chain */
+        if (g->kernels[l].in_place && m->layers[l].in[0] >= 0 && tutti_layer_reads_once(&m->layers[l]))
             hand_on(p, &p->of_value[m->layers[l].in[0]], &p->of_value[l]);
-    for (int l = m->nlayers - 1; l >= 0; l--) /* backward: the input's gradient over the output's */
-        if (p->graph->kernels[l].in_place && m->layers[l].in[0] >= 0)
-            hand_on(p, &p->of_grad[l], &p->of_grad[m->layers[l].in[0]]);
+    for (int l = m->nlayers - 1; l >= 0 && g->ngrads; l--) hand_gradients_on(p, l);
 }
 
 /* Large ones first; ties in order of age, so that the result does not depend on the sort. */
@@ -119,35 +143,49 @@ static int64_t pack(packing *p)
     return end;
 }
 
-static int64_t *offsets(const packing *p, const int *of, tutti_arena *arena)
+static int64_t *offsets(const packing *p, const int *of, int n, tutti_arena *arena)
 {
-    const int n = p->graph->model->nlayers;
     int64_t *out = TUTTI_ARENA_NEW(arena, int64_t, n);
     for (int l = 0; l < n; l++) out[l] = of[l] == NOWHERE ? -1 : p->blocks[of[l]].offset;
     return out;
+}
+
+static int *nowhere(tutti_arena *arena, int n)
+{
+    int *of = TUTTI_ARENA_NEW(arena, int, n);
+    for (int i = 0; i < n; i++) of[i] = NOWHERE;
+    return of;
+}
+
+static int64_t largest_scratch(const tutti_graph *g)
+{
+    int64_t most = 0;
+    for (int t = 0; t < g->nnodes; t++) {
+        if (g->nodes[t].layer < 0) continue;
+        const int64_t bytes = align_up((int64_t)g->kernels[g->nodes[t].layer].scratch_bytes);
+        if (bytes > most) most = bytes;
+    }
+    return most;
 }
 
 void tutti_placement_make(const tutti_graph *g, tutti_arena *arena, tutti_placement *out)
 {
     const int n = g->model->nlayers;
     tutti_arena work = {0};
-    packing p = {.graph = g, .blocks = TUTTI_ARENA_NEW(&work, block, 3 * n)};
-    p.of_value = TUTTI_ARENA_NEW(&work, int, n);
-    p.of_grad = TUTTI_ARENA_NEW(&work, int, n);
-    p.of_saved = TUTTI_ARENA_NEW(&work, int, n);
-    for (int l = 0; l < n; l++) p.of_value[l] = p.of_grad[l] = p.of_saved[l] = NOWHERE;
-
-    int64_t scratch = 0;
-    for (int l = 0; l < n; l++)
-        if ((int64_t)g->kernels[l].scratch_bytes > scratch) scratch = align_up((int64_t)g->kernels[l].scratch_bytes);
+    packing p = {.graph = g,
+                 .blocks = TUTTI_ARENA_NEW(&work, block, 2 * n + g->ngrads),
+                 .of_value = nowhere(&work, n),
+                 .of_saved = nowhere(&work, n),
+                 .of_grad = nowhere(&work, g->ngrads)};
+    const int64_t scratch = largest_scratch(g);
     find_lives(&p);
     out->bytes_without_sharing = scratch;
     for (int i = 0; i < p.nblocks; i++) out->bytes_without_sharing += align_up(p.blocks[i].bytes);
     work_in_place(&p);
     out->scratch = pack(&p);
     out->bytes = out->scratch + scratch;
-    out->value = offsets(&p, p.of_value, arena);
-    out->value_grad = offsets(&p, p.of_grad, arena);
-    out->saved = offsets(&p, p.of_saved, arena);
+    out->value = offsets(&p, p.of_value, n, arena);
+    out->grad = offsets(&p, p.of_grad, g->ngrads, arena);
+    out->saved = offsets(&p, p.of_saved, n, arena);
     tutti_arena_release(&work);
 }

@@ -2,8 +2,8 @@
 /* placement.h: where activations, their gradients, saved state and scratch lie in one private arena.
  *
  * Life times follow from the graph: a datum lives from its first writer to its last reader in the node list. Data
- * whose lives do not meet may share memory; a kernel that works in place hands its input's memory on. Works for
- * training and for forward-only graphs. Threads: pure function. */
+ * whose lives do not meet may share memory; a kernel that works in place hands its input's memory on, and a sum of
+ * gradients lies over one of its parts. Works for training and for forward-only graphs. Threads: pure function. */
 #ifndef TUTTI_PLACEMENT_H
 #define TUTTI_PLACEMENT_H
 
@@ -11,8 +11,9 @@
 
 typedef struct {
     int64_t bytes, bytes_without_sharing;
-    int64_t *value, *value_grad, *saved; /* a layer: offset in bytes, a multiple of 64; -1 = none */
-    int64_t scratch;                     /* offset; as large as the largest kernel's need */
+    int64_t *value, *saved; /* a layer: offset in bytes, a multiple of 64; -1 = none */
+    int64_t *grad;          /* a gradient of the graph: the same */
+    int64_t scratch;        /* offset; as large as the largest kernel's need */
 } tutti_placement;
 
 /* The arrays are the arena's. */

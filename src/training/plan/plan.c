@@ -136,7 +136,7 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     p->arena_bytes = placed.bytes;
     p->arena_bytes_without_sharing = placed.bytes_without_sharing;
     p->value_offset = placed.value;
-    p->value_grad_offset = placed.value_grad;
+    p->grad_offset = placed.grad;
     p->saved_offset = placed.saved;
     p->scratch_offset = placed.scratch;
     tutti_plan_list_actions(p, c->rank, &p->arena, &p->actions, &p->nactions);
@@ -169,8 +169,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
 {
     const tutti_plan_config *c = &p->config;
     tutti_strbuf sb = {0};
-    tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %s, %d threads\n", c->nranks, c->batch,
-                        c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
+    tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %d threads\n", c->nranks, c->batch, c->slots,
+                        c->engine, c->nthreads);
     for (int i = 0; i < p->graph->nparams; i++) {
         const tutti_param *param = &p->graph->params[p->order[i]];
         char shape[96];

@@ -58,6 +58,7 @@ typedef enum {
     TUTTI_DO_FORWARD, /* node's kernel */
     TUTTI_DO_BACKWARD_PARAMS,
     TUTTI_DO_BACKWARD_DATA,
+    TUTTI_DO_SUM,          /* the parts of the gradient of the layer's output are added up */
     TUTTI_DO_FOLD,         /* canonical: slot gradients of a bucket are added to a root (dst) from another (src) */
     TUTTI_DO_READY,        /* bucket: start its reduce-scatter (last slot only) */
     TUTTI_DO_FREE,         /* bucket: tell its all-gather that this rank's weights may be overwritten */
@@ -70,7 +71,7 @@ const char *tutti_action_kind_name(tutti_action_kind k);
 typedef struct {
     tutti_action_kind kind;
     int slot;               /* local slot (0 .. nslots_mine), 0 in fast mode */
-    int layer;              /* forward, backward; else -1 */
+    int layer;              /* forward, backward, sum; else -1 */
     int bucket;             /* fold, ready, free, update, wait-weights; else -1 */
     int root_dst, root_src; /* fold: dst += src; root_dst: where forward and backward_params of this slot write */
 } tutti_action;
@@ -95,7 +96,8 @@ typedef struct {
     int64_t samples_per_call;
     /* private arena, bytes */
     int64_t arena_bytes, arena_bytes_without_sharing;
-    int64_t *value_offset, *value_grad_offset, *saved_offset; /* a layer; -1 = none */
+    int64_t *value_offset, *saved_offset; /* a layer; -1 = none */
+    int64_t *grad_offset;                 /* a gradient of the graph; -1 = none */
     int64_t scratch_offset;
     tutti_arena arena;
 } tutti_plan;

@@ -3,13 +3,15 @@
  *
  * The loop of two steps is played on tags: every interval between places of data carries the datum that was written there
  * last. A kernel's scratch is written by it, wherever it reads or writes; only a kernel that works in place may have its
- * output where its input is. */
+ * output where its first input is, and its first input's gradient where its output's is. A kernel that changes the gradient
+ * that it is given makes another datum of it, in the same place: who reads the unchanged one afterwards is found. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "plan_compose.h"
 
-enum { UNWRITTEN = 0, SCRATCH_TAG = 1, FIRST_TAG = 2, NDATA = 3 };
+enum { UNWRITTEN = 0, SCRATCH_TAG = 1, FIRST_TAG = 2 };
 
 typedef struct {
     int64_t first, last; /* bytes */
@@ -22,24 +24,65 @@ typedef struct {
     int nedges;
 } arena_play;
 
-static const char *const datum_names[NDATA] = {"value", "gradient", "saved state"};
-
-/* -1: the datum does not lie in the arena. Data: value, its gradient, saved, of each layer. */
-static int tag_of(const tutti_datum *d)
+/* Data of the arena are numbered: values of layers, their saved states, gradients. -1: it does not lie in the arena. */
+static int tag_of(const tutti_graph *g, tutti_datum d)
 {
-    if (d->kind == TUTTI_DATUM_VALUE) return FIRST_TAG + NDATA * d->index;
-    if (d->kind == TUTTI_DATUM_VALUE_GRAD) return FIRST_TAG + NDATA * d->index + 1;
-    if (d->kind == TUTTI_DATUM_SAVED) return FIRST_TAG + NDATA * d->index + 2;
+    const int n = g->model->nlayers;
+    if (d.kind == TUTTI_DATUM_VALUE) return FIRST_TAG + d.index;
+    if (d.kind == TUTTI_DATUM_SAVED) return FIRST_TAG + n + d.index;
+    if (d.kind == TUTTI_DATUM_VALUE_GRAD) return FIRST_TAG + 2 * n + d.index;
     return -1;
+}
+
+static int count_data(const tutti_graph *g)
+{
+    return 2 * g->model->nlayers + g->ngrads;
+}
+
+static tutti_datum datum_of(const tutti_graph *g, int tag)
+{
+    const int n = g->model->nlayers, i = tag - FIRST_TAG;
+    return i < n       ? (tutti_datum){TUTTI_DATUM_VALUE, i}
+           : i < 2 * n ? (tutti_datum){TUTTI_DATUM_SAVED, i - n}
+                       : (tutti_datum){TUTTI_DATUM_VALUE_GRAD, i - 2 * n};
 }
 
 static extent extent_of(const tutti_plan *p, int tag)
 {
-    const int layer = (tag - FIRST_TAG) / NDATA, which = (tag - FIRST_TAG) % NDATA;
-    const int64_t *const offsets[NDATA] = {p->value_offset, p->value_grad_offset, p->saved_offset};
-    const tutti_kernel *k = &p->graph->kernels[layer];
-    const int64_t first = offsets[which][layer], bytes = (int64_t)(which == 2 ? k->saved_bytes : k->out.bytes);
+    const tutti_graph *g = p->graph;
+    const tutti_datum d = datum_of(g, tag);
+    const int64_t first = d.kind == TUTTI_DATUM_VALUE   ? p->value_offset[d.index]
+                          : d.kind == TUTTI_DATUM_SAVED ? p->saved_offset[d.index]
+                                                        : p->grad_offset[d.index];
+    const tutti_kernel *k = &g->kernels[d.kind == TUTTI_DATUM_VALUE_GRAD ? g->grads[d.index].layer : d.index];
+    const int64_t bytes = (int64_t)(d.kind == TUTTI_DATUM_SAVED ? k->saved_bytes : k->out.bytes);
     return first < 0 ? (extent){0, 0} : (extent){first, first + bytes};
+}
+
+typedef struct {
+    char text[320];
+} phrase;
+
+/* "the value of fc1", "the gradient of fc1 (changed by fc1)" */
+static phrase name_of(const tutti_plan *p, int tag)
+{
+    const tutti_graph *g = p->graph;
+    const tutti_layer *layers = g->model->layers;
+    phrase out = {"nothing"};
+    if (tag == SCRATCH_TAG) snprintf(out.text, sizeof out.text, "scratch");
+    if (tag < FIRST_TAG) return out;
+    const tutti_datum d = datum_of(g, tag);
+    if (d.kind != TUTTI_DATUM_VALUE_GRAD) {
+        snprintf(out.text, sizeof out.text, "the %s of %s", d.kind == TUTTI_DATUM_VALUE ? "value" : "saved state",
+                 layers[d.index].name);
+        return out;
+    }
+    const tutti_grad *grad = &g->grads[d.index];
+    const char *by = grad->reader >= 0 ? layers[grad->reader].name : layers[grad->layer].name;
+    const int n = snprintf(out.text, sizeof out.text, "the gradient of %s", layers[grad->layer].name);
+    if (grad->reader >= 0 || grad->changed)
+        snprintf(out.text + n, sizeof out.text - (size_t)n, grad->changed ? " as changed by %s" : " by %s", by);
+    return out;
 }
 
 static int by_value(const void *a, const void *b)
@@ -50,16 +93,17 @@ static int by_value(const void *a, const void *b)
 
 static void find_edges(arena_play *y)
 {
-    const int n = y->plan->graph->model->nlayers;
-    y->edges = tutti_alloc(sizeof(int64_t) * (size_t)(2 * NDATA * n + 2 + n));
-    for (int t = FIRST_TAG; t < FIRST_TAG + NDATA * n; t++) {
+    const tutti_graph *g = y->plan->graph;
+    const int n = count_data(g), nlayers = g->model->nlayers;
+    y->edges = tutti_alloc(sizeof(int64_t) * (size_t)(2 * n + 1 + nlayers));
+    for (int t = FIRST_TAG; t < FIRST_TAG + n; t++) {
         const extent e = extent_of(y->plan, t);
         y->edges[y->nedges++] = e.first;
         y->edges[y->nedges++] = e.last;
     }
     y->edges[y->nedges++] = y->plan->scratch_offset;
-    for (int l = 0; l < n; l++)
-        y->edges[y->nedges++] = y->plan->scratch_offset + (int64_t)y->plan->graph->kernels[l].scratch_bytes;
+    for (int l = 0; l < nlayers; l++)
+        y->edges[y->nedges++] = y->plan->scratch_offset + (int64_t)g->kernels[l].scratch_bytes;
     qsort(y->edges, (size_t)y->nedges, sizeof *y->edges, by_value);
     y->tags = tutti_alloc(sizeof(int) * (size_t)y->nedges);
 }
@@ -70,26 +114,20 @@ static void write_tag(arena_play *y, extent e, int tag)
         if (y->edges[i] >= e.first && y->edges[i + 1] <= e.last) y->tags[i] = tag;
 }
 
-static const char *layer_name(const arena_play *y, int tag)
+static const char *subject(const arena_play *y, const tutti_node *n)
 {
-    return y->plan->graph->model->layers[(tag - FIRST_TAG) / NDATA].name;
+    return y->plan->graph->model->layers[n->layer].name;
 }
 
 static tutti_status reads(const arena_play *y, const tutti_node *n, int tag, tutti_failure *err)
 {
     const extent e = extent_of(y->plan, tag);
-    const char *what = datum_names[(tag - FIRST_TAG) % NDATA], *reader = y->plan->graph->model->layers[n->layer].name;
     for (int i = 0; i + 1 < y->nedges; i++) {
         if (y->edges[i] < e.first || y->edges[i + 1] > e.last || y->edges[i] == y->edges[i + 1]) continue;
-        const int now = y->tags[i];
-        if (now == tag) continue;
-        const char *by = now == UNWRITTEN     ? "nothing"
-                         : now == SCRATCH_TAG ? "scratch"
-                                              : datum_names[(now - FIRST_TAG) % NDATA];
-        return tutti_fail(err, TUTTI_ERR_FAILED,
-                          "arena: %s of %s reads the %s of %s at byte %" PRId64 ", where %s%s%s lies by then",
-                          tutti_node_kind_name(n->kind), reader, what, layer_name(y, tag), y->edges[i], by,
-                          now >= FIRST_TAG ? " of " : "", now >= FIRST_TAG ? layer_name(y, now) : "");
+        if (y->tags[i] == tag) continue;
+        return tutti_fail(err, TUTTI_ERR_FAILED, "arena: %s of %s reads %s at byte %" PRId64 ", where %s lies by then",
+                          tutti_node_kind_name(n->kind), subject(y, n), name_of(y->plan, tag).text, y->edges[i],
+                          name_of(y->plan, y->tags[i]).text);
     }
     return TUTTI_OK;
 }
@@ -99,37 +137,77 @@ static bool overlap(extent a, extent b)
     return a.first < b.last && b.first < a.last;
 }
 
-/* Two data that one kernel uses at a time: apart, or the same place in a kernel that works in place. */
-static tutti_status apart(const arena_play *y, const tutti_node *n, int a, int b, tutti_failure *err)
+static bool is_part(const tutti_layer_grads *own, int grad)
 {
-    const extent x = extent_of(y->plan, a), z = extent_of(y->plan, b);
-    const bool same = x.first == z.first && x.last == z.last && y->plan->graph->kernels[n->layer].in_place;
-    if (a == b || !overlap(x, z) || same) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_FAILED, "arena: %s of %s uses the %s of %s and the %s of %s, which overlap",
-                      tutti_node_kind_name(n->kind), y->plan->graph->model->layers[n->layer].name,
-                      datum_names[(a - FIRST_TAG) % NDATA], layer_name(y, a), datum_names[(b - FIRST_TAG) % NDATA],
-                      layer_name(y, b));
+    for (int i = 0; i < own->nparts; i++)
+        if (own->parts[i] == grad) return true;
+    return false;
+}
+
+/* May `written` lie exactly where `used` lies, which this node reads or writes too? */
+static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum used, tutti_datum written)
+{
+    const tutti_kernel *k = &g->kernels[n->layer];
+    if (n->kind == TUTTI_NODE_FORWARD)
+        return k->in_place && used.kind == TUTTI_DATUM_VALUE && written.kind == TUTTI_DATUM_VALUE &&
+               used.index == g->model->layers[n->layer].in[0] && tutti_layer_reads_once(&g->model->layers[n->layer]);
+    if (used.kind != TUTTI_DATUM_VALUE_GRAD || written.kind != TUTTI_DATUM_VALUE_GRAD) return false;
+    const tutti_layer_grads *own = &g->layer_grads[n->layer];
+    if (n->kind == TUTTI_NODE_SUM) return is_part(own, used.index);
+    const bool of_output = used.index == own->out || used.index == own->changed;
+    if (k->in_place && of_output && written.index == own->in[0]) return true;
+    return k->writes_dout && of_output && written.index == own->changed;
+}
+
+/* Two data that one node uses at a time, the second is written: apart, or the same place where the kernel can do that. */
+static tutti_status apart(const arena_play *y, const tutti_node *n, int used, int written, tutti_failure *err)
+{
+    const tutti_graph *g = y->plan->graph;
+    const extent x = extent_of(y->plan, used), z = extent_of(y->plan, written);
+    const tutti_datum a = datum_of(g, used), b = datum_of(g, written);
+    const bool same = x.first == z.first && x.last == z.last;
+    if (used == written || !overlap(x, z) || (same && (may_share(g, n, a, b) || may_share(g, n, b, a))))
+        return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "arena: %s of %s uses %s and %s, which overlap",
+                      tutti_node_kind_name(n->kind), subject(y, n), name_of(y->plan, used).text,
+                      name_of(y->plan, written).text);
+}
+
+/* A kernel writes where the gradient lies that it was given, and finds as many bytes there as it expects. */
+static tutti_status fits(const arena_play *y, const tutti_node *n, tutti_failure *err)
+{
+    const tutti_graph *g = y->plan->graph;
+    if (n->kind == TUTTI_NODE_FORWARD || g->layer_grads[n->layer].out < 0) return TUTTI_OK;
+    const tutti_layer_grads *own = &g->layer_grads[n->layer];
+    const int64_t *at = y->plan->grad_offset, need = (int64_t)g->kernels[n->layer].out.bytes;
+    const int64_t there = (int64_t)g->kernels[g->grads[own->out].layer].out.bytes;
+    if (at[own->changed] == at[own->out] && need == there) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED,
+                      "arena: %s of %s finds %" PRId64 " bytes of gradient at byte %" PRId64 " and expects %" PRId64
+                      " at byte %" PRId64,
+                      tutti_node_kind_name(n->kind), subject(y, n), there, at[own->out], need, at[own->changed]);
 }
 
 static tutti_status play_node(arena_play *y, const tutti_node *n, tutti_failure *err)
 {
-    const extent scratch = {y->plan->scratch_offset,
-                            y->plan->scratch_offset + (int64_t)y->plan->graph->kernels[n->layer].scratch_bytes};
-    tutti_status st = TUTTI_OK;
+    const tutti_graph *g = y->plan->graph;
+    const bool has_kernel = n->kind != TUTTI_NODE_SUM;
+    const int64_t at = y->plan->scratch_offset;
+    const extent scratch = {at, at + (has_kernel ? (int64_t)g->kernels[n->layer].scratch_bytes : 0)};
+    tutti_status st = fits(y, n, err);
     for (int i = 0; i < n->nreads + n->nwrites && st == TUTTI_OK; i++) {
-        const int tag = tag_of(i < n->nreads ? &n->reads[i] : &n->writes[i - n->nreads]);
+        const int tag = tag_of(g, i < n->nreads ? n->reads[i] : n->writes[i - n->nreads]);
         if (tag < 0) continue;
         if (overlap(extent_of(y->plan, tag), scratch))
-            st = tutti_fail(err, TUTTI_ERR_FAILED, "arena: scratch of %s overlaps the %s of %s, which it uses",
-                            y->plan->graph->model->layers[n->layer].name, datum_names[(tag - FIRST_TAG) % NDATA],
-                            layer_name(y, tag));
+            st = tutti_fail(err, TUTTI_ERR_FAILED, "arena: scratch of %s overlaps %s, which it uses", subject(y, n),
+                            name_of(y->plan, tag).text);
         if (st == TUTTI_OK && i < n->nreads) st = reads(y, n, tag, err);
         for (int k = 0; k < n->nwrites && st == TUTTI_OK; k++)
-            if (tag_of(&n->writes[k]) >= 0) st = apart(y, n, tag, tag_of(&n->writes[k]), err);
+            if (tag_of(g, n->writes[k]) >= 0) st = apart(y, n, tag, tag_of(g, n->writes[k]), err);
     }
     write_tag(y, scratch, SCRATCH_TAG);
     for (int i = 0; i < n->nwrites; i++) {
-        const int tag = tag_of(&n->writes[i]);
+        const int tag = tag_of(g, n->writes[i]);
         if (tag >= 0) write_tag(y, extent_of(y->plan, tag), tag);
     }
     return st;

@@ -58,6 +58,7 @@ const tutti_node *tutti_plan_node_of(const tutti_plan *p, const tutti_action *a)
 {
     const tutti_node_kind kind = a->kind == TUTTI_DO_FORWARD           ? TUTTI_NODE_FORWARD
                                  : a->kind == TUTTI_DO_BACKWARD_PARAMS ? TUTTI_NODE_BACKWARD_PARAMS
+                                 : a->kind == TUTTI_DO_SUM             ? TUTTI_NODE_SUM
                                                                        : TUTTI_NODE_BACKWARD_DATA;
     for (int i = 0; i < p->graph->nnodes; i++)
         if (p->graph->nodes[i].kind == kind && p->graph->nodes[i].layer == a->layer) return &p->graph->nodes[i];
@@ -135,6 +136,7 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_FORWARD:
     case TUTTI_DO_BACKWARD_PARAMS:
     case TUTTI_DO_BACKWARD_DATA: add_kernel(w, a); break;
+    case TUTTI_DO_SUM: break; /* touches nothing that ranks share */
     case TUTTI_DO_FOLD: add_fold(w, a); break;
     case TUTTI_DO_READY: w->out->ready[at] = add_wait(w, a->bucket, TUTTI_REDUCES, -1); break;
     case TUTTI_DO_FREE: w->out->is_free[at] = add_wait(w, a->bucket, TUTTI_GATHERS, -1); break;

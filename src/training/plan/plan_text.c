@@ -102,10 +102,12 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
     add_bytes(sb, p->arena_bytes_without_sharing);
     tutti_strbuf_puts(sb, " without sharing)\n");
     tutti_strbuf_puts(sb, "  offsets: layer, value, its gradient, saved (-1 = none)\n");
-    for (int l = 0; l < p->graph->model->nlayers; l++)
+    for (int l = 0; l < p->graph->model->nlayers; l++) {
+        const int grad = p->graph->layer_grads[l].out;
         tutti_strbuf_printf(sb, "    %-24s %10" PRId64 " %10" PRId64 " %10" PRId64 "\n",
-                            p->graph->model->layers[l].name, p->value_offset[l], p->value_grad_offset[l],
+                            p->graph->model->layers[l].name, p->value_offset[l], grad < 0 ? -1 : p->grad_offset[grad],
                             p->saved_offset[l]);
+    }
     tutti_strbuf_printf(sb, "    %-24s %10" PRId64 "\n", "scratch", p->scratch_offset);
 }
 

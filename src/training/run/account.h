@@ -17,6 +17,7 @@ typedef enum {
     TUTTI_DID_FORWARD, /* index = layer */
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
+    TUTTI_DID_SUM,          /* of gradients of one value; index = layer */
     TUTTI_DID_FOLD,         /* index = bucket */
     TUTTI_DID_EXCHANGE,     /* started exchanges, or moved what travels */
     TUTTI_DID_WAIT_SUMS,    /* waited for the reduce-scatter; index = bucket */

@@ -116,7 +116,9 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     }
     float loss = 0;
     int32_t correct = 0;
-    for (int l = 0; l < b->graph->model->nlayers; l++) {
+    for (int t = 0; t < b->graph->nnodes; t++) {
+        const int l = b->graph->nodes[t].layer;
+        if (l < 0) continue; /* load */
         tutti_kernel_args args = {.labels = e->labels, .loss = &loss, .correct = &correct};
         for (int p = 0; p < b->graph->nparams; p++)
             if (b->graph->params[p].layer == l) args.param[b->graph->params[p].ordinal] = weights + param_offset[p];

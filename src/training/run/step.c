@@ -15,9 +15,10 @@ typedef struct {
     bool stop; /* this rank was asked to */
 } step_play;
 
-static float *value(const tutti_trainer *t, const int64_t *offsets, int layer)
+/* Of a value, a gradient, a saved state; i < 0: there is none. */
+static void *place(const tutti_trainer *t, const int64_t *offsets, int i)
 {
-    return offsets[layer] < 0 ? NULL : (float *)(void *)(t->memory + offsets[layer]);
+    return i < 0 || offsets[i] < 0 ? NULL : t->memory + offsets[i];
 }
 
 /* Gradients of a slot: one packed vector a root buffer. */
@@ -42,17 +43,19 @@ static void fill_values(const tutti_trainer *t, const step_play *play, const tut
     const tutti_layer *layer = &plan->graph->model->layers[a->layer];
     const tutti_shape sample = plan->graph->model->input;
     const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
+    const tutti_layer_grads *grads = &plan->graph->layer_grads[a->layer];
+    const unsigned passed = plan->graph->kernels[a->layer].passes_gradient;
     for (int i = 0; i < layer->nin; i++) {
-        args->in[i] = layer->in[i] < 0 ? samples : value(t, plan->value_offset, layer->in[i]);
-        if (layer->in[i] >= 0) args->din[i] = value(t, plan->value_grad_offset, layer->in[i]);
+        args->in[i] = layer->in[i] < 0 ? samples : place(t, plan->value_offset, layer->in[i]);
+        args->din[i] = passed >> i & 1 ? NULL : place(t, plan->grad_offset, grads->in[i]);
     }
-    args->out = value(t, plan->value_offset, a->layer);
-    args->dout = value(t, plan->value_grad_offset, a->layer);
-    args->saved = value(t, plan->saved_offset, a->layer);
+    args->out = place(t, plan->value_offset, a->layer);
+    args->dout = place(t, plan->grad_offset, grads->out);
+    args->saved = place(t, plan->saved_offset, a->layer);
     args->scratch = t->memory + plan->scratch_offset;
 }
 
-/* The loss writes its own control numbers; whether this rank asks to stop rides along. */
+/* The main loss counts right answers; whether this rank asks to stop rides along. */
 static void finish_loss(const tutti_trainer *t, const step_play *play, const tutti_action *a, int32_t correct)
 {
     *gradient(t, a->root_dst, t->correct) = (float)correct;
@@ -72,15 +75,16 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
     tutti_kernel *k = &plan->graph->kernels[a->layer];
     const bool is_loss = k->op->is_loss;
     int32_t correct = 0;
-    tutti_kernel_args args = {.training = true,
-                              .seed = t->config->seed,
-                              .step = (uint64_t)t->step,
-                              .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
-                              .layer = (uint32_t)a->layer,
-                              .labels = play->batch->labels + a->slot * plan->samples_per_call,
-                              .loss_scale = (float)(1.0 / (double)plan->config.batch),
-                              .loss = is_loss ? gradient(t, a->root_dst, t->loss) : NULL,
-                              .correct = &correct};
+    tutti_kernel_args args = {
+        .training = true,
+        .seed = t->config->seed,
+        .step = (uint64_t)t->step,
+        .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
+        .layer = (uint32_t)a->layer,
+        .labels = play->batch->labels + a->slot * plan->samples_per_call,
+        .loss_scale = (float)(1.0 / (double)plan->config.batch),
+        .loss = is_loss ? gradient(t, a->root_dst, t->loss) + tutti_graph_loss_number(plan->graph, a->layer) : NULL,
+        .correct = &correct};
     fill_params(t, a, &args);
     fill_values(t, play, a, &args);
     switch (a->kind) {
@@ -88,10 +92,20 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
     case TUTTI_DO_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
     default: k->row->backward_data(k, &args); break;
     }
-    if (is_loss && a->kind == TUTTI_DO_FORWARD) finish_loss(t, play, a, correct);
+    if (a->kind == TUTTI_DO_FORWARD && a->layer == plan->graph->model->nlayers - 1) finish_loss(t, play, a, correct);
     tutti_did(&t->account, kernel_kind(a->kind), a->layer);
     tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
     tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+}
+
+static void sum_gradients(tutti_trainer *t, const tutti_action *a)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_layer_grads *own = &plan->graph->layer_grads[a->layer];
+    const void *parts[TUTTI_MAX_SUM_PARTS];
+    for (int i = 0; i < own->nparts; i++) parts[i] = place(t, plan->grad_offset, own->parts[i]);
+    tutti_value_sum(&plan->graph->kernels[a->layer].out, parts, own->nparts, place(t, plan->grad_offset, own->out));
+    tutti_did(&t->account, TUTTI_DID_SUM, a->layer);
 }
 
 /* ---- update of the own slice ---- */
@@ -168,6 +182,7 @@ static tutti_status play_action(tutti_trainer *t, const step_play *play, const t
 {
     tutti_shared *s = &t->shared;
     switch (a->kind) {
+    case TUTTI_DO_SUM: sum_gradients(t, a); return TUTTI_OK;
     case TUTTI_DO_FOLD: fold_bucket(t, a); return TUTTI_OK;
     case TUTTI_DO_READY: start(t, s->reduce_scatter[a->bucket], TUTTI_WHEN_READY | TUTTI_WHEN_FREE); return TUTTI_OK;
     case TUTTI_DO_FREE:
@@ -206,8 +221,10 @@ tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err)
     const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
     tutti_status st = wait_weights(t, plan->nbuckets - 1, err);
     if (st) return st;
-    const float mean = t->shared.weights[plan->param_offset[t->loss]];
-    t->last_loss = (double)mean * nslots / (double)plan->config.batch;
+    double mean = 0;
+    for (int i = 0; i < tutti_graph_losses(plan->graph); i++)
+        mean += (double)t->shared.weights[plan->param_offset[t->loss] + i];
+    t->last_loss = mean * nslots / (double)plan->config.batch;
     t->asked_to_stop = t->shared.weights[plan->param_offset[t->stop]] > 0;
     return TUTTI_OK;
 }

@@ -51,6 +51,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_FORWARD] = {EACH_LAYER, "forward", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_BACKWARD_PARAMS] = {EACH_LAYER, "backward-params", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_BACKWARD_DATA] = {EACH_LAYER, "backward-data", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_SUM] = {EACH_LAYER, "sum", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_FOLD] = {EACH_BUCKET, "fold bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_WAIT_SUMS] = {EACH_BUCKET, "wait-gradients bucket", TUTTI_TRACK_COMPUTE},
@@ -214,7 +215,7 @@ static void add_span(const tutti_tracing *tr, const tutti_plan *p, const tutti_s
         const int index = s->label - tr->first_label[d];
         if (index < 0 || index >= count_of(p, (tutti_doing)d)) continue;
         if (d == TUTTI_DID_FORWARD) layers[index].forward_us += us;
-        if (d == TUTTI_DID_BACKWARD_PARAMS || d == TUTTI_DID_BACKWARD_DATA) layers[index].backward_us += us;
+        if (d >= TUTTI_DID_BACKWARD_PARAMS && d <= TUTTI_DID_SUM) layers[index].backward_us += us;
         if (d == TUTTI_BESIDE_SUMS || d == TUTTI_BESIDE_WEIGHTS) share_out(p, index, us, layers);
     }
 }

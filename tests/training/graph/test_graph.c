@@ -156,6 +156,121 @@ static void text_and_drawing_name_what_travels(void **state)
     free(dot);
 }
 
+/* ---- branches and several losses ---- */
+
+/* x is read by a, b and twice by join, which also reads b and passes its gradient on; an auxiliary loss reads a. */
+enum { X, A, B, JOIN, AUX, MAIN_IN, MAIN };
+
+static tutti_graph *branches(toy_net *net, bool training)
+{
+    toy_begin(net, 12);
+    toy_add(net, "x", &tutti_op_dense, 4);
+    toy_add(net, "a", &tutti_op_dense, 4);
+    toy_add(net, "b", &tutti_op_dense, 4);
+    net->layers[B].in[0] = X;
+    toy_add(net, "join", &tutti_op_add, 0);
+    toy_reads(net, JOIN, X, X);
+    net->layers[JOIN].in[2] = B;
+    net->layers[JOIN].nin = 3;
+    toy_add(net, "aux", &tutti_op_softmax_cross_entropy, 0);
+    net->layers[AUX].in[0] = A;
+    toy_add(net, "fc", &tutti_op_dense, 4);
+    net->layers[MAIN_IN].in[0] = JOIN;
+    toy_add(net, "main", &tutti_op_softmax_cross_entropy, 0);
+    tutti_graph *g = NULL;
+    tutti_failure err = {0};
+    const tutti_graph_config config = {.batch = 3, .engine = "reference", .nthreads = 1, .training = training};
+    if (tutti_graph_build(&net->model, &config, &g, &err)) fail_msg("%s", err.text);
+    return g;
+}
+
+static void parts_of_a_gradient_are_summed_in_the_order_of_the_readers(void **state)
+{
+    (void)state;
+    toy_net net;
+    tutti_graph *g = branches(&net, true);
+    const tutti_layer_grads *x = &g->layer_grads[X];
+    assert_int_equal(x->nparts, 4);
+    assert_int_equal(g->grads[x->parts[0]].reader, A);
+    assert_int_equal(g->grads[x->parts[1]].reader, B);
+    assert_int_equal(x->parts[2], g->layer_grads[JOIN].out);
+    assert_int_equal(x->parts[3], g->layer_grads[JOIN].out);
+    assert_int_equal(g->layer_grads[B].out, g->layer_grads[JOIN].out);
+    assert_int_equal(find(g, TUTTI_NODE_BACKWARD_DATA, JOIN, -1), -1); /* passes its gradient on: nothing to do */
+    char *text = tutti_graph_print(g);
+    assert_non_null(
+        strstr(text, "sum             x                       : d(x by a) d(x by b) d(join) d(join) -> d(x)"));
+    free(text);
+    tutti_graph_destroy(g);
+}
+
+static void sum_comes_after_all_readers_and_before_the_layer(void **state)
+{
+    (void)state;
+    toy_net net;
+    tutti_graph *g = branches(&net, true);
+    const int sum = find(g, TUTTI_NODE_SUM, X, -1);
+    assert_true(sum > find(g, TUTTI_NODE_BACKWARD_DATA, A, -1));
+    assert_true(sum > find(g, TUTTI_NODE_BACKWARD_DATA, B, -1));
+    assert_true(sum < find(g, TUTTI_NODE_BACKWARD_PARAMS, X, -1));
+    every_read_is_of_a_parameter_or_of_what_an_earlier_node_wrote((void *[]){&(fixture){.graph = g}});
+    tutti_graph_destroy(g);
+}
+
+static void each_loss_writes_its_element_and_the_last_counts_right_answers(void **state)
+{
+    (void)state;
+    toy_net net;
+    tutti_graph *g = branches(&net, true);
+    const int loss = toy_param(g, "@loss"), correct = toy_param(g, "@correct");
+    assert_int_equal(g->params[loss].count, 2);
+    assert_int_equal(tutti_graph_losses(g), 2);
+    assert_int_equal(tutti_graph_loss_number(g, AUX), 0);
+    assert_int_equal(tutti_graph_loss_number(g, MAIN), 1);
+    const tutti_node *aux = &g->nodes[find(g, TUTTI_NODE_FORWARD, AUX, -1)];
+    const tutti_node *last = &g->nodes[find(g, TUTTI_NODE_FORWARD, MAIN, -1)];
+    assert_true(has(aux->writes, aux->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, loss}));
+    assert_false(has(aux->writes, aux->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, correct}));
+    assert_true(has(last->writes, last->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, loss}));
+    assert_true(has(last->writes, last->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, correct}));
+    tutti_graph_destroy(g);
+}
+
+static void evaluation_runs_what_the_last_loss_needs(void **state)
+{
+    (void)state;
+    toy_net net;
+    tutti_graph *g = branches(&net, false);
+    const bool wanted[] = {true, false, true, true, false, true, true};
+    for (int l = 0; l <= MAIN; l++) assert_int_equal(find(g, TUTTI_NODE_FORWARD, l, -1) >= 0, wanted[l]);
+    assert_true(toy_param(g, "a.weight") >= 0); /* a checkpoint has it all the same */
+    tutti_graph_destroy(g);
+}
+
+/* The branch that learns gets a gradient, the one that does not gets none. */
+static void only_inputs_that_lead_to_parameters_get_a_gradient(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_begin(&net, 4);
+    toy_add(&net, "still", &tutti_op_relu, 0);
+    toy_add(&net, "fc", &tutti_op_dense, 4);
+    net.layers[1].in[0] = -1;
+    toy_add(&net, "join", &tutti_op_add, 0);
+    toy_reads(&net, 2, 0, 1);
+    toy_add(&net, "loss", &tutti_op_softmax_cross_entropy, 0);
+    tutti_graph *g = NULL;
+    tutti_failure err = {0};
+    const tutti_graph_config config = {.batch = 3, .engine = "reference", .nthreads = 1, .training = true};
+    if (tutti_graph_build(&net.model, &config, &g, &err)) fail_msg("%s", err.text);
+    assert_int_equal(g->layer_grads[0].out, -1);
+    assert_int_equal(g->layer_grads[2].in[0], -1);
+    assert_int_equal(g->layer_grads[2].in[1], g->layer_grads[1].out);
+    assert_false(g->needs_input_grad[0] || g->needs_input_grad[1] || g->needs_input_grad[2]);
+    assert_true(g->needs_input_grad[3]);
+    tutti_graph_destroy(g);
+}
+
 /* ---- what cannot be trained is refused in words ---- */
 
 static void expect_refusal(const toy_net *net, const char *words)
@@ -171,22 +286,48 @@ static void expect_refusal(const toy_net *net, const char *words)
     assert_null(g);
 }
 
-static void value_with_two_readers_is_refused_by_name(void **state)
-{
-    (void)state;
-    toy_net net;
-    toy_make(&net);
-    net.layers[4].in[0] = 1; /* fc2 reads fc1, as norm does */
-    expect_refusal(&net, "'norm' and 'fc2' both read 'fc1'");
-}
-
 static void value_that_nobody_reads_is_refused_by_name(void **state)
 {
     (void)state;
     toy_net net;
     toy_make(&net);
     net.layers[1].in[0] = -1;
-    expect_refusal(&net, "nobody reads the output of layer 'flat'");
+    expect_refusal(&net, "layer 'flat': nobody reads its output");
+}
+
+static void value_with_more_readers_than_a_sum_has_parts_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 22 }; /* readers of three inputs each */
+    static tutti_layer layers[N + 3];
+    toy_net net;
+    toy_begin(&net, 4);
+    toy_add(&net, "x", &tutti_op_dense, 4);
+    toy_add(&net, "join", &tutti_op_add, 0);
+    layers[0] = net.layers[0];
+    for (int l = 1; l <= N; l++) {
+        layers[l] = net.layers[1];
+        layers[l].nin = l == 1 ? 3 : 4;
+        for (int i = 0; i < 3; i++) layers[l].in[i] = 0;
+        layers[l].in[3] = l - 1;
+    }
+    layers[N + 1] = (tutti_layer){
+        .name = "loss", .op = &tutti_op_softmax_cross_entropy, .attrs = &net.loss, .in = {N}, .nin = 1, .line = N + 2};
+    net.model.layers = layers;
+    net.model.nlayers = N + 2;
+    expect_refusal(&net, "line 1: layer 'x': more than 64 layers read its output");
+}
+
+static void layer_that_reads_a_loss_is_refused(void **state)
+{
+    (void)state;
+    toy_net net;
+    toy_make(&net);
+    toy_add(&net, "late", &tutti_op_softmax_cross_entropy, 0);
+    tutti_op_row anything = tutti_op_softmax_cross_entropy;
+    anything.infer = tutti_op_infer_same;
+    net.layers[6].op = &anything;
+    expect_refusal(&net, "layer 'loss': a loss has no output to read");
 }
 
 static void model_without_a_loss_at_its_end_is_refused(void **state)
@@ -298,7 +439,13 @@ int main(void)
         WITH_GRAPH(statistics_are_written_forward_and_control_numbers_travel_last),
         WITH_GRAPH(forward_graph_has_neither_gradients_nor_exchanges),
         WITH_GRAPH(text_and_drawing_name_what_travels),
-        cmocka_unit_test(value_with_two_readers_is_refused_by_name),
+        cmocka_unit_test(parts_of_a_gradient_are_summed_in_the_order_of_the_readers),
+        cmocka_unit_test(sum_comes_after_all_readers_and_before_the_layer),
+        cmocka_unit_test(each_loss_writes_its_element_and_the_last_counts_right_answers),
+        cmocka_unit_test(evaluation_runs_what_the_last_loss_needs),
+        cmocka_unit_test(only_inputs_that_lead_to_parameters_get_a_gradient),
+        cmocka_unit_test(value_with_more_readers_than_a_sum_has_parts_is_refused),
+        cmocka_unit_test(layer_that_reads_a_loss_is_refused),
         cmocka_unit_test(value_that_nobody_reads_is_refused_by_name),
         cmocka_unit_test(model_without_a_loss_at_its_end_is_refused),
         cmocka_unit_test(model_without_parameters_is_refused),

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gradients.c: which gradients of layers' outputs there are in a step, who writes each and who reads it.
+ *
+ * Layers are looked at from the last to the first, as backward runs. A layer's own gradient is what its readers have left:
+ * of one reader that very gradient, of several their sum, added up in the order of the readers so that its bits depend on
+ * nothing else. What a layer leaves for an input is a gradient of its own, or the one that it was given, where its kernel
+ * passes that on (add).
+ *
+ * So one gradient may have several readers, and a kernel that changes the gradient that it is given (a mask, in place)
+ * spoils it for whoever reads it later. `unread` counts them: where it is not zero, that kernel gets a copy, made by a sum of
+ * one part. What the kernel makes of it counts as another gradient in the same memory, so that nobody can take one for the
+ * other. */
+#include <string.h>
+
+#include "graph_impl.h"
+
+typedef struct {
+    tutti_graph *graph;
+    bool *learns;  /* a layer: it or a layer that it reads from has learned parameters */
+    bool *has_own; /* a layer: it has learned parameters */
+    int *unread;   /* a gradient: how many have yet to read it */
+    int *nreaders; /* a layer: inputs that its output is, where a gradient is wanted */
+} sorting;
+
+static bool is_wanted(const sorting *s, int from)
+{
+    return from >= 0 && s->learns[from];
+}
+
+static void find_learners(sorting *s)
+{
+    const tutti_graph *g = s->graph;
+    for (int i = 0; i < g->nparams; i++)
+        if (g->params[i].layer >= 0 && tutti_param_is_learned(&g->params[i]))
+            s->learns[g->params[i].layer] = s->has_own[g->params[i].layer] = true;
+    for (int l = 0; l < g->model->nlayers; l++)
+        for (int i = 0; i < g->model->layers[l].nin; i++)
+            if (is_wanted(s, g->model->layers[l].in[i])) s->learns[l] = true;
+}
+
+static int add_grad(sorting *s, tutti_grad grad)
+{
+    tutti_graph *g = s->graph;
+    g->grads[g->ngrads] = grad;
+    return g->ngrads++;
+}
+
+/* What the readers of layer l have left becomes the gradient of its output. */
+static void take_out(sorting *s, int l)
+{
+    tutti_graph *g = s->graph;
+    tutti_layer_grads *own = &g->layer_grads[l];
+    own->out = -1;
+    for (int i = 0; i < own->nparts; i++) s->unread[own->parts[i]]--;
+    if (own->nparts) own->out = own->parts[0];
+    if (own->nparts == 1 && !(g->kernels[l].writes_dout && s->unread[own->out]))
+        own->nparts = 0;
+    else if (own->nparts)
+        own->out = add_grad(s, (tutti_grad){.layer = l, .reader = -1});
+    own->changed = own->out;
+    if (own->out >= 0 && g->kernels[l].writes_dout)
+        own->changed = add_grad(s, (tutti_grad){.layer = l, .reader = -1, .changed = true});
+}
+
+/* What layer l leaves for its inputs. Contributions of a value end up in the order of its readers: the last one, which
+ * comes first here, in the last place. */
+static void give_in(sorting *s, int l)
+{
+    tutti_graph *g = s->graph;
+    const tutti_layer *layer = &g->model->layers[l];
+    tutti_layer_grads *own = &g->layer_grads[l];
+    bool any = false, all_passed = true;
+    for (int i = layer->nin - 1; i >= 0; i--) {
+        const int from = layer->in[i];
+        own->in[i] = -1;
+        if (!is_wanted(s, from)) continue;
+        const bool passed = g->kernels[l].passes_gradient >> i & 1;
+        const bool alone = s->nreaders[from] == 1;
+        own->in[i] = passed ? own->changed : add_grad(s, (tutti_grad){.layer = from, .reader = alone ? -1 : l});
+        s->unread[own->in[i]]++;
+        tutti_layer_grads *source = &g->layer_grads[from];
+        source->parts[s->nreaders[from] - ++source->nparts] = own->in[i];
+        any = true;
+        all_passed &= passed;
+    }
+    /* A gradient that is passed on changed has to be changed by somebody. */
+    g->needs_input_grad[l] = any && !(all_passed && (!g->kernels[l].writes_dout || s->has_own[l]));
+}
+
+static int count_readers(sorting *s)
+{
+    const tutti_model *m = s->graph->model;
+    int total = 0;
+    for (int l = 0; l < m->nlayers; l++)
+        for (int i = 0; i < m->layers[l].nin; i++)
+            if (is_wanted(s, m->layers[l].in[i])) s->nreaders[m->layers[l].in[i]]++, total++;
+    return total;
+}
+
+void tutti_graph_list_grads(tutti_graph *g)
+{
+    const int n = g->model->nlayers;
+    tutti_arena work = {0};
+    sorting s = {.graph = g,
+                 .learns = TUTTI_ARENA_NEW(&work, bool, n),
+                 .has_own = TUTTI_ARENA_NEW(&work, bool, n),
+                 .nreaders = TUTTI_ARENA_NEW(&work, int, n)};
+    find_learners(&s);
+    const int most = count_readers(&s) + 2 * n;
+    s.unread = TUTTI_ARENA_NEW(&work, int, most);
+    g->grads = TUTTI_ARENA_NEW(&g->arena, tutti_grad, most);
+    g->layer_grads = TUTTI_ARENA_NEW(&g->arena, tutti_layer_grads, n);
+    g->needs_input_grad = TUTTI_ARENA_NEW(&g->arena, bool, n);
+    for (int l = 0; l < n; l++) g->layer_grads[l].parts = TUTTI_ARENA_NEW(&g->arena, int, s.nreaders[l]);
+    for (int l = n - 1; l >= 0; l--) {
+        take_out(&s, l);
+        give_in(&s, l);
+    }
+    tutti_arena_release(&work);
+}

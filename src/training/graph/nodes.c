@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes.c: the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer with
+ * parameters.
+ *
+ * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an update
+ * right after the last reader of the parameter, a sum of gradients right before the layer whose output's gradient it is.
+ * Invariant: every datum that a node reads was written by an earlier node of the list, or is a parameter. */
+#include <string.h>
+
+#include "graph_impl.h"
+
+enum { MAX_DATA = 2 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS + TUTTI_NCONTROLS + 4 };
+
+/* A node under construction: its lists are copied into the graph's arena when it is finished. */
+typedef struct {
+    tutti_graph *graph;
+    tutti_datum *reads, *writes; /* room for MAX_DATA, and to read every gradient there is */
+    int nreads, nwrites;
+} draft;
+
+static void reads(draft *d, tutti_datum_kind kind, int index)
+{
+    d->reads[d->nreads++] = (tutti_datum){kind, index};
+}
+
+static void writes(draft *d, tutti_datum_kind kind, int index)
+{
+    d->writes[d->nwrites++] = (tutti_datum){kind, index};
+}
+
+static void finish(draft *d, tutti_node_kind kind, int layer, int param)
+{
+    tutti_graph *g = d->graph;
+    tutti_node *n = &g->nodes[g->nnodes++];
+    *n = (tutti_node){.kind = kind, .layer = layer, .param = param, .nreads = d->nreads, .nwrites = d->nwrites};
+    n->reads = TUTTI_ARENA_NEW(&g->arena, tutti_datum, d->nreads);
+    n->writes = TUTTI_ARENA_NEW(&g->arena, tutti_datum, d->nwrites);
+    memcpy(n->reads, d->reads, sizeof(tutti_datum) * (size_t)d->nreads);
+    memcpy(n->writes, d->writes, sizeof(tutti_datum) * (size_t)d->nwrites);
+    d->nreads = d->nwrites = 0;
+}
+
+/* Calls the datum kind for each parameter of layer l of one sort: learned ones or statistics. */
+static void each_param(draft *d, void (*say)(draft *, tutti_datum_kind, int), tutti_datum_kind kind, int l,
+                       bool learned)
+{
+    for (int i = 0; i < d->graph->nparams; i++)
+        if (d->graph->params[i].layer == l && tutti_param_is_learned(&d->graph->params[i]) == learned) say(d, kind, i);
+}
+
+static void reads_inputs(draft *d, int l)
+{
+    const tutti_layer *layer = &d->graph->model->layers[l];
+    for (int i = 0; i < layer->nin; i++)
+        reads(d, layer->in[i] < 0 ? TUTTI_DATUM_BATCH : TUTTI_DATUM_VALUE, layer->in[i] < 0 ? 0 : layer->in[i]);
+}
+
+static void add_forward(draft *d, int l)
+{
+    tutti_graph *g = d->graph;
+    const bool training = g->config.training;
+    const bool is_loss = g->model->layers[l].op->is_loss;
+    reads_inputs(d, l);
+    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* labels */
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, true);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, false);
+    if (!is_loss) writes(d, TUTTI_DATUM_VALUE, l);
+    if (g->kernels[l].saved_bytes) writes(d, TUTTI_DATUM_SAVED, l);
+    if (training) each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, false);
+    if (training && is_loss) writes(d, TUTTI_DATUM_PARAM_GRAD, g->nparams - TUTTI_NCONTROLS + TUTTI_CONTROL_LOSS);
+    if (training && l == g->model->nlayers - 1)
+        writes(d, TUTTI_DATUM_PARAM_GRAD, g->nparams - TUTTI_NCONTROLS + TUTTI_CONTROL_CORRECT);
+    finish(d, TUTTI_NODE_FORWARD, l, -1);
+}
+
+/* Both halves of backward are said to read the learned parameters: a kernel may, and it costs no time, because the
+ * input gradient, which does, comes later. The first half changes the output's gradient if anybody does. */
+static void reads_for_backward(draft *d, int l, bool first)
+{
+    tutti_graph *g = d->graph;
+    const unsigned again = g->kernels[l].backward_reads;
+    const bool is_loss = g->model->layers[l].op->is_loss;
+    const tutti_layer_grads *own = &g->layer_grads[l];
+    if (!is_loss) reads(d, TUTTI_DATUM_VALUE_GRAD, first ? own->out : own->changed);
+    if (first && own->changed != own->out) writes(d, TUTTI_DATUM_VALUE_GRAD, own->changed);
+    if (again & TUTTI_READS_INPUT) reads_inputs(d, l);
+    if (again & TUTTI_READS_OUTPUT && !is_loss) reads(d, TUTTI_DATUM_VALUE, l);
+    if (again & TUTTI_READS_SAVED && g->kernels[l].saved_bytes) reads(d, TUTTI_DATUM_SAVED, l);
+    if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, true);
+}
+
+static void add_exchange(draft *d, int p)
+{
+    reads(d, TUTTI_DATUM_PARAM_GRAD, p);
+    writes(d, TUTTI_DATUM_PARAM_SUM, p);
+    finish(d, TUTTI_NODE_EXCHANGE, d->graph->params[p].layer, p);
+}
+
+static void add_update(draft *d, int p)
+{
+    reads(d, TUTTI_DATUM_PARAM_SUM, p);
+    reads(d, TUTTI_DATUM_PARAM, p);
+    writes(d, TUTTI_DATUM_PARAM, p);
+    finish(d, TUTTI_NODE_UPDATE, d->graph->params[p].layer, p);
+}
+
+static void add_for_params(draft *d, void (*add)(draft *, int), int l, bool learned)
+{
+    for (int i = 0; i < d->graph->nparams; i++)
+        if (d->graph->params[i].layer == l && tutti_param_is_learned(&d->graph->params[i]) == learned) add(d, i);
+}
+
+static void add_sum(draft *d, int l)
+{
+    const tutti_layer_grads *own = &d->graph->layer_grads[l];
+    if (!own->nparts) return;
+    for (int i = 0; i < own->nparts; i++) reads(d, TUTTI_DATUM_VALUE_GRAD, own->parts[i]);
+    writes(d, TUTTI_DATUM_VALUE_GRAD, own->out);
+    finish(d, TUTTI_NODE_SUM, l, -1);
+}
+
+static void add_backward_data(draft *d, int l, bool first)
+{
+    const tutti_graph *g = d->graph;
+    reads_for_backward(d, l, first);
+    for (int i = 0; i < g->model->layers[l].nin; i++)
+        if (g->layer_grads[l].in[i] >= 0 && !(g->kernels[l].passes_gradient >> i & 1))
+            writes(d, TUTTI_DATUM_VALUE_GRAD, g->layer_grads[l].in[i]);
+    finish(d, TUTTI_NODE_BACKWARD_DATA, l, -1);
+}
+
+static void add_backward(draft *d, int l)
+{
+    add_sum(d, l);
+    each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, true);
+    const bool learns = d->nwrites > 0;
+    if (learns) {
+        reads_for_backward(d, l, true);
+        finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
+    }
+    add_for_params(d, add_exchange, l, true); /* before the input gradient: it travels meanwhile */
+    if (d->graph->needs_input_grad[l]) add_backward_data(d, l, !learns);
+    add_for_params(d, add_update, l, true);
+}
+
+/* Evaluation runs what the last loss needs: no auxiliary heads. */
+static bool *find_needed(const tutti_graph *g, tutti_arena *arena)
+{
+    const tutti_model *m = g->model;
+    bool *needed = TUTTI_ARENA_NEW(arena, bool, m->nlayers);
+    for (int l = m->nlayers - 1; l >= 0; l--) {
+        needed[l] |= g->config.training || l == m->nlayers - 1;
+        for (int i = 0; i < m->layers[l].nin && needed[l]; i++)
+            if (m->layers[l].in[i] >= 0) needed[m->layers[l].in[i]] = true;
+    }
+    return needed;
+}
+
+static void list_forward(draft *d, tutti_arena *work)
+{
+    const tutti_graph *g = d->graph;
+    const bool training = g->config.training, *needed = find_needed(g, work);
+    writes(d, TUTTI_DATUM_BATCH, 0);
+    if (training) writes(d, TUTTI_DATUM_PARAM_GRAD, g->nparams - TUTTI_NCONTROLS + TUTTI_CONTROL_STOP);
+    finish(d, TUTTI_NODE_LOAD, -1, -1);
+    for (int l = 0; l < g->model->nlayers; l++) {
+        if (needed[l]) add_forward(d, l);
+        if (!training) continue;
+        add_for_params(d, add_exchange, l, false);
+        add_for_params(d, add_update, l, false);
+    }
+}
+
+void tutti_graph_list_nodes(tutti_graph *g)
+{
+    const int nlayers = g->model->nlayers;
+    tutti_arena work = {0};
+    draft d = {.graph = g,
+               .reads = TUTTI_ARENA_NEW(&work, tutti_datum, MAX_DATA + g->ngrads),
+               .writes = TUTTI_ARENA_NEW(&work, tutti_datum, MAX_DATA)};
+    g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 4 * nlayers + 2 * g->nparams);
+    list_forward(&d, &work);
+    if (g->config.training) {
+        for (int l = nlayers - 1; l >= 0; l--) add_backward(&d, l);
+        /* Control numbers are known after forward, but nobody waits for them: they ride with the last gradients. */
+        add_for_params(&d, add_exchange, -1, false);
+        add_for_params(&d, add_update, -1, false);
+    }
+    tutti_arena_release(&work);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_player.h: plays the loops of all ranks in one process, so that tests can look at the numbers. The exchange is the
+ * test's own: a balanced tree over all ranks' roots. Memory is filled with NaN before each slot, so that reading what nobody
+ * wrote shows. */
+#ifndef TUTTI_PLAN_PLAYER_H
+#define TUTTI_PLAN_PLAYER_H
+
+#include "testing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../toy_net.h"
+#include "training/plan/placement.h"
+#include "training/plan/plan_impl.h"
+
+enum { BATCH = 48, SEED = 5 };
+
+typedef struct {
+    tutti_model *model;
+    tutti_graph *graph;
+    tutti_plan plan;
+    tutti_placement memory;
+    float *weights, *grads; /* grads: nroots_max vectors */
+    char *arena;
+    int64_t sample_size;
+    float *samples;
+    int32_t labels[BATCH];
+} player;
+
+/* What is played: a shipped model, or a text in the format of model files, on an engine, by so many ranks. */
+typedef struct {
+    const char *model, *engine;
+    int nranks, slots;
+} scene;
+
+static inline void begin(player *y, const scene *sc)
+{
+    tutti_failure err = {0};
+    y->plan = (tutti_plan){.config = {.nranks = sc->nranks, .slots = sc->slots, .batch = BATCH, .bucket_bytes = 20000}};
+    y->plan.samples_per_call = BATCH / (sc->slots ? sc->slots : sc->nranks);
+    if ((strchr(sc->model, '\n') ? tutti_model_parse("text", sc->model, strlen(sc->model), &y->model, &err)
+                                 : tutti_model_load(sc->model, ".", &y->model, &err)) ||
+        tutti_graph_build(y->model,
+                          &(tutti_graph_config){
+                              .batch = y->plan.samples_per_call, .engine = sc->engine, .nthreads = 1, .training = true},
+                          &y->graph, &err))
+        fail_msg("%s", err.text);
+    y->plan.graph = y->graph;
+    tutti_plan_pack_params(&y->plan);
+    tutti_plan_count_buffers(&y->plan);
+    tutti_placement_make(y->graph, &y->plan.arena, &y->memory);
+    y->weights = calloc((size_t)y->plan.total, sizeof(float));
+    y->grads = malloc((size_t)(y->plan.total * y->plan.nroots_max) * sizeof(float));
+    for (int i = 0; i < y->graph->nparams; i++)
+        tutti_graph_init_param(&y->graph->params[i], SEED, y->weights + y->plan.param_offset[i]);
+    y->sample_size = tutti_shape_count(&y->model->input);
+    const tutti_param all = {.name = "samples", .count = BATCH * y->sample_size, .desc = {.init_bound = 1}};
+    y->samples = malloc((size_t)all.count * sizeof(float));
+    tutti_graph_init_param(&all, SEED, y->samples);
+    for (int i = 0; i < BATCH; i++) y->labels[i] = i * 7 % y->model->nclasses;
+}
+
+static inline void end(player *y)
+{
+    free(y->weights);
+    free(y->grads);
+    free(y->samples);
+    tutti_arena_release(&y->plan.arena);
+    tutti_graph_destroy(y->graph);
+    tutti_model_destroy(y->model);
+}
+
+/* Every datum in its own place, as if there were memory without end; only what a kernel makes of the gradient that it is
+ * given lies where that does. */
+static inline void unshare(player *y)
+{
+    const tutti_graph *g = y->graph;
+    int64_t at = 0;
+    for (int l = 0; l < g->model->nlayers; l++) {
+        int64_t *const places[2] = {&y->memory.value[l], &y->memory.saved[l]};
+        const size_t bytes[2] = {g->kernels[l].out.bytes, g->kernels[l].saved_bytes};
+        for (int i = 0; i < 2; i++)
+            if (*places[i] >= 0) {
+                *places[i] = at;
+                at += ((int64_t)bytes[i] + 63) / 64 * 64;
+            }
+    }
+    for (int i = 0; i < g->ngrads; i++) {
+        y->memory.grad[i] = at;
+        at += ((int64_t)g->kernels[g->grads[i].layer].out.bytes + 63) / 64 * 64;
+    }
+    for (int l = 0; l < g->model->nlayers; l++)
+        if (g->layer_grads[l].out >= 0)
+            y->memory.grad[g->layer_grads[l].changed] = y->memory.grad[g->layer_grads[l].out];
+    y->memory.bytes += at - y->memory.scratch;
+    y->memory.scratch = at;
+}
+
+static inline void *place(const player *y, const int64_t *offsets, int i)
+{
+    return i < 0 || offsets[i] < 0 ? NULL : y->arena + offsets[i];
+}
+
+static inline void sum_gradients(player *y, int l)
+{
+    const tutti_layer_grads *own = &y->graph->layer_grads[l];
+    const void *parts[TUTTI_MAX_SUM_PARTS];
+    for (int i = 0; i < own->nparts; i++) parts[i] = place(y, y->memory.grad, own->parts[i]);
+    tutti_value_sum(&y->graph->kernels[l].out, parts, own->nparts, place(y, y->memory.grad, own->out));
+}
+
+static inline void fill_values(player *y, int l, float *samples, tutti_kernel_args *args)
+{
+    const tutti_layer_grads *own = &y->graph->layer_grads[l];
+    for (int i = 0; i < y->model->layers[l].nin; i++) {
+        const int from = y->model->layers[l].in[i];
+        args->in[i] = from < 0 ? samples : place(y, y->memory.value, from);
+        if (!(y->graph->kernels[l].passes_gradient >> i & 1)) args->din[i] = place(y, y->memory.grad, own->in[i]);
+    }
+    args->out = place(y, y->memory.value, l);
+    args->dout = place(y, y->memory.grad, own->out);
+    args->saved = place(y, y->memory.saved, l);
+    args->scratch = y->arena + y->memory.scratch;
+}
+
+static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
+{
+    const int l = a->layer;
+    tutti_kernel *k = &y->graph->kernels[l];
+    const int64_t first = (first_slot + a->slot) * y->plan.samples_per_call;
+    float *grads = y->grads + a->root_dst * y->plan.total;
+    int32_t correct = -1;
+    tutti_kernel_args args = {.training = true,
+                              .seed = SEED,
+                              .step = 3,
+                              .first_sample = (uint64_t)first,
+                              .layer = (uint32_t)l,
+                              .labels = y->labels + first,
+                              .loss_scale = 1.0f / BATCH,
+                              .loss = grads + y->plan.param_offset[toy_param(y->graph, "@loss")] +
+                                      tutti_graph_loss_number(y->graph, l),
+                              .correct = &correct};
+    fill_values(y, l, y->samples + first * y->sample_size, &args);
+    for (int i = 0; i < y->graph->nparams; i++)
+        if (y->graph->params[i].layer == l) {
+            args.param[y->graph->params[i].ordinal] = y->weights + y->plan.param_offset[i];
+            args.dparam[y->graph->params[i].ordinal] = grads + y->plan.param_offset[i];
+        }
+    if (a->kind == TUTTI_DO_FORWARD) k->row->forward(k, &args);
+    if (a->kind == TUTTI_DO_BACKWARD_PARAMS) k->row->backward_params(k, &args);
+    if (a->kind == TUTTI_DO_BACKWARD_DATA) k->row->backward_data(k, &args);
+    if (a->kind == TUTTI_DO_SUM) sum_gradients(y, l);
+    if (correct >= 0) grads[y->plan.param_offset[toy_param(y->graph, "@correct")]] = (float)correct;
+    if (l == 0) grads[y->plan.param_offset[toy_param(y->graph, "@stop")]] = 0;
+}
+
+static inline void play_rank(player *y, int rank)
+{
+    tutti_arena arena = {0};
+    tutti_action *a;
+    int n;
+    tutti_plan_list_actions(&y->plan, rank, &arena, &a, &n);
+    const int64_t slots = y->plan.config.slots ? y->plan.config.slots : y->plan.config.nranks;
+    const int first_slot = (int)(slots * rank / y->plan.config.nranks);
+    y->arena = aligned_alloc(64, (size_t)y->memory.bytes);
+    memset(y->grads, 0xff, (size_t)(y->plan.total * y->plan.nroots_max) * sizeof(float));
+    for (int i = 0, slot = -1; i < n; i++) {
+        if (a[i].slot != slot) memset(y->arena, 0xff, (size_t)y->memory.bytes);
+        slot = a[i].slot;
+        if (a[i].layer >= 0) run_kernel(y, &a[i], first_slot);
+        if (a[i].kind != TUTTI_DO_FOLD) continue;
+        const tutti_bucket *b = &y->plan.buckets[a[i].bucket];
+        float *dst = y->grads + a[i].root_dst * y->plan.total, *src = y->grads + a[i].root_src * y->plan.total;
+        for (int64_t e = b->offset; e < b->offset + b->count; e++) dst[e] += src[e];
+    }
+    free(y->arena);
+    tutti_arena_release(&arena);
+}
+
+/* sums[first leaf] of n leaves becomes the balanced tree of sums over them; runs that are whole already are left. */
+static inline void combine(float **sums, const int *nleaves, int first, int n, int64_t count)
+{
+    if (nleaves[first] >= n) return;
+    combine(sums, nleaves, first, n / 2, count);
+    combine(sums, nleaves, first + n / 2, n / 2, count);
+    for (int64_t e = 0; e < count; e++) sums[first][e] += sums[first + n / 2][e];
+}
+
+/* The summed gradient of one step, in params order; the caller frees. */
+static inline float *step(const scene *sc, bool shared, int64_t *count)
+{
+    const int nranks = sc->nranks, slots = sc->slots;
+    player *y = calloc(1, sizeof *y);
+    begin(y, sc);
+    if (!shared) unshare(y);
+    const int nslots = slots ? slots : nranks;
+    float *sums[64] = {NULL};
+    int nleaves[64] = {0};
+    for (int r = 0; r < nranks; r++) {
+        tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
+        const int n = tutti_plan_roots(slots, nranks, r, roots);
+        play_rank(y, r);
+        for (int i = 0; i < n; i++) {
+            float *sum = malloc((size_t)y->plan.total * sizeof(float));
+            memcpy(sum, y->grads + i * y->plan.total, (size_t)y->plan.total * sizeof(float));
+            sums[roots[i].first_slot] = sum;
+            nleaves[roots[i].first_slot] = roots[i].nslots;
+        }
+    }
+    combine(sums, nleaves, 0, nslots, y->plan.total);
+    *count = 0;
+    float *out = malloc((size_t)y->plan.total * sizeof(float));
+    for (int i = 0; i < y->graph->nparams; i++) {
+        const int64_t n = y->graph->params[i].desc.elements;
+        memcpy(out + *count, sums[0] + y->plan.param_offset[i], (size_t)n * sizeof(float));
+        *count += n;
+    }
+    for (int i = 0; i < nslots; i++) free(sums[i]);
+    end(y);
+    free(y);
+    for (int64_t e = 0; e < *count; e++) assert_true(isfinite(out[e]));
+    return out;
+}
+
+static inline void expect_same_bits(const scene *sc, const float *expected, int64_t count)
+{
+    int64_t n;
+    float *sum = step(sc, true, &n);
+    assert_int_equal(n, count);
+    assert_memory_equal(sum, expected, (size_t)count * sizeof(float));
+    free(sum);
+}
+
+static inline bool is_built(const char *engine)
+{
+    char about[96];
+    tutti_kernel_engine_describe(engine, about);
+    return about[0];
+}
+
+static const char *const engines[] = {"reference", "onednn"}; /* the second where it is built */
+
+#endif
