@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg. */
+/* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
+ * layers.txt, if steps were traced, DIR/layers.svg. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/arena.h"
 #include "../base/file.h"
 #include "../metrics/chart.h"
+#include "../metrics/cost.h"
+#include "../metrics/layer_chart.h"
 #include "cli.h"
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
@@ -23,6 +27,8 @@ typedef struct {
 typedef struct {
     points loss, accuracy, speed;
     double comm_ms, step_ms;
+    double cost[TUTTI_NCOSTS]; /* of all stretches of the run */
+    int nranks;                /* of the last one; 0 = none has ended */
     int64_t last_step;
     char weights[32];
 } run;
@@ -66,6 +72,9 @@ static void take_line(run *r, const cJSON *line)
         r->comm_ms += number(line, "comm_ms", 0);
     } else if (!strcmp(ev->valuestring, "eval")) {
         add_point(&r->accuracy, step, 100 * number(line, "accuracy", 0));
+    } else if (!strcmp(ev->valuestring, "cost")) {
+        r->nranks = (int)number(line, "ranks", 1);
+        for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);
     } else if (!strcmp(ev->valuestring, "end")) {
         const cJSON *weights = cJSON_GetObjectItemCaseSensitive(line, "weights");
         if (cJSON_IsString(weights)) snprintf(r->weights, sizeof r->weights, "%s", weights->valuestring);
@@ -107,6 +116,36 @@ static tutti_status draw(const run *r, const char *title, const char *path, tutt
     return st;
 }
 
+/* drawn: DIR/layers.svg was, because there is a DIR/layers.txt. */
+static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err)
+{
+    tutti_strbuf from = {0}, to = {0}, svg = {0};
+    tutti_layer_trace trace;
+    tutti_status st = TUTTI_OK;
+    tutti_strbuf_printf(&from, "%s/layers.txt", dir);
+    tutti_strbuf_printf(&to, "%s/layers.svg", dir);
+    *drawn = access(from.text, F_OK) == 0;
+    if (*drawn) st = tutti_layer_trace_read(from.text, &trace, err);
+    if (*drawn && !st) {
+        tutti_layer_chart_svg(dir, trace.layers, trace.nlayers, &svg);
+        st = tutti_file_write_atomic(to.text, svg.text, svg.length, err);
+        tutti_layer_trace_release(&trace);
+    }
+    tutti_strbuf_release(&from);
+    tutti_strbuf_release(&to);
+    tutti_strbuf_release(&svg);
+    return st;
+}
+
+static void print_cost(const run *r)
+{
+    tutti_strbuf table = {0};
+    if (!r->nranks) return;
+    tutti_cost_table(r->cost, r->nranks, &table);
+    fputs(table.text, stdout);
+    tutti_strbuf_release(&table);
+}
+
 static void print_summary(const run *r, const char *path)
 {
     printf("steps     %lld\n", (long long)r->last_step);
@@ -125,8 +164,11 @@ int tutti_cmd_report(int argc, char **argv)
     tutti_failure err = {0};
     if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err) != TUTTI_OK) return tutti_cli_fail("report", &err);
     if (f.help) {
-        tutti_cli_help(stdout, "tutti report DIR [--out FILE]",
-                       "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG.", flags, NFLAGS);
+        tutti_cli_help(
+            stdout, "tutti report DIR [--out FILE]",
+            "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
+            "as DIR/layers.svg if\nsteps were traced (tutti train --trace N).",
+            flags, NFLAGS);
         return 0;
     }
     if (f.nrest != 1) {
@@ -138,9 +180,15 @@ int tutti_cmd_report(int argc, char **argv)
     tutti_strbuf_printf(&picture, "%s/report.svg", f.rest[0]);
     const char *path = tutti_cli_value(&f, "out", picture.text);
     run r = {0};
+    bool layers = false;
     tutti_status st = read_run(metrics.text, &r, &err);
     if (st == TUTTI_OK) st = draw(&r, f.rest[0], path, &err);
-    if (st == TUTTI_OK) print_summary(&r, path);
+    if (st == TUTTI_OK) st = draw_layers(f.rest[0], &layers, &err);
+    if (st == TUTTI_OK) {
+        print_summary(&r, path);
+        if (layers) printf("layers    %s/layers.svg\n", f.rest[0]);
+        print_cost(&r);
+    }
     release(&r);
     tutti_strbuf_release(&metrics);
     tutti_strbuf_release(&picture);

@@ -5,31 +5,14 @@
 
 #include <math.h>
 
-enum {
-    WIDTH = 820,
-    PANEL = 250,
-    LEFT = 64,
-    RIGHT = 150,
-    TOP = 44,
-    GAP = 34,
-    BOTTOM = 46,
-    NCOLOURS = 4,
-    MAX_PANELS = 2
-};
+#include "svg.h"
+
+enum { WIDTH = 820, PANEL = 250, LEFT = 64, RIGHT = 150, TOP = 44, GAP = 34, BOTTOM = 46, MAX_PANELS = 2 };
 
 typedef struct {
     double x0, x1, y0, y1; /* range of values */
     double left, top, width, height;
 } frame;
-
-static const char *const colours[NCOLOURS] = {"#2457a6", "#c2571a", "#2e7d4f", "#7a3b93"};
-
-/* 1, 2 or 5 times a power of ten, about `range` / `wanted`. */
-static double tick_step(double range, int wanted)
-{
-    double raw = range / wanted, power = pow(10, floor(log10(raw))), m = raw / power;
-    return power * (m < 1.5 ? 1 : m < 3.5 ? 2 : m < 7.5 ? 5 : 10);
-}
 
 static void widen(double *low, double *high)
 {
@@ -56,7 +39,7 @@ static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x
         }
     }
     widen(&f->y0, &f->y1);
-    double step = tick_step(f->y1 - f->y0, 5);
+    double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
     f->y0 = floor(f->y0 / step) * step;
     f->y1 = ceil(f->y1 / step) * step;
 }
@@ -86,47 +69,20 @@ static double at_y(const frame *f, double y)
     return f->top + f->height - (y - f->y0) / (f->y1 - f->y0) * f->height;
 }
 
-static void escape(const char *text, tutti_strbuf *out)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            tutti_strbuf_puts(out, "&lt;");
-        else if (*text == '&')
-            tutti_strbuf_puts(out, "&amp;");
-        else
-            tutti_strbuf_add(out, text, 1);
-    }
-}
-
-static void draw_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out)
-{
-    tutti_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    escape(text, out);
-    tutti_strbuf_puts(out, "</text>\n");
-}
-
-static void draw_number(double x, double y, const char *attributes, double value, tutti_strbuf *out)
-{
-    tutti_strbuf words = {0};
-    tutti_strbuf_printf(&words, "%.6g", value);
-    draw_text(x, y, attributes, words.text, out);
-    tutti_strbuf_release(&words);
-}
-
 static void draw_axes(const frame *f, const char *title, bool numbers_below, tutti_strbuf *out)
 {
-    double base = f->top + f->height, step = tick_step(f->y1 - f->y0, 5);
+    double base = f->top + f->height, step = tutti_svg_tick_step(f->y1 - f->y0, 5);
     for (double y = f->y0; y <= f->y1 + step / 2; y += step) {
         tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at_y(f, y), f->width);
-        draw_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", fabs(y) < step / 1000 ? 0 : y, out);
+        tutti_svg_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", fabs(y) < step / 1000 ? 0 : y, out);
     }
-    step = tick_step(f->x1 - f->x0, 7);
+    step = tutti_svg_tick_step(f->x1 - f->x0, 7);
     for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step / 1000; x += step) {
         tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", at_x(f, x), base);
-        if (numbers_below) draw_number(at_x(f, x), base + 19, "text-anchor=\"middle\"", x, out);
+        if (numbers_below) tutti_svg_number(at_x(f, x), base + 19, "text-anchor=\"middle\"", x, out);
     }
     tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fh%.1f\"/>\n", f->left, f->top, base, f->width);
-    draw_text(f->left, f->top - 8, "class=\"title\"", title, out);
+    tutti_svg_text(f->left, f->top - 8, "class=\"title\"", title, out);
 }
 
 /* One lowest and one highest point a pixel column. */
@@ -156,11 +112,11 @@ static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf 
 
 static void draw_series(const frame *f, const tutti_chart_series *s, int index, tutti_strbuf *out)
 {
-    const char *colour = colours[index % NCOLOURS];
+    const char *colour = tutti_svg_colour(index);
     double legend = f->left + f->width + 24, py = f->top + 14 + 18 * index;
     tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", legend, py - 9,
                         colour);
-    draw_text(legend + 16, py, "", s->name, out);
+    tutti_svg_text(legend + 16, py, "", s->name, out);
     tutti_strbuf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" d=\"", colour);
     draw_line(f, s, out);
     tutti_strbuf_puts(out, "\"/>\n");
@@ -171,7 +127,8 @@ static void draw_series(const frame *f, const tutti_chart_series *s, int index, 
                             at_y(f, s->y[i]), colour);
         last = i;
     }
-    if (last >= 0) draw_number(at_x(f, s->x[last]) + 8, at_y(f, s->y[last]) + 16, "class=\"title\"", s->y[last], out);
+    if (last >= 0)
+        tutti_svg_number(at_x(f, s->x[last]) + 8, at_y(f, s->y[last]) + 16, "class=\"title\"", s->y[last], out);
 }
 
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
@@ -181,17 +138,12 @@ void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_p
     if (npanels > MAX_PANELS) npanels = MAX_PANELS;
     take_ranges(panels, npanels, frames);
     int height = TOP + npanels * PANEL + (npanels - 1) * GAP + BOTTOM;
-    tutti_strbuf_printf(out,
-                        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-                        "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-                        "<style>.grid{stroke:#e4e4e4}.axis{stroke:#555;fill:none}.title{font-weight:bold}</style>\n"
-                        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                        WIDTH, height, WIDTH, height, WIDTH, height);
-    draw_text(WIDTH / 2.0, 18, "class=\"title\" text-anchor=\"middle\" font-size=\"14\"", title, out);
+    tutti_svg_begin(WIDTH, height, out);
+    tutti_svg_text(WIDTH / 2.0, 18, "class=\"title\" text-anchor=\"middle\" font-size=\"14\"", title, out);
     for (int p = 0; p < npanels; p++) {
         draw_axes(&frames[p], panels[p].title, p == npanels - 1, out);
         for (int s = 0; s < panels[p].nseries; s++) draw_series(&frames[p], &panels[p].series[s], s, out);
     }
-    draw_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 8, "text-anchor=\"middle\"", x_title, out);
-    tutti_strbuf_puts(out, "</svg>\n");
+    tutti_svg_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 8, "text-anchor=\"middle\"", x_title, out);
+    tutti_svg_end(out);
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svg.c: the page and its words. */
+#include "svg.h"
+
+#include <math.h>
+
+static const char *const colours[TUTTI_SVG_NCOLOURS] = {"#2457a6", "#c2571a", "#2e7d4f", "#7a3b93"};
+
+const char *tutti_svg_colour(int i)
+{
+    return colours[i % TUTTI_SVG_NCOLOURS];
+}
+
+void tutti_svg_begin(int width, int height, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out,
+                        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+                        "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+                        "<style>.grid{stroke:#e4e4e4}.axis{stroke:#555;fill:none}.title{font-weight:bold}"
+                        ".quiet{fill:#777}</style>\n"
+                        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+                        width, height, width, height, width, height);
+}
+
+void tutti_svg_end(tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "</svg>\n");
+}
+
+static void escape(const char *text, tutti_strbuf *out)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            tutti_strbuf_puts(out, "&lt;");
+        else if (*text == '&')
+            tutti_strbuf_puts(out, "&amp;");
+        else
+            tutti_strbuf_add(out, text, 1);
+    }
+}
+
+void tutti_svg_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    escape(text, out);
+    tutti_strbuf_puts(out, "</text>\n");
+}
+
+void tutti_svg_number(double x, double y, const char *attributes, double value, tutti_strbuf *out)
+{
+    tutti_strbuf words = {0};
+    tutti_strbuf_printf(&words, "%.6g", value);
+    tutti_svg_text(x, y, attributes, words.text, out);
+    tutti_strbuf_release(&words);
+}
+
+double tutti_svg_tick_step(double range, int wanted)
+{
+    const double raw = range / wanted, power = pow(10, floor(log10(raw))), m = raw / power;
+    return power * (m < 1.5 ? 1 : m < 3.5 ? 2 : m < 7.5 ? 5 : 10);
+}

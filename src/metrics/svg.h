@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svg.h: what our pictures share: a white page, text, numbers, colours; no fonts or scripts from elsewhere. Threads: shared. */
+#ifndef TUTTI_SVG_H
+#define TUTTI_SVG_H
+
+#include "../base/strbuf.h"
+
+enum { TUTTI_SVG_NCOLOURS = 4 };
+const char *tutti_svg_colour(int i); /* i mod 4 */
+
+void tutti_svg_begin(int width, int height, tutti_strbuf *out);
+void tutti_svg_end(tutti_strbuf *out);
+/* attributes: of the element, "" for none; class="title" is bold, class="quiet" grey. */
+void tutti_svg_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out);
+void tutti_svg_number(double x, double y, const char *attributes, double value, tutti_strbuf *out);
+/* 1, 2 or 5 times a power of ten, about range / wanted. */
+double tutti_svg_tick_step(double range, int wanted);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_report_command.c: `tutti train --trace` and `tutti report` as commands. */
+#include "testing.h"
+
+#include "training/run/spawned_run.h"
+
+static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 8\n"
+                          "log_every: 2\noptimiser: {rule: momentum, lr: 0.02}\ntrace: {warmup: 3}\n";
+
+static int command(const run_folder *f, const char *line, const char *words)
+{
+    const spawned_run r = run_start(f, "command", line);
+    const int rc = run_wait(&r);
+    char *log = run_log(&r);
+    if (!strstr(log, words)) fail_msg("tutti %s: says not '%s' but: %s", line, words, log);
+    free(log);
+    return rc;
+}
+
+static void train_line(const run_folder *f, const char *more, char out[512])
+{
+    char path[160];
+    snprintf(out, 512, "train %s --ranks 2 --out %s/out %s", run_file(f, "job.yaml", job, path), f->dir, more);
+}
+
+static bool is_there(const run_folder *f, const char *name)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/out/%s", f->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_traced_run_says_where_its_trace_is_and_report_draws_its_layers(void **state)
+{
+    const run_folder *f = *state;
+    char line[512], path[200];
+    train_line(f, "--trace 4", line);
+    assert_int_equal(command(f, line, "traced steps 4 to 7: "), 0);
+    assert_true(is_there(f, "trace.json"));
+    snprintf(line, sizeof line, "report %s/out", f->dir);
+    assert_int_equal(command(f, line, "out/layers.svg\nwhere the time went (mean of 2 ranks)\n"), 0);
+    assert_true(is_there(f, "layers.svg"));
+    assert_int_equal(command(f, line, "  forward and backward "), 0);
+
+    snprintf(path, sizeof path, "%s/out/layers.txt", f->dir);
+    assert_int_equal(truncate(path, 60), 0);
+    assert_int_equal(command(f, line, "layers.txt: line 2: "), TUTTI_ERR_DATA);
+}
+
+static void a_run_without_a_trace_is_reported_without_layers(void **state)
+{
+    const run_folder *f = *state;
+    char line[512];
+    train_line(f, "--set tensorboard=false", line);
+    assert_int_equal(command(f, line, "where the time went"), 0);
+    snprintf(line, sizeof line, "report %s/out", f->dir);
+    assert_int_equal(command(f, line, "out/report.svg\nwhere the time went"), 0);
+    assert_false(is_there(f, "layers.svg"));
+    assert_false(is_there(f, "trace.json"));
+}
+
+static void a_trace_that_is_no_number_of_steps_is_refused(void **state)
+{
+    const run_folder *f = *state;
+    char line[512];
+    train_line(f, "--trace many", line);
+    assert_int_equal(command(f, line, "trace.steps"), TUTTI_ERR_USAGE);
+    train_line(f, "--trace 100000", line);
+    assert_int_equal(command(f, line, "trace.steps"), TUTTI_ERR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_traced_run_says_where_its_trace_is_and_report_draws_its_layers,
+                                        run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_run_without_a_trace_is_reported_without_layers, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_trace_that_is_no_number_of_steps_is_refused, run_folder_make,
+                                        run_folder_drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
