@@ -13,7 +13,9 @@ static const struct {
     {"conv", &tutti_onednn_conv},         {"dense", &tutti_onednn_dense},
     {"relu", &tutti_onednn_relu},         {"sigmoid", &tutti_onednn_sigmoid},
     {"tanh", &tutti_onednn_tanh},         {"max-pool", &tutti_onednn_max_pool},
-    {"avg-pool", &tutti_onednn_avg_pool}, {"batch-norm", &tutti_onednn_batch_norm},
+    {"avg-pool", &tutti_onednn_avg_pool}, {"global-avg-pool", &tutti_onednn_global_avg_pool},
+    {"lrn", &tutti_onednn_lrn},           {"batch-norm", &tutti_onednn_batch_norm},
+    {"add", &tutti_onednn_add_row},       {"concat", &tutti_onednn_concat},
 };
 
 static const tutti_kernel_row *find(const char *op)

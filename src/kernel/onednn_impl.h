@@ -47,6 +47,7 @@ typedef struct {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
+    int gradient_of; /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always runs */
 } tutti_onednn_step;
 
 typedef struct {
@@ -84,14 +85,22 @@ bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape); /* channels, four dims */
-/* Weights of a convolution in groups: (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
+/* In a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
 dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
                                         dnnl_format_tag_t order);
+/* The order that input i has. */
+dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
+/* Whether two descriptions put every element at the same address. */
+bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
 /* The order in which a primitive wants its argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
 /* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */
 void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
                       const tutti_onednn_arg *args, int nargs);
+/* Appends a copy from one place and order to another. */
+void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_place from,
+                          const_dnnl_memory_desc_t from_order, tutti_onednn_place to,
+                          const_dnnl_memory_desc_t to_order);
 /* The output has this order from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
@@ -102,6 +111,7 @@ void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);
 
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense, tutti_onednn_relu, tutti_onednn_sigmoid,
-    tutti_onednn_tanh, tutti_onednn_max_pool, tutti_onednn_avg_pool, tutti_onednn_batch_norm;
+    tutti_onednn_tanh, tutti_onednn_max_pool, tutti_onednn_avg_pool, tutti_onednn_global_avg_pool, tutti_onednn_lrn,
+    tutti_onednn_batch_norm, tutti_onednn_add_row, tutti_onednn_concat;
 
 #endif

@@ -72,6 +72,16 @@ const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int 
     return dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
 }
 
+dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i)
+{
+    tutti_onednn_state *s = k->state;
+    dnnl_memory_desc_t md = NULL;
+    if (!k->in[i].layout) return tutti_onednn_plain(s, &k->in[i].shape);
+    if (s->failed != dnnl_success) return NULL;
+    tutti_onednn_ok(s, dnnl_memory_desc_clone(&md, k->in[i].layout->described), "copy a description");
+    return own(s, md);
+}
+
 tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
 {
     tutti_onednn_state *s = tutti_alloc(sizeof *s);
@@ -84,12 +94,7 @@ tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
     tutti_onednn_ok(s, dnnl_primitive_attr_create(&s->attr), "create attributes");
     if (s->failed == dnnl_success)
         tutti_onednn_ok(s, dnnl_primitive_attr_set_scratchpad_mode(s->attr, dnnl_scratchpad_mode_user), "set scratch");
-    if (!k->in[0].layout) {
-        s->in = tutti_onednn_plain(s, &k->in[0].shape);
-    } else if (s->failed == dnnl_success) {
-        tutti_onednn_ok(s, dnnl_memory_desc_clone(&s->in, k->in[0].layout->described), "copy a description");
-        own(s, s->in);
-    }
+    s->in = tutti_onednn_input(k, 0);
     return s;
 }
 
@@ -160,8 +165,8 @@ static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
     return true;
 }
 
-/* Whether two descriptions put every element at the same address: strides of dims of one element do not matter. */
-static bool same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
+/* Strides of dims of one element do not matter. */
+bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
 {
     if (dnnl_memory_desc_equal(a, b)) return true;
     tutti_layout x, y;
@@ -180,7 +185,7 @@ void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)
     tutti_onednn_ok(s, dnnl_memory_desc_clone(&s->out, order), "copy a description");
     own(s, s->out);
     const_dnnl_memory_desc_t plain = tutti_onednn_plain(s, &k->out.shape);
-    if (s->failed != dnnl_success || same_order(s->out, plain)) return;
+    if (s->failed != dnnl_success || tutti_onednn_same_order(s->out, plain)) return;
     if (!layout_of(s->out, &s->out_layout)) tutti_onednn_ok(s, dnnl_unimplemented, "describe the order of an output");
     s->out_layout.described = s->out;
     k->out.layout = &s->out_layout;
@@ -217,6 +222,7 @@ static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_
     pass->nsteps++;
     memcpy(step->args, args, sizeof *args * (size_t)nargs);
     step->nargs = nargs;
+    step->gradient_of = -1;
     const_dnnl_memory_desc_t scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (!scratch || dnnl_memory_desc_get_size(scratch) == 0) return;
     dnnl_memory_t memory = add_memory(s, pass, scratch, take_scratch(pass, scratch));
@@ -237,6 +243,16 @@ static void add_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_mem
     dnnl_primitive_desc_destroy(pd);
 }
 
+void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_place from,
+                          const_dnnl_memory_desc_t from_order, tutti_onednn_place to, const_dnnl_memory_desc_t to_order)
+{
+    if (s->failed != dnnl_success) return;
+    dnnl_memory_t source = add_memory(s, pass, from_order, from), target = add_memory(s, pass, to_order, to);
+    add_reorder(s, pass, source, target);
+    if (s->failed == dnnl_success && to.where == TUTTI_AT_DIN)
+        pass->steps[pass->nsteps - 1].gradient_of = (int)to.number;
+}
+
 void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
                       const tutti_onednn_arg *args, int nargs)
 {
@@ -245,7 +261,7 @@ void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primi
     for (int i = 0; i < nargs && s->failed == dnnl_success; i++) {
         const_dnnl_memory_desc_t wanted = tutti_onednn_wants(taken, args[i].arg);
         ready[i].arg = args[i].arg;
-        if (!args[i].order || same_order(args[i].order, wanted)) {
+        if (!args[i].order || tutti_onednn_same_order(args[i].order, wanted)) {
             ready[i].memory = add_memory(s, pass, wanted, args[i].place);
             continue;
         }
@@ -281,6 +297,7 @@ void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass
         dnnl_memory_set_data_handle(pass->memories[i], resolve(&pass->places[i], a));
     for (int i = 0; i < pass->nsteps; i++) {
         const tutti_onednn_step *step = &pass->steps[i];
+        if (step->gradient_of >= 0 && !a->din[step->gradient_of]) continue;
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
         assert(status == dnnl_success); /* all that can fail was tried at create */
         (void)status;

@@ -36,7 +36,7 @@ static const tutti_conv_attrs
     conv1 = {.out_channels = 16, .kernel = 1, .stride = 1, .groups = 1},
     conv_wide = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true},
     conv_halves = {.out_channels = 6, .kernel = 3, .stride = 1, .pad = 1, .groups = 2, .bias = true},
-    conv_blocks = {.out_channels = 48, .kernel = 3, .stride = 2, .pad = 1, .groups = 2, .bias = true},
+    conv_blocks = {.out_channels = 32, .kernel = 3, .stride = 2, .pad = 1, .groups = 2, .bias = true},
     conv_each = {.out_channels = 6, .kernel = 3, .stride = 1, .pad = 1, .groups = 6};
 static const tutti_dense_attrs dense10 = {.units = 10, .bias = true}, dense7 = {.units = 7};
 static const tutti_pool_attrs pool2 = {.kernel = 2}, pool3 = {.kernel = 3, .stride = 2, .pad = 1},
@@ -92,6 +92,8 @@ static const kernel_case kernel_cases[] = {
     {"add", NULL, {4, {1, 16, 3, 3}}, true, false, 1, .what = "eight", .nmore = 7},
     {"concat", NULL, {4, {2, 3, 2, 3}}, true, false, 1, .what = "two, odd channels", .nmore = 1, .channels = {5}},
     {"concat", NULL, {4, {2, 16, 3, 3}}, true, false, 1, .what = "whole blocks", .nmore = 2, .channels = {32, 16}},
+    {"concat", NULL, {4, {2, 16, 3, 3}}, true, false, 1, .what = "a last block in part", .nmore = 1, .channels = {30}},
+    {"concat", NULL, {4, {2, 30, 3, 3}}, true, false, 1, .what = "a first block in part", .nmore = 1, .channels = {16}},
     {"concat", NULL, {2, {3, 4}}, true, false, 1, .what = "two dims", .nmore = 1, .channels = {1}},
     {"softmax-cross-entropy", &loss, {2, {6, 10}}, false, true, 0x1p-6, .what = "ten classes"},
     {"softmax-cross-entropy", &loss, {2, {1, 3}}, false, true, 0x1p-6, .what = "one sample"},

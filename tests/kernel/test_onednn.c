@@ -78,7 +78,7 @@ static bool open_producers(producers *p, const kernel_case *c, unsigned which)
         p->out[i] = tutti_value_plain(&shape);
         if (!(which >> i & 1)) continue;
         p->attrs[i] = (tutti_conv_attrs){.out_channels = shape.dim[1], .kernel = 1, .stride = 1, .groups = 1};
-        const tutti_value in = tutti_value_plain(&(tutti_shape){4, {shape.dim[0], 8, shape.dim[2], shape.dim[3]}});
+        const tutti_value in = tutti_value_plain(&(tutti_shape){4, {shape.dim[0], 16, shape.dim[2], shape.dim[3]}});
         const tutti_kernel_request request = {.engine = "onednn",
                                               .op = &tutti_op_conv,
                                               .attrs = &p->attrs[i],
@@ -229,6 +229,49 @@ static void in_place_gives_the_same_bits(void **state)
     assert_true(nin_place > 3);
 }
 
+static void a_gradient_that_nobody_wants_is_left_out(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    for (int i = 0; i < NCASES; i++) {
+        const kernel_case *c = &kernel_cases[i];
+        producers p;
+        if (!c->nmore || !open_producers(&p, c, FIRST)) continue;
+        for (int left_out = 0; left_out <= c->nmore; left_out++) {
+            bench all, one;
+            bench_open(&all, "onednn", c, p.out, true, 1);
+            bench_open(&one, "onednn", c, p.out, true, 1);
+            one.a.din[left_out] = NULL;
+            run_forward(&all), run_backward(&all);
+            run_forward(&one), run_backward(&one);
+            for (int in = 0; in <= c->nmore; in++)
+                if (in != left_out) assert_memory_equal(all.din[in], one.din[in], all.k.in[in].bytes);
+            bench_close(&all);
+            bench_close(&one);
+        }
+        close_producers(&p);
+    }
+}
+
+static void inputs_in_one_order_are_joined_without_copies(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    for (int i = 0; i < NCASES; i++) {
+        const kernel_case *c = &kernel_cases[i];
+        producers p;
+        const bool adds = strcmp(c->op, "add") == 0;
+        if (!(adds || strcmp(c->what, "whole blocks") == 0) || !open_producers(&p, c, ALL)) continue;
+        bench b;
+        bench_open(&b, "onednn", c, p.out, true, 1);
+        assert_non_null(b.k.out.layout);
+        assert_int_equal(b.k.passes_gradient, adds ? (2u << c->nmore) - 1 : 0);
+        assert_true(b.k.scratch_bytes < b.k.in[0].bytes); /* no room for a copy of an input */
+        bench_close(&b);
+        close_producers(&p);
+    }
+}
+
 static void blocked_memory_goes_to_row_major_and_back(void **state)
 {
     (void)state;
@@ -269,6 +312,8 @@ int main(void)
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
         cmocka_unit_test(running_twice_gives_the_same_bits),
         cmocka_unit_test(in_place_gives_the_same_bits),
+        cmocka_unit_test(a_gradient_that_nobody_wants_is_left_out),
+        cmocka_unit_test(inputs_in_one_order_are_joined_without_copies),
         cmocka_unit_test(blocked_memory_goes_to_row_major_and_back),
         cmocka_unit_test(the_engine_names_its_version_and_instruction_set),
     };
