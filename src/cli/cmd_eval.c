@@ -70,7 +70,10 @@ static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failur
     if (!st) st = tutti_job_parse("job.yaml", e->job_text, strlen(e->job_text), overrides, n, &e->job, err);
     if (!st) st = tutti_model_parse("model.yaml", e->model_text, strlen(e->model_text), &e->model, err);
     if (st) return st;
-    const tutti_graph_config graph = {.batch = 1, .engine = e->job->kernels, .nthreads = (int)e->job->threads};
+    const tutti_graph_config graph = {.batch = 1,
+                                      .engine = e->job->kernels,
+                                      .nthreads = (int)e->job->threads,
+                                      .precision = (tutti_precision)e->job->precision};
     st = tutti_graph_build(e->model, &graph, &e->graph, err);
     if (st) return st;
     const tutti_dataset_config c = tutti_job_data_config(e->job);

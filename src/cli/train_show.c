@@ -32,14 +32,15 @@ static void show_plan(const tutti_session *s)
 {
     const tutti_plan *p = s->parts.plan;
     const tutti_train_memory m = tutti_train_memory_need(p, &s->config.update);
-    char hash[17], engine[96];
+    char hash[17], engine[96], precision[96];
     tutti_kernel_engine_describe(p->config.engine, engine);
+    tutti_kernel_precision_describe(p->config.engine, p->graph->config.precision, precision);
     tutti_hash_text(tutti_plan_hash(p), hash);
     printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
            p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
-    printf("\n#   %" PRId64 " parameters in %d buckets, %s; %s\n", tutti_model_nparams(s->parts.model), p->nbuckets,
-           tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine);
+    printf("\n#   %" PRId64 " parameters in %d buckets, %s; %s, %s\n", tutti_model_nparams(s->parts.model), p->nbuckets,
+           tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine, precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, momentum %.2f MB, activations %.2f MB "
            "(%.2f MB if none were shared)\n",

@@ -39,6 +39,7 @@ struct tutti_job {
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
+    int precision;          /* tutti_precision */
     int reduction;          /* tutti_reduction */
     int64_t slots;          /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {

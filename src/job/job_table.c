@@ -46,6 +46,7 @@ static const tutti_field fields[] = {
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
     JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
     JOB(TEXT, "kernels", kernels, "auto", 1, 0, "engine: onednn, reference; auto = onednn where built with it"),
+    CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),
     CHOICE("reduction", reduction, "fast", "fast|canonical", "canonical: the same bits at any rank count up to slots"),
     JOB(INT, "slots", slots, "0", 0, 1 << 20, "canonical: virtual shards of the batch, a power of two"),
     JOB(TEXT, "exchange.algorithm", exchange.algorithm, "auto", 1, 0, "auto or a row of `tutti coll list`"),

@@ -36,8 +36,11 @@ tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, tutti
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
-    const tutti_graph_config graph = {
-        .batch = samples, .engine = config.engine, .nthreads = config.nthreads, .training = true};
+    const tutti_graph_config graph = {.batch = samples,
+                                      .engine = config.engine,
+                                      .nthreads = config.nthreads,
+                                      .training = true,
+                                      .precision = (tutti_precision)job->precision};
     if (!st) st = tutti_graph_build(r.model, &graph, &r.graph, err);
     if (!st) st = tutti_plan_build(r.graph, &config, &r.plan, err);
     if (st)

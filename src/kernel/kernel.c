@@ -2,7 +2,8 @@
 /* kernel.c: makes kernels: which engine's row computes an op, and values from one memory order into another.
  *
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
- * is not row-major. So every engine has every op, and a new op needs one file only. */
+ * is not row-major, and rows know f32 only: half_adapter.c stands before them where activations have 16 bits. So every
+ * engine has every op in every precision, and a new op needs one file only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,12 @@ const char *tutti_precision_name(tutti_precision p)
     return (unsigned)p < TUTTI_NPRECISIONS ? precisions[p] : "?";
 }
 
+tutti_dtype tutti_precision_dtype(tutti_precision p)
+{
+    static const tutti_dtype dtypes[TUTTI_NPRECISIONS] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
+    return dtypes[p];
+}
+
 static const tutti_kernel_engine *find_engine(const char *name)
 {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -47,7 +54,20 @@ void tutti_kernel_engine_describe(const char *engine, char out[96])
     if (e) e->describe(out);
 }
 
-static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_failure *err)
+static bool is_wide(const tutti_kernel *k, tutti_precision precision)
+{
+    bool wide = precision == TUTTI_PRECISION_F32;
+    for (int i = 0; i < k->ninputs; i++) wide = wide && k->in[i].dtype == TUTTI_F32;
+    return wide;
+}
+
+void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96])
+{
+    (void)engine;
+    snprintf(out, 96, p == TUTTI_PRECISION_F32 ? "%s" : "%s (stored; f32 arithmetic)", tutti_precision_name(p));
+}
+
+static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_precision precision, tutti_failure *err)
 {
     const tutti_kernel_engine *e = find_engine(engine);
     char about[96] = "";
@@ -57,6 +77,10 @@ static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_failure 
                           e ? "engine %s is not in this build; use reference"
                             : "there is no engine %s; there are onednn and reference",
                           engine);
+    if (!is_wide(k, precision)) {
+        k->row = &tutti_kernel_half_adapter;
+        return TUTTI_OK;
+    }
     k->row = e->find(k->op->name);
     if (k->row) return TUTTI_OK;
     k->row = k->op->reference;
@@ -93,7 +117,7 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
     made.out = tutti_value_plain(&out);
     if (r->op->is_loss) made.out.bytes = 0;
     describe_params(&made, shapes, r->params_as);
-    st = pick_row(r->engine, &made, err);
+    st = pick_row(r->engine, &made, r->precision, err);
     if (st == TUTTI_OK) st = made.row->create(&made, r, err);
     if (st != TUTTI_OK) {
         tutti_kernel_destroy(&made);

@@ -136,7 +136,8 @@ typedef struct tutti_kernel_row {
 
 /* How activations are stored between kernels and multiplied. */
 typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, TUTTI_NPRECISIONS } tutti_precision;
-const char *tutti_precision_name(tutti_precision p); /* "f32" */
+const char *tutti_precision_name(tutti_precision p);  /* "f32" */
+tutti_dtype tutti_precision_dtype(tutti_precision p); /* of activations */
 
 typedef struct tutti_kernel_request {
     const char *engine; /* "onednn" or "reference" */
@@ -166,6 +167,8 @@ void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float
  * leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of them. */
 enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out);
+/* How an engine computes in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
+void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
 /* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 

@@ -103,5 +103,7 @@ extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_eng
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
+/* Runs the row that computes in f32 where activations have 16 bits. */
+extern const tutti_kernel_row tutti_kernel_half_adapter;
 
 #endif

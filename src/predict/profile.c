@@ -10,6 +10,7 @@
 #include "../base/clock.h"
 #include "../base/rng.h"
 #include "../data/dataset.h"
+#include "../tensor/convert.h"
 #include "../training/method/method.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, MAX_RUNS = 300, NPHASES = 4 };
@@ -35,6 +36,15 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return values;
 }
 
+/* Activations of a value: their dtype says what bits mean. */
+static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
+{
+    const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
+    void *wide = filled(r, n * sizeof(float), key), *values = tutti_arena_alloc(&r->arena, v->bytes + 64);
+    tutti_convert_from_f32(v->dtype, wide, values, (int64_t)n);
+    return values;
+}
+
 static size_t param_bytes(const tutti_param_desc *d)
 {
     return (size_t)d->elements * sizeof(float);
@@ -47,7 +57,7 @@ static void grads_prepare(runner *r)
     r->grads = TUTTI_ARENA_NEW(&r->arena, float *, g->ngrads);
     for (int i = 0; i < g->ngrads; i++)
         if (!g->grads[i].changed)
-            r->grads[i] = filled(r, g->kernels[g->grads[i].layer].out.bytes, (uint64_t)i + 1000000);
+            r->grads[i] = filled_value(r, &g->kernels[g->grads[i].layer].out, (uint64_t)i + 1000000);
     for (int l = 0; l < g->model->nlayers; l++)
         if (g->layer_grads[l].out >= 0) r->grads[g->layer_grads[l].changed] = r->grads[g->layer_grads[l].out];
 }
@@ -59,7 +69,7 @@ static void args_prepare(runner *r, int l, float *input)
     const tutti_layer_grads *own = &g->layer_grads[l];
     tutti_kernel_args *a = &r->args[l];
     uint64_t key = (uint64_t)l * 16 + 16;
-    if (k->out.bytes) a->out = filled(r, k->out.bytes, key);
+    if (k->out.bytes) a->out = filled_value(r, &k->out, key);
     if (own->out >= 0) a->dout = r->grads[own->out];
     a->saved = filled(r, k->saved_bytes, key + 2);
     a->scratch = filled(r, k->scratch_bytes, key + 3);
@@ -88,7 +98,7 @@ static void runner_prepare(runner *r)
     int32_t *correct = filled(r, sizeof *correct, 0);
     int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
     for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
-    float *input = filled(r, g->kernels[0].in[0].bytes, 1);
+    float *input = filled_value(r, &g->kernels[0].in[0], 1);
     grads_prepare(r);
     for (int l = 0; l < nlayers; l++) {
         r->args[l] = (tutti_kernel_args){.training = true,
@@ -216,7 +226,10 @@ static double quartile_of(const runner *r, int layer, int phase)
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;
-    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy, .nlayers = g->model->nlayers};
+    *out = (tutti_profile){.samples_per_call = g->config.batch,
+                           .precision = g->config.precision,
+                           .nbusy = nbusy,
+                           .nlayers = g->model->nlayers};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < out->nlayers; l++) {
         tutti_layer_time *time = &out->layers[l];

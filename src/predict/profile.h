@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
     int64_t samples_per_call;
+    tutti_precision precision;
     int nbusy; /* threads that ran at once */
     int nlayers;
     tutti_layer_time *layers;
@@ -30,7 +31,7 @@ enum { TUTTI_MAX_BUSY = 64 };
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
 
-/* One JSON object and line a profile. find: the one for (samples_per_call, nbusy), else TUTTI_ERR_DATA saying which are
+/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy), else TUTTI_ERR_DATA saying which are
  * there; layers must be the model's. */
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,

@@ -12,6 +12,7 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
     tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_int(&j, "samples_per_call", p->samples_per_call);
+    tutti_json_text(&j, "precision", tutti_precision_name(p->precision));
     tutti_json_int(&j, "busy", p->nbusy);
     tutti_json_real(&j, "update_s_per_element", p->update_s_per_element);
     tutti_json_real(&j, "load_s_per_sample", p->load_s_per_sample);
@@ -64,14 +65,16 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* *found: the line is of (graph->config.batch, nbusy) and was taken. */
+/* *found: the line is of (graph->config.batch, its precision, nbusy) and was taken. */
 static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, int nbusy,
                               tutti_profile *out, bool *found, tutti_failure *err)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
-    *found = samples == (double)g->config.batch && busy == nbusy;
+    const cJSON *precision = cJSON_GetObjectItemCaseSensitive(root, "precision");
+    *found = samples == (double)g->config.batch && busy == nbusy && cJSON_IsString(precision) &&
+             !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
     if (!*found) return TUTTI_OK;
-    *out = (tutti_profile){.samples_per_call = g->config.batch, .nbusy = nbusy};
+    *out = (tutti_profile){.samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = nbusy};
     out->update_s_per_element = number_of(root, "update_s_per_element");
     out->load_s_per_sample = number_of(root, "load_s_per_sample");
     tutti_status status = TUTTI_OK;
@@ -101,7 +104,8 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
         text += length + (text[length] == '\n');
     }
     return tutti_fail(err, TUTTI_ERR_DATA,
-                      "%s: no times for %lld samples in a call with %d busy (%d lines); measure them "
+                      "%s: no times for %lld samples in a call in %s with %d busy (%d lines); measure them "
                       "with --save-profile",
-                      name, (long long)graph->config.batch, nbusy, line - 1);
+                      name, (long long)graph->config.batch, tutti_precision_name(graph->config.precision), nbusy,
+                      line - 1);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_precision.c: values of 16 bits: their copies into row-major f32 and back, their sums. */
+/* test_precision.c: values of 16 bits: their copies into row-major f32 and back, their sums; and kernels on them: every op
+ * gives, to the bit, what its f32 kernel gives for the same numbers, rounded once. */
 #include "kernel/kernel_cases.h"
+
+#include "tensor/convert.h"
 
 static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
 enum { NDTYPES = 3 };
@@ -52,11 +55,214 @@ static void values_of_any_dtype_are_added_padding_included(void **state)
     }
 }
 
+/* ---- kernels ---- */
+
+/* One kernel with memory for its arguments; `type` is that of activations. */
+typedef struct {
+    tutti_kernel k;
+    tutti_kernel_args a;
+    tutti_dtype type;
+    float loss;
+    int32_t correct, labels[MAX_LABELS];
+} rig;
+
+static int64_t elements(const tutti_value *v)
+{
+    return (int64_t)(v->bytes / tutti_dtype_bytes(v->dtype));
+}
+
+/* Numbers that 8 bits of mantissa hold, the same for every type. */
+static void *fill(const kernel_case *c, const tutti_value *v, uint64_t tensor)
+{
+    float *wide = numbers((size_t)elements(v) * sizeof(float));
+    void *memory = numbers(v->bytes);
+    uint16_t half;
+    for (int64_t i = 0; i < elements(v); i++) {
+        const float drawn = draw(c, tensor, i, elements(v));
+        tutti_convert_from_f32(TUTTI_BF16, &drawn, &half, 1);
+        tutti_convert_to_f32(TUTTI_BF16, &half, &wide[i], 1);
+    }
+    tutti_convert_from_f32(v->dtype, wide, memory, elements(v));
+    free(wide);
+    return memory;
+}
+
+static void rig_params(rig *r, const kernel_case *c)
+{
+    for (int p = 0; p < r->k.nparams; p++) {
+        const tutti_param_desc *d = &r->k.params[p];
+        const size_t nbytes = (size_t)d->elements * sizeof(float);
+        float *param = numbers(nbytes), *plain = numbers((size_t)count_of(&d->shape) * sizeof(float));
+        for (int64_t i = 0; i < count_of(&d->shape); i++) plain[i] = 0.5f + draw(c, 2, i, count_of(&d->shape)) / 8;
+        tutti_param_from_plain(d, plain, param);
+        free(plain);
+        r->a.param[p] = param;
+        r->a.dparam[p] = numbers(nbytes);
+    }
+}
+
+static void rig_open(rig *r, const char *engine, const kernel_case *c, tutti_precision precision, bool training)
+{
+    tutti_failure err = {0};
+    tutti_value in[TUTTI_MAX_OP_INPUTS];
+    memset(r, 0, sizeof *r);
+    r->type = tutti_precision_dtype(precision);
+    for (int i = 0; i <= c->nmore; i++) {
+        const tutti_shape shape = case_shape(c, i);
+        in[i] = tutti_value_plain(&shape);
+        in[i].dtype = r->type;
+        in[i].bytes = (size_t)count_of(&shape) * tutti_dtype_bytes(r->type);
+    }
+    const tutti_kernel_request request = {.engine = engine,
+                                          .op = tutti_op_find(c->op),
+                                          .attrs = c->attrs,
+                                          .in = in,
+                                          .nin = 1 + c->nmore,
+                                          .precision = precision,
+                                          .training = training,
+                                          .nthreads = 1};
+    if (tutti_kernel_create(&request, &r->k, &err)) fail_msg("%s, %s: %s", c->op, c->what, err.text);
+    for (int i = 0; i < r->k.ninputs; i++) {
+        r->a.in[i] = fill(c, &r->k.in[i], 10 + (uint64_t)i);
+        r->a.din[i] = r->k.passes_gradient >> i & 1 ? NULL : numbers(r->k.in[i].bytes);
+    }
+    r->a.out = numbers(r->k.out.bytes);
+    r->a.dout = fill(c, &r->k.out, 1);
+    rig_params(r, c);
+    for (int i = 0; i < MAX_LABELS; i++) r->labels[i] = i * 5 % (int32_t)c->in.dim[1];
+    r->a.saved = numbers(r->k.saved_bytes), r->a.scratch = numbers(r->k.scratch_bytes);
+    r->a.training = training, r->a.labels = r->labels, r->a.loss_scale = 0.25f;
+    r->a.loss = &r->loss, r->a.correct = &r->correct;
+}
+
+static void rig_close(rig *r)
+{
+    for (int i = 0; i < r->k.ninputs; i++) {
+        assert_guarded(r->a.in[i], r->k.in[i].bytes);
+        if (r->a.din[i]) assert_guarded(r->a.din[i], r->k.in[i].bytes);
+        free((void *)r->a.in[i]), free(r->a.din[i]);
+    }
+    assert_guarded(r->a.out, r->k.out.bytes), assert_guarded(r->a.scratch, r->k.scratch_bytes);
+    for (int p = 0; p < r->k.nparams; p++) free((void *)r->a.param[p]), free(r->a.dparam[p]);
+    free(r->a.out), free(r->a.dout), free(r->a.saved), free(r->a.scratch);
+    tutti_kernel_destroy(&r->k);
+}
+
+/* What f32 memory is in the other type, compared to the bit. */
+static void assert_rounds_to(const kernel_case *c, const char *what, const tutti_value *v, const void *wide,
+                             const void *got)
+{
+    void *want = numbers(v->bytes);
+    tutti_convert_from_f32(v->dtype, wide, want, elements(v));
+    if (memcmp(want, got, v->bytes)) fail_msg("%s, %s: %s in %s", c->op, c->what, what, tutti_dtype_name(v->dtype));
+    free(want);
+}
+
+static void backward(rig *r)
+{
+    const unsigned all = (1u << r->k.ninputs) - 1;
+    memset(r->a.scratch, 0x7f, r->k.scratch_bytes);
+    if (r->k.nparams) r->k.row->backward_params(&r->k, &r->a);
+    memset(r->a.scratch, 0x7f, r->k.scratch_bytes);
+    if ((r->k.passes_gradient & all) != all) r->k.row->backward_data(&r->k, &r->a);
+}
+
+static void compare_backward(const kernel_case *c, rig *wide, rig *half)
+{
+    /* both go on from the rounded output */
+    tutti_convert_to_f32(half->type, half->a.out, wide->a.out, elements(&half->k.out));
+    backward(wide);
+    backward(half);
+    for (int i = 0; i < wide->k.ninputs; i++)
+        if (wide->a.din[i]) assert_rounds_to(c, "din", &half->k.in[i], wide->a.din[i], half->a.din[i]);
+    for (int p = 0; p < wide->k.nparams; p++)
+        assert_memory_equal(wide->a.dparam[p], half->a.dparam[p], (size_t)wide->k.params[p].elements * sizeof(float));
+    if (half->k.writes_dout) assert_rounds_to(c, "dout", &half->k.out, wide->a.dout, half->a.dout);
+}
+
+static void compare(const char *engine, const kernel_case *c, tutti_precision precision, bool training)
+{
+    rig wide, half;
+    rig_open(&wide, engine, c, TUTTI_PRECISION_F32, training);
+    rig_open(&half, engine, c, precision, training);
+    assert_int_equal(half.k.out.dtype, tutti_precision_dtype(precision));
+    assert_int_equal(elements(&wide.k.out), elements(&half.k.out));
+    wide.k.row->forward(&wide.k, &wide.a);
+    half.k.row->forward(&half.k, &half.a);
+    assert_rounds_to(c, "out", &half.k.out, wide.a.out, half.a.out);
+    assert_true(wide.loss == half.loss && wide.correct == half.correct);
+    if (training) compare_backward(c, &wide, &half);
+    rig_close(&wide);
+    rig_close(&half);
+}
+
+static void every_op_on_16_bits_is_its_f32_kernel_rounded_once(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"reference", "onednn"};
+    for (int e = 0; e < 2; e++) {
+        char about[96];
+        tutti_kernel_engine_describe(engines[e], about);
+        for (int i = 0; i < NCASES && about[0]; i++)
+            for (int training = 0; training < 2; training++) {
+                compare(engines[e], &kernel_cases[i], TUTTI_PRECISION_BF16, training);
+                compare(engines[e], &kernel_cases[i], TUTTI_PRECISION_F16, training);
+            }
+    }
+}
+
+static void kernels_on_16_bits_work_in_place_where_f32_ones_do(void **state)
+{
+    (void)state;
+    int nin_place = 0;
+    for (int i = 0; i < NCASES; i++) {
+        rig apart, same;
+        rig_open(&apart, "reference", &kernel_cases[i], TUTTI_PRECISION_BF16, true);
+        rig_open(&same, "reference", &kernel_cases[i], TUTTI_PRECISION_BF16, true);
+        if (apart.k.in_place) {
+            void *const din = same.a.din[0], *const out = same.a.out;
+            same.a.out = (void *)same.a.in[0];
+            if (din) same.a.din[0] = same.a.dout;
+            apart.k.row->forward(&apart.k, &apart.a), backward(&apart);
+            same.k.row->forward(&same.k, &same.a), backward(&same);
+            assert_memory_equal(apart.a.out, same.a.out, apart.k.out.bytes);
+            if (din) assert_memory_equal(apart.a.din[0], same.a.din[0], apart.k.in[0].bytes);
+            same.a.out = out, same.a.din[0] = din;
+            nin_place++;
+        }
+        rig_close(&apart);
+        rig_close(&same);
+    }
+    assert_true(nin_place > 3);
+}
+
+static void an_f32_input_needs_no_copy(void **state)
+{
+    (void)state;
+    const tutti_value images = tutti_value_plain(&(tutti_shape){4, {2, 3, 6, 5}});
+    const tutti_kernel_request request = {.engine = "reference",
+                                          .op = &tutti_op_conv,
+                                          .attrs = &conv3,
+                                          .in = &images,
+                                          .nin = 1,
+                                          .precision = TUTTI_PRECISION_BF16,
+                                          .training = true,
+                                          .nthreads = 1};
+    tutti_kernel k;
+    assert_int_equal(tutti_kernel_create(&request, &k, NULL), TUTTI_OK);
+    assert_int_equal(k.out.bytes, 2 * count_of(&k.out.shape));
+    assert_int_equal(k.scratch_bytes, (2 * k.out.bytes + 63) / 64 * 64);
+    tutti_kernel_destroy(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_any_dtype_go_to_row_major_and_back),
         cmocka_unit_test(values_of_any_dtype_are_added_padding_included),
+        cmocka_unit_test(every_op_on_16_bits_is_its_f32_kernel_rounded_once),
+        cmocka_unit_test(kernels_on_16_bits_work_in_place_where_f32_ones_do),
+        cmocka_unit_test(an_f32_input_needs_no_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,8 @@ static char *profile_file(void)
             (tutti_layer_time){.name = r.model->layers[l].name, .forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
     for (int64_t samples = 8; samples >= 2; samples /= 2)
         for (int busy = 1; busy <= 2; busy++) {
-            tutti_profile p = {samples, busy, r.model->nlayers, layers, 0, 0, {0}};
+            tutti_profile p = {
+                .samples_per_call = samples, .nbusy = busy, .nlayers = r.model->nlayers, .layers = layers};
             tutti_profile_print(&p, &text);
         }
     char *path = strdup("/tmp/tutti-profile-XXXXXX");

@@ -53,8 +53,9 @@ static void add_head(const tutti_graph *g, tutti_strbuf *sb)
     }
     tutti_strbuf_printf(sb,
                         "graph %s: %d layers, %" PRId64 " learned parameters, %" PRId64 " statistics, %" PRId64
-                        " samples a call, engine %s\n",
-                        g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine);
+                        " samples a call, engine %s, %s\n",
+                        g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine,
+                        tutti_precision_name(g->config.precision));
 }
 
 char *tutti_graph_print(const tutti_graph *g)

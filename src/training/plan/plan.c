@@ -169,8 +169,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
 {
     const tutti_plan_config *c = &p->config;
     tutti_strbuf sb = {0};
-    tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %d threads\n", c->nranks, c->batch, c->slots,
-                        c->engine, c->nthreads);
+    tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %s, %d threads\n", c->nranks, c->batch,
+                        c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
     for (int i = 0; i < p->graph->nparams; i++) {
         const tutti_param *param = &p->graph->params[p->order[i]];
         char shape[96];
