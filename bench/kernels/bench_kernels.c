@@ -59,7 +59,7 @@ static void give_memory(run *r, int64_t batch)
         a->loss = &r->loss;
         a->correct = &r->correct;
         for (int p = 0; p < k->nparams; p++) {
-            size_t nbytes = (size_t)tutti_shape_count(&k->params[p].shape) * sizeof(float);
+            size_t nbytes = (size_t)k->params[p].elements * sizeof(float);
             a->param[p] = numbers(nbytes);
             a->dparam[p] = numbers(nbytes);
         }

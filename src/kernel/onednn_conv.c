@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: convolution by oneDNN, direct algorithm. Weights lie row-major in their region and are reordered in
- * scratch, which costs little beside the convolution.
+/* onednn_conv.c: convolution by oneDNN, direct algorithm. Weights that are trained lie in the order that the forward pass
+ * wants. With activations in blocks the weight gradient wants the same; the input gradient wants its blocks transposed and
+ * has no fast kernel for any other order, so they are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of
+ * the pass, 0.7 ms of 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than a layout: they stay row-major.
  *
  * Activations lie in the order that the library prefers, blocks of 16 channels with AVX-512, unless rounding channels up to
  * whole blocks would add a quarter to the arithmetic: then channels lie innermost (NHWC) and nothing is added. LeNet's second
@@ -13,7 +15,7 @@
 enum { BLOCK = 16 };
 
 typedef struct {
-    dnnl_memory_desc_t weights, bias; /* as they lie in the regions; bias NULL = none */
+    const_dnnl_memory_desc_t weights, bias; /* as they lie in the regions; bias NULL = none */
     dnnl_memory_desc_t pick_in, pick_out, any_weights;
     dnnl_dims_t strides, dilates, pad;
 } conv_desc;
@@ -84,10 +86,11 @@ static void choose_order(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, b
     if (!find_forward(s, d, training)) tutti_onednn_ok(s, dnnl_unimplemented, "find a convolution");
 }
 
-static void build_forward(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, bool training)
+static void build_forward(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, const tutti_kernel_request *r)
 {
-    choose_order(k, s, d, training);
+    choose_order(k, s, d, r->training);
     if (s->failed != dnnl_success) return;
+    d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
     tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
     tutti_onednn_arg args[] = {
         {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
@@ -140,7 +143,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     conv_desc d = describe(k, s);
     k->backward_reads = TUTTI_READS_INPUT;
-    if (s->failed == dnnl_success) build_forward(k, s, &d, r->training);
+    if (s->failed == dnnl_success) build_forward(k, s, &d, r);
     if (r->training) build_backward_params(s, &d);
     if (r->training) build_backward_data(s, &d);
     return tutti_onednn_finish(k, err);

@@ -69,7 +69,7 @@ typedef struct {
     int nowned;
     dnnl_primitive_desc_t forward_pd; /* hint of the backward passes */
     dnnl_memory_desc_t in, out;       /* orders of the two activations */
-    tutti_layout out_layout;
+    tutti_layout out_layout, param_layout[TUTTI_MAX_OP_PARAMS];
     dnnl_status_t failed; /* sticks */
     const char *failed_at;
 } tutti_onednn_state;
@@ -103,6 +103,10 @@ void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
                           const_dnnl_memory_desc_t to_order);
 /* The output has this order from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
+/* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`. Enters
+ * it in k->params. */
+const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
+                                                  const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
 
 /* The functions of rows that need no more than running the three passes. */

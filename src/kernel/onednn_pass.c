@@ -192,6 +192,26 @@ void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)
     k->out.bytes = dnnl_memory_desc_get_size(s->out);
 }
 
+const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
+                                                  const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_param_desc *param = &k->params[p];
+    dnnl_memory_desc_t chosen = NULL;
+    if (s->failed != dnnl_success || (r->params_as && !param->layout)) return plain;
+    if (param->layout) {
+        tutti_onednn_ok(s, dnnl_memory_desc_clone(&chosen, param->layout->described), "copy a description");
+        return own(s, chosen);
+    }
+    tutti_layout *layout = &s->param_layout[p];
+    if (!r->training || tutti_onednn_same_order(wanted, plain) || !layout_of(wanted, layout)) return plain;
+    if (!tutti_onednn_ok(s, dnnl_memory_desc_clone(&chosen, wanted), "copy a description")) return plain;
+    layout->described = own(s, chosen);
+    param->layout = layout;
+    param->elements = (int64_t)(dnnl_memory_desc_get_size(chosen) / sizeof(float));
+    return chosen;
+}
+
 static dnnl_memory_t add_memory(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_memory_desc_t order,
                                 tutti_onednn_place place)
 {

@@ -144,17 +144,23 @@ static inline void fill_value(const kernel_case *c, uint64_t tensor, const tutti
     free(plain);
 }
 
+static inline void fill_param(const kernel_case *c, int p, const tutti_param_desc *desc, float *to)
+{
+    int64_t n = count_of(&desc->shape);
+    float *plain = numbers((size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) {
+        float value = draw(c, 2 + (uint64_t)p, i, n);
+        plain[i] = strcmp(desc->name, "running_var") == 0 ? value * value + 0.5f : value;
+    }
+    tutti_param_from_plain(desc, plain, to);
+    free(plain);
+}
+
 static inline void bench_fill(bench *b, const kernel_case *c)
 {
     for (int i = 0; i < b->k.ninputs; i++) fill_value(c, i ? 9 + (uint64_t)i : 0, &b->k.in[i], b->in[i]);
     if (!b->k.op->is_loss) fill_value(c, 1, &b->k.out, b->dout);
-    for (int p = 0; p < b->k.nparams; p++) {
-        int64_t n = count_of(&b->k.params[p].shape);
-        for (int64_t i = 0; i < n; i++) {
-            float value = draw(c, 2 + (uint64_t)p, i, n);
-            b->param[p][i] = strcmp(b->k.params[p].name, "running_var") == 0 ? value * value + 0.5f : value;
-        }
-    }
+    for (int p = 0; p < b->k.nparams; p++) fill_param(c, p, &b->k.params[p], b->param[p]);
     for (int i = 0; i < MAX_LABELS; i++) b->labels[i] = i * 5 % (int32_t)(b->k.in[0].shape.dim[1]);
 }
 
@@ -189,7 +195,7 @@ static inline void bench_open(bench *b, const char *engine, const kernel_case *c
     b->out = numbers(b->k.out.bytes);
     b->dout = numbers(b->k.out.bytes);
     for (int p = 0; p < b->k.nparams; p++) {
-        size_t nbytes = (size_t)count_of(&b->k.params[p].shape) * sizeof(float);
+        size_t nbytes = (size_t)b->k.params[p].elements * sizeof(float);
         b->param[p] = numbers(nbytes);
         b->dparam[p] = numbers(nbytes);
         b->a.param[p] = b->param[p];

@@ -37,6 +37,18 @@ static void assert_same_value(const kernel_case *c, const char *what, const tutt
     free(plain);
 }
 
+/* want is row-major, got in the order of the parameter, whose padding must hold zeros. */
+static void assert_same_param(const kernel_case *c, const tutti_param_desc *desc, const float *want, const float *got)
+{
+    float *plain = numbers((size_t)count_of(&desc->shape) * sizeof(float)),
+          *again = numbers((size_t)desc->elements * sizeof(float));
+    tutti_param_to_plain(desc, got, plain);
+    assert_close(c, desc->name, want, plain, count_of(&desc->shape));
+    tutti_param_from_plain(desc, plain, again);
+    for (int64_t i = 0; i < desc->elements; i++) assert_true(again[i] == got[i]);
+    free(plain), free(again);
+}
+
 /* Runs both engines; `in` describes the input for oneDNN, NULL = row-major. */
 static void compare(const kernel_case *c, const tutti_value *in, bool training, int nthreads)
 {
@@ -53,8 +65,7 @@ static void compare(const kernel_case *c, const tutti_value *in, bool training, 
         run_backward(&want);
         run_backward(&got);
         for (int i = 0; i < want.k.ninputs; i++) assert_same_value(c, "din", &got.k.in[i], want.din[i], got.din[i]);
-        for (int p = 0; p < want.k.nparams; p++)
-            assert_close(c, want.k.params[p].name, want.dparam[p], got.dparam[p], count_of(&want.k.params[p].shape));
+        for (int p = 0; p < want.k.nparams; p++) assert_same_param(c, &got.k.params[p], want.dparam[p], got.dparam[p]);
     }
     bench_close(&want);
     bench_close(&got);
@@ -185,6 +196,46 @@ static void evaluation_gives_what_the_reference_gives(void **state)
     for (int i = 0; i < NCASES; i++) compare(&kernel_cases[i], NULL, false, 1);
 }
 
+static void evaluation_takes_over_the_order_of_trained_weights(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    int nordered = 0;
+    for (int i = 0; i < NCASES; i++) {
+        const kernel_case *c = &kernel_cases[i];
+        bench trained, plain;
+        tutti_kernel other;
+        tutti_failure err = {0};
+        bench_open(&trained, "onednn", c, NULL, true, 1);
+        bench_open(&plain, "onednn", c, NULL, false, 1);
+        const tutti_kernel_request request = {.engine = "onednn",
+                                              .op = trained.k.op,
+                                              .attrs = c->attrs,
+                                              .in = plain.k.in,
+                                              .nin = plain.k.ninputs,
+                                              .nthreads = 1,
+                                              .params_as = trained.k.params};
+        if (tutti_kernel_create(&request, &other, &err) != TUTTI_OK) fail_msg("%s", err.text);
+        run_forward(&plain);
+        float *want = plain_copy(&plain.k.out, plain.out);
+        tutti_kernel_args args = plain.a;
+        args.scratch = numbers(other.scratch_bytes);
+        for (int p = 0; p < other.nparams; p++) {
+            nordered += other.params[p].layout != NULL;
+            assert_true(other.params[p].elements == trained.k.params[p].elements);
+            args.param[p] = trained.param[p];
+        }
+        if (other.out.bytes) memset(plain.out, 0xff, other.out.bytes);
+        other.row->forward(&other, &args);
+        if (!other.op->is_loss) assert_same_value(c, "out", &other.out, want, plain.out);
+        free(want), free(args.scratch);
+        tutti_kernel_destroy(&other);
+        bench_close(&trained);
+        bench_close(&plain);
+    }
+    assert_true(nordered > 0); /* else this test would test nothing */
+}
+
 static void running_twice_gives_the_same_bits(void **state)
 {
     (void)state;
@@ -199,7 +250,7 @@ static void running_twice_gives_the_same_bits(void **state)
         assert_memory_equal(a.out, b.out, a.k.out.bytes);
         for (int in = 0; in < a.k.ninputs; in++) assert_memory_equal(a.din[in], b.din[in], a.k.in[in].bytes);
         for (int p = 0; p < a.k.nparams; p++)
-            assert_memory_equal(a.dparam[p], b.dparam[p], (size_t)count_of(&a.k.params[p].shape) * sizeof(float));
+            assert_memory_equal(a.dparam[p], b.dparam[p], (size_t)a.k.params[p].elements * sizeof(float));
         bench_close(&a);
         bench_close(&b);
     }
@@ -310,6 +361,7 @@ int main(void)
         cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
         cmocka_unit_test(drawn_shapes_give_what_the_reference_gives),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
+        cmocka_unit_test(evaluation_takes_over_the_order_of_trained_weights),
         cmocka_unit_test(running_twice_gives_the_same_bits),
         cmocka_unit_test(in_place_gives_the_same_bits),
         cmocka_unit_test(a_gradient_that_nobody_wants_is_left_out),

@@ -72,8 +72,13 @@ static void compare_case(const golden *g, int i, const char *engine)
         compare(g, i, name, plain, nin);
         free(plain);
     }
-    for (int p = 0; p < b.k.nparams; p++)
-        compare(g, i, b.k.params[p].name, b.dparam[p], count_of(&b.k.params[p].shape));
+    for (int p = 0; p < b.k.nparams; p++) {
+        int64_t n = count_of(&b.k.params[p].shape);
+        plain = numbers((size_t)n * sizeof(float));
+        tutti_param_to_plain(&b.k.params[p], b.dparam[p], plain);
+        compare(g, i, b.k.params[p].name, plain, n);
+        free(plain);
+    }
     bench_close(&b);
 }
 

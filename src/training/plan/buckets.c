@@ -36,7 +36,7 @@ static bool is_control(const tutti_plan *p, int at)
 
 static int64_t bytes_of(const tutti_plan *p, int at)
 {
-    return padded(p->graph->params[p->order[at]].count) * (int64_t)sizeof(float);
+    return padded(p->graph->params[p->order[at]].desc.elements) * (int64_t)sizeof(float);
 }
 
 /* ---- which parameters begin a bucket ---- */
@@ -92,7 +92,7 @@ void tutti_plan_pack_params(tutti_plan *p)
     else
         start_by_rule(p, starts);
     for (int i = 0; i < g->nparams; i++) {
-        const int64_t count = padded(g->params[p->order[i]].count);
+        const int64_t count = padded(g->params[p->order[i]].desc.elements);
         if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i};
         p->param_offset[p->order[i]] = p->total;
         p->total += count;

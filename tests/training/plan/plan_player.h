@@ -188,7 +188,7 @@ static inline void combine(float **sums, const int *nleaves, int first, int n, i
     for (int64_t e = 0; e < count; e++) sums[first][e] += sums[first + n / 2][e];
 }
 
-/* The summed gradient of one step, in params order; the caller frees. */
+/* The summed gradient of one step, in params order, row-major; the caller frees. */
 static inline float *step(const scene *sc, bool shared, int64_t *count)
 {
     const int nranks = sc->nranks, slots = sc->slots;
@@ -213,9 +213,9 @@ static inline float *step(const scene *sc, bool shared, int64_t *count)
     *count = 0;
     float *out = malloc((size_t)y->plan.total * sizeof(float));
     for (int i = 0; i < y->graph->nparams; i++) {
-        const int64_t n = y->graph->params[i].desc.elements;
-        memcpy(out + *count, sums[0] + y->plan.param_offset[i], (size_t)n * sizeof(float));
-        *count += n;
+        const tutti_param *p = &y->graph->params[i];
+        tutti_param_to_plain(&p->desc, sums[0] + y->plan.param_offset[i], out + *count);
+        *count += p->count;
     }
     for (int i = 0; i < nslots; i++) free(sums[i]);
     end(y);
