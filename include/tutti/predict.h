@@ -11,6 +11,7 @@
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tutti/failure.h"
@@ -32,7 +33,8 @@ typedef struct {
     double exchange_s;  /* all exchanges of a step, one after the other */
     double exposed_s;   /* of these, what compute does not hide */
     double samples_per_s;
-    double efficiency;       /* step of 1 rank / (nranks * step_s) */
+    double speedup;          /* samples_per_s / that of 1 rank */
+    double efficiency;       /* speedup / nranks */
     int64_t exchanged_bytes; /* of the packed vector */
     int nexchanges;
 } tutti_prediction;
@@ -40,11 +42,27 @@ typedef struct {
 typedef struct {
     const char *read_profile; /* file of measured times, or NULL: measure now */
     const char *save_profile; /* file to write them to, or NULL */
+    const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies weak */
+    bool weak;                /* the job's batch is that of each rank, not of all together */
 } tutti_predict_options;
 
 /* ranks[i] -> out[i]. TUTTI_ERR_USAGE: the job does not go with a rank count; TUTTI_ERR_DATA: the profile is not of this job. */
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
+
+/* What one layer with parameters means for scaling, alone (after Das et al. 2016, arXiv 1602.06709). */
+typedef struct {
+    char name[64];
+    double forward_s, backward_s; /* of a rank's samples */
+    int64_t bytes;                /* exchanged for it */
+    double flop_per_byte; /* forward and backward; conv without bias: 1.5 * height * width of its output * samples */
+    double window_s;      /* what can hide its exchange: the backward pass behind it, the next forward before it */
+    double exchange_s, exposed_s; /* exposed: beyond the window. host: all of it */
+    int hybrid_groups;            /* dense: groups with the least traffic; ranks = data parallel. Else 0 */
+} tutti_layer_prediction;
+/* The rows at one rank count, model order: *nrows of them, the caller frees *rows. */
+tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
+                                  int nranks, tutti_layer_prediction **rows, int *nrows, tutti_failure *err);
 
 #ifdef __cplusplus
 }

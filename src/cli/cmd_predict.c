@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/json.h"
+#include "../job/job_impl.h"
 #include "cli.h"
 #include "measure_run.h"
 #include "tutti/job.h"
@@ -18,6 +19,10 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "change a key of the job", true},
     {"profile", "FILE", "read kernel times from FILE instead of measuring them", false},
     {"save-profile", "FILE", "write the measured kernel times to FILE", false},
+    {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
+     false},
+    {"weak", NULL, "weak scaling: the job's batch is that of each rank", false},
+    {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", false},
     {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", false},
     {"json", NULL, "one JSON object a rank count and line", false},
 };
@@ -27,17 +32,24 @@ typedef struct {
     const char *job_path;
     tutti_job *job;
     tutti_topology topology;
-    const char *sets[MAX_SETS];
+    const char *sets[MAX_SETS + 1];
     int nsets, nranks;
     int ranks[MAX_RANKS];
     tutti_prediction predicted[MAX_RANKS];
     double measured_s[MAX_RANKS]; /* NaN: not measured */
+    tutti_predict_options options;
+    tutti_layer_prediction *layers; /* at the last rank count; NULL: not asked for */
+    int nlayers;
 } question;
 
 static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
 {
     long ranks[MAX_RANKS] = {1, 2, 4, 8};
     const char *topology = tutti_cli_value(f, "topology", "host");
+    q->options = (tutti_predict_options){.read_profile = tutti_cli_value(f, "profile", NULL),
+                                         .save_profile = tutti_cli_value(f, "save-profile", NULL),
+                                         .read_trace = tutti_cli_value(f, "trace", NULL),
+                                         .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
     q->nranks = 4;
     if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wanted one job file, there are %d", f->nrest);
     q->job_path = f->rest[0];
@@ -54,15 +66,26 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     return status;
 }
 
+static tutti_status measure(question *q, int i, tutti_failure *err)
+{
+    char batch[32];
+    int nsets = q->nsets;
+    if (q->options.weak) {
+        snprintf(batch, sizeof batch, "batch=%lld", (long long)q->job->batch * q->ranks[i]);
+        q->sets[nsets++] = batch;
+    }
+    return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
+}
+
 static tutti_status question_answer(const tutti_flags *f, question *q, tutti_failure *err)
 {
-    const tutti_predict_options options = {.read_profile = tutti_cli_value(f, "profile", NULL),
-                                           .save_profile = tutti_cli_value(f, "save-profile", NULL)};
-    tutti_status status = tutti_predict_job(q->job, &q->topology, &options, q->ranks, q->nranks, q->predicted, err);
+    tutti_status status = tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    if (!status && tutti_cli_has(f, "layers"))
+        status = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers,
+                                      &q->nlayers, err);
     for (int i = 0; i < q->nranks; i++) {
         q->measured_s[i] = NAN;
-        if (!status && tutti_cli_has(f, "measure"))
-            status = tutti_measure_run(q->job_path, q->ranks[i], q->sets, q->nsets, &q->measured_s[i], err);
+        if (!status && tutti_cli_has(f, "measure")) status = measure(q, i, err);
     }
     return status;
 }
@@ -87,6 +110,7 @@ static void print_json(const question *q)
         tutti_json_real(&j, "exchange_s", p->exchange_s);
         tutti_json_real(&j, "exposed_s", p->exposed_s);
         tutti_json_real(&j, "samples_per_s", p->samples_per_s);
+        tutti_json_real(&j, "speedup", p->speedup);
         tutti_json_real(&j, "efficiency", p->efficiency);
         tutti_json_real(&j, "measured_s", q->measured_s[i]);
         tutti_json_real(&j, "error", p->step_s / q->measured_s[i] - 1);
@@ -104,18 +128,19 @@ static void print_table(const question *q)
     printf("%s\n%s, %d exchanges a step of %.3f MB in all\n\n", described, q->job_path, q->predicted[0].nexchanges,
            (double)q->predicted[0].exchanged_bytes / 1e6);
     for (int i = 0; i < q->nranks; i++) measured |= isfinite(q->measured_s[i]);
-    printf("%5s %10s %10s %10s %10s %10s %10s %10s %10s%s\n", "ranks", "step ms", "compute", "exchange", "exposed",
-           "at least", "at most", "samples/s", "efficiency", measured ? "   measured    error" : "");
+    printf("%5s %10s %10s %10s %10s %10s %10s %10s %9s %10s%s\n", "ranks", "step ms", "compute", "exchange", "exposed",
+           "at least", "at most", "samples/s", "speed-up", "efficiency", measured ? "   measured    error" : "");
     for (int i = 0; i < q->nranks; i++) {
         const tutti_prediction *p = &q->predicted[i];
-        printf("%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.0f %9.1f%%", p->nranks, p->step_s * 1e3,
+        printf("%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.1f %9.2f %9.1f%%", p->nranks, p->step_s * 1e3,
                p->compute_s * 1e3, p->exchange_s * 1e3, p->exposed_s * 1e3, p->lower_s * 1e3, p->upper_s * 1e3,
-               p->samples_per_s, p->efficiency * 100);
+               p->samples_per_s, p->speedup, p->efficiency * 100);
         if (isfinite(q->measured_s[i]))
             printf(" %10.3f %+7.1f%%", q->measured_s[i] * 1e3, 100 * (p->step_s / q->measured_s[i] - 1));
         printf("\n");
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
+    if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
     if (shared)
         printf("\nMore ranks than cores: compute is shared in time, up to %d ranks take turns on a core.\n", shared);
     if (q->topology.kind == TUTTI_TOPOLOGY_HOST)
@@ -123,6 +148,47 @@ static void print_table(const question *q)
     printf(
         "Not in the model: noise, stragglers, evaluation, checkpoints; on a network: packets, congestion control.\n");
     free(described);
+}
+
+static void print_layer_json(const tutti_layer_prediction *p, int nranks)
+{
+    tutti_strbuf out = {0};
+    tutti_json j = {.out = &out};
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "layer", p->name);
+    tutti_json_int(&j, "ranks", nranks);
+    tutti_json_real(&j, "forward_s", p->forward_s);
+    tutti_json_real(&j, "backward_s", p->backward_s);
+    tutti_json_int(&j, "bytes", p->bytes);
+    tutti_json_real(&j, "flop_per_byte", p->flop_per_byte);
+    tutti_json_real(&j, "exchange_s", p->exchange_s);
+    tutti_json_real(&j, "window_s", p->window_s);
+    tutti_json_real(&j, "exposed_s", p->exposed_s);
+    if (p->hybrid_groups) tutti_json_int(&j, "hybrid_groups", p->hybrid_groups);
+    tutti_json_close(&j, '}');
+    puts(out.text);
+    tutti_strbuf_release(&out);
+}
+
+/* After Das et al. 2016, section 3. */
+static void print_layers(const question *q, bool json)
+{
+    const int nranks = q->ranks[q->nranks - 1];
+    if (!json)
+        printf(
+            "\neach layer alone, at %d ranks (after Das et al. 2016)\n%-24s %10s %10s %12s %10s %10s %10s %10s %7s\n",
+            nranks, "layer", "forward ms", "backward", "bytes", "FLOP/byte", "exchange", "window", "exposed", "groups");
+    for (int i = 0; i < q->nlayers; i++) {
+        const tutti_layer_prediction *p = &q->layers[i];
+        char groups[16] = "";
+        if (p->hybrid_groups) snprintf(groups, sizeof groups, "%d", p->hybrid_groups);
+        if (json)
+            print_layer_json(p, nranks);
+        else
+            printf("%-24s %10.3f %10.3f %12lld %10.1f %10.3f %10.3f %10.3f %7s\n", p->name, p->forward_s * 1e3,
+                   p->backward_s * 1e3, (long long)p->bytes, p->flop_per_byte, p->exchange_s * 1e3, p->window_s * 1e3,
+                   p->exposed_s * 1e3, groups);
+    }
 }
 
 int tutti_cmd_predict(int argc, char **argv)
@@ -144,6 +210,8 @@ int tutti_cmd_predict(int argc, char **argv)
         print_json(&q);
     else if (!status)
         print_table(&q);
+    if (!status && q.layers) print_layers(&q, tutti_cli_has(&f, "json"));
+    free(q.layers);
     tutti_job_destroy(q.job);
     return status ? tutti_cli_fail("predict", &err) : 0;
 }

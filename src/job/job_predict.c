@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../base/file.h"
-#include "../predict/predict_costs.h"
+#include "../predict/layer_table.h"
 #include "../predict/timeline.h"
 #include "job_costs.h"
 #include "job_impl.h"
@@ -17,8 +17,10 @@ typedef struct {
     const tutti_job *job;
     const tutti_topology *topology;
     const tutti_predict_options *options;
-    char *known;        /* text of options->read_profile, or NULL */
-    tutti_strbuf saved; /* lines for options->save_profile */
+    char *known;                 /* text of options->read_profile, or NULL */
+    tutti_layer_trace trace;     /* of options->read_trace */
+    double update_s_per_element; /* goes with it */
+    tutti_strbuf saved;          /* lines for options->save_profile: what was measured */
 } session;
 
 /* Threads that compute at once: on a host one a rank, up to its cores; each host of a star has its rank alone. */
@@ -32,7 +34,10 @@ static int busy_of(const session *s, int nranks)
 /* Kernels belong to one thread: every busy thread gets a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
+    if (s->options->read_trace)
+        return tutti_profile_of_trace(s->options->read_trace, &s->trace, graph, s->update_s_per_element, out, err);
     if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
+    if (s->saved.text && !tutti_profile_find("measured", s->saved.text, graph, busy, out, NULL)) return TUTTI_OK;
     tutti_graph *graphs[TUTTI_MAX_BUSY] = {graph};
     tutti_status status = TUTTI_OK;
     int made = 1;
@@ -68,20 +73,43 @@ tutti_status tutti_job_merge_predicted(const tutti_job *job, const tutti_topolog
     return status;
 }
 
-static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
+typedef struct {
+    tutti_resolved parts;
+    tutti_profile profile;
+} rank_view;
+
+static void view_release(rank_view *v)
 {
-    tutti_resolved resolved = {0};
-    tutti_profile profile = {0};
-    tutti_status status = tutti_job_resolve(s->job, 0, nranks, &resolved, err);
-    if (!status) status = profile_take(s, resolved.graph, busy_of(s, nranks), &profile, err);
-    if (!status) status = merge(s, &profile, &resolved, err);
-    if (!status) status = tutti_timeline_predict(resolved.plan, &profile, s->topology, out, err);
-    tutti_profile_release(&profile);
-    tutti_resolved_release(&resolved);
+    tutti_profile_release(&v->profile);
+    tutti_resolved_release(&v->parts);
+}
+
+/* What rank 0 of nranks would do, and how long its kernels take. Released by the caller in any case. */
+static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failure *err)
+{
+    tutti_job job = *s->job;
+    *v = (rank_view){0};
+    if (s->options->weak || s->options->read_trace) job.batch *= nranks;
+    if (s->options->read_trace && job.reduction != TUTTI_REDUCTION_FAST)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "a layer trace is of whole steps, not of the slots of canonical sums; use "
+                          "--profile");
+    tutti_status status = tutti_job_resolve(&job, 0, nranks, &v->parts, err);
+    if (!status) status = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
+    if (!status) status = merge(s, &v->profile, &v->parts, err);
     return status;
 }
 
-/* Efficiency is against one rank, which is predicted too where nobody asked for it. */
+static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
+{
+    rank_view v;
+    tutti_status status = view_make(s, nranks, &v, err);
+    if (!status) status = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, out, err);
+    view_release(&v);
+    return status;
+}
+
+/* Speed-up is against one rank, which is predicted too where nobody asked for it. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     tutti_prediction alone = {0};
@@ -91,22 +119,59 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
         if (!status && ranks[i] == 1) alone = out[i];
     }
     if (!status && !alone.nranks) status = predict_one(s, 1, &alone, err);
-    for (int i = 0; i < n && !status; i++) out[i].efficiency = alone.step_s / out[i].step_s / ranks[i];
+    for (int i = 0; i < n && !status; i++) {
+        out[i].speedup = out[i].samples_per_s / alone.samples_per_s;
+        out[i].efficiency = out[i].speedup / ranks[i];
+    }
     return status;
+}
+
+static tutti_status session_open(session *s, tutti_failure *err)
+{
+    const tutti_predict_options *o = s->options;
+    size_t nbytes;
+    if (o->read_profile && o->read_trace)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "times come from a profile or from a trace, not from both");
+    if (o->read_profile)
+        return tutti_file_read(o->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s->known, &nbytes, err);
+    if (!o->read_trace) return TUTTI_OK;
+    s->update_s_per_element = tutti_profile_time_update();
+    return tutti_layer_trace_read(o->read_trace, &s->trace, err);
+}
+
+static void session_close(session *s)
+{
+    tutti_layer_trace_release(&s->trace);
+    free(s->known);
+    tutti_strbuf_release(&s->saved);
 }
 
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     session s = {.job = job, .topology = t, .options = options};
-    size_t nbytes;
-    tutti_status status = TUTTI_OK;
-    if (options->read_profile)
-        status = tutti_file_read(options->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s.known, &nbytes, err);
+    tutti_status status = session_open(&s, err);
     if (!status) status = predict_all(&s, ranks, n, out, err);
     if (!status && options->save_profile)
         status = tutti_file_write_atomic(options->save_profile, s.saved.text ? s.saved.text : "", s.saved.length, err);
-    free(s.known);
-    tutti_strbuf_release(&s.saved);
+    session_close(&s);
+    return status;
+}
+
+tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
+                                  int nranks, tutti_layer_prediction **rows, int *nrows, tutti_failure *err)
+{
+    session s = {.job = job, .topology = t, .options = options};
+    rank_view v = {0};
+    *rows = NULL;
+    *nrows = 0;
+    tutti_status status = session_open(&s, err);
+    if (!status) status = view_make(&s, nranks, &v, err);
+    if (!status) {
+        *rows = tutti_alloc(sizeof **rows * (size_t)(v.parts.model->nlayers + 1));
+        status = tutti_layer_table(v.parts.plan, &v.profile, t, *rows, nrows, err);
+    }
+    view_release(&v);
+    session_close(&s);
     return status;
 }

@@ -44,10 +44,12 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
         c.exchange_s.values[c.exchange_s.n] = time.reduce_s + time.gather_s;
     }
     const double whole_s = time.reduce_s + time.gather_s;
-    if (t->kind != TUTTI_TOPOLOGY_HOST && whole_s > 0) c.overlap = time.reduce_s / whole_s;
+    if (t->kind != TUTTI_TOPOLOGY_HOST && whole_s > 0) c.overlap = plan->config.by_need ? 1 : time.reduce_s / whole_s;
     c.params_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
     c.data_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
+    c.sum_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
     for (int l = 0; l < profile->nlayers; l++) {
+        c.sum_s.values[l] = profile->layers[l].sum_s;
         c.params_s.values[l] = profile->layers[l].params_s;
         c.data_s.values[l] = profile->layers[l].data_s;
     }

@@ -3,7 +3,8 @@
  *
  * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers are
  * the profile's. overlap is 0 on a host (the ranks' own cores move the bytes); on a star it is the reduce-scatter's share of
- * an exchange: the all-gather follows the update, which follows the backward pass. Threads: shared (pure). */
+ * an exchange: the all-gather follows the update, which follows the backward pass; but 1 where the plan goes by need: gathers
+ * then have the next forward pass to hide behind. Threads: shared (pure). */
 #ifndef TUTTI_PREDICT_COSTS_H
 #define TUTTI_PREDICT_COSTS_H
 

@@ -7,6 +7,7 @@
 #ifndef TUTTI_PROFILE_H
 #define TUTTI_PROFILE_H
 
+#include "../metrics/layer_trace.h"
 #include "../training/graph/graph.h"
 
 typedef struct {
@@ -27,7 +28,8 @@ typedef struct {
 } tutti_profile;
 
 enum { TUTTI_MAX_BUSY = 64 };
-/* graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second. */
+/* graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second, or four steps of a
+ * network whose step alone takes as long. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
 
@@ -36,5 +38,12 @@ void tutti_profile_release(tutti_profile *p);
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
                                 tutti_profile *out, tutti_failure *err);
+
+/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say.
+ * TUTTI_ERR_DATA where its layers are not the model's. */
+tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
+                                    double update_s_per_element, tutti_profile *out, tutti_failure *err);
+/* Seconds for an element of a vector that no cache holds, by the momentum rule, on this core. */
+double tutti_profile_time_update(void);
 
 #endif

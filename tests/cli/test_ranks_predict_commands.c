@@ -101,6 +101,10 @@ static void predict_usage_errors_end_with_code_2(void **state)
 {
     fixture *f = *state;
     expect(f, "predict", 2, "one job file");
+    expect(f, "predict examples/mlp.yaml --ranks 2 --weak --layers --topology star,bw=1Gb --set kernels=reference", 0,
+           "FLOP/byte");
+    expect(f, "predict examples/mlp.yaml --ranks 2 --layers --json --set kernels=reference", 0, "\"layer\":\"fc1\"");
+    expect(f, "predict examples/mlp.yaml --trace docs/jobs.md", 3, "docs/jobs.md");
     expect(f, "predict examples/nothing.yaml", 2, "examples/nothing.yaml");
     expect(f, "predict examples/mlp.yaml --topology star,lat=fast", 2, "lat=5us");
     expect(f, "predict examples/mlp.yaml --topology star --measure", 2, "this host");

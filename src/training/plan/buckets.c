@@ -64,6 +64,7 @@ static void make_items(tutti_plan *p)
         const tutti_node *n = &g->nodes[i];
         if (c->params_s.n && n->kind == TUTTI_NODE_BACKWARD_PARAMS) now_s += c->params_s.values[n->layer];
         if (c->data_s.n && n->kind == TUTTI_NODE_BACKWARD_DATA) now_s += c->data_s.values[n->layer];
+        if (c->sum_s.n && n->kind == TUTTI_NODE_SUM) now_s += c->sum_s.values[n->layer];
         if (n->kind != TUTTI_NODE_EXCHANGE) continue;
         const int64_t bytes = bytes_of(p, at);
         if (is_control(p, at++) && p->nitems > 0)

@@ -18,6 +18,7 @@ static const tutti_field fields[] = {
     COST(REALS, "exchange.seconds", exchange_s, 1e6, "time of reduce-scatter and all-gather of such a bucket"),
     COST(REALS, "backward.params_s", params_s, 1e6, "a layer: time of the gradients of its parameters"),
     COST(REALS, "backward.data_s", data_s, 1e6, "a layer: time of the gradient of its input"),
+    COST(REALS, "backward.sum_s", sum_s, 1e6, "a layer: time of summing what several readers of its output leave"),
 };
 static const tutti_field_table table = {fields, sizeof fields / sizeof fields[0]};
 
@@ -38,8 +39,9 @@ static tutti_status check(const char *name, const tutti_plan_costs *c, tutti_fai
         if (!(bytes->values[i] >= bytes->values[i - 1] + 1))
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: exchange.bytes: %g comes after %g", name, bytes->values[i],
                               bytes->values[i - 1]);
-    if (c->params_s.n != c->data_s.n)
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: backward: %d and %d layers", name, c->params_s.n, c->data_s.n);
+    if (c->params_s.n != c->data_s.n || c->params_s.n != c->sum_s.n)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: backward: %d, %d and %d layers", name, c->params_s.n, c->data_s.n,
+                          c->sum_s.n);
     return TUTTI_OK;
 }
 

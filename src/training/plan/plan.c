@@ -89,7 +89,8 @@ static const tutti_plan_costs *copy_costs(tutti_plan *p, const tutti_plan_costs 
                              .exchange_bytes = copy_reals(p, from->exchange_bytes),
                              .exchange_s = copy_reals(p, from->exchange_s),
                              .params_s = copy_reals(p, from->params_s),
-                             .data_s = copy_reals(p, from->data_s)};
+                             .data_s = copy_reals(p, from->data_s),
+                             .sum_s = copy_reals(p, from->sum_s)};
     return to;
 }
 

@@ -8,9 +8,13 @@
 #include "../toy_net.h"
 
 static const char text[] =
-    "ranks: 2\nthreads: 1\noverlap: 0.5\nexchange:\n  bytes: [64, 1024]\n  seconds: [1e-06, 2.5e-06]\n"
-    "backward:\n  params_s: [0, 1e-05, 2e-05, 0, 3e-05, 0]\n  data_s: [0, 0, 4e-05, 5e-05, 6e-05, "
-    "7e-05]\n";
+    "ranks: 2\nthreads: 1\noverlap: 0.5\nexchange:\n  bytes: [64, 1024]\n  seconds: [1e-06, 2.5e-06]\nbackward:\n"
+    "  params_s: [0, 1e-05, 2e-05, 0, 3e-05, 0]\n  data_s: [0, 0, 4e-05, 5e-05, 6e-05, 7e-05]\n"
+    "  sum_s: [0, 0, 0, 0, 1e-04, 0]\n";
+
+#define COSTS(overlap, bytes, seconds, params, data)                                                                   \
+    "{ranks: 2, threads: 1, overlap: " overlap ", exchange: {bytes: [" bytes "], seconds: [" seconds                   \
+    "]}, backward: {params_s: [" params "], data_s: [" data "], sum_s: []}}"
 
 static tutti_plan_costs parsed(const char *from)
 {
@@ -42,9 +46,7 @@ static void costs_come_back_from_their_text(void **state)
 static void times_never_fall(void **state)
 {
     (void)state;
-    tutti_plan_costs c =
-        parsed("{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [64, 128, 256], seconds: [3e-6, 1e-6, "
-               "4e-6]}, backward: {params_s: [], data_s: []}}");
+    tutti_plan_costs c = parsed(COSTS("0", "64, 128, 256", "3e-6, 1e-6, 4e-6", "", ""));
     const tutti_exchange_cost cost = tutti_plan_costs_exchange(&c);
     assert_true(cost.ns[0] == 3000 && cost.ns[1] == 3000 && cost.ns[2] == 4000);
     tutti_plan_costs_release(&c);
@@ -54,25 +56,13 @@ static void what_no_measurement_wrote_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"{ranks: 2, threads: 1, overlap: 2, exchange: {bytes: [64], seconds: [1]}, backward: {params_s: [], data_s: "
-         "[]}}",
-         "overlap"},
-        {"{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [64, 64], seconds: [1, 1]}, backward: {params_s: [], "
-         "data_s: "
-         "[]}}",
-         "64 comes after 64"},
-        {"{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [64], seconds: []}, backward: {params_s: [], data_s: "
-         "[]}}",
-         "a time for each"},
-        {"{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [0], seconds: [1]}, backward: {params_s: [], data_s: "
-         "[]}}",
-         "above 0"},
-        {"{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [64], seconds: [-1]}, backward: {params_s: [], data_s: "
-         "[]}}",
-         "seconds"},
-        {"{ranks: 2, threads: 1, overlap: 0, exchange: {bytes: [64], seconds: [1]}, backward: {params_s: [1], data_s: "
-         "[]}}",
-         "1 and 0 layers"},
+        {COSTS("2", "64", "1", "", ""), "overlap"},
+        {COSTS("0", "64, 64", "1, 1", "", ""), "64 comes after 64"},
+        {COSTS("0", "64", "", "", ""), "a time for each"},
+        {COSTS("0", "0", "1", "", ""), "above 0"},
+        {COSTS("0", "64", "-1", "", ""), "seconds"},
+        {COSTS("0", "64", "1", "1", ""), "1, 0 and 0 layers"},
+        {COSTS("0", "64", "1", "1", "1"), "1, 1 and 0 layers"},
         {"{ranks: 2}", "missing"},
         {"[", "costs"},
     };
@@ -171,11 +161,11 @@ static void costs_of_other_layers_or_ranks_are_refused(void **state)
     tutti_plan_costs c = parsed(text);
     toy_plan t;
     tutti_failure err = {0};
-    c.params_s.n = c.data_s.n = 5;
+    c.params_s.n = c.data_s.n = c.sum_s.n = 5;
     assert_int_equal(make(&t, &c, 0, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "costs of 5 layers"));
     destroy(&t);
-    c.params_s.n = c.data_s.n = 0; /* not measured: allowed */
+    c.params_s.n = c.data_s.n = c.sum_s.n = 0; /* not measured: allowed */
     c.ranks = 3;
     assert_int_equal(make(&t, &c, 0, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "between 3 ranks"));

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_table.c: one row for each layer that has parameters. */
+#include "layer_table.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What runs between the gradients of a layer's parameters and the next time they are read: the rest of the backward pass and
+ * the forward pass up to the layer. */
+static double window_s(const tutti_graph *g, const tutti_profile *profile, int layer)
+{
+    double sum = 0;
+    bool before = true, after = false; /* the layer's forward; its gradients */
+    for (int i = 0; i < g->nnodes; i++) {
+        const tutti_node *n = &g->nodes[i];
+        if (n->kind == TUTTI_NODE_FORWARD && n->layer == layer) before = false;
+        if (n->kind == TUTTI_NODE_FORWARD && before) sum += profile->layers[n->layer].forward_s;
+        if (n->kind == TUTTI_NODE_BACKWARD_PARAMS && after) sum += profile->layers[n->layer].params_s;
+        if (n->kind == TUTTI_NODE_BACKWARD_DATA && after) sum += profile->layers[n->layer].data_s;
+        if (n->kind == TUTTI_NODE_SUM && after) sum += profile->layers[n->layer].sum_s;
+        if (n->kind == TUTTI_NODE_BACKWARD_PARAMS && n->layer == layer) after = true;
+    }
+    return sum;
+}
+
+int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
+{
+    int best = 1;
+    double least = INFINITY;
+    for (int groups = 1; groups <= nranks; groups++) {
+        if (nranks % groups) continue;
+        const double inside = groups < nranks ? 2 * (double)batch / groups : 0;
+        const double between = groups > 1 ? (double)noutputs * groups / nranks : 0;
+        if (inside + between < least) least = inside + between, best = groups;
+    }
+    return best;
+}
+
+static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t, int layer,
+                             int64_t elements, tutti_layer_prediction *row, tutti_failure *err)
+{
+    const tutti_graph *g = plan->graph;
+    const tutti_kernel *k = &g->kernels[layer];
+    const tutti_layer_time *time = &profile->layers[layer];
+    const int64_t calls = plan->my_nslots;
+    tutti_shape in[TUTTI_MAX_OP_INPUTS];
+    tutti_exchange_time exchange;
+    const tutti_status st = tutti_predict_exchange(plan, elements, t, &exchange, err);
+    if (st) return st;
+    for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
+    *row = (tutti_layer_prediction){.forward_s = time->forward_s * (double)calls,
+                                    .backward_s = (time->params_s + time->data_s + time->sum_s) * (double)calls,
+                                    .bytes = elements * (int64_t)sizeof(float),
+                                    .exchange_s = exchange.reduce_s + exchange.gather_s,
+                                    .window_s = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};
+    strncpy(row->name, g->model->layers[layer].name, sizeof row->name - 1);
+    row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls / (double)row->bytes;
+    row->exposed_s = fmax(0, row->exchange_s - row->window_s);
+    if (!strcmp(k->op->name, "dense"))
+        row->hybrid_groups =
+            tutti_layer_hybrid_groups(plan->config.nranks, plan->config.batch, k->params[0].shape.dim[0]);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                               tutti_layer_prediction *out, int *nrows, tutti_failure *err)
+{
+    const tutti_graph *g = plan->graph;
+    tutti_status st = TUTTI_OK;
+    *nrows = 0;
+    for (int l = 0; l < g->model->nlayers && !st; l++) {
+        int64_t elements = 0;
+        for (int p = 0; p < g->nparams; p++) elements += g->params[p].layer == l ? g->params[p].desc.elements : 0;
+        if (elements) st = fill_row(plan, profile, t, l, elements, &out[(*nrows)++], err);
+    }
+    return st;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_predict_trace.c: predictions from a layer trace of one rank: weak scaling from made-up times, what goes together and
+ * what does not, and the table of layers against the formulas of Das et al. 2016. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "job/resolve.h"
+#include "metrics/layer_trace.h"
+#include "predict/layer_table.h"
+
+static const char job_text[] = "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
+                               "exchange: {bucket_bytes: 1B}\n";
+
+static tutti_job *job_of(const char *override)
+{
+    tutti_job *job = NULL;
+    tutti_failure err = {0};
+    const char *const overrides[] = {override};
+    if (tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, override != NULL, &job, &err))
+        fail_msg("%s", err.text);
+    return job;
+}
+
+static tutti_topology topology_of(const char *text)
+{
+    tutti_topology t = {0};
+    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
+    return t;
+}
+
+/* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all. The path is the caller's. */
+static char *trace_file(int nlayers)
+{
+    tutti_job *job = job_of(NULL);
+    tutti_resolved r = {0};
+    tutti_failure err = {0};
+    tutti_layer_cost layers[32];
+    tutti_strbuf text = {0};
+    if (tutti_job_resolve(job, 0, 1, &r, &err)) fail_msg("%s", err.text);
+    const tutti_model *m = r.graph->model;
+    assert_in_range(m->nlayers, 1, 32);
+    for (int l = 0; l < m->nlayers; l++) layers[l] = (tutti_layer_cost){m->layers[l].name, 1000, 2000, 0, 0};
+    tutti_layer_trace_print(layers, nlayers < m->nlayers ? nlayers : m->nlayers, &text);
+    char *path = strdup("/tmp/tutti-layers-XXXXXX");
+    close(mkstemp(path));
+    assert_int_equal(tutti_file_write_atomic(path, text.text, text.length, &err), TUTTI_OK);
+    tutti_strbuf_release(&text);
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+    return path;
+}
+
+static void predict(const char *override, const char *topology, const int *ranks, int n, tutti_prediction *out)
+{
+    char *path = trace_file(99);
+    tutti_job *job = job_of(override);
+    tutti_topology t = topology_of(topology);
+    const tutti_predict_options options = {.read_trace = path};
+    tutti_failure err = {0};
+    if (tutti_predict_job(job, &t, &options, ranks, n, out, &err)) fail_msg("%s", err.text);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+}
+
+static void every_rank_takes_the_times_of_the_trace(void **state)
+{
+    (void)state;
+    const int ranks[] = {1, 2, 8};
+    tutti_prediction p[3];
+    predict(NULL, "star,bw=100TB,lat=1ns,soft=0ns,add=100TB", ranks, 3, p);
+    const double whole = p[0].step_s / 1e-3; /* 3 ms a layer, less what has no backward kernel; updates come on top */
+    assert_true(whole > 3 * 8 && whole < 3 * 14 + 5);
+    assert_true(p[0].speedup == 1 && p[0].efficiency == 1);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(p[i].samples_per_s * p[i].step_s - 8 * ranks[i]) < 1e-9); /* weak: 8 samples a rank */
+        assert_true(fabs(p[i].efficiency - 1) < 0.05); /* updates are shared: a little above 1 */
+    }
+}
+
+static void a_slow_wire_between_two_hosts_is_exposed(void **state)
+{
+    (void)state;
+    const int ranks[] = {1, 2};
+    tutti_prediction fast[2], slow[2];
+    predict(NULL, "star,bw=1Gb,lat=50us", ranks, 2, fast);
+    predict(NULL, "star,bw=1Mb,lat=1ms", ranks, 2, slow);
+    assert_true(slow[1].exposed_s > fast[1].exposed_s && slow[1].speedup < fast[1].speedup);
+    assert_true(fast[1].speedup > 1.5 && fast[1].speedup < 2.1 && slow[1].speedup < 1);
+    assert_true(fast[0].exposed_s == 0);
+}
+
+/* Gathers of the layers next to the input first: the next forward pass hides the others. */
+static void priority_hides_gathers_behind_the_next_forward_pass(void **state)
+{
+    (void)state;
+    const int ranks[] = {2};
+    tutti_prediction ready, priority;
+    predict("exchange.order=ready", "star,bw=20Mb,lat=50us", ranks, 1, &ready);
+    predict("exchange.order=priority", "star,bw=20Mb,lat=50us", ranks, 1, &priority);
+    assert_true(ready.exposed_s > 0.01 && priority.exposed_s < ready.exposed_s - 0.005);
+}
+
+/* The loop that is timed is the plan's, the merging that is exact is the model's of merge.h: they agree to a few per cent. */
+static void auto_is_as_fast_as_layer_by_layer_and_one_message_in_the_predicted_loop(void **state)
+{
+    (void)state;
+    static const char *const topologies[] = {"star,bw=100Mb,lat=50us", "star,bw=100Mb,lat=5ms", "star,bw=10Gb,lat=20us",
+                                             "star,bw=10Mb,lat=100us"};
+    const int ranks[] = {4};
+    for (size_t i = 0; i < sizeof topologies / sizeof *topologies; i++) {
+        tutti_prediction each, one, merged;
+        predict("exchange.buckets=layer", topologies[i], ranks, 1, &each);
+        predict("exchange.buckets=one", topologies[i], ranks, 1, &one);
+        predict("exchange.buckets=auto", topologies[i], ranks, 1, &merged);
+        assert_true(merged.step_s <= 1.03 * each.step_s && merged.step_s <= 1.03 * one.step_s);
+        if (i == 1) assert_true(merged.step_s < 0.95 * each.step_s && merged.nexchanges < each.nexchanges);
+    }
+}
+
+static void refuse(const char *override, const tutti_predict_options *options, tutti_status want, const char *words)
+{
+    tutti_job *job = job_of(override);
+    tutti_topology t = topology_of("star,bw=1Gb");
+    const int ranks[] = {2};
+    tutti_prediction p;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_predict_job(job, &t, options, ranks, 1, &p, &err), want);
+    if (!strstr(err.text, words)) fail_msg("'%s' does not say '%s'", err.text, words);
+    tutti_job_destroy(job);
+}
+
+static void a_trace_of_another_job_is_refused(void **state)
+{
+    (void)state;
+    char *path = trace_file(99), *part = trace_file(3);
+    const tutti_predict_options whole = {.read_trace = path}, torn = {.read_trace = part},
+                                both = {.read_trace = path, .read_profile = path},
+                                none = {.read_trace = "/nowhere/layers.txt"};
+    refuse("model=lenet", &whole, TUTTI_ERR_DATA, "lenet");
+    refuse(NULL, &torn, TUTTI_ERR_DATA, "3 layers");
+    refuse(NULL, &both, TUTTI_ERR_USAGE, "not from both");
+    refuse(NULL, &none, tutti_layer_trace_read("/nowhere/layers.txt", &(tutti_layer_trace){0}, NULL), "/nowhere");
+    tutti_job *job = NULL;
+    const char *const canonical[] = {"reduction=canonical", "slots=4"};
+    tutti_topology t = topology_of("star,bw=1Gb");
+    const int ranks[] = {2};
+    tutti_prediction p;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_job_parse("job", job_text, sizeof job_text - 1, canonical, 2, &job, &err), TUTTI_OK);
+    assert_int_equal(tutti_predict_job(job, &t, &whole, ranks, 1, &p, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "canonical"));
+    tutti_job_destroy(job);
+    unlink(path), unlink(part);
+    free(path), free(part);
+}
+
+/* ---- layers ---- */
+
+static const tutti_layer_prediction *row_of(const tutti_layer_prediction *rows, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(rows[i].name, name)) return &rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static void layers_are_those_of_das_2016(void **state)
+{
+    (void)state;
+    char *path = trace_file(99);
+    tutti_job *job = job_of(NULL);
+    const tutti_predict_options options = {.read_trace = path};
+    tutti_topology star = topology_of("star,bw=1Gb,lat=50us"), host = topology_of("host,cores=2");
+    tutti_layer_prediction *rows, *here;
+    int n, nhere;
+    tutti_failure err = {0};
+    if (tutti_predict_layers(job, &star, &options, 4, &rows, &n, &err)) fail_msg("%s", err.text);
+    const tutti_layer_prediction *conv1 = row_of(rows, n, "conv1"), *conv2 = row_of(rows, n, "conv2"),
+                                 *fc1 = row_of(rows, n, "fc1");
+    assert_true(fabs(conv1->flop_per_byte - 1.5 * 28 * 28 * 8) < 1e-6); /* 1.5 * ow * oh * samples of a node, no bias */
+    assert_true(fabs(conv2->flop_per_byte - 1.5 * 14 * 14 * 8) < 1e-6);
+    assert_int_equal(conv2->bytes, 32 * 16 * 3 * 3 * 4);
+    assert_true(conv1->window_s == 0); /* the layer next to the input: nothing can hide its exchange */
+    assert_true(conv1->exposed_s == conv1->exchange_s && conv1->exchange_s > 0);
+    assert_true(fc1->window_s > conv2->window_s && conv2->window_s > 0);
+    assert_true(fabs(conv2->forward_s - 1e-3) < 1e-12 && fabs(conv2->backward_s - 2e-3) < 1e-12);
+    assert_int_equal(conv1->hybrid_groups, 0);
+    assert_int_equal(fc1->hybrid_groups, tutti_layer_hybrid_groups(4, 32, 64));
+
+    if (tutti_predict_layers(job, &host, &options, 4, &here, &nhere, &err)) fail_msg("%s", err.text);
+    assert_int_equal(nhere, n);
+    for (int i = 0; i < n; i++) assert_true(here[i].exposed_s == here[i].exchange_s); /* own cores move the bytes */
+    free(rows);
+    free(here);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+}
+
+/* G* = sqrt(2 N batch / outputs), rounded to a divisor of N: 2.8 for 4,096 outputs, 64 nodes and 256 samples. */
+static void hybrid_groups_have_the_least_traffic(void **state)
+{
+    (void)state;
+    assert_int_equal(tutti_layer_hybrid_groups(64, 256, 4096), 2); /* 2 and 4 cost alike: the smaller */
+    assert_int_equal(tutti_layer_hybrid_groups(64, 512, 4096), 4); /* G* = 4 */
+    assert_int_equal(tutti_layer_hybrid_groups(64, 256, 1000000), 1);
+    assert_int_equal(tutti_layer_hybrid_groups(64, 1 << 20, 10), 64); /* few weights, many samples: data parallel */
+    assert_int_equal(tutti_layer_hybrid_groups(1, 256, 4096), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rank_takes_the_times_of_the_trace),
+        cmocka_unit_test(a_slow_wire_between_two_hosts_is_exposed),
+        cmocka_unit_test(priority_hides_gathers_behind_the_next_forward_pass),
+        cmocka_unit_test(auto_is_as_fast_as_layer_by_layer_and_one_message_in_the_predicted_loop),
+        cmocka_unit_test(a_trace_of_another_job_is_refused),
+        cmocka_unit_test(layers_are_those_of_das_2016),
+        cmocka_unit_test(hybrid_groups_have_the_least_traffic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
