@@ -156,6 +156,12 @@ static tutti_status look_at_others(const char *dir, bool remove, long long *newe
     return st;
 }
 
+tutti_status tutti_tensorboard_remove(const char *dir, tutti_failure *err)
+{
+    long long newest;
+    return look_at_others(dir, true, &newest, err);
+}
+
 static tutti_status flush(tutti_tensorboard *t, tutti_failure *err)
 {
     for (size_t done = 0; done < t->record.length;) {
@@ -173,7 +179,7 @@ tutti_status tutti_tensorboard_open(const char *dir, int64_t last_step, tutti_te
     char host[65] = "";
     long long newest;
     const double wall_s = tutti_clock_wall_s();
-    tutti_status st = look_at_others(dir, last_step < 0, &newest, err);
+    tutti_status st = look_at_others(dir, false, &newest, err);
     if (st) return st;
     if (gethostname(host, sizeof host - 1) != 0 || !host[0]) memcpy(host, "localhost", sizeof "localhost");
     tutti_tensorboard *t = tutti_alloc(sizeof *t);

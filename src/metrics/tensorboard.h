@@ -21,8 +21,10 @@ typedef struct {
 typedef struct tutti_tensorboard tutti_tensorboard;
 
 /* Begins DIR/events.out.tfevents.<seconds since 1970>.<host>.<pid>.0, a name that sorts after all others in the folder.
- * last_step: the step that a run goes on from; < 0: a new run, event files of an earlier one are removed. */
+ * last_step: the step that a run goes on from; < 0: a new run. */
 tutti_status tutti_tensorboard_open(const char *dir, int64_t last_step, tutti_tensorboard **out, tutti_failure *err);
+/* Removes the event files of an earlier run from a folder. */
+tutti_status tutti_tensorboard_remove(const char *dir, tutti_failure *err);
 /* All of one step as one record. */
 tutti_status tutti_tensorboard_write(tutti_tensorboard *t, int64_t step, const tutti_scalar *scalars, int n,
                                      tutti_failure *err);

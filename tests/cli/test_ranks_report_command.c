@@ -59,6 +59,32 @@ static void a_run_without_a_trace_is_reported_without_layers(void **state)
     assert_false(is_there(f, "trace.json"));
 }
 
+static int count_event_files(const run_folder *f)
+{
+    char path[200];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/out", f->dir);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (const struct dirent *e = readdir(folder); e; e = readdir(folder)) n += strstr(e->d_name, "tfevents") != NULL;
+    closedir(folder);
+    return n;
+}
+
+static void event_files_are_written_unless_the_job_says_no(void **state)
+{
+    const run_folder *f = *state;
+    char line[512];
+    train_line(f, "--quiet", line);
+    assert_int_equal(command(f, line, "weights "), 0);
+    assert_int_equal(count_event_files(f), 1);
+    assert_int_equal(command(f, line, "weights "), 0); /* nothing left to do, nothing to say */
+    assert_int_equal(count_event_files(f), 1);
+    train_line(f, "--quiet --fresh --set tensorboard=false", line);
+    assert_int_equal(command(f, line, "weights "), 0);
+    assert_int_equal(count_event_files(f), 0);
+}
+
 static void a_trace_that_is_no_number_of_steps_is_refused(void **state)
 {
     const run_folder *f = *state;
@@ -75,6 +101,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_traced_run_says_where_its_trace_is_and_report_draws_its_layers,
                                         run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_run_without_a_trace_is_reported_without_layers, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(event_files_are_written_unless_the_job_says_no, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_trace_that_is_no_number_of_steps_is_refused, run_folder_make,
                                         run_folder_drop),

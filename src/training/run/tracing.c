@@ -17,6 +17,9 @@
 
 enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* spans a rank, and of all ranks, in one message */
 
+static const char *const file_names[] = {"trace.json", "layers.txt"};
+enum { CHROME_FILE, LAYERS_FILE, NFILES };
+
 struct tutti_tracing {
     int64_t first, end; /* steps, from 0 */
     bool closed;
@@ -137,6 +140,17 @@ void tutti_tracing_destroy(tutti_tracing *tr)
     free(tr);
 }
 
+tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < NFILES && !st; i++) {
+        char *path = tutti_checkpoint_path("%s/%s", dir, file_names[i]);
+        st = tutti_file_remove_tree(path, err);
+        free(path);
+    }
+    return st;
+}
+
 /* ---- gathering ---- */
 
 /* Rank 0's `ranks` hold all spans of all ranks; the others help. */
@@ -170,9 +184,9 @@ static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank
 
 /* ---- writing ---- */
 
-static tutti_status write_file(const char *dir, const char *format, tutti_strbuf *text, tutti_failure *err)
+static tutti_status write_file(const char *dir, int file, tutti_strbuf *text, tutti_failure *err)
 {
-    char *path = tutti_checkpoint_path(format, dir);
+    char *path = tutti_checkpoint_path("%s/%s", dir, file_names[file]);
     tutti_status st = tutti_file_write_atomic(path, text->text, text->length, err);
     free(path);
     tutti_strbuf_release(text);
@@ -189,7 +203,7 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t
                                .wall_ns = (int64_t)(1e9 * wall_s) - tutti_clock_ns()};
     tutti_strbuf text = {0};
     tutti_chrome_trace_print(&trace, &text);
-    return write_file(t->config->dir, "%s/trace.json", &text, err);
+    return write_file(t->config->dir, CHROME_FILE, &text, err);
 }
 
 /* Seconds of an exchange go to the layers whose parameters travel in it, by their size. */
@@ -237,7 +251,7 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
         for (int64_t i = 0; i < ranks[r].nspans; i++) add_span(tr, p, &ranks[r].spans[i], weight, layers);
     tutti_layer_trace_print(layers, g->model->nlayers, &text);
     free(layers);
-    return write_file(t->config->dir, "%s/layers.txt", &text, err);
+    return write_file(t->config->dir, LAYERS_FILE, &text, err);
 }
 
 static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)

@@ -16,6 +16,9 @@ void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t 
 tutti_tracing *tutti_tracing_create(const tutti_trainer *t);
 void tutti_tracing_destroy(tutti_tracing *tr);
 
+/* Removes the files of an earlier run's trace. */
+tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err);
+
 /* Around each step, on all ranks alike (NULL: nothing). After the last traced one the trace is written: collective. */
 void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t);
 tutti_status tutti_tracing_step_end(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err);

@@ -142,15 +142,23 @@ static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failu
     return TUTTI_OK;
 }
 
+/* What is written beside metrics.jsonl belongs to the run that it tells of. */
+static tutti_status remove_earlier(const char *dir, tutti_failure *err)
+{
+    tutti_status st = tutti_tensorboard_remove(dir, err);
+    return st ? st : tutti_tracing_remove(dir, err);
+}
+
 static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *err)
 {
-    if (t->rank != 0 || !t->config->dir) return TUTTI_OK;
-    char *path = tutti_checkpoint_path("%s/metrics.jsonl", t->config->dir);
+    const char *dir = t->config->dir;
+    if (t->rank != 0 || !dir) return TUTTI_OK;
+    char *path = tutti_checkpoint_path("%s/metrics.jsonl", dir);
     const bool was_done = t->step >= t->config->nsteps && tutti_metrics_has_end(path, t->step);
     const int64_t last_step = resumed ? t->step : -1;
-    tutti_status st = was_done ? TUTTI_OK : tutti_metrics_open(path, last_step, &t->metrics, err);
-    if (!st && !was_done && t->config->tensorboard)
-        st = tutti_tensorboard_open(t->config->dir, last_step, &t->tensorboard, err);
+    tutti_status st = resumed ? TUTTI_OK : remove_earlier(dir, err);
+    if (!st && !was_done) st = tutti_metrics_open(path, last_step, &t->metrics, err);
+    if (!st && !was_done && t->config->tensorboard) st = tutti_tensorboard_open(dir, last_step, &t->tensorboard, err);
     free(path);
     return st;
 }

@@ -119,14 +119,14 @@ static void a_run_of_one_rank_exchanges_nothing(void **state)
     tutti_layer_trace_release(&t);
 }
 
-static void tracing_changes_no_weight_and_no_trace_leaves_no_file(void **state)
+static void tracing_changes_no_weight_and_a_new_run_removes_the_trace_of_the_one_before(void **state)
 {
     char path[256];
-    const uint64_t plain = play("", 2, *state, 0);
     snprintf(path, sizeof path, "%s/trace.json", (char *)*state);
-    assert_int_not_equal(access(path, F_OK), 0);
-    assert_true(play("trace: {steps: 5, warmup: 2}\n", 2, *state, 0) == plain);
+    const uint64_t traced = play("trace: {steps: 5, warmup: 2}\n", 2, *state, 0);
     assert_int_equal(access(path, F_OK), 0);
+    assert_true(play("", 2, *state, 0) == traced);
+    assert_int_not_equal(access(path, F_OK), 0);
 }
 
 static void slots_of_canonical_sums_are_traced_too(void **state)
@@ -154,7 +154,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_layer_trace_has_the_layers_and_the_bytes_of_their_parameters, make_dir,
                                         drop_dir),
         cmocka_unit_test_setup_teardown(a_run_of_one_rank_exchanges_nothing, make_dir, drop_dir),
-        cmocka_unit_test_setup_teardown(tracing_changes_no_weight_and_no_trace_leaves_no_file, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(tracing_changes_no_weight_and_a_new_run_removes_the_trace_of_the_one_before,
+                                        make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(slots_of_canonical_sums_are_traced_too, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_run_that_is_stopped_keeps_the_steps_that_it_has_traced, make_dir, drop_dir),
     };
