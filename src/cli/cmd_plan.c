@@ -46,6 +46,7 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
            "two steps of all ranks: accesses to weights, gradients, momentum and activations are ordered\n",
            p->graph->model->name, p->config.nranks, p->config.nranks == 1 ? "" : "s", p->nbuckets,
            p->nbuckets == 1 ? "" : "s", p->nactions, p->config.rank, tutti_determinism_name(sums));
+    if (p->config.gated) printf("gate: each rank looks at all of its sums before it, and updates come after it\n");
     return TUTTI_OK;
 }
 

@@ -153,6 +153,17 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
     return TUTTI_OK;
 }
 
+static tutti_status check_loss_scale(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_loss_scale l = tutti_job_loss_scale(job);
+    if (isnan(l.start))
+        return REFUSE("loss_scale", "'%s' is neither auto nor dynamic nor a number above 0, such as 1024",
+                      job->loss_scale);
+    if (!l.dynamic && l.interval != 2000)
+        return REFUSE("loss_scale_interval", "has no effect without 'loss_scale: dynamic' (or auto with f16)");
+    return TUTTI_OK;
+}
+
 static int64_t power_of_two_from(int64_t n)
 {
     int64_t p = 1;
@@ -220,6 +231,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_slots(job, source, err);
     if (st == TUTTI_OK) st = check_batch(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
+    if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);
     return st;
 }

@@ -40,8 +40,10 @@ struct tutti_job {
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
     int precision;          /* tutti_precision */
-    int reduction;          /* tutti_reduction */
-    int64_t slots;          /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
+    const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
+    int64_t loss_scale_interval;
+    int reduction; /* tutti_reduction */
+    int64_t slots; /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
@@ -65,6 +67,8 @@ struct tutti_job {
 };
 
 extern const tutti_field_table tutti_job_fields;
+/* How the loss is scaled; start is NaN where the key is no number above 0. */
+tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 
 /* What the keys of `data` say to a set; its numbers stay the job's. */
 tutti_dataset_config tutti_job_data_config(const tutti_job *job);

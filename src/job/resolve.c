@@ -3,7 +3,13 @@
  * share: nothing of it is sent, only hashes are compared. */
 #include "resolve.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "job_impl.h"
+
+enum { FIRST_SCALE = 65536 }; /* of a dynamic loss scale: too large for some nets, which costs them a few steps */
 
 static int64_t bucket_bytes(const tutti_job *job)
 {
@@ -16,6 +22,19 @@ static int64_t bucket_bytes(const tutti_job *job)
     return job->exchange.bucket_bytes;
 }
 
+tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
+{
+    const bool automatic = !strcmp(job->loss_scale, "auto");
+    const bool dynamic = automatic ? job->precision == TUTTI_PRECISION_F16 : !strcmp(job->loss_scale, "dynamic");
+    tutti_loss_scale l = {.dynamic = dynamic, .start = dynamic ? FIRST_SCALE : 1, .interval = job->loss_scale_interval};
+    if (automatic || dynamic) return l;
+    char *end;
+    l.start = strtod(job->loss_scale, &end);
+    if (*end || !isfinite((float)l.start) || !((float)l.start > 0) || !isfinite(1 / (float)l.start))
+        l.start = (double)NAN;
+    return l;
+}
+
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks)
 {
     return (tutti_plan_config){.rank = rank,
@@ -25,6 +44,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .algorithm = job->exchange.algorithm,
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == 1,
+                               .gated = tutti_job_loss_scale(job).dynamic,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }

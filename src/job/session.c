@@ -98,6 +98,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .update = {.rule = (tutti_rule)job->optimiser.rule,
                                                 .momentum = job->optimiser.momentum,
                                                 .weight_decay = job->optimiser.weight_decay},
+                                     .loss_scale = tutti_job_loss_scale(job),
                                      .seed = (uint64_t)job->seed,
                                      .nsteps = nsteps > 0 ? nsteps : 1,
                                      .steps_per_epoch = per_epoch,

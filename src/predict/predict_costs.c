@@ -21,6 +21,17 @@ tutti_status tutti_predict_exchange(const tutti_plan *plan, int64_t n, const tut
     return st;
 }
 
+tutti_status tutti_predict_gate(const tutti_plan *plan, const tutti_topology *t, double *seconds, tutti_failure *err)
+{
+    const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    tutti_simulation s = {0};
+    tutti_status st = TUTTI_OK;
+    if (plan->config.gated && plan->config.nranks > 1)
+        st = tutti_simulate_schedule(host ? plan->gate.allreduce_mapped : plan->gate.allreduce, t, 1, &s, err);
+    *seconds = s.seconds;
+    return st;
+}
+
 /* The sizes at which exchanges are timed: rising, the last one the whole vector. */
 static void choose_sizes(int64_t total_bytes, tutti_reals *out)
 {

@@ -22,4 +22,7 @@ typedef struct {
 tutti_status tutti_predict_exchange(const tutti_plan *plan, int64_t n, const tutti_topology *t,
                                     tutti_exchange_time *out, tutti_failure *err);
 
+/* Seconds of a gated plan's allreduce of one number; 0 without a gate and on one rank. */
+tutti_status tutti_predict_gate(const tutti_plan *plan, const tutti_topology *t, double *seconds, tutti_failure *err);
+
 #endif

@@ -157,7 +157,7 @@ static double runner_update(runner *r)
         float *velocity = r->velocity[l];
         for (int i = 0; i < k->nparams; i++) {
             int64_t n = k->params[i].elements;
-            tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, (float *)(uintptr_t)r->args[l].param[i], velocity,
+            tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, 1, (float *)(uintptr_t)r->args[l].param[i], velocity,
                                r->args[l].dparam[i], n);
             velocity += n;
         }

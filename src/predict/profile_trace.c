@@ -30,7 +30,7 @@ double tutti_profile_time_update(void)
     double best = 0;
     for (int i = 0; i < RUNS; i++) {
         const double begin = tutti_clock_s();
-        tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, values, values + N, values + 2 * N, N);
+        tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, 1, values, values + N, values + 2 * N, N);
         const double seconds = tutti_clock_s() - begin;
         if (i == 0 || seconds < best) best = seconds;
     }

@@ -18,7 +18,7 @@ enum { NSTEPS = 4 };
 
 typedef struct {
     double reduce_s, gather_s;
-    double update_s, fold_s;
+    double update_s, fold_s, check_s;
     double reduced, gathered, freed; /* clock: when they end; when this rank's weights may be overwritten */
     bool gathering;
 } bucket_state;
@@ -31,6 +31,7 @@ typedef struct {
     bucket_state *buckets;
     double now, lane; /* clock of the compute lane; when the exchange lane is free */
     double busy;      /* of compute, in this step */
+    double gate_s;    /* its allreduce */
 } player;
 
 static double action_cost(const player *p, const tutti_action *a)
@@ -42,7 +43,9 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_BACKWARD_DATA: return time->data_s;
     case TUTTI_DO_SUM: return time->sum_s;
     case TUTTI_DO_FOLD: return p->buckets[a->bucket].fold_s;
+    case TUTTI_DO_CHECK: return p->buckets[a->bucket].check_s;
     case TUTTI_DO_UPDATE: return p->buckets[a->bucket].update_s;
+    case TUTTI_DO_GATE:
     case TUTTI_DO_READY:
     case TUTTI_DO_FREE:
     case TUTTI_DO_WAIT_WEIGHTS:
@@ -77,6 +80,11 @@ static void action_play(player *p, const tutti_action *a)
         b->freed = p->now;
         if (b->gathering) b->gathered = fmax(b->gathered, p->now + b->gather_s);
         break;
+    case TUTTI_DO_CHECK:
+        p->now = fmax(p->now, b->reduced);
+        compute(p, action_cost(p, a));
+        break;
+    case TUTTI_DO_GATE: p->now = exchange(p, p->now, p->gate_s); break; /* nothing goes on beside it */
     case TUTTI_DO_UPDATE:
         p->now = fmax(p->now, b->reduced);
         compute(p, action_cost(p, a));
@@ -107,11 +115,16 @@ static tutti_status buckets_prepare(player *p, const tutti_topology *t, tutti_pr
         s->update_s = own * p->profile->update_s_per_element;
         /* a fold reads two and writes one f32, the update two more: scaled by bytes */
         s->fold_s = (double)b->count * p->profile->update_s_per_element * 3 / 5;
+        s->check_s = own * p->profile->update_s_per_element / 5;
         out->exchange_s += s->reduce_s + s->gather_s;
         out->lower_s += time.lower_s;
         out->nexchanges += 2;
     }
-    return TUTTI_OK;
+    out->nexchanges += plan->config.gated;
+    tutti_status status = tutti_predict_gate(plan, t, &p->gate_s, err);
+    out->exchange_s += p->gate_s;
+    out->lower_s += p->gate_s;
+    return status;
 }
 
 static void steps_play(player *p, double load_s, tutti_prediction *out)

@@ -87,6 +87,27 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
     tutti_elementwise_reduce(&y, 1, inputs, 2, NULL, n, false);
 }
 
+/* Bits that stand above the largest exponent, or-ed over all elements: blocks of fixed size become vectors everywhere. */
+bool tutti_elementwise_is_finite(const float *x, int64_t n)
+{
+    enum { BLOCK = 16 };
+    const uint32_t exponent = 0x7f800000, one = 0x00800000;
+    uint32_t seen[BLOCK] = {0};
+    int64_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        uint32_t bits[BLOCK];
+        memcpy(bits, x + i, sizeof bits);
+        for (int k = 0; k < BLOCK; k++) seen[k] |= (bits[k] & exponent) + one;
+    }
+    for (; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        seen[0] |= (bits & exponent) + one;
+    }
+    for (int k = 1; k < BLOCK; k++) seen[0] |= seen[k];
+    return !(seen[0] >> 31);
+}
+
 const char *tutti_elementwise_isa(void)
 {
     return tutti_elementwise_current()->name;

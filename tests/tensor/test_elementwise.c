@@ -2,6 +2,7 @@
 /* test_elementwise.c: every row gives the bits of the plain expression, at any offset, length and number of operands. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,25 @@ static void copies_reach_every_output(void **state)
     }
 }
 
+static void what_is_not_finite_is_found_wherever_it_lies(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    static const float strange[] = {INFINITY, -INFINITY, NAN, -NAN};
+    float x[N];
+    for (int i = 0; i < N; i++) x[i] = i % 3 ? 3.4e38f : -1e-45f;
+    for (int n = 0; n <= N; n++) assert_true(tutti_elementwise_is_finite(x, n));
+    for (int at = 0; at < N; at++)
+        for (int k = 0; k < 4; k++) {
+            const float right = x[at];
+            x[at] = strange[k];
+            assert_false(tutti_elementwise_is_finite(x, N));
+            assert_true(tutti_elementwise_is_finite(x, at));
+            assert_false(tutti_elementwise_is_finite(x + at, 1));
+            x[at] = right;
+        }
+}
+
 static void the_picked_row_has_a_name(void **state)
 {
     (void)state;
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test(an_output_may_be_an_input),
         cmocka_unit_test(deep_expressions_use_the_heap),
         cmocka_unit_test(copies_reach_every_output),
+        cmocka_unit_test(what_is_not_finite_is_found_wherever_it_lies),
         cmocka_unit_test(the_picked_row_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

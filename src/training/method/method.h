@@ -34,10 +34,27 @@ typedef struct {
     tutti_rule rule;
     double momentum, weight_decay;
 } tutti_update;
+/* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the update divides
+ * by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped and halves it, to 1
+ * at least; it doubles after `interval` clean steps. A pure function of verdicts: the same on all ranks. */
+typedef struct {
+    bool dynamic;
+    double start;
+    int64_t interval;
+} tutti_loss_scale;
+typedef struct {
+    double scale;
+    int64_t clean_steps; /* since it changed */
+    int64_t skipped;     /* steps, of the whole run */
+} tutti_loss_scale_state;
+tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l);
+void tutti_loss_scale_step(const tutti_loss_scale *l, bool skipped, tutti_loss_scale_state *s);
+
 /* PyTorch's SGD: g += decay * w (weights only); v = mu * v + g; w -= lr * (g + mu * v or v). Elementwise: equal bits at any
- * offset. v may be NULL for TUTTI_RULE_SGD. sum: summed gradient (already divided by the global batch through the loss). */
-void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float *w, float *v, const float *sum,
-                        int64_t n);
+ * offset. v may be NULL for TUTTI_RULE_SGD. sum: summed gradient (already divided by the global batch through the loss), which is
+ * multiplied by unscale first (1 / loss scale). */
+void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float unscale, float *w, float *v,
+                        const float *sum, int64_t n);
 /* w = (1 - momentum) * w + momentum * sum / nslots */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update.c: the local rules, after PyTorch's torch.optim.SGD (dampening 0):
  *
- *   g = sum + decay * w     (weights only; biases and batch norm's scale and shift are not decayed)
+ *   g = unscale * sum + decay * w     (weights only; biases and batch norm's scale and shift are not decayed)
  *   v = mu * v + g          w = w - lr * v               momentum
  *                           w = w - lr * (g + mu * v)    nesterov
  *
@@ -10,38 +10,38 @@
  * rank count, gives the same bits. */
 #include "method.h"
 
-static void apply_plain(float decay, float lr, float *restrict w, const float *restrict sum, int64_t n)
+static void apply_plain(float decay, float lr, float unscale, float *restrict w, const float *restrict sum, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) w[i] -= lr * (sum[i] + decay * w[i]);
+    for (int64_t i = 0; i < n; i++) w[i] -= lr * (unscale * sum[i] + decay * w[i]);
 }
 
-static void apply_momentum(float decay, float mu, float lr, float *restrict w, float *restrict v,
+static void apply_momentum(float decay, float mu, float lr, float unscale, float *restrict w, float *restrict v,
                            const float *restrict sum, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        v[i] = mu * v[i] + (sum[i] + decay * w[i]);
+        v[i] = mu * v[i] + (unscale * sum[i] + decay * w[i]);
         w[i] -= lr * v[i];
     }
 }
 
-static void apply_nesterov(float decay, float mu, float lr, float *restrict w, float *restrict v,
+static void apply_nesterov(float decay, float mu, float lr, float unscale, float *restrict w, float *restrict v,
                            const float *restrict sum, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const float g = sum[i] + decay * w[i];
+        const float g = unscale * sum[i] + decay * w[i];
         v[i] = mu * v[i] + g;
         w[i] -= lr * (g + mu * v[i]);
     }
 }
 
-void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float *w, float *v, const float *sum,
-                        int64_t n)
+void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float unscale, float *w, float *v,
+                        const float *sum, int64_t n)
 {
     const float decay = kind == TUTTI_PARAM_WEIGHT ? (float)u->weight_decay : 0, mu = (float)u->momentum;
     switch (u->rule) {
-    case TUTTI_RULE_SGD: apply_plain(decay, lr, w, sum, n); break;
-    case TUTTI_RULE_MOMENTUM: apply_momentum(decay, mu, lr, w, v, sum, n); break;
-    case TUTTI_RULE_NESTEROV: apply_nesterov(decay, mu, lr, w, v, sum, n); break;
+    case TUTTI_RULE_SGD: apply_plain(decay, lr, unscale, w, sum, n); break;
+    case TUTTI_RULE_MOMENTUM: apply_momentum(decay, mu, lr, unscale, w, v, sum, n); break;
+    case TUTTI_RULE_NESTEROV: apply_nesterov(decay, mu, lr, unscale, w, v, sum, n); break;
     }
 }
 

@@ -5,7 +5,8 @@
  * gradient writer (fold, and ready after the last slot), its last reader (free, after the last slot), its first reader
  * (wait for the weights of the step before, in the first slot). Updates come after all backward work, in exchange
  * order: by then the early reduce-scatters have long been done, and a rank that waits there holds nobody up; or, by_need,
- * in the order in which the next step reads the weights. Nothing waits at the end of a step.
+ * in the order in which the next step reads the weights. Nothing waits at the end of a step. A gate stands before the
+ * updates, and before it the own slices are looked at.
  *
  * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
  * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a
@@ -19,8 +20,9 @@
 
 const char *tutti_action_kind_name(tutti_action_kind k)
 {
-    static const char *const names[TUTTI_NACTIONS] = {
-        "forward", "backward-params", "backward-data", "sum", "fold", "ready", "free", "update", "wait-weights"};
+    static const char *const names[TUTTI_NACTIONS] = {"forward", "backward-params", "backward-data", "sum",
+                                                      "fold",    "ready",           "free",          "check",
+                                                      "gate",    "update",          "wait-weights"};
     return (unsigned)k < TUTTI_NACTIONS ? names[k] : "?";
 }
 
@@ -181,6 +183,9 @@ void tutti_plan_list_actions(const tutti_plan *p, int rank, tutti_arena *arena, 
             t.first = false;
             t.slot++;
         }
+    for (int b = 0; b < p->nbuckets && p->config.gated; b++)
+        add(&l, (tutti_action){.kind = TUTTI_DO_CHECK, .slot = t.slot - 1, .layer = -1, .bucket = b});
+    if (p->config.gated) add(&l, (tutti_action){.kind = TUTTI_DO_GATE, .slot = t.slot - 1, .layer = -1, .bucket = -1});
     for (int i = 0; i < p->nbuckets; i++)
         add(&l,
             (tutti_action){.kind = TUTTI_DO_UPDATE, .slot = t.slot - 1, .layer = -1, .bucket = bucket_to_update(p, i)});

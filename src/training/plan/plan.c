@@ -187,6 +187,11 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     }
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
+    if (c->gated) {
+        char hash[17];
+        tutti_hash_text(tutti_schedule_hash(p->gate.allreduce_mapped), hash);
+        tutti_strbuf_printf(&sb, "gate %s\n", hash);
+    }
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);
     return hash;

@@ -9,6 +9,10 @@
  *   momentum total f32                    (only the own slices are touched)
  * Activations, their gradients, saved state and scratch share one private arena by life time.
  *
+ * Gated, the loop is: overlapped reduce-scatters; each rank checks its own slices; one allreduce of one number; updates, or
+ * none, all-gathers. A skipped step moves the old weights, so the plan does not depend on the verdict; control numbers
+ * (@loss, @correct, @stop) are updated all the same.
+ *
  * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nroots <= 2 log2 S subtree roots; it
  * runs forward and backward slot by slot, adds gradients of a root's slots in tree order, and exchanges roots. Slot
  * gradients are written into numbered gradient buffers of the region: buffer i < roots is root i (the schedule's IN
@@ -40,6 +44,7 @@ typedef struct {
     const tutti_plan_costs *costs; /* instead of bucket_bytes: so that exchanges end soonest (copied); NULL = none */
     bool
         by_need; /* exchanges and updates whose weights the next step reads first go first, not those that began first */
+    bool gated;  /* no weight is updated before all ranks know that every gradient is finite */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -53,6 +58,12 @@ typedef struct {
     int turn; /* 0: its weights are read first in a step, then 1, ... */
 } tutti_bucket;
 
+/* A gate: one number of each rank, summed over all, decides whether the step's updates are made. Its exchange is an allreduce
+ * of one f32, from `flag` to `verdict`. */
+typedef struct {
+    tutti_schedule *allreduce, *allreduce_mapped; /* as compiled; lowered: what runs. NULL = no gate */
+} tutti_gate;
+
 /* One step of the loop that run.c plays, in order. */
 typedef enum {
     TUTTI_DO_FORWARD, /* node's kernel */
@@ -62,6 +73,8 @@ typedef enum {
     TUTTI_DO_FOLD,         /* canonical: slot gradients of a bucket are added to a root (dst) from another (src) */
     TUTTI_DO_READY,        /* bucket: start its reduce-scatter (last slot only) */
     TUTTI_DO_FREE,         /* bucket: tell its all-gather that this rank's weights may be overwritten */
+    TUTTI_DO_CHECK,        /* bucket, gated: wait for the reduce-scatter, look at the own slice */
+    TUTTI_DO_GATE,         /* tell what was seen, hear what all have seen */
     TUTTI_DO_UPDATE,       /* bucket: wait for the reduce-scatter, update the own slice, start the all-gather */
     TUTTI_DO_WAIT_WEIGHTS, /* bucket: before its first reader of the next step */
     TUTTI_NACTIONS
@@ -72,7 +85,7 @@ typedef struct {
     tutti_action_kind kind;
     int slot;               /* local slot (0 .. nslots_mine), 0 in fast mode */
     int layer;              /* forward, backward, sum; else -1 */
-    int bucket;             /* fold, ready, free, update, wait-weights; else -1 */
+    int bucket;             /* fold, ready, free, check, update, wait-weights; else -1 */
     int root_dst, root_src; /* fold: dst += src; root_dst: where forward and backward_params of this slot write */
 } tutti_action;
 
@@ -84,6 +97,7 @@ typedef struct {
     int64_t total;            /* elements of the packed vector */
     tutti_bucket *buckets;
     int nbuckets;
+    tutti_gate gate;
     const char *costs_text;  /* config.costs as text; NULL = merged by size */
     tutti_merge_item *items; /* merged by costs: params in exchange order, the control numbers in the last; else NULL */
     int nitems;

@@ -59,8 +59,10 @@ static void add_buffers(composer *k)
     add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
     add_buffer(k, "weights", -1, TUTTI_BUFFER_SCRATCH, n++);
     add_buffer(k, "momentum", -1, TUTTI_BUFFER_SCRATCH, n++);
+    add_buffer(k, "flag", -1, TUTTI_BUFFER_SCRATCH, n++);
+    add_buffer(k, "verdict", -1, TUTTI_BUFFER_SCRATCH, n++);
     for (int i = 0; i < c->plan->nroots_max; i++) add_buffer(k, "grads", i, TUTTI_BUFFER_SCRATCH, n++);
-    for (int i = 0; i < c->nbuckets * TUTTI_NEXCHANGES; i++) {
+    for (int i = 0; i < c->nbound; i++) {
         const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[k->rank];
         for (int b = 0; b < part->nbuffers; b++)
             for (int j = 0; part->buffers[b].role == TUTTI_BUFFER_SCRATCH && j < part->buffers[b].banks; j++) {
@@ -77,11 +79,15 @@ static int composed_buffer(const tutti_composition *c, int exchange, int rank, i
 {
     const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[rank];
     if (part->buffers[b].role != TUTTI_BUFFER_SCRATCH) {
-        const bool gathers = exchange % TUTTI_NEXCHANGES == TUTTI_GATHERS;
-        const int root = part->buffers[b].role == TUTTI_BUFFER_IN ? part->buffers[b].ordinal : 0; /* out is in 0 */
-        return tutti_composition_buffer(c, rank, gathers ? TUTTI_MEMORY_WEIGHTS : TUTTI_MEMORY_GRADS + root);
+        const bool is_in = part->buffers[b].role == TUTTI_BUFFER_IN;
+        switch (tutti_composition_kind(c, exchange)) {
+        case TUTTI_REDUCES: /* out is in 0 */
+            return tutti_composition_buffer(c, rank, TUTTI_MEMORY_GRADS + (is_in ? part->buffers[b].ordinal : 0));
+        case TUTTI_GATHERS: return tutti_composition_buffer(c, rank, TUTTI_MEMORY_WEIGHTS);
+        case TUTTI_GATES: return tutti_composition_buffer(c, rank, is_in ? TUTTI_MEMORY_FLAG : TUTTI_MEMORY_VERDICT);
+        }
     }
-    int at = c->scratch_base[rank * c->nbuckets * TUTTI_NEXCHANGES + exchange];
+    int at = c->scratch_base[rank * c->nbound + exchange];
     for (int i = 0; i < b; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH) at += part->buffers[i].banks;
     return at + train_step % part->buffers[b].banks;
@@ -89,30 +95,46 @@ static int composed_buffer(const tutti_composition *c, int exchange, int rank, i
 
 static tutti_slice composed_slice(const tutti_composition *c, int exchange, int train_step, const tutti_slice *s)
 {
-    const tutti_bucket *b = &c->plan->buckets[exchange / TUTTI_NEXCHANGES];
-    const int64_t first = b->offset + s->first * b->count / s->of;
-    const int64_t last = b->offset + ((int64_t)s->first + s->count) * b->count / s->of;
+    const tutti_bucket b = tutti_composition_range(c, exchange);
+    const int64_t first = b.offset + s->first * b.count / s->of;
+    const int64_t last = b.offset + ((int64_t)s->first + s->count) * b.count / s->of;
     return slice_of(c, s->rank, composed_buffer(c, exchange, s->rank, s->buffer, train_step), first, last);
 }
 
-/* The loop's steps that must be done before step i of an exchange may start. */
+/* Positions in the loop: where an exchange is told that it is ready and free, and where it was waited for before that,
+ * -1 = never. */
+typedef struct {
+    int ready, is_free, waited;
+} conditions;
+
+static conditions find_conditions(const composer *k, int exchange, int train_step)
+{
+    const tutti_loop *l = &k->loop;
+    const int at = train_step * k->c->nbuckets + exchange / TUTTI_NEXCHANGES, before = at - k->c->nbuckets;
+    switch (tutti_composition_kind(k->c, exchange)) {
+    case TUTTI_REDUCES: return (conditions){l->ready[at], l->ready[at], train_step ? l->updated[before] : -1};
+    case TUTTI_GATHERS: return (conditions){l->updated[at], l->is_free[at], train_step ? l->waited[at] : -1};
+    case TUTTI_GATES: break;
+    }
+    return (conditions){l->gate_told[train_step], l->gate_told[train_step],
+                        train_step ? l->gate_passed[train_step - 1] : -1};
+}
+
+/* The loop's steps that must be done before a step of an exchange may start. */
 static void add_conditions(composer *k, int exchange, int train_step, const tutti_step *s, bool first)
 {
-    const int at = train_step * k->c->nbuckets + exchange / TUTTI_NEXCHANGES, base = k->loop.nexchange_steps;
-    const bool gathers = exchange % TUTTI_NEXCHANGES == TUTTI_GATHERS;
-    if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + (gathers ? k->loop.updated : k->loop.ready)[at]);
-    if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + (gathers ? k->loop.is_free : k->loop.ready)[at]);
-    if (!first || train_step == 0) return;
-    /* not before the one before has been waited for: gathered weights in this step, a sum in the one before */
-    const int begin = gathers ? k->loop.waited[at] : k->loop.updated[at - k->c->nbuckets];
-    if (begin >= 0) tutti_part_dep(k->b, base + begin);
+    const conditions c = find_conditions(k, exchange, train_step);
+    const int base = k->loop.nexchange_steps;
+    if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + c.ready);
+    if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + c.is_free);
+    if (first && c.waited >= 0) tutti_part_dep(k->b, base + c.waited);
 }
 
 static void add_exchange(composer *k, int exchange, int train_step)
 {
     const tutti_composition *c = k->c;
     const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
-    const int n = c->nbuckets * TUTTI_NEXCHANGES, first_step = k->b->part.nsteps;
+    const int n = c->nbound, first_step = k->b->part.nsteps;
     bool *begun = tutti_alloc(sizeof(bool) * (size_t)c->nsequences);
     for (int i = 0; i < part->nsteps; i++) {
         tutti_step s = part->steps[i];
@@ -148,7 +170,7 @@ static void add_wait(composer *k, const tutti_loop_step *s)
     const tutti_composition *c = k->c;
     const int exchange = s->waits_bucket * TUTTI_NEXCHANGES + s->waits_kind;
     const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
-    const int base = k->loop.first_step[s->waits_step * c->nbuckets * TUTTI_NEXCHANGES + exchange];
+    const int base = k->loop.first_step[s->waits_step * c->nbound + exchange];
     for (int q = 0; q < c->nsequences; q++) {
         int last = -1;
         for (int i = 0; i < part->nsteps; i++)
@@ -182,7 +204,7 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     tutti_composition_loop(c, rank, &k.arena, &k.loop, NULL); /* tutti_plan_check has seen that it can be made */
     add_buffers(&k);
     for (int t = 0; t < c->ntrain_steps; t++)
-        for (int x = 0; x < c->nbuckets * TUTTI_NEXCHANGES; x++) add_exchange(&k, x, t);
+        for (int x = 0; x < c->nbound; x++) add_exchange(&k, x, t);
     for (int i = 0; i < k.loop.nsteps; i++) add_loop_step(&k, &k.loop.steps[i]);
     tutti_part_finish(&builder, out);
     tutti_arena_release(&k.arena);

@@ -36,7 +36,7 @@ static int add_exchange(tutti_composition *c, const tutti_schedule *s)
 
 static void number_memory(tutti_composition *c)
 {
-    const int n = c->nbuckets * TUTTI_NEXCHANGES;
+    const int n = c->nbound;
     c->scratch_base = TUTTI_ARENA_NEW(&c->arena, int, c->nranks *n);
     for (int r = 0; r < c->nranks; r++) {
         int at = tutti_composition_buffer(c, r, TUTTI_MEMORY_GRADS + c->plan->nroots_max);
@@ -86,21 +86,19 @@ static void find_edges(tutti_composition *c)
     add_edge(&e, 0);
     add_edge(&e, p->total);
     for (int i = 0; i < p->graph->nparams; i++) add_edge(&e, p->param_offset[i]);
-    for (int b = 0; b < c->nbuckets; b++)
-        for (int k = 0; k < TUTTI_NEXCHANGES; k++)
-            for (int r = 0; r < c->nranks; r++) {
-                const tutti_part *part = &c->exchanges[c->exchange_of[b * TUTTI_NEXCHANGES + k]].parts[r];
-                int64_t first, count;
-                tutti_plan_own_slice(p, b, r, &first, &count);
-                add_edge(&e, first);
-                add_edge(&e, first + count);
-                for (int i = 0; i < part->nslices; i++) {
-                    const tutti_slice *s = &part->slices[i];
-                    add_edge(&e, p->buckets[b].offset + s->first * p->buckets[b].count / s->of);
-                    add_edge(&e, p->buckets[b].offset + ((int64_t)s->first + s->count) * p->buckets[b].count / s->of);
-                }
-                tidy_edges(&e);
+    for (int x = 0; x < c->nbound; x++)
+        for (int r = 0; r < c->nranks; r++) {
+            const tutti_part *part = &c->exchanges[c->exchange_of[x]].parts[r];
+            const tutti_bucket range = tutti_composition_range(c, x);
+            add_edge(&e, range.offset + r * range.count / c->nranks); /* own slices */
+            add_edge(&e, range.offset + (r + 1) * range.count / c->nranks);
+            for (int i = 0; i < part->nslices; i++) {
+                const tutti_slice *s = &part->slices[i];
+                add_edge(&e, range.offset + s->first * range.count / s->of);
+                add_edge(&e, range.offset + ((int64_t)s->first + s->count) * range.count / s->of);
             }
+            tidy_edges(&e);
+        }
     c->nedges = (int)e.n;
     c->edges = TUTTI_ARENA_NEW(&c->arena, int64_t, c->nedges);
     memcpy(c->edges, e.at, sizeof *e.at * e.n);
@@ -109,20 +107,23 @@ static void find_edges(tutti_composition *c)
 
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err)
 {
-    const int n = p->nbuckets * TUTTI_NEXCHANGES;
-    *c = (tutti_composition){.plan = p, .nranks = p->config.nranks, .nbuckets = p->nbuckets, .ntrain_steps = 2};
+    const int n = p->nbuckets * TUTTI_NEXCHANGES + p->config.gated;
+    *c = (tutti_composition){
+        .plan = p, .nranks = p->config.nranks, .nbuckets = p->nbuckets, .ntrain_steps = 2, .nbound = n};
     c->exchanges = TUTTI_ARENA_NEW(&c->arena, tutti_composed_exchange, n);
     c->exchange_of = TUTTI_ARENA_NEW(&c->arena, int, n);
     for (int b = 0; b < p->nbuckets; b++) {
         c->exchange_of[b * TUTTI_NEXCHANGES + TUTTI_REDUCES] = add_exchange(c, p->buckets[b].reduce_scatter_mapped);
         c->exchange_of[b * TUTTI_NEXCHANGES + TUTTI_GATHERS] = add_exchange(c, p->buckets[b].all_gather_mapped);
     }
+    if (p->config.gated) c->exchange_of[n - 1] = add_exchange(c, p->gate.allreduce_mapped);
     for (int i = 0; i < n; i++) {
         const tutti_schedule_header *h = tutti_schedule_head(c->exchanges[c->exchange_of[i]].schedule);
-        if (h->nranks != c->nranks || h->wire != TUTTI_WIRE_MAPPED || !h->in_place)
-            return tutti_fail(err, TUTTI_ERR_FAILED,
-                              "bucket %d: the %s is not lowered for mapped memory of %d ranks, in place",
-                              i / TUTTI_NEXCHANGES, tutti_collective_name(h->collective), c->nranks);
+        const bool is_gate = tutti_composition_kind(c, i) == TUTTI_GATES;
+        if (h->nranks != c->nranks || h->wire != TUTTI_WIRE_MAPPED || h->in_place == is_gate)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s %d: the %s is not lowered for mapped memory of %d ranks, %s",
+                              is_gate ? "gate" : "bucket", i / TUTTI_NEXCHANGES, tutti_collective_name(h->collective),
+                              c->nranks, is_gate ? "from flag to verdict" : "in place");
     }
     number_memory(c);
     find_edges(c);

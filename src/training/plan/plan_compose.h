@@ -6,7 +6,9 @@
  *   a kernel reads a parameter          copy weights -> seen
  *   a kernel writes a gradient          copy the slot's leaf -> its gradient buffer
  *   a fold                              reduce of two gradient buffers
- *   an update of the own slice          copy grads -> weights, momentum
+ *   an update of the own slice          copy grads -> weights, momentum; gated, it reads the verdict too
+ *   a look at the own slice             copy grads -> seen
+ *   a gate                              copy -> flag; its exchange sums flags into verdict
  *   READY, FREE, waits                  nops, on which the steps of exchanges depend, or which depend on them
  * What goes in is one leaf a slot, what comes out are the weights after the last step, so that, beside races and deadlocks,
  * "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loop and schedules
@@ -19,8 +21,9 @@
 #include "../../collective/schedule/check.h"
 #include "plan_impl.h"
 
-/* Which of a bucket's two exchanges. */
-typedef enum { TUTTI_REDUCES, TUTTI_GATHERS, TUTTI_NEXCHANGES } tutti_exchange_kind;
+/* Which of a bucket's two exchanges; the gate's is apart. A training step has two a bucket, numbered bucket by bucket, and
+ * after them the gate's, if there is one. */
+typedef enum { TUTTI_REDUCES, TUTTI_GATHERS, TUTTI_NEXCHANGES, TUTTI_GATES = TUTTI_NEXCHANGES } tutti_exchange_kind;
 
 /* One step of a rank's loop. */
 typedef struct {
@@ -37,9 +40,10 @@ typedef struct {
 typedef struct {
     tutti_loop_step *steps;
     int nsteps;
-    int *ready, *is_free, *updated, *waited; /* train step, bucket: position of the loop step, -1 = none */
-    int *first_step;                         /* train step, bucket, exchange: index of its first step in the part */
-    int nexchange_steps;                     /* they come before the loop's */
+    int *ready, *is_free, *checked, *updated, *waited; /* train step, bucket: position of the loop step, -1 = none */
+    int *gate_told, *gate_passed;                      /* train step: the same for the gate */
+    int *first_step;                                   /* train step, exchange: index of its first step in the part */
+    int nexchange_steps;                               /* they come before the loop's */
 } tutti_loop;
 
 /* One lowered schedule with the parts of all ranks. */
@@ -54,15 +58,24 @@ typedef struct {
     tutti_schedule_header head;
     int nranks, nbuckets, ntrain_steps, nsequences; /* of one exchange */
     tutti_composed_exchange *exchanges;
-    int nexchanges;
-    int *exchange_of; /* bucket, kind */
+    int nexchanges;   /* different ones */
+    int nbound;       /* exchanges of a training step */
+    int *exchange_of; /* one of a training step -> one of exchanges */
     int64_t *edges;   /* boundaries of all slices, in elements, ascending */
     int nedges;
-    int *scratch_base; /* rank, bucket, kind: number of its first scratch buffer */
+    int *scratch_base; /* rank, exchange of a training step: number of its first scratch buffer */
     tutti_arena arena;
 } tutti_composition;
 
-enum { TUTTI_MEMORY_OUT, TUTTI_MEMORY_SEEN, TUTTI_MEMORY_WEIGHTS, TUTTI_MEMORY_MOMENTUM, TUTTI_MEMORY_GRADS };
+enum {
+    TUTTI_MEMORY_OUT,
+    TUTTI_MEMORY_SEEN,
+    TUTTI_MEMORY_WEIGHTS,
+    TUTTI_MEMORY_MOMENTUM,
+    TUTTI_MEMORY_FLAG,
+    TUTTI_MEMORY_VERDICT,
+    TUTTI_MEMORY_GRADS
+};
 
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
@@ -75,6 +88,19 @@ int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_buffer(const tutti_composition *c, int rank, int memory)
 {
     return tutti_composition_nslots(c, rank) + memory;
+}
+
+/* What an exchange of a training step is, and the part of the packed vector that its slices cut: a gate's flag is one number,
+ * here as long as the vector, which proves as much. */
+static inline tutti_exchange_kind tutti_composition_kind(const tutti_composition *c, int exchange)
+{
+    return exchange == c->nbuckets * TUTTI_NEXCHANGES ? TUTTI_GATES
+                                                      : (tutti_exchange_kind)(exchange % TUTTI_NEXCHANGES);
+}
+static inline tutti_bucket tutti_composition_range(const tutti_composition *c, int exchange)
+{
+    return tutti_composition_kind(c, exchange) == TUTTI_GATES ? (tutti_bucket){.count = c->plan->total}
+                                                              : c->plan->buckets[exchange / TUTTI_NEXCHANGES];
 }
 
 /* The graph's node that a kernel's action runs (plan_loop.c). */

@@ -5,7 +5,7 @@
 
 #include "plan_compose.h"
 
-static const char *const exchange_names[TUTTI_NEXCHANGES] = {"reduce-scatter", "all-gather"};
+static const char *const exchange_names[TUTTI_NEXCHANGES] = {"reduce-scatter of bucket", "all-gather of bucket"};
 
 static void describe_loop_step(const tutti_composition *c, int rank, const tutti_loop_step *s, char *out, size_t size)
 {
@@ -32,15 +32,19 @@ static void describe_loop_step(const tutti_composition *c, int rank, const tutti
 static void describe_exchange_step(const tutti_composition *c, const tutti_loop *l, int rank, int step, char *out,
                                    size_t size)
 {
-    const int n = c->nbuckets * TUTTI_NEXCHANGES;
+    const int n = c->nbound;
     int i = c->ntrain_steps * n - 1;
     while (l->first_step[i] > step) i--;
     while (c->exchanges[c->exchange_of[i % n]].parts[rank].nsteps == 0) i--;
     const int exchange = i % n, index = step - l->first_step[i];
     const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[rank];
-    snprintf(out, size, "rank %d, training step %d, %s of bucket %d, its step %d (%s)", rank, i / n,
-             exchange_names[exchange % TUTTI_NEXCHANGES], exchange / TUTTI_NEXCHANGES, index,
-             tutti_step_kind_name(part->steps[index].kind));
+    const char *step_name = tutti_step_kind_name(part->steps[index].kind);
+    if (tutti_composition_kind(c, exchange) == TUTTI_GATES)
+        snprintf(out, size, "rank %d, training step %d, allreduce of the gate, its step %d (%s)", rank, i / n, index,
+                 step_name);
+    else
+        snprintf(out, size, "rank %d, training step %d, %s %d, its step %d (%s)", rank, i / n,
+                 exchange_names[exchange % TUTTI_NEXCHANGES], exchange / TUTTI_NEXCHANGES, index, step_name);
 }
 
 void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size)
@@ -64,7 +68,7 @@ void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const
     const int64_t first = c->edges[(int64_t)begin->first * (c->nedges - 1) / begin->of];
     const int64_t last = c->edges[(int64_t)end->first * (c->nedges - 1) / end->of];
     const int memory = begin->buffer - tutti_composition_nslots(c, begin->rank);
-    static const char *const names[] = {"result", "weights as seen", "weights", "momentum"};
+    static const char *const names[] = {"result", "weights as seen", "weights", "momentum", "flag", "verdict"};
     char name[32];
     const char *param = "padding";
     if (memory < 0)

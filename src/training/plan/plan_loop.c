@@ -129,6 +129,25 @@ static int add_update(writer *w, int bucket)
     return w->out->nsteps - 1;
 }
 
+/* Looks at what the reduce-scatter left in the own slice. */
+static int add_look(writer *w, int bucket)
+{
+    int64_t first, count;
+    tutti_plan_own_slice(w->c->plan, bucket, w->rank, &first, &count);
+    add_copy(w, memory(w, TUTTI_MEMORY_GRADS), memory(w, TUTTI_MEMORY_SEEN), first, first + count);
+    w->out->steps[w->out->nsteps - 1].bucket = bucket;
+    return w->out->nsteps - 1;
+}
+
+static void add_gate(writer *w)
+{
+    const int64_t total = w->c->plan->total;
+    add_copy(w, 0, memory(w, TUTTI_MEMORY_FLAG), 0, total); /* any value */
+    w->out->gate_told[w->train_step] = add_wait(w, -1, TUTTI_GATES, -1);
+    w->out->gate_passed[w->train_step] = add_wait(w, w->c->nbuckets, TUTTI_REDUCES, w->train_step);
+    add_copy(w, memory(w, TUTTI_MEMORY_VERDICT), memory(w, TUTTI_MEMORY_SEEN), 0, total);
+}
+
 static void add_action(writer *w, const tutti_action *a)
 {
     const int at = w->train_step * w->c->nbuckets + a->bucket;
@@ -140,6 +159,11 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_FOLD: add_fold(w, a); break;
     case TUTTI_DO_READY: w->out->ready[at] = add_wait(w, a->bucket, TUTTI_REDUCES, -1); break;
     case TUTTI_DO_FREE: w->out->is_free[at] = add_wait(w, a->bucket, TUTTI_GATHERS, -1); break;
+    case TUTTI_DO_CHECK:
+        add_wait(w, a->bucket, TUTTI_REDUCES, w->train_step);
+        w->out->checked[at] = add_look(w, a->bucket);
+        break;
+    case TUTTI_DO_GATE: add_gate(w); break;
     case TUTTI_DO_UPDATE:
         add_wait(w, a->bucket, TUTTI_REDUCES, w->train_step);
         w->out->updated[at] = add_update(w, a->bucket);
@@ -149,37 +173,53 @@ static void add_action(writer *w, const tutti_action *a)
     }
 }
 
+/* What a gate promises and no race would show: all slices are looked at before it, and all updates come after it. */
+static const char *wrong_with_gate(const tutti_composition *c, const tutti_loop *l, int at)
+{
+    const int told = l->gate_told[at / c->nbuckets];
+    if (!c->plan->config.gated) return NULL;
+    if (told < 0) return "is updated without the gate";
+    if (l->checked[at] < 0 || l->checked[at] > told) return "is not looked at before the gate";
+    return l->updated[at] < l->gate_passed[at / c->nbuckets] ? "is updated before the gate" : NULL;
+}
+
 static tutti_status all_told(const tutti_composition *c, int rank, const tutti_loop *l, tutti_failure *err)
 {
     for (int i = 0; i < c->ntrain_steps * c->nbuckets; i++) {
-        const char *missing = l->ready[i] < 0     ? "ready"
-                              : l->is_free[i] < 0 ? "free"
-                              : l->updated[i] < 0 ? "updated"
-                                                  : NULL;
-        if (missing)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d is never %s", rank, i % c->nbuckets, missing);
+        const char *wrong = l->ready[i] < 0     ? "is never ready"
+                            : l->is_free[i] < 0 ? "is never free"
+                            : l->updated[i] < 0 ? "is never updated"
+                                                : wrong_with_gate(c, l, i);
+        if (wrong) return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d %s", rank, i % c->nbuckets, wrong);
     }
     return TUTTI_OK;
 }
 
 static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_loop *l)
 {
-    for (int i = 0; i < c->ntrain_steps * c->nbuckets * TUTTI_NEXCHANGES; i++) {
+    for (int i = 0; i < c->ntrain_steps * c->nbound; i++) {
         l->first_step[i] = l->nexchange_steps;
-        l->nexchange_steps += c->exchanges[c->exchange_of[i % (c->nbuckets * TUTTI_NEXCHANGES)]].parts[rank].nsteps;
+        l->nexchange_steps += c->exchanges[c->exchange_of[i % c->nbound]].parts[rank].nsteps;
     }
+}
+
+static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_loop *out)
+{
+    const int n = c->ntrain_steps * c->nbuckets, ntables = 5 * n + 2 * c->ntrain_steps;
+    int *const tables = TUTTI_ARENA_NEW(arena, int, ntables);
+    for (int i = 0; i < ntables; i++) tables[i] = -1;
+    out->ready = tables, out->is_free = tables + n, out->checked = tables + 2 * n;
+    out->updated = tables + 3 * n, out->waited = tables + 4 * n;
+    out->gate_told = tables + 5 * n, out->gate_passed = out->gate_told + c->ntrain_steps;
+    out->first_step = TUTTI_ARENA_NEW(arena, int, c->ntrain_steps * c->nbound);
 }
 
 tutti_status tutti_composition_loop(const tutti_composition *c, int rank, tutti_arena *arena, tutti_loop *out,
                                     tutti_failure *err)
 {
-    const int n = c->ntrain_steps * c->nbuckets;
     *out = (tutti_loop){0};
     writer w = {.c = c, .out = out, .rank = rank, .action = -1};
-    int *const tables = TUTTI_ARENA_NEW(arena, int, 4 * n);
-    for (int i = 0; i < 4 * n; i++) tables[i] = -1;
-    out->ready = tables, out->is_free = tables + n, out->updated = tables + 2 * n, out->waited = tables + 3 * n;
-    out->first_step = TUTTI_ARENA_NEW(arena, int, n *TUTTI_NEXCHANGES);
+    make_tables(c, arena, out);
     lay_out_exchanges(c, rank, out);
 
     tutti_action *actions = c->plan->actions;

@@ -22,6 +22,16 @@ static tutti_status compile(const tutti_plan *p, tutti_collective what, tutti_sc
     return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(what)) : TUTTI_OK;
 }
 
+/* One number a rank: only synchronisations count, and one-shot has one. Its sum of counts is exact in any order. */
+static tutti_status compile_gate(tutti_plan *p, tutti_failure *err)
+{
+    const tutti_compile_request request = {.collective = TUTTI_ALLREDUCE, .nranks = p->config.nranks};
+    tutti_gate *g = &p->gate;
+    tutti_status st = tutti_schedule_compile("one-shot", &request, &g->allreduce, err);
+    if (!st) st = tutti_schedule_lower(g->allreduce, TUTTI_WIRE_MAPPED, &g->allreduce_mapped, err);
+    return st ? tutti_fail_at(err, "gate (allreduce)") : TUTTI_OK;
+}
+
 tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err)
 {
     tutti_bucket *first = &p->buckets[0];
@@ -38,7 +48,7 @@ tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err)
         b->all_gather_mapped = first->all_gather_mapped;
         b->hash = tutti_hash(both, sizeof both);
     }
-    return TUTTI_OK;
+    return p->config.gated ? compile_gate(p, err) : TUTTI_OK;
 }
 
 void tutti_plan_destroy_schedules(tutti_plan *p)
@@ -49,15 +59,18 @@ void tutti_plan_destroy_schedules(tutti_plan *p)
     tutti_schedule_destroy(first->all_gather_mapped);
     tutti_schedule_destroy(first->reduce_scatter);
     tutti_schedule_destroy(first->all_gather);
+    tutti_schedule_destroy(p->gate.allreduce_mapped);
+    tutti_schedule_destroy(p->gate.allreduce);
 }
 
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err)
 {
-    const tutti_schedule *lowered[2] = {p->buckets[0].reduce_scatter_mapped, p->buckets[0].all_gather_mapped};
-    for (int i = 0; i < 2; i++) {
+    const tutti_schedule *lowered[3] = {p->buckets[0].reduce_scatter_mapped, p->buckets[0].all_gather_mapped,
+                                        p->gate.allreduce_mapped};
+    for (int i = 0; i < 3 && lowered[i]; i++) {
         tutti_check_report report;
         if (tutti_schedule_check(lowered[i], &report, err))
-            return tutti_fail_at(err, "exchange (%s, lowered)",
+            return tutti_fail_at(err, "%s (%s, lowered)", i == 2 ? "gate" : "exchange",
                                  tutti_collective_name(tutti_schedule_head(lowered[i])->collective));
     }
     return TUTTI_OK;

@@ -87,6 +87,36 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
+static int64_t own_elements(const tutti_plan *p)
+{
+    int64_t sum = 0;
+    for (int b = 0; b < p->nbuckets; b++) {
+        int64_t first, count;
+        tutti_plan_own_slice(p, b, p->config.rank, &first, &count);
+        sum += count;
+    }
+    return sum;
+}
+
+/* What a gate costs: bytes looked at, synchronisations, and what no longer overlaps. */
+static void add_gate(const tutti_plan *p, tutti_strbuf *sb)
+{
+    if (!p->config.gated) return;
+    const tutti_schedule *s = p->gate.allreduce_mapped;
+    tutti_check_report report;
+    char hash[17];
+    tutti_hash_text(tutti_schedule_hash(s), hash);
+    tutti_strbuf_puts(sb,
+                      "\ngate: a gradient that is not finite, on any rank, skips the updates of the step on all ranks\n"
+                      "  costs a look at the own slices, ");
+    add_bytes(sb, own_elements(p) * (int64_t)sizeof(float));
+    tutti_strbuf_printf(sb, ", and an allreduce of 1 element: %s, lowered for %s memory, hash %s",
+                        tutti_schedule_head(s)->algorithm, tutti_wire_class_name(tutti_schedule_head(s)->wire), hash);
+    if (!tutti_schedule_check(s, &report, NULL))
+        tutti_strbuf_printf(sb, ", %d synchronisation%s", report.syncs, report.syncs == 1 ? "" : "s");
+    tutti_strbuf_puts(sb, "\n  no update, and no all-gather, begins before the last reduce-scatter has ended\n");
+}
+
 static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
 {
     const int64_t vector = p->total * (int64_t)sizeof(float);
@@ -141,6 +171,7 @@ char *tutti_plan_print(const tutti_plan *p)
     add_head(p, &sb);
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
+    add_gate(p, &sb);
     add_memory(p, &sb);
     add_actions(p, &sb);
     return tutti_strbuf_detach(&sb);
@@ -154,6 +185,10 @@ static void add_exchange_edge(const tutti_action *a, int i, tutti_strbuf *sb)
     switch (a->kind) {
     case TUTTI_DO_READY: tutti_strbuf_printf(sb, "  a%d -> rs%d [label=\"ready\"];\n", i, a->bucket); break;
     case TUTTI_DO_FREE: tutti_strbuf_printf(sb, "  a%d -> ag%d [label=\"free\" style=dashed];\n", i, a->bucket); break;
+    case TUTTI_DO_CHECK: tutti_strbuf_printf(sb, "  rs%d -> a%d [label=\"sum\"];\n", a->bucket, i); break;
+    case TUTTI_DO_GATE:
+        tutti_strbuf_printf(sb, "  a%d -> gate [label=\"flag\"];\n  gate -> a%d [label=\"verdict\"];\n", i, i + 1);
+        break;
     case TUTTI_DO_UPDATE:
         tutti_strbuf_printf(sb, "  rs%d -> a%d [label=\"sum\"];\n  a%d -> ag%d [label=\"ready\"];\n", a->bucket, i, i,
                             a->bucket);
@@ -182,6 +217,8 @@ char *tutti_plan_dot(const tutti_plan *p)
                             "  rs%d [shape=oval style=filled fillcolor=\"#d1e7dd\" label=\"reduce-scatter %d\"];\n"
                             "  ag%d [shape=oval style=filled fillcolor=\"#e2d9f3\" label=\"all-gather %d\"];\n",
                             b, b, b, b);
+    if (p->config.gated)
+        tutti_strbuf_puts(&sb, "  gate [shape=oval style=filled fillcolor=\"#f8d7da\" label=\"allreduce: gate\"];\n");
     for (int i = 0; i < p->nactions; i++) add_exchange_edge(&p->actions[i], i, &sb);
     tutti_strbuf_puts(&sb, "}\n");
     return tutti_strbuf_detach(&sb);

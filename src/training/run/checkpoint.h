@@ -9,11 +9,13 @@
 #include <stdint.h>
 
 #include "../graph/graph.h"
+#include "../method/method.h"
 
 typedef struct {
     int64_t step;   /* steps done */
     int64_t cursor; /* samples done, global */
     double loss;    /* of the last step, for people; NaN = unknown */
+    tutti_loss_scale_state scale;
     const char *job_text, *model_text;
     const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
@@ -31,7 +33,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, loss, plan_hash and nranks; everything is verified
+/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, loss, scale, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
@@ -54,6 +56,7 @@ enum { TUTTI_CHECKPOINT_MAX_FILES = 8 };
 typedef struct {
     int64_t step, cursor;
     double loss;
+    tutti_loss_scale_state scale;
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
     struct {

@@ -99,6 +99,7 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
     c->step = m.step;
     c->cursor = m.cursor;
     c->loss = m.loss;
+    c->scale = m.scale;
     c->plan_hash = m.plan_hash;
     c->nranks = m.nranks;
     return TUTTI_OK;

@@ -106,6 +106,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
     tutti_manifest m = {.step = c->step,
                         .cursor = c->cursor,
                         .loss = c->loss,
+                        .scale = c->scale,
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};

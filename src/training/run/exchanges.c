@@ -25,6 +25,20 @@ static tutti_status create_regions(tutti_group *group, const tutti_plan *plan, b
     return st;
 }
 
+/* Flag and verdict in cache lines of their own. */
+enum { GATE_VERDICT = 64, GATE_FLOATS = 32 };
+
+static tutti_status bind_gate(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
+{
+    tutti_status st = create_region(group, "gate", GATE_FLOATS, &s->gate_region, &s->flag, err);
+    if (st) return st;
+    s->verdict = s->flag + GATE_VERDICT / sizeof(float);
+    const tutti_place flag = {s->gate_region, 0};
+    const tutti_exchange_binding binding = {
+        .name = "gate", .n = 1, .in = &flag, .nin = 1, .out = {s->gate_region, GATE_VERDICT}};
+    return tutti_exchange_create(group, plan->gate.allreduce_mapped, &binding, &s->gate, err);
+}
+
 /* In place: `out` is the first `in`. */
 static tutti_status bind(tutti_group *group, const tutti_schedule *schedule, tutti_exchange_binding binding,
                          const char *name, const tutti_place *in, int nin, tutti_exchange **out, tutti_failure *err)
@@ -76,6 +90,7 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
     tutti_status st = create_regions(group, plan, momentum, out, err);
     if (!st && momentum && gather) st = compile_gather(plan->config.nranks, out, err);
     for (int b = 0; b < plan->nbuckets && !st; b++) st = bind_bucket(group, plan, b, out, err);
+    if (!st && plan->config.gated) st = bind_gate(group, plan, out, err);
     return st; /* the caller destroys it in any case */
 }
 
@@ -86,8 +101,10 @@ void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan)
         tutti_exchange_destroy(s->all_gather[b]);
         tutti_exchange_destroy(s->gather[b]);
     }
+    if (s->gate) tutti_exchange_destroy(s->gate);
     tutti_schedule_destroy(s->gather_mapped);
     tutti_schedule_destroy(s->gather_two_sided);
+    if (s->gate_region) tutti_region_destroy(s->gate_region);
     if (s->momentum_region) tutti_region_destroy(s->momentum_region);
     if (s->grads_region) tutti_region_destroy(s->grads_region);
     if (s->weights_region) tutti_region_destroy(s->weights_region);
@@ -118,6 +135,11 @@ tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *pla
 double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan)
 {
     double sum = 0;
+    if (s->gate) {
+        tutti_exchange_stats stats;
+        tutti_exchange_stats_read(s->gate, &stats);
+        sum += stats.wait_s + stats.work_s;
+    }
     for (int b = 0; b < plan->nbuckets; b++) {
         tutti_exchange_stats stats;
         tutti_exchange_stats_read(s->reduce_scatter[b], &stats);

@@ -39,6 +39,9 @@ char *tutti_manifest_print(const tutti_manifest *m)
     tutti_json_int(&j, "cursor", m->cursor);
     tutti_json_int(&j, "ranks", m->nranks);
     tutti_json_real(&j, "loss", m->loss);
+    tutti_json_real(&j, "loss_scale", m->scale.scale);
+    tutti_json_int(&j, "clean_steps", m->scale.clean_steps);
+    tutti_json_int(&j, "skipped", m->scale.skipped);
     add_hash(&j, "plan", m->plan_hash);
     add_hash(&j, "weights", m->weights_hash);
     tutti_json_open(&j, "files", '[');
@@ -93,9 +96,13 @@ static bool get_manifest(const cJSON *root, tutti_manifest *m)
     *m = (tutti_manifest){0};
     bool good = get_int(root, "format", &format) && format == FORMAT && get_int(root, "step", &m->step) &&
                 get_int(root, "cursor", &m->cursor) && get_int(root, "ranks", &nranks) &&
+                get_int(root, "clean_steps", &m->scale.clean_steps) && get_int(root, "skipped", &m->scale.skipped) &&
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
     m->loss = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
+    const cJSON *scale = cJSON_GetObjectItemCaseSensitive(root, "loss_scale");
+    m->scale.scale = cJSON_IsNumber(scale) ? scale->valuedouble : 0;
+    good = good && isfinite(m->scale.scale) && m->scale.scale > 0;
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(root, "files"), *item;
     good = good && cJSON_IsArray(files);
     if (good) cJSON_ArrayForEach(item, files) good = good && get_file(item, m);

@@ -84,14 +84,19 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
                                      TUTTI_METRIC_REAL("lr", e.lr),
                                      TUTTI_METRIC_REAL("ips", e.ips),
                                      TUTTI_METRIC_REAL("step_ms", e.step_ms),
-                                     TUTTI_METRIC_REAL("comm_ms", e.comm_ms)};
+                                     TUTTI_METRIC_REAL("comm_ms", e.comm_ms),
+                                     TUTTI_METRIC_REAL("loss_scale", t->scale.scale),
+                                     TUTTI_METRIC_INT("skipped", t->scale.skipped)};
         const tutti_scalar scalars[] = {{"train/loss", e.loss},
                                         {"train/lr", e.lr},
                                         {"speed/images_per_s", e.ips},
                                         {"speed/step_ms", e.step_ms},
-                                        {"speed/comm_ms", e.comm_ms}};
-        st = put(t, "step", line, sizeof line / sizeof *line, err);
-        if (!st) st = plot(t, scalars, sizeof scalars / sizeof *scalars, err);
+                                        {"speed/comm_ms", e.comm_ms},
+                                        {"train/loss_scale", t->scale.scale},
+                                        {"train/skipped", (double)t->scale.skipped}};
+        const int gated = t->plan->config.gated ? 2 : 0; /* without a gate the last two say nothing */
+        st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + gated, err);
+        if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + gated, err);
     }
     tell(t, e);
     return st;

@@ -3,7 +3,7 @@
  *
  * Invariants (proved by tutti_plan_check from the same actions):
  *   - a kernel that reads weights runs after wait-weights of their bucket;
- *   - a reduce-scatter starts when the last writer of its gradients is done (ready); it waits in update;
+ *   - a reduce-scatter starts when the last writer of its gradients is done (ready); it waits in update, or before the gate;
  *   - an all-gather may write here only after `free`, and starts to send after the own slice was updated. */
 #include "../../tensor/elementwise.h"
 #include "train_impl.h"
@@ -12,7 +12,9 @@
 typedef struct {
     const tutti_batch *batch;
     float lr;
-    bool stop; /* this rank was asked to */
+    bool stop;    /* this rank was asked to */
+    bool strange; /* gated: this rank has seen a gradient that is not finite */
+    bool skips;   /* some rank has: no update */
 } step_play;
 
 /* Of a value, a gradient, a saved state; i < 0: there is none. */
@@ -82,7 +84,7 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
         .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
         .layer = (uint32_t)a->layer,
         .labels = play->batch->labels + a->slot * plan->samples_per_call,
-        .loss_scale = (float)(1.0 / (double)plan->config.batch),
+        .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
         .loss = is_loss ? gradient(t, a->root_dst, t->loss) + tutti_graph_loss_number(plan->graph, a->layer) : NULL,
         .correct = &correct};
     fill_params(t, a, &args);
@@ -108,17 +110,63 @@ static void sum_gradients(tutti_trainer *t, const tutti_action *a)
     tutti_did(&t->account, TUTTI_DID_SUM, a->layer);
 }
 
-/* ---- update of the own slice ---- */
+/* ---- the own slice: a look, the gate, the update ---- */
 
-/* Elements [first, end) of the packed vector that belong to parameter p. */
+/* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
+static bool cut_to_param(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
+{
+    const int64_t begin = plan->param_offset[p], last = begin + plan->graph->params[p].desc.elements;
+    if (*first < begin) *first = begin;
+    if (*end > last) *end = last;
+    return *first < *end;
+}
+
+static bool is_control(const tutti_param *p)
+{
+    return p->layer < 0;
+}
+
+static tutti_status wait_sums(tutti_trainer *t, int b, tutti_failure *err)
+{
+    tutti_status st = tutti_exchange_wait(t->shared.reduce_scatter[b], err);
+    tutti_did(&t->account, TUTTI_DID_WAIT_SUMS, b);
+    if (!st) tutti_travelled(&t->account, TUTTI_BESIDE_SUMS, b, t->shared.reduce_scatter[b]);
+    return st;
+}
+
+/* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
+static tutti_status check_bucket(tutti_trainer *t, step_play *play, int b, tutti_failure *err)
+{
+    const tutti_bucket *bucket = &t->plan->buckets[b];
+    int64_t own, count;
+    tutti_status st = wait_sums(t, b, err);
+    if (st) return st;
+    tutti_plan_own_slice(t->plan, b, t->rank, &own, &count);
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
+        const int p = t->plan->order[i];
+        int64_t first = own, end = own + count;
+        if (is_control(&t->plan->graph->params[p]) || !cut_to_param(t->plan, p, &first, &end)) continue;
+        play->strange |= !tutti_elementwise_is_finite(t->shared.grads + first, end - first);
+    }
+    tutti_did(&t->account, TUTTI_DID_UPDATE, b);
+    return TUTTI_OK;
+}
+
+static tutti_status pass_gate(tutti_trainer *t, step_play *play, tutti_failure *err)
+{
+    *t->shared.flag = play->strange;
+    tutti_exchange_start(t->shared.gate, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_status st = tutti_exchange_wait(t->shared.gate, err);
+    if (!st) play->skips = *t->shared.verdict > 0;
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+    return st;
+}
+
 static void update_param(const tutti_trainer *t, const step_play *play, int p, int64_t first, int64_t end)
 {
     const tutti_plan *plan = t->plan;
     const tutti_param *param = &plan->graph->params[p];
-    const int64_t begin = plan->param_offset[p], last = begin + param->desc.elements;
-    if (first < begin) first = begin;
-    if (end > last) end = last;
-    if (first >= end) return;
+    if (!cut_to_param(plan, p, &first, &end) || (play->skips && !is_control(param))) return;
     float *w = t->shared.weights + first;
     const float *sum = t->shared.grads + first;
     if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
@@ -126,7 +174,8 @@ static void update_param(const tutti_trainer *t, const step_play *play, int p, i
         tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
     } else {
         float *v = t->shared.momentum ? t->shared.momentum + first : NULL;
-        tutti_update_apply(&t->config->update, param->desc.kind, play->lr, w, v, sum, end - first);
+        tutti_update_apply(&t->config->update, param->desc.kind, play->lr, (float)(1 / t->scale.scale), w, v, sum,
+                           end - first);
     }
 }
 
@@ -134,10 +183,8 @@ static tutti_status update_bucket(tutti_trainer *t, const step_play *play, int b
 {
     const tutti_bucket *bucket = &t->plan->buckets[b];
     int64_t first, count;
-    tutti_status st = tutti_exchange_wait(t->shared.reduce_scatter[b], err);
-    tutti_did(&t->account, TUTTI_DID_WAIT_SUMS, b);
+    tutti_status st = t->plan->config.gated ? TUTTI_OK : wait_sums(t, b, err);
     if (st) return st;
-    tutti_travelled(&t->account, TUTTI_BESIDE_SUMS, b, t->shared.reduce_scatter[b]);
     tutti_plan_own_slice(t->plan, b, t->rank, &first, &count);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
         update_param(t, play, t->plan->order[i], first, first + count);
@@ -178,7 +225,7 @@ static void fold_bucket(tutti_trainer *t, const tutti_action *a)
     tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket);
 }
 
-static tutti_status play_action(tutti_trainer *t, const step_play *play, const tutti_action *a, tutti_failure *err)
+static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_action *a, tutti_failure *err)
 {
     tutti_shared *s = &t->shared;
     switch (a->kind) {
@@ -189,6 +236,8 @@ static tutti_status play_action(tutti_trainer *t, const step_play *play, const t
         start(t, s->all_gather[a->bucket], TUTTI_WHEN_FREE);
         s->gathering[a->bucket] = true;
         return TUTTI_OK;
+    case TUTTI_DO_CHECK: return check_bucket(t, play, a->bucket, err);
+    case TUTTI_DO_GATE: return pass_gate(t, play, err);
     case TUTTI_DO_UPDATE: return update_bucket(t, play, a->bucket, err);
     case TUTTI_DO_WAIT_WEIGHTS: return wait_weights(t, a->bucket, err);
     default: run_kernel(t, play, a); return TUTTI_OK;
@@ -205,12 +254,14 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     tutti_did(&t->account, TUTTI_DID_LOAD, 0);
     if (st) return st;
     tutti_loaded(&t->account, batch);
-    const step_play play = {.batch = batch,
-                            .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
-                            .stop = t->my_signal != 0};
+    step_play play = {.batch = batch,
+                      .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
+                      .stop = t->my_signal != 0};
     for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
-    t->step += !st;
-    return st;
+    if (st) return st;
+    t->step++;
+    tutti_loss_scale_step(&c->loss_scale, play.skips, &t->scale);
+    return TUTTI_OK;
 }
 
 /* Control numbers ride in the last bucket, with the weights that the next step reads first: waiting for them here costs

@@ -79,6 +79,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
     return (tutti_checkpoint){.step = t->step,
                               .cursor = t->step * p->config.batch,
                               .loss = t->last_loss,
+                              .scale = t->scale,
                               .job_text = t->config->job_text,
                               .model_text = t->config->model_text,
                               .costs_text = p->costs_text,
@@ -139,6 +140,10 @@ static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failu
                           c.step, c.cursor);
     t->step = t->logged_step = c.step;
     t->last_loss = c.loss;
+    if (t->config->loss_scale.dynamic)
+        t->scale = c.scale;
+    else
+        t->scale.skipped = c.scale.skipped;
     return TUTTI_OK;
 }
 
@@ -314,6 +319,7 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
                        .loss = find_param(g, "@loss"),
                        .correct = find_param(g, "@correct"),
                        .stop = find_param(g, "@stop"),
+                       .scale = tutti_loss_scale_begin(&config->loss_scale),
                        .last_loss = (double)NAN,
                        .last_accuracy = (double)NAN};
     tutti_train_result result = {0};

@@ -20,7 +20,10 @@ typedef struct {
     tutti_region *weights_region, *grads_region, *momentum_region;
     float *weights, *grads, *momentum; /* this rank's; momentum NULL for plain SGD */
     tutti_exchange **reduce_scatter, **all_gather,
-        **gather;    /* a bucket; gather: momentum to rank 0, NULL if not needed */
+        **gather;              /* a bucket; gather: momentum to rank 0, NULL if not needed */
+    tutti_region *gate_region; /* gated: what this rank has seen, and the sum over all ranks */
+    float *flag, *verdict;
+    tutti_exchange *gate;
     bool *gathering; /* a bucket: its all-gather is under way */
     tutti_schedule *gather_two_sided, *gather_mapped;
     char (*names)[48]; /* of the exchanges, for failures */
@@ -68,7 +71,8 @@ typedef struct {
     tutti_tensorboard *tensorboard; /* NULL = off */
     int loss, correct, stop;        /* control numbers: indices of parameters */
     int64_t step;                   /* steps done */
-    bool asked_to_stop;             /* some rank was signalled: ends after this step, everywhere */
+    tutti_loss_scale_state scale;
+    bool asked_to_stop; /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
     tutti_account account;

@@ -14,9 +14,9 @@ static void two_steps(tutti_rule rule, tutti_param_kind kind, float want_first, 
     const tutti_update u = {.rule = rule, .momentum = 0.5, .weight_decay = 0.25};
     float w = 2, v = 0;
     const float g = 1;
-    tutti_update_apply(&u, kind, 0.5f, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
+    tutti_update_apply(&u, kind, 0.5f, 1, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
     assert_true(w == want_first);
-    tutti_update_apply(&u, kind, 0.5f, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
+    tutti_update_apply(&u, kind, 0.5f, 1, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
     assert_true(w == want_second);
 }
 
@@ -50,13 +50,13 @@ static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
         const tutti_update u = {.rule = (tutti_rule)rule, .momentum = 0.9, .weight_decay = 5e-4};
         memcpy(whole_w, w, sizeof w);
         memcpy(whole_v, v, sizeof v);
-        tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, whole_w, whole_v, g, N);
+        tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, whole_w, whole_v, g, N);
         for (int cut = 0; cut <= N; cut++) {
             float cut_w[N], cut_v[N];
             memcpy(cut_w, w, sizeof w);
             memcpy(cut_v, v, sizeof v);
-            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, cut_w, cut_v, g, cut);
-            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, cut_w + cut, cut_v + cut, g + cut, N - cut);
+            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, cut_w, cut_v, g, cut);
+            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, cut_w + cut, cut_v + cut, g + cut, N - cut);
             assert_memory_equal(cut_w, whole_w, sizeof w);
             assert_memory_equal(cut_v, whole_v, sizeof v);
         }

@@ -45,6 +45,7 @@ static int set_up(void **state)
     f->c = (tutti_checkpoint){.job_text = "model: mlp\n",
                               .model_text = "name: mlp\n",
                               .plan_hash = 77,
+                              .scale = {.scale = 1024, .clean_steps = 9, .skipped = 3},
                               .nranks = 2,
                               .params = params,
                               .nparams = 3,
@@ -85,6 +86,7 @@ static void what_was_saved_is_read_back(void **state)
     tutti_failure err = {0};
     tutti_checkpoint c = f->c;
     c.step = c.cursor = 0;
+    c.scale = (tutti_loss_scale_state){0};
     c.weights = weights;
     c.momentum = momentum;
     assert_int_equal(tutti_checkpoint_newest(f->dir, &path, NULL, &err), TUTTI_OK);
@@ -92,6 +94,7 @@ static void what_was_saved_is_read_back(void **state)
     assert_int_equal(c.step, 7);
     assert_int_equal(c.cursor, 224);
     assert_int_equal(c.plan_hash, 77);
+    assert_true(c.scale.scale == 1024 && c.scale.clean_steps == 9 && c.scale.skipped == 3);
     assert_memory_equal(weights + 16, f->weights + 16, 16);
     assert_true(weights[0] == f->weights[0] && weights[32] == 0); /* the statistic, but no control number */
     assert_memory_equal(momentum + 16, f->momentum + 16, 16);
