@@ -93,7 +93,7 @@ static void a_slow_wire_between_two_hosts_is_exposed(void **state)
     predict(NULL, "star,bw=1Mb,lat=1ms", ranks, 2, slow);
     assert_true(slow[1].exposed_s > fast[1].exposed_s && slow[1].speedup < fast[1].speedup);
     assert_true(fast[1].speedup > 1.5 && fast[1].speedup < 2.1 && slow[1].speedup < 1);
-    assert_true(fast[0].exposed_s == 0);
+    assert_true(fast[0].exposed_s < 1e-9); /* a difference of two sums of measured times */
 }
 
 /* Gathers of the layers next to the input first: the next forward pass hides the others. */
