@@ -14,8 +14,8 @@ static const tutti_flag flags[] = {
     {"ranks", "N", "ranks to share the batch (default: the job's)", false},
     {"set", "KEY=VALUE", "override a key of the job", true},
     {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", false},
-    {"topology", "T", "buckets auto: merge for this machine (default: host): host, or star,bw=10Gb,lat=5us", false},
-    {"costs", "FILE", "buckets auto: merge by these costs, for example the costs.yaml of a checkpoint", false},
+    {"topology", "T", "show when exchanges travel on host, or star,bw=10Gb,lat=5us; buckets auto: merge for it", false},
+    {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", false},
     {"rank", "R", "whose loop to show (default: 0)", false},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
@@ -50,7 +50,7 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
     return TUTTI_OK;
 }
 
-static tutti_status merge_by_file(const char *path, tutti_resolved *r, tutti_failure *err)
+static tutti_status read_costs(const char *path, tutti_resolved *r, tutti_failure *err)
 {
     tutti_plan_costs costs = {0};
     char *text = NULL;
@@ -63,19 +63,17 @@ static tutti_status merge_by_file(const char *path, tutti_resolved *r, tutti_fai
     return st;
 }
 
-/* What `exchange.buckets: auto` asks for; the flags would have no effect without it. */
-static tutti_status merge(const tutti_flags *f, const tutti_job *job, tutti_resolved *r, tutti_failure *err)
+/* `exchange.buckets: auto` needs costs; other rules show with them when their buckets travel. */
+static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_resolved *r, tutti_failure *err)
 {
     const char *topology = tutti_cli_value(f, "topology", NULL), *costs = tutti_cli_value(f, "costs", NULL);
     tutti_topology t;
-    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO && (topology || costs))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for 'exchange.buckets: auto'; add --set exchange.buckets=auto",
-                          topology ? "topology" : "costs");
     if (topology && costs) return tutti_fail(err, TUTTI_ERR_USAGE, "--topology and --costs: give one");
-    if (costs) return merge_by_file(costs, r, err);
+    if (costs) return read_costs(costs, r, err);
+    if (!topology && job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
     tutti_status st = topology && strcmp(topology, "host") ? tutti_topology_parse(topology, &t, err)
                                                            : tutti_topology_of_this_host(&t, err);
-    return st ? st : tutti_job_merge_predicted(job, &t, r, err);
+    return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
 typedef tutti_status act(const tutti_flags *f, const tutti_plan *p, tutti_failure *err);
@@ -88,7 +86,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
     if (!st) st = tutti_job_resolve(job, (int)rank, 0, &r, err);
-    if (!st) st = merge(f, job, &r, err);
+    if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, r.plan, err);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);

@@ -125,8 +125,8 @@ static void print_table(const question *q)
     bool measured = false;
     int shared = 0;
     char *described = tutti_topology_describe(&q->topology);
-    printf("%s\n%s, %d exchanges a step of %.3f MB in all\n\n", described, q->job_path, q->predicted[0].nexchanges,
-           (double)q->predicted[0].exchanged_bytes / 1e6);
+    printf("%s\n%s, %d exchanges a step of %.3f MB in all\n\n", described, q->job_path,
+           q->predicted[q->nranks - 1].nexchanges, (double)q->predicted[0].exchanged_bytes / 1e6);
     for (int i = 0; i < q->nranks; i++) measured |= isfinite(q->measured_s[i]);
     printf("%5s %10s %10s %10s %10s %10s %10s %10s %9s %10s%s\n", "ranks", "step ms", "compute", "exchange", "exposed",
            "at least", "at most", "samples/s", "speed-up", "efficiency", measured ? "   measured    error" : "");

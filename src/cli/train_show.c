@@ -52,8 +52,9 @@ static void show_plan(const tutti_session *s)
 static tutti_status merge_as_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
 {
     tutti_topology here;
+    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
     tutti_status st = tutti_topology_of_this_host(&here, err);
-    if (!st) st = tutti_job_merge_predicted(job, &here, &s->parts, err);
+    if (!st) st = tutti_job_add_costs(job, &here, &s->parts, err);
     s->config.plan = s->parts.plan;
     return st;
 }

@@ -49,25 +49,22 @@ static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti
     return status;
 }
 
-static tutti_status merge(const session *s, const tutti_profile *profile, tutti_resolved *r, tutti_failure *err)
+static tutti_status add_costs(const session *s, const tutti_profile *profile, tutti_resolved *r, tutti_failure *err)
 {
     tutti_plan_costs costs = {0};
-    if (s->job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
     tutti_status status = tutti_predict_costs(r->plan, profile, s->topology, &costs, err);
     if (!status) status = tutti_resolved_replan(r, &costs, err);
     tutti_plan_costs_release(&costs);
     return status;
 }
 
-tutti_status tutti_job_merge_predicted(const tutti_job *job, const tutti_topology *t, tutti_resolved *r,
-                                       tutti_failure *err)
+tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, tutti_resolved *r, tutti_failure *err)
 {
     const tutti_predict_options options = {0};
     session s = {.job = job, .topology = t, .options = &options};
     tutti_profile profile = {0};
-    if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
     tutti_status status = profile_take(&s, r->graph, busy_of(&s, r->plan->config.nranks), &profile, err);
-    if (!status) status = merge(&s, &profile, r, err);
+    if (!status) status = add_costs(&s, &profile, r, err);
     tutti_profile_release(&profile);
     tutti_strbuf_release(&s.saved);
     return status;
@@ -96,7 +93,7 @@ static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failur
                           "--profile");
     tutti_status status = tutti_job_resolve(&job, 0, nranks, &v->parts, err);
     if (!status) status = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
-    if (!status) status = merge(s, &v->profile, &v->parts, err);
+    if (!status && job.exchange.buckets == TUTTI_BUCKETS_AUTO) status = add_costs(s, &v->profile, &v->parts, err);
     return status;
 }
 

@@ -16,8 +16,8 @@ static int64_t bucket_bytes(const tutti_job *job)
     switch ((tutti_bucket_rule)job->exchange.buckets) {
     case TUTTI_BUCKETS_LAYER: return TUTTI_BUCKET_LAYER;
     case TUTTI_BUCKETS_ONE: return TUTTI_BUCKET_ALL;
-    case TUTTI_BUCKETS_SIZE:
-    case TUTTI_BUCKETS_AUTO: break;
+    case TUTTI_BUCKETS_AUTO: return TUTTI_BUCKET_SOONEST;
+    case TUTTI_BUCKETS_SIZE: break;
     }
     return job->exchange.bucket_bytes;
 }

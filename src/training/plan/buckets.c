@@ -43,7 +43,7 @@ static int64_t bytes_of(const tutti_plan *p, int at)
 
 static void start_by_rule(const tutti_plan *p, bool *starts)
 {
-    const int64_t most = p->config.bucket_bytes;
+    const int64_t most = p->config.bucket_bytes == TUTTI_BUCKET_SOONEST ? 1 << 20 : p->config.bucket_bytes;
     int64_t bytes = 0;
     for (int i = 0; i < p->graph->nparams; i++) {
         const bool fits =
@@ -74,10 +74,9 @@ static void make_items(tutti_plan *p)
     }
 }
 
-static void start_by_costs(tutti_plan *p, bool *starts)
+static void start_by_costs(const tutti_plan *p, bool *starts)
 {
     const tutti_exchange_cost cost = tutti_plan_costs_exchange(p->config.costs);
-    make_items(p);
     tutti_merge_best(p->items, p->nitems, &cost, starts);
 }
 
@@ -88,7 +87,8 @@ void tutti_plan_pack_params(tutti_plan *p)
     p->param_offset = TUTTI_ARENA_NEW(&p->arena, int64_t, g->nparams);
     p->buckets = TUTTI_ARENA_NEW(&p->arena, tutti_bucket, g->nparams);
     bool *starts = TUTTI_ARENA_NEW(&p->arena, bool, g->nparams);
-    if (p->config.costs)
+    if (p->config.costs) make_items(p);
+    if (p->config.costs && p->config.bucket_bytes == TUTTI_BUCKET_SOONEST)
         start_by_costs(p, starts);
     else
         start_by_rule(p, starts);

@@ -30,21 +30,21 @@
 #include "costs.h"
 #include "tutti/schedule.h"
 
-/* As bucket_bytes: one exchange a layer (its parameters together); one in all. */
-#define TUTTI_BUCKET_LAYER (-1)
-#define TUTTI_BUCKET_ALL   INT64_MAX
+/* As bucket_bytes: one exchange a layer (its parameters together); one in all; so that exchanges end soonest, by
+ * tutti_plan_config.costs (up to 1 MiB as long as there are none). */
+#define TUTTI_BUCKET_LAYER   (-1)
+#define TUTTI_BUCKET_SOONEST (-2)
+#define TUTTI_BUCKET_ALL     INT64_MAX
 
 typedef struct {
     int rank, nranks;
     int64_t batch;         /* global */
     int slots;             /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
     const char *algorithm; /* of the exchanges: "direct", ... or "auto" */
-    int64_t
-        bucket_bytes; /* merge neighbours up to this size; 0 = one exchange a parameter, or one of the rules above */
-    const tutti_plan_costs *costs; /* instead of bucket_bytes: so that exchanges end soonest (copied); NULL = none */
-    bool
-        by_need; /* exchanges and updates whose weights the next step reads first go first, not those that began first */
-    bool gated;  /* no weight is updated before all ranks know that every gradient is finite */
+    int64_t bucket_bytes;  /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
+    const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
+    bool by_need; /* what the next step reads first is exchanged and updated first; else what was ready first */
+    bool gated;   /* no weight is updated before all ranks know that every gradient is finite */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -98,8 +98,8 @@ typedef struct {
     tutti_bucket *buckets;
     int nbuckets;
     tutti_gate gate;
-    const char *costs_text;  /* config.costs as text; NULL = merged by size */
-    tutti_merge_item *items; /* merged by costs: params in exchange order, the control numbers in the last; else NULL */
+    const char *costs_text;  /* config.costs as text, or NULL */
+    tutti_merge_item *items; /* where costs are known: params in exchange order, the control numbers in the last */
     int nitems;
     tutti_action *actions;
     int nactions;

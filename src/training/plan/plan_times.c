@@ -16,7 +16,7 @@ static void add_size(tutti_strbuf *sb, int64_t bytes)
 
 static void add_cost(const tutti_exchange_cost *cost, tutti_strbuf *sb)
 {
-    tutti_strbuf_puts(sb, "\ntimes, by the costs that merged the buckets\n  an exchange takes");
+    tutti_strbuf_puts(sb, "\ntimes of exchanges, predicted from their costs\n  an exchange takes");
     for (int i = 0; i < cost->npoints; i++) {
         tutti_strbuf_printf(sb, "%s %.1f us for ", i ? "," : "", (double)cost->ns[i] / 1e3);
         add_size(sb, cost->bytes[i]);

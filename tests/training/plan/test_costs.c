@@ -112,7 +112,7 @@ static int nbuckets(double first_s, double last_s, double overlap)
     c.exchange_s.values[0] = first_s;
     c.exchange_s.values[1] = last_s;
     c.overlap = overlap;
-    if (make(&t, &c, 0, &err) || tutti_plan_check(t.plan, &err)) fail_msg("%s", err.text);
+    if (make(&t, &c, TUTTI_BUCKET_SOONEST, &err) || tutti_plan_check(t.plan, &err)) fail_msg("%s", err.text);
     const int n = t.plan->nbuckets;
     const tutti_bucket *last = &t.plan->buckets[n - 1];
     for (int i = t.graph->nparams - 3; i < t.graph->nparams; i++) /* @loss, @correct, @stop */
@@ -140,13 +140,13 @@ static void the_hash_is_of_the_costs_too_and_the_text_shows_times(void **state)
     tutti_plan_costs c = parsed(text);
     toy_plan a, b;
     tutti_failure err = {0};
-    if (make(&a, &c, 0, &err)) fail_msg("%s", err.text);
+    if (make(&a, &c, TUTTI_BUCKET_SOONEST, &err)) fail_msg("%s", err.text);
     c.exchange_s.values[0] += 1e-12; /* merges alike */
-    if (make(&b, &c, 0, &err)) fail_msg("%s", err.text);
+    if (make(&b, &c, TUTTI_BUCKET_SOONEST, &err)) fail_msg("%s", err.text);
     assert_int_equal(a.plan->nbuckets, b.plan->nbuckets);
     assert_true(tutti_plan_hash(a.plan) != tutti_plan_hash(b.plan));
     char *shown = tutti_plan_print(a.plan);
-    assert_non_null(strstr(shown, "merged by costs"));
+    assert_non_null(strstr(shown, "that end soonest"));
     assert_non_null(strstr(shown, "50 % of it can run beside the backward pass"));
     assert_non_null(strstr(shown, "the backward pass takes 0.280 ms to its last gradient"));
     free(shown);
@@ -162,16 +162,16 @@ static void costs_of_other_layers_or_ranks_are_refused(void **state)
     toy_plan t;
     tutti_failure err = {0};
     c.params_s.n = c.data_s.n = c.sum_s.n = 5;
-    assert_int_equal(make(&t, &c, 0, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(make(&t, &c, TUTTI_BUCKET_SOONEST, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "costs of 5 layers"));
     destroy(&t);
     c.params_s.n = c.data_s.n = c.sum_s.n = 0; /* not measured: allowed */
     c.ranks = 3;
-    assert_int_equal(make(&t, &c, 0, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(make(&t, &c, TUTTI_BUCKET_SOONEST, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "between 3 ranks"));
     destroy(&t);
     c.ranks = 2;
-    assert_int_equal(make(&t, &c, 0, &err), TUTTI_OK);
+    assert_int_equal(make(&t, &c, TUTTI_BUCKET_SOONEST, &err), TUTTI_OK);
     destroy(&t);
     tutti_plan_costs_release(&c);
 }
@@ -188,6 +188,22 @@ static void layer_and_one_are_what_they_say(void **state)
     if (make(&t, NULL, TUTTI_BUCKET_ALL, &err)) fail_msg("%s", err.text);
     assert_int_equal(t.plan->nbuckets, 1);
     destroy(&t);
+}
+
+static void other_rules_keep_their_buckets_and_show_times(void **state)
+{
+    (void)state;
+    tutti_plan_costs c = parsed(text);
+    toy_plan without, with;
+    tutti_failure err = {0};
+    if (make(&without, NULL, 0, &err) || make(&with, &c, 0, &err)) fail_msg("%s", err.text);
+    assert_int_equal(with.plan->nbuckets, without.plan->nbuckets);
+    char *plain = tutti_plan_print(without.plan), *timed = tutti_plan_print(with.plan);
+    assert_null(strstr(plain, "ready ms"));
+    assert_non_null(strstr(timed, "ready ms"));
+    free(plain), free(timed);
+    destroy(&without), destroy(&with);
+    tutti_plan_costs_release(&c);
 }
 
 static void by_need_updates_first_what_is_read_first(void **state)
@@ -226,6 +242,7 @@ int main(void)
         cmocka_unit_test(the_hash_is_of_the_costs_too_and_the_text_shows_times),
         cmocka_unit_test(costs_of_other_layers_or_ranks_are_refused),
         cmocka_unit_test(layer_and_one_are_what_they_say),
+        cmocka_unit_test(other_rules_keep_their_buckets_and_show_times),
         cmocka_unit_test(by_need_updates_first_what_is_read_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
