@@ -39,8 +39,8 @@ static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[
 typedef struct {
     char *path, *job_text, *model_text;
     tutti_job *job;
-    tutti_model *model;
-    tutti_graph *graph; /* for the list of parameters */
+    tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
+    tutti_graph *graph;         /* for the list of parameters */
     tutti_dataset *test;
     tutti_arena arena;
 } evaluation;
@@ -74,7 +74,8 @@ static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failur
                                       .engine = e->job->kernels,
                                       .nthreads = (int)e->job->threads,
                                       .precision = (tutti_precision)e->job->precision};
-    st = tutti_graph_build(e->model, &graph, &e->graph, err);
+    if (e->job->fuse) e->fused = tutti_model_fuse(e->model);
+    st = tutti_graph_build(e->fused ? e->fused : e->model, &graph, &e->graph, err);
     if (st) return st;
     const tutti_dataset_config c = tutti_job_data_config(e->job);
     return tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &e->test, err);
@@ -117,6 +118,7 @@ int tutti_cmd_eval(int argc, char **argv)
     if (!st) st = evaluate(&e, &err);
     tutti_dataset_destroy(e.test);
     tutti_graph_destroy(e.graph);
+    tutti_model_destroy(e.fused);
     tutti_model_destroy(e.model);
     tutti_job_destroy(e.job);
     free(e.path);

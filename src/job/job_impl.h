@@ -39,6 +39,7 @@ struct tutti_job {
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
+    bool fuse;              /* tutti_model_fuse */
     int precision;          /* tutti_precision */
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
     int64_t loss_scale_interval;

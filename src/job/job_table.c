@@ -46,6 +46,7 @@ static const tutti_field fields[] = {
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
     JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
     JOB(TEXT, "kernels", kernels, "auto", 1, 0, "engine: onednn, reference; auto = onednn where built with it"),
+    JOB(BOOL, "fuse", fuse, "true", 1, 0, "merge ReLU and residual adds into the layers before them"),
     CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),
     JOB(TEXT, "loss_scale", loss_scale, "auto", 1, 0, "auto, dynamic or a number; auto = dynamic with f16, else 1"),
     JOB(INT, "loss_scale_interval", loss_scale_interval, "2000", 1, 1e12, "dynamic: doubles after so many clean steps"),

@@ -61,7 +61,8 @@ tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, tutti
                                       .nthreads = config.nthreads,
                                       .training = true,
                                       .precision = (tutti_precision)job->precision};
-    if (!st) st = tutti_graph_build(r.model, &graph, &r.graph, err);
+    if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
+    if (!st) st = tutti_graph_build(r.fused ? r.fused : r.model, &graph, &r.graph, err);
     if (!st) st = tutti_plan_build(r.graph, &config, &r.plan, err);
     if (st)
         tutti_resolved_release(&r);
@@ -86,6 +87,7 @@ void tutti_resolved_release(tutti_resolved *r)
 {
     tutti_plan_destroy(r->plan);
     tutti_graph_destroy(r->graph);
+    tutti_model_destroy(r->fused);
     tutti_model_destroy(r->model);
     *r = (tutti_resolved){0};
 }

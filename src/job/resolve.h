@@ -8,7 +8,7 @@
 #include "tutti/job.h"
 
 typedef struct {
-    tutti_model *model;
+    tutti_model *model, *fused; /* as the file has it; as it is run, NULL = so too */
     tutti_graph *graph;
     tutti_plan *plan;
 } tutti_resolved;

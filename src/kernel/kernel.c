@@ -61,6 +61,11 @@ static bool is_wide(const tutti_kernel *k, tutti_precision precision)
     return wide;
 }
 
+static bool is_fused(const tutti_kernel *k)
+{
+    return k->op->relu_at && ((const char *)k->attrs)[k->op->relu_at];
+}
+
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96])
 {
     (void)engine;
@@ -82,9 +87,13 @@ static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_precisio
         return TUTTI_OK;
     }
     k->row = e->find(k->op->name);
-    if (k->row) return TUTTI_OK;
-    k->row = k->op->reference;
-    for (int i = 0; i < k->ninputs; i++)
+    const bool own = k->row;
+    if (!own) k->row = k->op->reference;
+    if (is_fused(k) && !k->row->fuses) {
+        k->row = &tutti_kernel_fused_adapter;
+        return TUTTI_OK;
+    }
+    for (int i = 0; i < k->ninputs && !own; i++)
         if (k->in[i].layout) k->row = &tutti_kernel_plain_adapter;
     return TUTTI_OK;
 }

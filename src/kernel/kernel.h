@@ -54,7 +54,10 @@ typedef struct tutti_op_row {
     int ninputs;    /* how many layers it reads, at least */
     int max_inputs; /* at most; 0 = ninputs */
     bool random;    /* draws random numbers in training (dropout) */
-    bool is_loss;   /* reads labels, writes no output: its shape has no dims, its value no bytes */
+    /* Where its attributes say that a ReLU is merged into it (a bool, which no model file sets); 0 = that cannot be. */
+    size_t relu_at;
+    bool takes_addend; /* with a ReLU merged into it, a second input may be added before that */
+    bool is_loss;      /* reads labels, writes no output: its shape has no dims, its value no bytes */
     /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer.
      * Call tutti_op_infer instead: it also checks that nothing overflows. */
     tutti_status (*infer)(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err);
@@ -126,6 +129,7 @@ typedef struct {
 
 typedef struct tutti_kernel_row {
     const char *engine; /* "reference", "onednn" */
+    bool fuses;         /* computes what is merged into the op; where not, fused_adapter.c does */
     /* k->op, attrs, in, ninputs, params are filled in, out as row-major f32; fills out, needs and state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     void (*destroy)(tutti_kernel *k); /* also on a part-built kernel; may be NULL */

@@ -99,6 +99,8 @@ typedef struct {
 
 extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_engine_onednn;
 
+/* Runs a row that computes a bare op where a ReLU is merged into it. */
+extern const tutti_kernel_row tutti_kernel_fused_adapter;
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */

@@ -25,8 +25,10 @@ enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, NPARAMS };
 
 static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err)
 {
-    (void)attrs, (void)nin;
+    (void)attrs;
     *out = in[0];
+    if (nin == 2 && !tutti_shape_equal(&in[0], &in[1]))
+        return tutti_fail(err, TUTTI_ERR_DATA, "wants an addend shaped as its input");
     if (in->ndims == 2 || in->ndims == 4) return TUTTI_OK;
     char text[96];
     tutti_shape_text(in, text);
@@ -178,6 +180,8 @@ const tutti_op_row tutti_op_batch_norm = {
     .fields = {fields, sizeof fields / sizeof *fields},
     .attrs_bytes = sizeof(tutti_batch_norm_attrs),
     .ninputs = 1,
+    .relu_at = offsetof(tutti_batch_norm_attrs, relu),
+    .takes_addend = true,
     .infer = infer,
     .params = params,
     .flops = flops,

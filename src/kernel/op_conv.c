@@ -218,6 +218,7 @@ const tutti_op_row tutti_op_conv = {
     .fields = {fields, sizeof fields / sizeof *fields},
     .attrs_bytes = sizeof(tutti_conv_attrs),
     .ninputs = 1,
+    .relu_at = offsetof(tutti_conv_attrs, relu),
     .infer = infer,
     .params = params,
     .flops = flops,

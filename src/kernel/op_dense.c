@@ -111,6 +111,7 @@ const tutti_op_row tutti_op_dense = {
     .fields = {fields, sizeof fields / sizeof *fields},
     .attrs_bytes = sizeof(tutti_dense_attrs),
     .ninputs = 1,
+    .relu_at = offsetof(tutti_dense_attrs, relu),
     .infer = infer,
     .params = params,
     .flops = flops,

@@ -103,7 +103,7 @@ static void runner_prepare(runner *r)
     for (int l = 0; l < nlayers; l++) {
         r->args[l] = (tutti_kernel_args){.training = true,
                                          .seed = 1,
-                                         .layer = (uint32_t)l,
+                                         .layer = (uint32_t)g->model->layers[l].number,
                                          .labels = labels,
                                          .loss = loss,
                                          .loss_scale = 1.0f / (float)g->config.batch,

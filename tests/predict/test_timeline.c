@@ -41,14 +41,14 @@ static char *profile_file(void)
     tutti_strbuf text = {0};
     if (tutti_job_resolve(job, 0, 1, &r, &err)) fail_msg("%s", err.text);
     tutti_layer_time layers[16];
-    assert_in_range(r.model->nlayers, 1, 16);
-    for (int l = 0; l < r.model->nlayers; l++)
-        layers[l] =
-            (tutti_layer_time){.name = r.model->layers[l].name, .forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
+    assert_in_range(r.graph->model->nlayers, 1, 16);
+    for (int l = 0; l < r.graph->model->nlayers; l++)
+        layers[l] = (tutti_layer_time){
+            .name = r.graph->model->layers[l].name, .forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
     for (int64_t samples = 8; samples >= 2; samples /= 2)
         for (int busy = 1; busy <= 2; busy++) {
             tutti_profile p = {
-                .samples_per_call = samples, .nbusy = busy, .nlayers = r.model->nlayers, .layers = layers};
+                .samples_per_call = samples, .nbusy = busy, .nlayers = r.graph->model->nlayers, .layers = layers};
             tutti_profile_print(&p, &text);
         }
     char *path = strdup("/tmp/tutti-profile-XXXXXX");

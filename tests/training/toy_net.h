@@ -31,7 +31,8 @@ static inline int toy_add(toy_net *t, const char *name, const tutti_op_row *op, 
     if (op == &tutti_op_batch_norm) attrs = &t->norm;
     if (op == &tutti_op_dropout) attrs = &t->dropout;
     if (op == &tutti_op_softmax_cross_entropy) attrs = &t->loss;
-    t->layers[l] = (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .nin = 1, .line = l + 1};
+    t->layers[l] =
+        (tutti_layer){.name = name, .op = op, .attrs = attrs, .in = {l - 1}, .nin = 1, .line = l + 1, .number = l};
     return l;
 }
 

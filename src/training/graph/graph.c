@@ -50,14 +50,28 @@ static void add_control_params(tutti_graph *g)
     }
 }
 
+/* Parameters are listed as in the file, wherever merged layers have come to stand. */
+static int *layers_by_number(tutti_graph *g)
+{
+    const tutti_layer *layers = g->model->layers;
+    int *order = TUTTI_ARENA_NEW(&g->arena, int, g->model->nlayers);
+    for (int l = 0; l < g->model->nlayers; l++) {
+        int at = l;
+        for (; at > 0 && layers[order[at - 1]].number > layers[l].number; at--) order[at] = order[at - 1];
+        order[at] = l;
+    }
+    return order;
+}
+
 static void list_params(tutti_graph *g)
 {
     const tutti_model *m = g->model;
     int n = TUTTI_NCONTROLS;
     for (int l = 0; l < m->nlayers; l++) n += g->kernels[l].nparams;
     g->params = TUTTI_ARENA_NEW(&g->arena, tutti_param, n);
-    for (int l = 0; l < m->nlayers; l++)
-        for (int i = 0; i < g->kernels[l].nparams; i++) {
+    int *order = layers_by_number(g);
+    for (int at = 0; at < m->nlayers; at++)
+        for (int i = 0, l = order[at]; i < g->kernels[l].nparams; i++) {
             const tutti_param_desc *desc = &g->kernels[l].params[i];
             size_t nbytes = strlen(m->layers[l].name) + strlen(desc->name) + 2;
             char *name = tutti_arena_alloc(&g->arena, nbytes);

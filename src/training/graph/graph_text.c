@@ -5,6 +5,7 @@
  * part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l) what a
  * kernel keeps for its backward pass. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../base/strbuf.h"
@@ -67,8 +68,11 @@ char *tutti_graph_print(const tutti_graph *g)
         const tutti_kernel *k = &g->kernels[l];
         char shape[96] = "-";
         if (!k->op->is_loss) tutti_shape_text(&k->out.shape, shape);
-        tutti_strbuf_printf(&sb, "  %-24s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, k->op->name,
-                            shape, k->row->engine, k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
+        const char *merged = g->model->layers[l].merged;
+        char op[80];
+        snprintf(op, sizeof op, "%s%s%s", k->op->name, merged ? " + " : "", merged ? merged : "");
+        tutti_strbuf_printf(&sb, "  %-24s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, op, shape,
+                            k->row->engine, k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
     }
     tutti_strbuf_puts(&sb, "\nnodes: number, kind, subject: reads -> writes\n");
     for (int i = 0; i < g->nnodes; i++) {

@@ -12,7 +12,9 @@ typedef struct {
     void *attrs;
     int in[TUTTI_MAX_OP_INPUTS]; /* layers whose outputs it reads; -1 = the model's input */
     int nin;
-    int line; /* in the file, for failures */
+    int line;           /* in the file, for failures */
+    int number;         /* in the file, from 0: keys random numbers and orders parameters, merged or not */
+    const char *merged; /* names of the layers that were merged into it ("add1 relu3"), or NULL */
 } tutti_layer;
 
 typedef struct {
@@ -27,6 +29,9 @@ typedef struct {
 
 /* name_or_path: a shipped name, or a path if it contains '/' or ends in ".yaml" (relative to `folder`). */
 tutti_status tutti_model_load(const char *name_or_path, const char *folder, tutti_model **out, tutti_failure *err);
+/* The same network in fewer layers, for a step graph (model_fuse.c). Borrows from m, which must outlive it; text, names and
+ * parameters are those of m. */
+tutti_model *tutti_model_fuse(const tutti_model *m);
 /* As a test or fuzz target has it. `name` serves failures. */
 tutti_status tutti_model_parse(const char *name, const char *text, size_t nbytes, tutti_model **out,
                                tutti_failure *err);

@@ -192,7 +192,7 @@ static tutti_status read_layer(parser *p, const tutti_yaml_node *item)
         return fail_line(p, item->line, "a layer is one op: - conv: {out_channels: 20, kernel: 5}");
     const char *op_name = item->kind == TUTTI_YAML_MAP ? body->key : item->scalar;
     bool bare = body->kind == TUTTI_YAML_SCALAR && (body == item || body->scalar[0] == '\0');
-    tutti_layer layer = {.op = tutti_op_find(op_name), .line = body->line};
+    tutti_layer layer = {.op = tutti_op_find(op_name), .line = body->line, .number = p->m->nlayers};
     if (!layer.op) return fail_unknown_op(p, op_name, body->line);
     if (!bare && body->kind != TUTTI_YAML_MAP)
         return fail_line(p, body->line, "attributes of a layer are a map: {out_channels: 20, kernel: 5}");

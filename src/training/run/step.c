@@ -82,7 +82,7 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
         .seed = t->config->seed,
         .step = (uint64_t)t->step,
         .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
-        .layer = (uint32_t)a->layer,
+        .layer = (uint32_t)plan->graph->model->layers[a->layer].number,
         .labels = play->batch->labels + a->slot * plan->samples_per_call,
         .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
         .loss = is_loss ? gradient(t, a->root_dst, t->loss) + tutti_graph_loss_number(plan->graph, a->layer) : NULL,

@@ -18,7 +18,7 @@
 enum { BATCH = 48, SEED = 5 };
 
 typedef struct {
-    tutti_model *model;
+    tutti_model *read, *model; /* as the text has it; as it is played */
     tutti_graph *graph;
     tutti_plan plan;
     tutti_placement memory;
@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     const char *model, *engine;
     int nranks, slots;
+    bool fused;
 } scene;
 
 static inline void begin(player *y, const scene *sc)
@@ -40,9 +41,11 @@ static inline void begin(player *y, const scene *sc)
     tutti_failure err = {0};
     y->plan = (tutti_plan){.config = {.nranks = sc->nranks, .slots = sc->slots, .batch = BATCH, .bucket_bytes = 20000}};
     y->plan.samples_per_call = BATCH / (sc->slots ? sc->slots : sc->nranks);
-    if ((strchr(sc->model, '\n') ? tutti_model_parse("text", sc->model, strlen(sc->model), &y->model, &err)
-                                 : tutti_model_load(sc->model, ".", &y->model, &err)) ||
-        tutti_graph_build(y->model,
+    if ((strchr(sc->model, '\n') ? tutti_model_parse("text", sc->model, strlen(sc->model), &y->read, &err)
+                                 : tutti_model_load(sc->model, ".", &y->read, &err)))
+        fail_msg("%s", err.text);
+    y->model = sc->fused ? tutti_model_fuse(y->read) : y->read;
+    if (tutti_graph_build(y->model,
                           &(tutti_graph_config){
                               .batch = y->plan.samples_per_call, .engine = sc->engine, .nthreads = 1, .training = true},
                           &y->graph, &err))
@@ -69,7 +72,8 @@ static inline void end(player *y)
     free(y->samples);
     tutti_arena_release(&y->plan.arena);
     tutti_graph_destroy(y->graph);
-    tutti_model_destroy(y->model);
+    if (y->model != y->read) tutti_model_destroy(y->model);
+    tutti_model_destroy(y->read);
 }
 
 /* Every datum in its own place, as if there were memory without end; only what a kernel makes of the gradient that it is
@@ -136,7 +140,7 @@ static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
                               .seed = SEED,
                               .step = 3,
                               .first_sample = (uint64_t)first,
-                              .layer = (uint32_t)l,
+                              .layer = (uint32_t)y->model->layers[l].number,
                               .labels = y->labels + first,
                               .loss_scale = 1.0f / BATCH,
                               .loss = grads + y->plan.param_offset[toy_param(y->graph, "@loss")] +

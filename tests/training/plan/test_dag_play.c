@@ -58,7 +58,7 @@ static void gradients_through_branches_and_losses_are_those_of_central_differenc
 {
     (void)state;
     player *y = calloc(1, sizeof *y);
-    begin(y, &(scene){smooth, "reference", 1, 0});
+    begin(y, &(scene){smooth, "reference", 1, 0, false});
     loss_of(y);
     const size_t nbytes = (size_t)y->plan.total * sizeof(float);
     float *gradients = malloc(nbytes);
@@ -80,8 +80,8 @@ static void engines_agree_on_gradients_through_branches(void **state)
     (void)state;
     if (!is_built("onednn")) skip();
     int64_t count, other_count;
-    float *expected = step(&(scene){smooth, "reference", 1, 0}, true, &count);
-    float *found = step(&(scene){smooth, "onednn", 1, 0}, true, &other_count);
+    float *expected = step(&(scene){smooth, "reference", 1, 0, false}, true, &count);
+    float *found = step(&(scene){smooth, "onednn", 1, 0, false}, true, &other_count);
     assert_int_equal(count, other_count);
     for (int64_t e = 0; e < count; e++)
         assert_true(fabsf(expected[e] - found[e]) <= 1e-5f + 1e-4f * fabsf(expected[e]));
@@ -93,7 +93,7 @@ static void each_loss_is_told_by_itself_and_the_main_one_counts_right_answers(vo
 {
     (void)state;
     int64_t count;
-    float *sum = step(&(scene){smooth, "reference", 2, 8}, true, &count);
+    float *sum = step(&(scene){smooth, "reference", 2, 8, false}, true, &count);
     const float *control = sum + count - 4;                               /* two losses, @correct, @stop */
     assert_true(control[0] > 0.15f * BATCH && control[0] < 0.5f * BATCH); /* a quarter of log 3 = 1.1 */
     assert_true(control[1] > 0.6f * BATCH && control[1] < 2.0f * BATCH);
@@ -108,7 +108,7 @@ static void sharing_memory_changes_no_bit_of_random_networks(void **state)
     for (uint64_t seed = 1; seed <= 60; seed++)
         for (int e = 0; e < 2 && is_built(engines[e]); e++) {
             char *text = dag_text(seed);
-            const scene sc = {text, engines[e], 1, 2};
+            const scene sc = {text, engines[e], 1, 2, seed % 2 == 0};
             int64_t count;
             float *unshared = step(&sc, false, &count);
             expect_same_bits(&sc, unshared, count);
@@ -117,12 +117,82 @@ static void sharing_memory_changes_no_bit_of_random_networks(void **state)
         }
 }
 
+/* Two residual blocks, the second with a batch norm on both sides; x's ReLU is read three times. */
+static const char residual[] = "name: residual\n"
+                               "input: [2, 4, 4]\n"
+                               "classes: 3\n"
+                               "layers:\n"
+                               "  - conv: {name: stem, out_channels: 3, kernel: 3, pad: 1}\n"
+                               "  - relu: {name: x}\n"
+                               "  - conv: {name: c1, out_channels: 3, kernel: 3, pad: 1}\n"
+                               "  - batch-norm: {name: n1}\n"
+                               "  - relu: {name: r1}\n"
+                               "  - conv: {name: c2, out_channels: 3, kernel: 1}\n"
+                               "  - batch-norm: {name: n2}\n"
+                               "  - add: {name: j1, from: [n2, x]}\n"
+                               "  - relu: {name: y}\n"
+                               "  - conv: {name: c3, out_channels: 4, kernel: 2, stride: 2}\n"
+                               "  - batch-norm: {name: n3}\n"
+                               "  - conv: {name: short, out_channels: 4, kernel: 2, stride: 2, from: y}\n"
+                               "  - batch-norm: {name: n4}\n"
+                               "  - add: {name: j2, from: [n3, n4]}\n"
+                               "  - relu\n"
+                               "  - dropout\n"
+                               "  - dense: {name: f1, units: 6}\n"
+                               "  - relu: {name: last}\n"
+                               "  - dense: {name: aux_fc, units: 3, from: x}\n"
+                               "  - softmax-cross-entropy: {name: aux, weight: 0.25}\n"
+                               "  - dense: {name: fc, units: 3, from: last}\n"
+                               "  - softmax-cross-entropy: {name: main}\n";
+
+static void expect_fused_is_unfused(const char *text, const char *engine, int nranks)
+{
+    scene sc = {text, engine, nranks, 4, false};
+    int64_t count;
+    float *unfused = step(&sc, true, &count);
+    sc.fused = true;
+    expect_same_bits(&sc, unfused, count);
+    free(unfused);
+}
+
+static void merged_layers_change_no_bit_of_the_reference(void **state)
+{
+    (void)state;
+    expect_fused_is_unfused(residual, "reference", 1);
+    expect_fused_is_unfused(residual, "reference", 3);
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        char *text = dag_text(seed);
+        expect_fused_is_unfused(text, "reference", 1);
+        free(text);
+    }
+}
+
+static void engines_agree_on_merged_layers(void **state)
+{
+    (void)state;
+    if (!is_built("onednn")) skip();
+    for (uint64_t seed = 0; seed <= 60; seed++) {
+        char *text = seed ? dag_text(seed) : strdup(residual);
+        int64_t count, other_count;
+        float *expected = step(&(scene){text, "reference", 1, 0, true}, true, &count);
+        float *found = step(&(scene){text, "onednn", 1, 0, true}, true, &other_count);
+        assert_int_equal(count, other_count);
+        for (int64_t e = 0; e < count; e++)
+            if (!(fabsf(expected[e] - found[e]) <= 2e-4f + 1e-3f * fabsf(expected[e])))
+                fail_msg("seed %d, element %d: reference %g, onednn %g", (int)seed, (int)e, (double)expected[e],
+                         (double)found[e]);
+        free(expected);
+        free(found);
+        free(text);
+    }
+}
+
 static void canonical_gradients_of_branches_do_not_depend_on_the_number_of_ranks(void **state)
 {
     (void)state;
     for (int e = 0; e < 2 && is_built(engines[e]); e++) {
         int64_t count;
-        scene sc = {smooth, engines[e], 1, 8};
+        scene sc = {residual, engines[e], 1, 8, true};
         float *alone = step(&sc, true, &count);
         for (sc.nranks = 2; sc.nranks <= 8; sc.nranks++) expect_same_bits(&sc, alone, count);
         free(alone);
@@ -136,6 +206,8 @@ int main(void)
         cmocka_unit_test(engines_agree_on_gradients_through_branches),
         cmocka_unit_test(each_loss_is_told_by_itself_and_the_main_one_counts_right_answers),
         cmocka_unit_test(sharing_memory_changes_no_bit_of_random_networks),
+        cmocka_unit_test(merged_layers_change_no_bit_of_the_reference),
+        cmocka_unit_test(engines_agree_on_merged_layers),
         cmocka_unit_test(canonical_gradients_of_branches_do_not_depend_on_the_number_of_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fused_adapter.c: an op with a ReLU merged into it, and batch norm with a second input merged as well, around a row that
+ * computes the bare op:
+ *
+ *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
+ *   the gradient of in[1] is the masked dout itself.
+ *
+ * To the bit what op, add and relu give one after the other, because each rounds alike. It saves memory (op's output is not
+ * kept beside the ReLU's) and no arithmetic: rows that do it within their loops say `fuses`. Elements are masked in whatever
+ * order they lie; an addend in another order than the output's goes through scratch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_impl.h"
+
+typedef struct {
+    tutti_kernel inner;
+    tutti_kernel_row row;  /* this adapter, by the name of the inner row's engine */
+    bool adds, same_order; /* there is a second input; it lies as the output does */
+    size_t plain, reorder; /* in scratch: the addend or its gradient in row-major order, and in the output's */
+} fused;
+
+static bool is_same_order(const tutti_layout *a, const tutti_layout *b, int ndims)
+{
+    if (!a || !b) return a == b;
+    bool same = a->ninner == b->ninner;
+    for (int d = 0; d < ndims; d++) same = same && a->stride[d] == b->stride[d] && a->padded[d] == b->padded[d];
+    for (int i = 0; i < a->ninner && same; i++)
+        same = a->inner_block[i] == b->inner_block[i] && a->inner_dim[i] == b->inner_dim[i];
+    return same;
+}
+
+static size_t take(tutti_kernel *k, size_t nbytes)
+{
+    const size_t at = k->scratch_bytes;
+    k->scratch_bytes += (nbytes + 63) / 64 * 64;
+    return at;
+}
+
+static void place_addend(tutti_kernel *k, fused *f)
+{
+    f->same_order = k->in[1].bytes == k->out.bytes && is_same_order(k->in[1].layout, k->out.layout, k->out.shape.ndims);
+    if (f->same_order) {
+        k->passes_gradient = 1u << 1;
+        return;
+    }
+    k->scratch_bytes = (k->scratch_bytes + 63) / 64 * 64;
+    f->plain = take(k, (size_t)tutti_shape_count(&k->out.shape) * sizeof(float));
+    f->reorder = take(k, k->out.bytes);
+}
+
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    fused *f = tutti_alloc(sizeof *f);
+    f->row = tutti_kernel_fused_adapter;
+    k->state = f;
+    k->row = &f->row;
+    char *bare = tutti_alloc(k->op->attrs_bytes);
+    memcpy(bare, k->attrs, k->op->attrs_bytes);
+    bare[k->op->relu_at] = false;
+    tutti_kernel_request inner = *r;
+    inner.attrs = bare;
+    inner.nin = 1;
+    tutti_status st = tutti_kernel_create(&inner, &f->inner, err);
+    if (st != TUTTI_OK) {
+        free(bare);
+        return st;
+    }
+    f->row.engine = f->inner.row->engine;
+    f->adds = k->ninputs == 2;
+    k->out = f->inner.out;
+    k->nparams = f->inner.nparams;
+    memcpy(k->params, f->inner.params, sizeof k->params);
+    k->saved_bytes = f->inner.saved_bytes;
+    k->scratch_bytes = f->inner.scratch_bytes;
+    k->backward_reads = f->inner.backward_reads | TUTTI_READS_OUTPUT;
+    k->writes_dout = true;
+    if (f->adds) place_addend(k, f);
+    return TUTTI_OK;
+}
+
+/* On a kernel that is not wholly made too: then there is nothing in it. */
+static void destroy(tutti_kernel *k)
+{
+    fused *f = k->state;
+    if (!f) return;
+    void *bare = (void *)(uintptr_t)f->inner.attrs;
+    tutti_kernel_destroy(&f->inner);
+    free(bare);
+    free(f);
+}
+
+static int64_t elements_of(const tutti_value *v)
+{
+    return (int64_t)(v->bytes / sizeof(float));
+}
+
+/* In the output's order; NULL = there is none. */
+static const float *addend(const tutti_kernel *k, const fused *f, const tutti_kernel_args *a)
+{
+    if (!f->adds || f->same_order) return f->adds ? a->in[1] : NULL;
+    float *plain = (float *)(void *)((char *)a->scratch + f->plain);
+    float *reordered = (float *)(void *)((char *)a->scratch + f->reorder);
+    tutti_value_to_plain(&k->in[1], a->in[1], plain);
+    tutti_value_from_plain(&k->out, plain, reordered);
+    return reordered;
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    fused *f = k->state;
+    f->inner.row->forward(&f->inner, a);
+    const int64_t n = elements_of(&k->out);
+    const float *other = addend(k, f, a);
+    float *out = a->out;
+    for (int64_t i = 0; i < n && other; i++) out[i] += other[i];
+    for (int64_t i = 0; i < n; i++) out[i] = out[i] > 0 ? out[i] : 0;
+}
+
+/* The first backward pass: every op with a ReLU has parameters, whose gradient comes first. */
+static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    fused *f = k->state;
+    const int64_t n = elements_of(&k->out);
+    const float *out = a->out;
+    float *dout = a->dout;
+    for (int64_t i = 0; i < n; i++) dout[i] = out[i] > 0 ? dout[i] : 0;
+    f->inner.row->backward_params(&f->inner, a);
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    fused *f = k->state;
+    if (a->din[0]) f->inner.row->backward_data(&f->inner, a);
+    if (!a->din[1]) return;
+    float *plain = (float *)(void *)((char *)a->scratch + f->plain);
+    tutti_value_to_plain(&k->out, a->dout, plain);
+    tutti_value_from_plain(&k->in[1], plain, a->din[1]);
+}
+
+const tutti_kernel_row tutti_kernel_fused_adapter = {
+    .engine = "reference",
+    .create = create,
+    .destroy = destroy,
+    .forward = forward,
+    .backward_params = backward_params,
+    .backward_data = backward_data,
+};

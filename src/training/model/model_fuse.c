@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_fuse.c: merges layers whose outputs one layer alone reads into ops that compute both at once:
+ *
+ *   conv, dense, batch-norm -> relu            the op with its ReLU
+ *   batch-norm -> add (of two) -> relu         batch norm with a second input and a ReLU: the end of a residual block
+ *
+ * Which ops can take a ReLU and an addend says the ops table. A merged layer has the name, parameters and number of the op with
+ * the parameters, and stands where the last of the layers stood, behind everything that it reads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/strbuf.h"
+#include "model.h"
+
+typedef struct {
+    const tutti_model *from;
+    int *nreaders; /* a layer of it: how often its output is read */
+    int *
+        head; /* a layer of it: the first layer of the group that ends here, itself if it is alone; -1 = not the last */
+    int *join; /* a layer of it: the add between head and it, -1 = none */
+} fusing;
+
+static bool is_op(const tutti_layer *layer, const char *op)
+{
+    return strcmp(layer->op->name, op) == 0;
+}
+
+static bool has_relu(const tutti_layer *layer)
+{
+    return ((const char *)layer->attrs)[layer->op->relu_at];
+}
+
+/* The output of l goes into one layer, and that can be a ReLU of its own. */
+static bool can_take_relu(const fusing *f, int l)
+{
+    const tutti_layer *layer = &f->from->layers[l];
+    return f->nreaders[l] == 1 && layer->op->relu_at && !has_relu(layer);
+}
+
+/* Which input of an add can take the other as its addend; the later one if both can. -1 = none. */
+static int find_taker(const fusing *f, const tutti_layer *add)
+{
+    int taker = -1;
+    for (int i = 0; i < 2; i++) {
+        const int l = add->in[i];
+        if (l < 0 || !can_take_relu(f, l) || !f->from->layers[l].op->takes_addend) continue;
+        if (f->from->layers[l].nin == 1 && l > taker) taker = l;
+    }
+    return taker;
+}
+
+static void group(fusing *f, int relu)
+{
+    const tutti_layer *layers = f->from->layers;
+    const int source = layers[relu].in[0];
+    if (source < 0) return;
+    int head = can_take_relu(f, source) ? source : -1, join = -1;
+    if (is_op(&layers[source], "add") && layers[source].nin == 2 && f->nreaders[source] == 1) {
+        head = find_taker(f, &layers[source]);
+        join = source;
+    }
+    if (head < 0) return;
+    f->head[relu] = head;
+    f->join[relu] = join;
+    f->head[head] = -1;
+    if (join >= 0) f->head[join] = -1;
+}
+
+static void find_groups(fusing *f)
+{
+    const tutti_model *m = f->from;
+    for (int l = 0; l < m->nlayers; l++) {
+        f->head[l] = l;
+        f->join[l] = -1;
+        for (int i = 0; i < m->layers[l].nin; i++)
+            if (m->layers[l].in[i] >= 0) f->nreaders[m->layers[l].in[i]]++;
+    }
+    for (int l = 0; l < m->nlayers; l++)
+        if (is_op(&m->layers[l], "relu")) group(f, l);
+}
+
+static void merge(const fusing *f, int last, tutti_layer *out, tutti_arena *arena)
+{
+    const tutti_layer *layers = f->from->layers;
+    const int head = f->head[last], join = f->join[last];
+    *out = layers[head];
+    if (head == last) return;
+    tutti_strbuf also = {0};
+    char *attrs = tutti_arena_alloc(arena, out->op->attrs_bytes);
+    memcpy(attrs, out->attrs, out->op->attrs_bytes);
+    attrs[out->op->relu_at] = true;
+    out->attrs = attrs;
+    if (join >= 0) {
+        out->in[1] = layers[join].in[layers[join].in[0] == head];
+        out->nin = 2;
+        tutti_strbuf_printf(&also, "%s ", layers[join].name);
+    }
+    tutti_strbuf_puts(&also, layers[last].name);
+    out->merged = tutti_arena_strdup(arena, also.text);
+    tutti_strbuf_release(&also);
+}
+
+tutti_model *tutti_model_fuse(const tutti_model *m)
+{
+    const int n = m->nlayers;
+    tutti_model *out = tutti_alloc(sizeof *out);
+    *out = *m;
+    out->arena = (tutti_arena){0};
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer, n);
+    out->nlayers = 0;
+    tutti_arena work = {0};
+    fusing f = {.from = m,
+                .nreaders = TUTTI_ARENA_NEW(&work, int, n),
+                .head = TUTTI_ARENA_NEW(&work, int, n),
+                .join = TUTTI_ARENA_NEW(&work, int, n)};
+    int *place = TUTTI_ARENA_NEW(&work, int, n); /* of the group that ends in a layer */
+    find_groups(&f);
+    for (int l = 0; l < n; l++) {
+        if (f.head[l] < 0) continue;
+        tutti_layer *layer = &out->layers[out->nlayers];
+        merge(&f, l, layer, &out->arena);
+        for (int i = 0; i < layer->nin; i++)
+            if (layer->in[i] >= 0) layer->in[i] = place[layer->in[i]];
+        place[l] = out->nlayers++;
+    }
+    tutti_arena_release(&work);
+    return out;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fused.c: an addend that lies in another order than the output gives the same numbers as one that lies as it does. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel_impl.h"
+
+enum { B = 2, C = 3, H = 2, W = 2, N = B * C * H * W };
+
+static const tutti_batch_norm_attrs attrs = {.eps = 1e-5, .momentum = 0.1, .scale_init = 1, .relu = true};
+static const tutti_shape shape = {4, {B, C, H, W}};
+static const tutti_layout channels_last = {.stride = {H * W * C, 1, W *C, C}, .padded = {B, C, H, W}};
+
+typedef struct {
+    float out[N], dout[N], din[2][N], dparam[4][C];
+} answer;
+
+static void run(const tutti_layout *order, answer *a)
+{
+    tutti_value in[2] = {tutti_value_plain(&shape), tutti_value_plain(&shape)};
+    in[1].layout = order;
+    tutti_kernel k;
+    tutti_failure err = {0};
+    const tutti_kernel_request request = {.engine = "reference",
+                                          .op = &tutti_op_batch_norm,
+                                          .attrs = &attrs,
+                                          .in = in,
+                                          .nin = 2,
+                                          .training = true,
+                                          .nthreads = 1};
+    if (tutti_kernel_create(&request, &k, &err)) fail_msg("%s", err.text);
+    float x[N], addend[N], there[N], weight[C] = {1, 2, 0.5f}, bias[C] = {0, 0.25f, -0.25f}, stats[2][C] = {{0}};
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i * 7 % 11), addend[i] = (float)(i * 5 % 7) - 3, a->dout[i] = (float)(i % 5);
+    tutti_value_from_plain(&in[1], addend, there);
+    char *saved = malloc(k.saved_bytes), *scratch = aligned_alloc(64, (k.scratch_bytes + 127) / 64 * 64);
+    tutti_kernel_args args = {.in = {x, there},
+                              .out = a->out,
+                              .param = {weight, bias, stats[0], stats[1]},
+                              .dparam = {a->dparam[0], a->dparam[1], a->dparam[2], a->dparam[3]},
+                              .dout = a->dout,
+                              .din = {a->din[0], k.passes_gradient >> 1 & 1 ? NULL : a->din[1]},
+                              .saved = saved,
+                              .scratch = scratch,
+                              .training = true};
+    k.row->forward(&k, &args);
+    k.row->backward_params(&k, &args);
+    k.row->backward_data(&k, &args);
+    assert_int_equal(k.passes_gradient, order ? 0 : 2);
+    assert_true(k.writes_dout && k.backward_reads & TUTTI_READS_OUTPUT);
+    memcpy(there, k.passes_gradient ? a->dout : a->din[1], sizeof there);
+    tutti_value_to_plain(&in[1], there, a->din[1]);
+    tutti_kernel_destroy(&k);
+    free(saved);
+    free(scratch);
+}
+
+static void addend_in_another_order_gives_the_same_numbers(void **state)
+{
+    (void)state;
+    answer same, other;
+    run(NULL, &same);
+    run(&channels_last, &other);
+    int nmasked = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(same.out[i] == other.out[i] && same.out[i] >= 0);
+        assert_true(same.din[0][i] == other.din[0][i] && same.din[1][i] == other.din[1][i]);
+        assert_true(same.din[1][i] == (same.out[i] > 0 ? (float)(i % 5) : 0));
+        nmasked += same.out[i] == 0;
+    }
+    assert_true(nmasked > 2 && nmasked < N - 2);
+    assert_memory_equal(same.dparam, other.dparam, sizeof same.dparam);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(addend_in_another_order_gives_the_same_numbers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
