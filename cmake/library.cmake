@@ -2,7 +2,7 @@
 # src/cli (the program), onednn_* (with oneDNN only) and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/")
-set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::ZLIB Threads::Threads m ${CMAKE_DL_LIBS})
+set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
 
 if(dnnl_FOUND)
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/onednn_absent\\.c$")
@@ -42,6 +42,9 @@ add_custom_command(
           -P ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
   DEPENDS ${TUTTI_ZOO} ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
   VERBATIM)
+
+# its loops over a few taps are worth unrolling
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 
 add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -2,7 +2,7 @@
 /* dataset.h: samples with labels, their order, and batches that are loaded ahead of compute.
  *
  * One row a set (dataset_table.c). A set holds bytes in memory (`digits`, `shapes`, `noise` draw them in whole numbers: the same
- * bytes for a seed on every machine; `mnist`, `idx`, `cifar10` read files), or reads each sample when it is asked for. Order and
+ * bytes for a seed on every machine; `mnist`, `idx`, `cifar10` read files), or reads each sample when it is asked for (`images`). Order and
  * augmentation are pure functions of (seed, epoch, sample): they are the same on any number of ranks and threads. Failures are
  * TUTTI_ERR_DATA and name file and offset. Threads: a dataset is frozen after open; a reader and a loader are owner. */
 #ifndef TUTTI_DATASET_H
@@ -31,7 +31,9 @@ typedef struct {
         test_samples;   /* drawn sets: how many to draw (0 = the row's); read sets: use the first so many (0 = all) */
     tutti_shape shape;  /* noise: of a sample */
     int64_t classes;    /* noise */
+    int64_t size;       /* images: side of the square, pixels; 0 = 224 */
     int augment;        /* tutti_augment, of the training split */
+    bool skip_bad;      /* images: a file that cannot be read is replaced instead of ending the run */
     const double *mean, /* of byte / 255, one for all channels or one each; none = the row's */
         *std;
     int nmean, nstd;
@@ -67,6 +69,9 @@ void tutti_reader_destroy(tutti_reader *r); /* NULL is accepted */
 /* Sample `index`, augmented if it is one to train on, normalised: (byte / 255 - mean) / std. */
 tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
                                tutti_failure *err);
+/* How many samples this reader replaced so far, and the words of the latest: with skip_bad, the next sample of the set that can be
+ * read stands in the place of one that cannot. */
+int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
 /* Index of the sample at `position` of epoch `epoch`: a permutation of [0, count) that is a pure function of (seed, epoch)
  * (a Feistel network with cycle walking: O(1), nothing stored). shuffle false: position itself. */
@@ -89,6 +94,8 @@ typedef struct {
     const float *samples;        /* (n, C, H, W) */
     const int32_t *labels;       /* (n) */
     int64_t began_ns, filled_ns; /* clock_ns: when the loader made it */
+    int64_t nreplaced;           /* samples that could not be read */
+    const char *why;             /* words of the first of them */
 } tutti_batch;
 tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err);
 /* Blocks until the next batch is there; valid until the next call; NULL past the last step. Steps come in order from first_step.

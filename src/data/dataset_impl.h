@@ -18,11 +18,14 @@ struct tutti_dataset {
     int nclasses, nchannels;
     bool crop, flip; /* augmentation of this split */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
+    bool skip_bad;
+    int64_t nstored; /* samples that there are; of a set of bytes, sample i is stored sample i % nstored */
+    void *own;       /* of a row that has `read` */
     /* sets of bytes */
-    int64_t nstored, channel_bytes; /* sample i is stored sample i % nstored */
-    float (*normal)[256];           /* a channel: (byte / 255 - mean) / std */
-    uint8_t *pixels;                /* own: free() */
-    int32_t *labels;                /* own, one a stored sample: free() */
+    int64_t channel_bytes;
+    float (*normal)[256]; /* a channel: (byte / 255 - mean) / std */
+    uint8_t *pixels;      /* own: free() */
+    int32_t *labels;      /* own, one a stored sample: free() */
 };
 
 struct tutti_dataset_row {
@@ -31,8 +34,17 @@ struct tutti_dataset_row {
     double mean[3], std[3]; /* of byte / 255, one a channel; a first alone is of all channels */
     const char *files;      /* what data.path must hold; NULL: the set reads no files */
     bool shaped;            /* data.shape and data.classes say what a sample is */
+    bool pictures;          /* of any size: data.size and data.on_bad_sample; usually trained on with crop-flip */
     /* Fills shape, count, nclasses, and of a set of bytes pixels and labels; d is zeroed and is destroyed by the caller on failure. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
+    /* Sets that hold no bytes; else NULL. A reader's state is one thread's. */
+    void (*close)(tutti_dataset *d);
+    void *(*reader_open)(const tutti_dataset *d);
+    void (*reader_close)(void *reader);
+    /* Stored sample `stored`, changed by the random numbers of sample `index`. */
+    tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
+                         float *sample, tutti_failure *err);
+    int32_t (*label)(const tutti_dataset *d, int64_t stored);
 };
 
 /* How many of the `have` samples of a read set are used; more than there are is refused, naming `path`. */
@@ -65,6 +77,15 @@ tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split sp
                               tutti_failure *err);
 tutti_status tutti_idx_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                             tutti_failure *err);
+
+tutti_status tutti_images_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                               tutti_failure *err);
+void tutti_images_close(tutti_dataset *d);
+void *tutti_images_reader_open(const tutti_dataset *d);
+void tutti_images_reader_close(void *reader);
+tutti_status tutti_images_read(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
+                               float *sample, tutti_failure *err);
+int32_t tutti_images_label(const tutti_dataset *d, int64_t stored);
 
 /* digits: 28 x 28 bytes of sample `index` and its label, a pure function of (seed, split, index). */
 enum { TUTTI_DIGIT_SIDE = 28, TUTTI_DIGIT_PIXELS = TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE };

@@ -2,7 +2,7 @@
 /* dataset_table.c: the sets, one row each, and what is checked and filled in for all of them.
  *
  * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and 0.3081,
- * cifar10 the usual six; those of digits and shapes were measured over their training samples of seed 1 (tests measure them
+ * cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training samples of seed 1 (tests measure them
  * again); idx and noise map bytes to [-1, 1]. */
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +42,18 @@ static const tutti_dataset_row rows[] = {
      .mean = {0.4987, 0.4989, 0.4990},
      .std = {0.2392, 0.2398, 0.2394},
      .open = tutti_shapes_open},
+    {.name = "images",
+     .help = "folders of JPEG and PNG files below data.path: train/CLASS, test/CLASS",
+     .mean = {0.485, 0.456, 0.406},
+     .std = {0.229, 0.224, 0.225},
+     .files = "train/CLASS/*.jpg, .jpeg, .png, test/CLASS/... or val/CLASS/...",
+     .pictures = true,
+     .open = tutti_images_open,
+     .close = tutti_images_close,
+     .reader_open = tutti_images_reader_open,
+     .reader_close = tutti_images_reader_close,
+     .read = tutti_images_read,
+     .label = tutti_images_label},
     {.name = "noise",
      .help = "made-up samples of data.shape in data.classes classes, for benchmarks",
      .mean = {0.5},
@@ -100,6 +112,16 @@ static tutti_status shape_check(const tutti_dataset_row *row, const tutti_datase
     return TUTTI_OK;
 }
 
+static tutti_status pictures_check(const tutti_dataset_row *row, const tutti_dataset_config *config, tutti_failure *err)
+{
+    if (!row->pictures && config->size)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.size: %s has a size of its own; leave it out", row->name);
+    if (!row->pictures && config->skip_bad)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "data.on_bad_sample: %s is accepted whole or not at all; leave it out",
+                          row->name);
+    return TUTTI_OK;
+}
+
 static tutti_status normal_check(const tutti_dataset_config *config, tutti_failure *err)
 {
     if (config->nmean > TUTTI_MAX_CHANNELS || config->nstd > TUTTI_MAX_CHANNELS)
@@ -121,6 +143,7 @@ tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failu
                           (long long)config->train_samples, (long long)config->test_samples);
     tutti_status status = path_check(row, config, err);
     if (!status) status = shape_check(row, config, err);
+    if (!status) status = pictures_check(row, config, err);
     return status ? status : normal_check(config, err);
 }
 
@@ -165,7 +188,8 @@ static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c,
 static tutti_status augment_pick(tutti_dataset *d, const tutti_dataset_config *config, tutti_split split,
                                  tutti_failure *err)
 {
-    const int a = config->augment == TUTTI_AUGMENT_AUTO ? TUTTI_AUGMENT_NONE : config->augment;
+    const int usual = d->row->pictures ? TUTTI_AUGMENT_CROP_FLIP : TUTTI_AUGMENT_NONE;
+    const int a = config->augment == TUTTI_AUGMENT_AUTO ? usual : config->augment;
     if (a != TUTTI_AUGMENT_NONE && d->shape.ndims != 3)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "data.augment: samples of %d dimensions are no pictures; it must be none", d->shape.ndims);
@@ -182,6 +206,7 @@ tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split 
     if (status) return status;
     tutti_dataset *d = tutti_alloc(sizeof *d);
     d->row = row_find(config->set);
+    d->skip_bad = config->skip_bad;
     status = d->row->open(config, split, d, err);
     if (!status) {
         if (!d->nstored) d->nstored = d->count;
@@ -200,6 +225,7 @@ tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split 
 void tutti_dataset_destroy(tutti_dataset *d)
 {
     if (!d) return;
+    if (d->row->close) d->row->close(d);
     free(d->pixels);
     free(d->labels);
     free(d->normal);

@@ -24,8 +24,10 @@ typedef struct {
     int32_t *labels;
     int64_t ndone; /* parts */
     int64_t began_ns, filled_ns;
-    int64_t failed_at;     /* first sample that could not be read; n = none */
+    int64_t failed_at;     /* first sample that ends the run; n = none */
     tutti_failure failure; /* its words */
+    int64_t nreplaced, replaced_at;
+    tutti_failure why; /* of the first, replaced_at */
 } slot;
 
 struct tutti_loader {
@@ -43,8 +45,9 @@ struct tutti_loader {
 
 /* What one thread found in its part of a batch. */
 typedef struct {
-    int64_t failed_at, began_ns, ended_ns;
-    tutti_failure failure;
+    int64_t began_ns, ended_ns;
+    int64_t failed_at, nreplaced, replaced_at;
+    tutti_failure failure, why;
 } finding;
 
 static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticket, finding *found)
@@ -54,13 +57,20 @@ static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticke
     const int64_t position = step % steps_per_epoch * l->c.batch + l->c.first;
     const tutti_pass pass = {l->c.seed, step / steps_per_epoch};
     const slot *s = &l->ring[ticket / l->nparts % NSLOTS];
-    found->failed_at = l->c.n;
+    const char *why;
+    const int64_t before = tutti_reader_nreplaced(reader, &why);
+    found->failed_at = found->replaced_at = l->c.n;
     for (int64_t i = l->c.n * part / l->nparts; i < l->c.n * (part + 1) / l->nparts; i++) {
         const int64_t index = tutti_order_at(pass.seed, pass.epoch, count, true, position + i);
         float *sample = s->samples + i * l->sample_floats;
-        if (!tutti_reader_read(reader, pass, index, sample, &s->labels[i], &found->failure)) continue;
-        found->failed_at = i;
-        return;
+        if (tutti_reader_read(reader, pass, index, sample, &s->labels[i], &found->failure)) {
+            found->failed_at = i;
+            return;
+        }
+        found->nreplaced = tutti_reader_nreplaced(reader, &why) - before;
+        if (!found->nreplaced || found->replaced_at < l->c.n) continue;
+        found->replaced_at = i;
+        tutti_fail(&found->why, TUTTI_ERR_DATA, "%s", why);
     }
 }
 
@@ -83,6 +93,11 @@ static void ticket_finish(tutti_loader *l, int64_t ticket, const finding *found)
     if (found->failed_at < s->failed_at) {
         s->failed_at = found->failed_at;
         s->failure = found->failure;
+    }
+    s->nreplaced += found->nreplaced;
+    if (found->replaced_at < s->replaced_at) {
+        s->replaced_at = found->replaced_at;
+        s->why = found->why;
     }
     if (++s->ndone == l->nparts) pthread_cond_broadcast(&l->changed);
 }
@@ -127,7 +142,7 @@ static tutti_status slots_make(tutti_loader *l, tutti_failure *err)
         slot *s = &l->ring[i];
         s->labels = tutti_alloc((size_t)l->c.n * sizeof(int32_t));
         s->samples = aligned_alloc(ALIGNMENT, bytes);
-        s->failed_at = l->c.n;
+        s->failed_at = s->replaced_at = l->c.n;
         if (!s->samples)
             return tutti_fail(err, TUTTI_ERR_FAILED, "loader: no memory for %d batches of %lld samples of %lld numbers",
                               NSLOTS, (long long)l->c.n, (long long)l->sample_floats);
@@ -185,14 +200,24 @@ tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_f
     }
     slot *s = &l->ring[mine % NSLOTS];
     while (s->ndone < l->nparts) pthread_cond_wait(&l->changed, &l->lock);
-    s->ndone = 0;
+    s->ndone = 0; /* nobody writes this slot before the next call */
     l->taken++;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    s->batch = (tutti_batch){l->c.first_step + mine, s->samples, s->labels, s->began_ns, s->filled_ns};
+    s->batch = (tutti_batch){.step = l->c.first_step + mine,
+                             .samples = s->samples,
+                             .labels = s->labels,
+                             .began_ns = s->began_ns,
+                             .filled_ns = s->filled_ns,
+                             .nreplaced = s->nreplaced,
+                             .why = s->why.text};
+    s->nreplaced = 0;
+    s->replaced_at = l->c.n;
+    const bool failed = s->failed_at < l->c.n;
+    s->failed_at = l->c.n;
+    if (failed) return tutti_fail(err, s->failure.status, "%s", s->failure.text);
     *out = &s->batch;
-    if (s->failed_at == l->c.n) return TUTTI_OK;
-    return tutti_fail(err, s->failure.status, "%s", s->failure.text);
+    return TUTTI_OK;
 }
 
 void tutti_loader_destroy(tutti_loader *l)

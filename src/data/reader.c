@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c: one thread's way to the samples of any set. */
+/* reader.c: one thread's way to the samples of any set: bytes become floats here, other sets have a read of their own.
+ *
+ * A sample that cannot be read ends the run, or, where bad samples are skipped, the next good one in the order of the set stands in
+ * its place, changed by the random numbers of the place: a function of the files alone, the same on any rank. */
 #include <stdlib.h>
 
 #include "../base/arena.h"
@@ -7,25 +10,61 @@
 
 struct tutti_reader {
     const tutti_dataset *data;
+    void *own; /* of a set that has `read` */
+    int64_t nreplaced;
+    tutti_failure why; /* of the latest */
 };
 
 tutti_reader *tutti_reader_create(const tutti_dataset *d)
 {
     tutti_reader *r = tutti_alloc(sizeof *r);
     r->data = d;
+    r->own = d->row->read ? d->row->reader_open(d) : NULL;
     return r;
 }
 
 void tutti_reader_destroy(tutti_reader *r)
 {
+    if (!r) return;
+    if (r->own) r->data->row->reader_close(r->own);
     free(r);
+}
+
+/* Sample `index` of the `count` that are used, spread over the `nstored` that there are: no class is left out. */
+static int64_t stored_at(const tutti_dataset *d, int64_t index)
+{
+    return index * d->nstored / d->count;
+}
+
+static tutti_status read_or_replace(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
+                                    tutti_failure *err)
+{
+    const tutti_dataset *d = r->data;
+    for (int64_t k = 0; k < d->count; k++) {
+        const int64_t stored = stored_at(d, (index + k) % d->count);
+        tutti_failure why;
+        const tutti_status status = d->row->read(d, r->own, pass, index, stored, sample, &why);
+        *label = d->row->label(d, stored);
+        if (!status) return TUTTI_OK;
+        if (!d->skip_bad || status != TUTTI_ERR_DATA) return tutti_fail(err, status, "%s", why.text);
+        if (k > 0) continue;
+        r->nreplaced++;
+        r->why = why;
+    }
+    return tutti_fail(err, TUTTI_ERR_DATA, "%s; and no other sample of the set can be read", r->why.text);
 }
 
 tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
                                tutti_failure *err)
 {
-    (void)err;
+    if (r->own) return read_or_replace(r, pass, index, sample, label, err);
     tutti_bytes_read(r->data, pass, index, sample);
     *label = r->data->labels[index % r->data->nstored];
     return TUTTI_OK;
+}
+
+int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why)
+{
+    *why = r->why.text;
+    return r->nreplaced;
 }

@@ -10,6 +10,8 @@ tutti_dataset_config tutti_job_data_config(const tutti_job *job)
                               .train_samples = job->data.train_samples,
                               .test_samples = job->data.test_samples,
                               .classes = job->data.classes,
+                              .size = job->data.size,
+                              .skip_bad = job->data.on_bad_sample == 1,
                               .augment = job->data.augment,
                               .mean = job->data.mean.values,
                               .nmean = job->data.mean.n,

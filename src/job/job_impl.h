@@ -19,8 +19,9 @@ struct tutti_job {
         int64_t seed;           /* data.seed */
         int64_t train_samples, test_samples;
         tutti_reals shape; /* data.shape, whole numbers */
-        int64_t classes;
-        int augment; /* tutti_augment */
+        int64_t classes, size;
+        int augment;       /* tutti_augment */
+        int on_bad_sample; /* fail|skip */
         tutti_reals mean, std;
         int64_t threads; /* that load batches, a rank */
     } data;

@@ -16,13 +16,16 @@
 
 static const tutti_field fields[] = {
     JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (docs/models.md lists them) or path of a model file"),
-    JOB(TEXT, "data.set", data.set, "digits", 1, 0, "data set: digits, shapes, noise (drawn), mnist, idx, cifar10"),
+    JOB(TEXT, "data.set", data.set, "digits", 1, 0,
+        "data set: digits, shapes, noise (drawn), mnist, idx, cifar10, images"),
     JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of the files of a set that is read, relative to the job file"),
     JOB(INT, "data.seed", data.seed, "1", 0, 9e15, "seed of drawn sets"),
     JOB(INT, "data.train_samples", data.train_samples, "0", 0, 1e9, "use so many training samples; 0 = all"),
     JOB(INT, "data.test_samples", data.test_samples, "0", 0, 1e9, "use so many test samples; 0 = all"),
     JOB(REALS, "data.shape", data.shape, "", 1, 1e6, "noise: shape of a sample"),
     JOB(INT, "data.classes", data.classes, "0", 0, 1e6, "noise: number of classes"),
+    JOB(INT, "data.size", data.size, "0", 0, 8192, "images: pixels a side that the model sees; 0 = 224"),
+    CHOICE("data.on_bad_sample", data.on_bad_sample, "fail", "fail|skip", "images: what an unreadable file does"),
     CHOICE("data.augment", data.augment, "auto", "auto|none|flip|crop|crop-flip", "what changes training samples"),
     JOB(REALS, "data.mean", data.mean, "", -1e3, 1e3, "of byte / 255, one or one a channel; none = the set's own"),
     JOB(REALS, "data.std", data.std, "", 0, 1e3, "of byte / 255, one or one a channel; none = the set's own"),

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/stat.h>
+
+#include <png.h>
+
 static inline int data_folder_make(void **state)
 {
     char *folder = strdup("/tmp/tutti-data-XXXXXX");
@@ -77,6 +81,24 @@ static inline void data_cifar_put(const char *folder, int file, int n)
     data_cifar_fill(bytes, file, n);
     data_put(folder, data_cifar_name(file, name), bytes, (size_t)n * CIFAR_RECORD);
     free(bytes);
+}
+
+/* train and test of two classes, n pictures of 21 x 18 noise in each. */
+static inline void data_images_put(const char *folder, int n)
+{
+    static const char *const parts[] = {"train", "train/a", "train/b", "test", "test/a", "test/b"};
+    uint8_t bytes[21 * 18 * 3];
+    png_image image = {.version = PNG_IMAGE_VERSION, .width = 21, .height = 18, .format = PNG_FORMAT_RGB};
+    char path[512];
+    for (int part = 0; part < 6; part++) {
+        snprintf(path, sizeof path, "%s/%s", folder, parts[part]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        for (int i = 0; i < n && part % 3; i++) {
+            for (int k = 0; k < (int)sizeof bytes; k++) bytes[k] = (uint8_t)(k * k * 31 + k * 7 + i * 13 + part);
+            snprintf(path, sizeof path, "%s/%s/%d.png", folder, parts[part], i);
+            assert_true(png_image_write_to_file(&image, path, 0, bytes, 0, NULL));
+        }
+    }
 }
 
 #endif

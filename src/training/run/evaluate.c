@@ -136,8 +136,11 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     const int64_t nblocks = (tutti_dataset_count(e->data) + BLOCK - 1) / BLOCK;
     tutti_status st = TUTTI_OK;
     *out = (tutti_eval_result){0};
+    const char *why;
+    const int64_t before = tutti_reader_nreplaced(e->reader, &why);
     for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++)
         st = run_block(e, block, weights, param_offset, out, err);
+    tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }
 

@@ -2,6 +2,7 @@
 /* report.c: what a run says of itself: lines of metrics.jsonl, points of event files, and events for whoever listens. Rank 0 only. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../base/clock.h"
@@ -38,6 +39,25 @@ static tutti_status plot(const tutti_trainer *t, const tutti_scalar *scalars, in
 void tutti_report_note(const tutti_trainer *t, const char *text)
 {
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
+}
+
+void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
+{
+    if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
+    sum->n += n;
+}
+
+/* Says it, and makes it a number of the line that is written next. */
+static int put_replaced(const tutti_trainer *t, const char *split, const tutti_replaced *r, tutti_metric *line)
+{
+    tutti_strbuf text = {0};
+    if (!r->n) return 0;
+    tutti_strbuf_printf(&text, "%s data: %" PRId64 " unreadable sample%s replaced; %s", split, r->n,
+                        r->n > 1 ? "s" : "", r->first);
+    tutti_report_note(t, text.text);
+    tutti_strbuf_release(&text);
+    *line = TUTTI_METRIC_INT("replaced", r->n);
+    return 1;
 }
 
 void tutti_report_begin(tutti_trainer *t)
@@ -106,12 +126,13 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
 {
     const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
     const double accuracy = (double)r->correct / (double)r->nsamples;
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_REAL("epoch", epoch),
-                                 TUTTI_METRIC_REAL("accuracy", accuracy), TUTTI_METRIC_REAL("loss", r->loss),
-                                 TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_REAL("epoch", epoch),
+                                      TUTTI_METRIC_REAL("accuracy", accuracy), TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
+    const int n = 5 + put_replaced(t, "test", &r->replaced, &line[5]);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
     const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
-    tutti_status st = put(t, "eval", line, sizeof line / sizeof *line, err);
+    tutti_status st = put(t, "eval", line, n, err);
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
 }
 
@@ -136,6 +157,7 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
                                       TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
     int n = 4;
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
+    n += put_replaced(t, "training", &r->replaced, &line[n]);
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
     return put(t, "end", line, n, err);
 }

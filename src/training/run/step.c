@@ -254,6 +254,7 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     tutti_did(&t->account, TUTTI_DID_LOAD, 0);
     if (st) return st;
     tutti_loaded(&t->account, batch);
+    tutti_replaced_add(&t->replaced, batch->nreplaced, batch->why);
     step_play play = {.batch = batch,
                       .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                       .stop = t->my_signal != 0};

@@ -61,6 +61,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
         sum.nsamples += all[r].nsamples;
         sum.correct += all[r].correct;
         sum.loss += all[r].loss;
+        tutti_replaced_add(&sum.replaced, all[r].replaced.n, all[r].replaced.first);
     }
     free(all);
     t->eval_seconds += tutti_clock_s() - began;
@@ -261,17 +262,22 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
 /* What each rank tells at its end: which signal it was is known only where it arrived. */
 typedef struct {
     int64_t signal, cost_ns[TUTTI_NCOSTS];
+    tutti_replaced replaced;
 } last_words;
 
 /* cost: mean seconds of all ranks. */
-static tutti_status exchange_last_words(tutti_trainer *t, int *signal, double cost[TUTTI_NCOSTS], tutti_failure *err)
+static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
+                                        tutti_failure *err)
 {
-    last_words mine = {.signal = t->my_signal}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    int *signal = &result->stop_signal;
+    last_words mine = {.signal = t->my_signal, .replaced = t->replaced},
+               *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     memcpy(mine.cost_ns, t->account.cost.ns, sizeof mine.cost_ns);
     tutti_status st = tutti_group_all_gather(t->group, "end of the run", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
         if (!*signal && t->asked_to_stop) *signal = (int)all[r].signal;
+        tutti_replaced_add(&result->replaced, all[r].replaced.n, all[r].replaced.first);
         for (int p = 0; p < TUTTI_NCOSTS; p++) cost[p] += 1e-9 * (double)all[r].cost_ns[p] / t->nranks;
     }
     free(all);
@@ -285,7 +291,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     tutti_status st = TUTTI_OK;
     if (r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
-    if (!st) st = exchange_last_words(t, &r->stop_signal, cost, err);
+    if (!st) st = exchange_last_words(t, r, cost, err);
     if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
     if (st) return st;
     r->step = t->step;

@@ -64,12 +64,19 @@ typedef struct {
     void *stop_arg;
 } tutti_train_config;
 
+/* Samples in whose place others stand because they could not be read (on_bad_sample: skip). */
+typedef struct {
+    int64_t n;
+    char first[240]; /* words of one of them */
+} tutti_replaced;
+
 typedef struct {
     int64_t step;          /* steps done */
     double loss, accuracy; /* last training loss; last test accuracy (NaN if none) */
     double seconds;        /* training only */
     uint64_t weights_hash;
-    bool was_done;   /* nothing was left to do */
+    tutti_replaced replaced; /* of all ranks, since this process began */
+    bool was_done;           /* nothing was left to do */
     int stop_signal; /* asked for by one of the ranks; a checkpoint was saved if there is a folder. 0 = ran to the end */
 } tutti_train_result;
 
@@ -92,6 +99,7 @@ tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_u
 typedef struct {
     int64_t nsamples, correct;
     double loss; /* mean */
+    tutti_replaced replaced;
 } tutti_eval_result;
 tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
                             const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err);

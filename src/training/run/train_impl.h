@@ -75,6 +75,7 @@ typedef struct {
     bool asked_to_stop; /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
+    tutti_replaced replaced; /* of this rank's training samples */
     tutti_account account;
     struct tutti_tracing *tracing; /* NULL = off */
     /* clocks */
@@ -90,6 +91,7 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_wait_all_weights(tutti_trainer *t, tutti_failure *err);
 
+void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
