@@ -9,21 +9,21 @@
 
 #include "svg.h"
 
-enum { WIDTH = 820, LEFT = 190, RIGHT = 96, TOP = 66, ROW = 22, BAR = 12, THIN = 4, BOTTOM = 44, MOST_ROWS = 40 };
+enum { WIDTH = 820, LEFT = 190, RIGHT = 96, TOP = 66, ROW = 20, BAR = 12, BOTTOM = 44, MOST_ROWS = 40 };
 enum { FORWARD, BACKWARD, COMM };
 
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
     int nrows;       /* the others included */
     bool has_others; /* the last row: their share only, or their sum would set the scale */
-    double total_us; /* of compute */
+    double total_us;
     double us_per_px;
     char others[48];
 } picture;
 
-static double compute_us(const tutti_layer_cost *l)
+static double whole_us(const tutti_layer_cost *l)
 {
-    return l->forward_us + l->backward_us;
+    return l->forward_us + l->backward_us + l->comm_us;
 }
 
 static int downwards(const void *a, const void *b)
@@ -37,7 +37,7 @@ static double threshold(const tutti_layer_cost *layers, int n)
 {
     if (n <= MOST_ROWS) return -1;
     double *sorted = tutti_alloc(sizeof *sorted * (size_t)n), at;
-    for (int l = 0; l < n; l++) sorted[l] = compute_us(&layers[l]);
+    for (int l = 0; l < n; l++) sorted[l] = whole_us(&layers[l]);
     qsort(sorted, (size_t)n, sizeof *sorted, downwards);
     at = sorted[MOST_ROWS];
     free(sorted);
@@ -50,8 +50,8 @@ static void choose_rows(picture *p, const tutti_layer_cost *layers, int n)
     tutti_layer_cost others = {0};
     int nothers = 0;
     for (int l = 0; l < n; l++) {
-        p->total_us += compute_us(&layers[l]);
-        if (compute_us(&layers[l]) > least) {
+        p->total_us += whole_us(&layers[l]);
+        if (whole_us(&layers[l]) > least) {
             p->rows[p->nrows++] = layers[l];
             continue;
         }
@@ -67,27 +67,28 @@ static void choose_rows(picture *p, const tutti_layer_cost *layers, int n)
     p->rows[p->nrows++] = others;
 }
 
-static void draw_bar(double x, double y, double width, int height, int colour, const char *more, tutti_strbuf *out)
+static void draw_bar(double x, double y, double width, int height, int colour, tutti_strbuf *out)
 {
     if (width > 0)
-        tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"%s/>\n", x, y,
-                            width, height, tutti_svg_colour(colour), more);
+        tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", x, y,
+                            width, height, tutti_svg_colour(colour));
 }
 
 static void draw_row(const picture *p, int row, tutti_strbuf *out)
 {
     const tutti_layer_cost *l = &p->rows[row];
     const bool bars = !p->has_others || row < p->nrows - 1;
-    const double y = TOP + ROW * row + 2, forward = bars ? l->forward_us / p->us_per_px : 0;
-    const double backward = bars ? l->backward_us / p->us_per_px : 0, comm = bars ? l->comm_us / p->us_per_px : 0;
+    const double us[] = {l->forward_us, l->backward_us, l->comm_us}, y = TOP + ROW * row + 2;
+    double x = LEFT;
     char name[40], share[32];
     snprintf(name, sizeof name, "%.28s", l->name);
-    snprintf(share, sizeof share, "%.1f %%", p->total_us > 0 ? 100 * compute_us(l) / p->total_us : 0);
+    snprintf(share, sizeof share, "%.1f %%", p->total_us > 0 ? 100 * whole_us(l) / p->total_us : 0);
     tutti_svg_text(LEFT - 8, y + BAR - 1, "text-anchor=\"end\"", name, out);
-    draw_bar(LEFT, y, forward, BAR, FORWARD, "", out);
-    draw_bar(LEFT + forward, y, backward, BAR, BACKWARD, "", out);
-    draw_bar(LEFT, y + BAR + 1, comm, THIN, COMM, " fill-opacity=\"0.75\"", out);
-    tutti_svg_text(LEFT + forward + backward + 6, y + BAR - 1, "class=\"quiet\" font-size=\"11\"", share, out);
+    for (int i = FORWARD; i <= COMM && bars; i++) {
+        draw_bar(x, y, us[i] / p->us_per_px, BAR, i, out);
+        x += us[i] / p->us_per_px;
+    }
+    tutti_svg_text(x + 6, y + BAR - 1, "class=\"quiet\" font-size=\"11\"", share, out);
 }
 
 static void draw_grid(const picture *p, double most_us, tutti_strbuf *out)
@@ -100,15 +101,15 @@ static void draw_grid(const picture *p, double most_us, tutti_strbuf *out)
         tutti_svg_number(x, bottom + 16, "text-anchor=\"middle\"", i * step, out);
     }
     tutti_svg_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, bottom + 36, "text-anchor=\"middle\"",
-                   "milliseconds of a step; %: share of compute", out);
+                   "milliseconds of a step; %: share of what is shown", out);
 }
 
 static void draw_legend(bool exchanges, tutti_strbuf *out)
 {
-    static const char *const names[] = {"forward", "backward", "its exchange in flight"};
+    static const char *const names[] = {"forward", "backward", "exchange"};
     double x = LEFT;
     for (int i = FORWARD; i <= (exchanges ? COMM : BACKWARD); i++) {
-        draw_bar(x, 34, 10, 10, i, "", out);
+        draw_bar(x, 34, 10, 10, i, out);
         tutti_svg_text(x + 16, 43, "", names[i], out);
         x += i == FORWARD ? 84 : 94;
     }
@@ -121,7 +122,7 @@ void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, in
     bool exchanges = false;
     choose_rows(&p, layers, nlayers);
     for (int r = 0; r < p.nrows - p.has_others; r++) {
-        most_us = fmax(most_us, fmax(compute_us(&p.rows[r]), p.rows[r].comm_us));
+        most_us = fmax(most_us, whole_us(&p.rows[r]));
         exchanges |= p.rows[r].comm_us > 0;
     }
     if (!(most_us > 0)) most_us = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_chart.h: a layer trace as a picture: a row a layer, forward and backward as one bar, the exchange as a thin one below it
- * (it may go on behind compute, so it is no part of the sum). Pure: the same rows give the same bytes. Threads: shared. */
+/* layer_chart.h: a layer trace as a picture: a row a layer, a bar of its forward pass, its backward pass and what its exchange
+ * takes, with its share of the sum. Pure: the same rows give the same bytes. Threads: shared. */
 #ifndef TUTTI_LAYER_CHART_H
 #define TUTTI_LAYER_CHART_H
 

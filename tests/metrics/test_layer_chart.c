@@ -14,16 +14,16 @@ static int count(const char *text, const char *words)
     return n;
 }
 
-static void each_layer_has_a_row_with_its_share_of_compute(void **state)
+static void each_layer_has_a_row_with_its_share(void **state)
 {
     (void)state;
-    const tutti_layer_cost layers[] = {{"a<b", 100, 200, 50, 8}, {"relu", 0, 100, 0, 0}};
+    const tutti_layer_cost layers[] = {{"a<b", 100, 150, 50, 8}, {"relu", 0, 100, 0, 0}};
     tutti_strbuf out = {0};
     tutti_layer_chart_svg("run", layers, 2, &out);
     assert_int_equal(count(out.text, ">75.0 %<"), 1);
     assert_int_equal(count(out.text, ">25.0 %<"), 1);
     assert_int_equal(count(out.text, "a&lt;b"), 1);
-    assert_int_equal(count(out.text, "in flight"), 1);
+    assert_int_equal(count(out.text, ">exchange<"), 1);
     assert_string_equal(out.text + out.length - 7, "</svg>\n");
     tutti_strbuf_release(&out);
 }
@@ -34,7 +34,7 @@ static void a_model_on_one_rank_has_no_exchange_in_its_legend(void **state)
     const tutti_layer_cost layers[] = {{"a", 100, 200, 0, 8}};
     tutti_strbuf out = {0};
     tutti_layer_chart_svg("run", layers, 1, &out);
-    assert_int_equal(count(out.text, "in flight"), 0);
+    assert_int_equal(count(out.text, ">exchange<"), 0);
     tutti_strbuf_release(&out);
 }
 
@@ -73,7 +73,7 @@ static void layers_that_take_no_time_are_drawn_without_numbers_that_are_none(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_layer_has_a_row_with_its_share_of_compute),
+        cmocka_unit_test(each_layer_has_a_row_with_its_share),
         cmocka_unit_test(a_model_on_one_rank_has_no_exchange_in_its_legend),
         cmocka_unit_test(a_long_model_shows_its_forty_longest_layers_and_the_share_of_the_others),
         cmocka_unit_test(layers_that_take_no_time_are_drawn_without_numbers_that_are_none),

@@ -132,21 +132,23 @@ tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *pla
     return st;
 }
 
+double tutti_shared_bucket_seconds(const tutti_shared *s, int bucket)
+{
+    tutti_exchange_stats sums, weights;
+    tutti_exchange_stats_read(s->reduce_scatter[bucket], &sums);
+    tutti_exchange_stats_read(s->all_gather[bucket], &weights);
+    return sums.wait_s + sums.work_s + weights.wait_s + weights.work_s;
+}
+
 double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan)
 {
     double sum = 0;
     if (s->gate) {
         tutti_exchange_stats stats;
         tutti_exchange_stats_read(s->gate, &stats);
-        sum += stats.wait_s + stats.work_s;
+        sum = stats.wait_s + stats.work_s;
     }
-    for (int b = 0; b < plan->nbuckets; b++) {
-        tutti_exchange_stats stats;
-        tutti_exchange_stats_read(s->reduce_scatter[b], &stats);
-        sum += stats.wait_s + stats.work_s;
-        tutti_exchange_stats_read(s->all_gather[b], &stats);
-        sum += stats.wait_s + stats.work_s;
-    }
+    for (int b = 0; b < plan->nbuckets; b++) sum += tutti_shared_bucket_seconds(s, b);
     return sum;
 }
 

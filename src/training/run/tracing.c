@@ -24,6 +24,7 @@ struct tutti_tracing {
     int64_t first, end; /* steps, from 0 */
     bool closed;
     int64_t step_began_ns;
+    double *exchange_s; /* a bucket: spent in its exchanges during the window */
     tutti_spans spans;
     tutti_span_label *labels;
     int nlabels;
@@ -128,6 +129,7 @@ tutti_tracing *tutti_tracing_create(const tutti_trainer *t)
     tutti_tracing *tr = tutti_alloc(sizeof *tr);
     tutti_tracing_window(t->step, c->nsteps, c->trace_warmup, c->trace_steps, &tr->first, &tr->end);
     tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(t->plan) + t->plan->nbuckets);
+    tr->exchange_s = TUTTI_ARENA_NEW(&tr->arena, double, t->plan->nbuckets);
     make_labels(tr, t->plan);
     return tr;
 }
@@ -182,6 +184,22 @@ static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank
     return st;
 }
 
+/* The mean of all ranks takes the place of this rank's. */
+static tutti_status average_exchanges(tutti_tracing *tr, const tutti_trainer *t, tutti_failure *err)
+{
+    const int nbuckets = t->plan->nbuckets;
+    const size_t nbytes = sizeof(double) * (size_t)nbuckets;
+    double *all = tutti_alloc(nbytes * (size_t)t->nranks);
+    tutti_status st = tutti_group_all_gather(t->group, "trace", tr->exchange_s, all, nbytes, err);
+    for (int b = 0; b < nbuckets && !st; b++) {
+        double sum = 0;
+        for (int r = 0; r < t->nranks; r++) sum += all[r * nbuckets + b];
+        tr->exchange_s[b] = sum / t->nranks;
+    }
+    free(all);
+    return st;
+}
+
 /* ---- writing ---- */
 
 static tutti_status write_file(const char *dir, int file, tutti_strbuf *text, tutti_failure *err)
@@ -206,7 +224,7 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t
     return write_file(t->config->dir, CHROME_FILE, &text, err);
 }
 
-/* Seconds of an exchange go to the layers whose parameters travel in it, by their size. */
+/* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
 static void share_out(const tutti_plan *p, int bucket, double us, tutti_layer_cost *layers)
 {
     const tutti_bucket *b = &p->buckets[bucket];
@@ -230,7 +248,6 @@ static void add_span(const tutti_tracing *tr, const tutti_plan *p, const tutti_s
         if (index < 0 || index >= count_of(p, (tutti_doing)d)) continue;
         if (d == TUTTI_DID_FORWARD) layers[index].forward_us += us;
         if (d >= TUTTI_DID_BACKWARD_PARAMS && d <= TUTTI_DID_SUM) layers[index].backward_us += us;
-        if (d == TUTTI_BESIDE_SUMS || d == TUTTI_BESIDE_WEIGHTS) share_out(p, index, us, layers);
     }
 }
 
@@ -246,9 +263,10 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     for (int i = 0; i < g->nparams; i++)
         if (g->params[i].layer >= 0)
             layers[g->params[i].layer].size_bytes += g->params[i].count * (int64_t)sizeof(float);
-    const double weight = 1.0 / (double)(t->nranks * (t->step - tr->first));
+    const double steps = (double)(t->step - tr->first), weight = 1.0 / (steps * t->nranks);
     for (int r = 0; r < t->nranks; r++)
         for (int64_t i = 0; i < ranks[r].nspans; i++) add_span(tr, p, &ranks[r].spans[i], weight, layers);
+    for (int b = 0; b < p->nbuckets && t->nranks > 1; b++) share_out(p, b, 1e6 * tr->exchange_s[b] / steps, layers);
     tutti_layer_trace_print(layers, g->model->nlayers, &text);
     free(layers);
     return write_file(t->config->dir, LAYERS_FILE, &text, err);
@@ -262,6 +280,8 @@ static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_fail
     tutti_shared_time(&t->shared, t->plan, false);
     tr->closed = true;
     assert(tr->spans.dropped == 0);
+    for (int b = 0; b < t->plan->nbuckets; b++) tr->exchange_s[b] += tutti_shared_bucket_seconds(&t->shared, b);
+    if (!st) st = average_exchanges(tr, t, err);
     if (!st) st = gather(tr, t, ranks, err);
     if (!st && t->rank == 0) {
         tutti_group_long_phase_begin(t->group, "trace");
@@ -278,10 +298,16 @@ static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_fail
 
 /* ---- steps ---- */
 
+static void open_window(tutti_tracing *tr, tutti_trainer *t)
+{
+    tutti_shared_time(&t->shared, t->plan, t->nranks > 1);
+    for (int b = 0; b < t->plan->nbuckets; b++) tr->exchange_s[b] = -tutti_shared_bucket_seconds(&t->shared, b);
+}
+
 void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t)
 {
     if (!tr || tr->closed || t->step < tr->first) return;
-    if (t->step == tr->first) tutti_shared_time(&t->shared, t->plan, t->nranks > 1);
+    if (t->step == tr->first) open_window(tr, t);
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     t->account.spans = &tr->spans;
     t->account.first_label = tr->first_label;

@@ -35,7 +35,8 @@ void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan);
 tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err);
 /* Rank 0's momentum region becomes whole. */
 tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
-void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on);   /* see tutti_exchange_time */
+void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on); /* see tutti_exchange_time */
+double tutti_shared_bucket_seconds(const tutti_shared *s, int bucket);
 double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* in exchanges so far, this rank */
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
