@@ -101,6 +101,9 @@ extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_eng
 
 /* Runs a row that computes a bare op where a ReLU is merged into it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
+/* Batch norm of our own for the oneDNN engine; fits: k's inputs lie so that channels fill vectors. */
+extern const tutti_kernel_row tutti_lane_norm;
+bool tutti_lane_norm_fits(const tutti_kernel *k);
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_bnorm.c: batch normalisation by oneDNN, in whatever order the input has.
+/* onednn_bnorm.c: batch normalisation by oneDNN, in whatever order the input has. Where channels fill vectors and one thread
+ * computes, lane_norm.c does it instead.
  *
  * saved: the batch's mean and variance (which divides by n), float. The library computes both gradients at once, the
  * parameters' one needs the other: backward_params leaves its input gradient in scratch, backward_data runs alone. */
@@ -80,6 +81,10 @@ static void build_backward(tutti_kernel *k, tutti_onednn_state *s, bool with_par
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    if (r->nthreads <= 1 && tutti_lane_norm_fits(k)) {
+        k->row = &tutti_lane_norm;
+        return k->row->create(k, r, err);
+    }
     if (r->training && tutti_op_batch_norm_needs(k, err) != TUTTI_OK) return TUTTI_ERR_USAGE;
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     if (s->failed == dnnl_success) build_forward(k, s, r->training);

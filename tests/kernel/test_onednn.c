@@ -152,6 +152,26 @@ static void the_first_of_equal_elements_wins_in_max_pool(void **state)
     }
 }
 
+/* Whole blocks, a block with padding, channels innermost, several tiles of positions, a mean far from zero. */
+static void batch_norm_in_every_order_gives_what_the_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    static const tutti_shape shapes[] = {{4, {2, 32, 5, 7}}, {4, {3, 45, 3, 3}},   {4, {3, 24, 4, 5}},
+                                         {4, {2, 8, 6, 6}},  {4, {2, 16, 23, 23}}, {4, {5, 64, 1, 1}},
+                                         {2, {7, 48}},       {2, {9, 20}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const kernel_case c = {"batch-norm", &norm, shapes[i], false, true, 1, .what = "orders"};
+        producers from;
+        for (int training = 0; training < 2; training++) {
+            compare(&c, NULL, training, 1);
+            if (!open_producers(&from, &c, 1)) continue;
+            compare(&c, from.out, training, 1);
+            close_producers(&from);
+        }
+    }
+}
+
 static int64_t between(uint64_t draw, uint64_t what, int64_t lo, int64_t hi)
 {
     return lo + (int64_t)tutti_random_below(tutti_random(13, TUTTI_STREAM_TEST, draw, what), (uint64_t)(hi - lo + 1));
@@ -359,6 +379,7 @@ int main(void)
         cmocka_unit_test(every_op_gives_what_its_reference_gives),
         cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
         cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
+        cmocka_unit_test(batch_norm_in_every_order_gives_what_the_reference_gives),
         cmocka_unit_test(drawn_shapes_give_what_the_reference_gives),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
         cmocka_unit_test(evaluation_takes_over_the_order_of_trained_weights),
