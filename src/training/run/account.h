@@ -21,7 +21,8 @@ typedef enum {
     TUTTI_DID_FOLD,         /* index = bucket */
     TUTTI_DID_EXCHANGE,     /* started exchanges, or moved what travels */
     TUTTI_DID_WAIT_SUMS,    /* waited for the reduce-scatter; index = bucket */
-    TUTTI_DID_UPDATE,       /* index = bucket */
+    TUTTI_DID_GATE,         /* told what was seen in gradients, heard what all have seen */
+    TUTTI_DID_UPDATE,       /* of weights, or a look at gradients before the gate; index = bucket */
     TUTTI_DID_WAIT_WEIGHTS, /* waited for the all-gather; index = bucket */
     TUTTI_DID_EVALUATE,
     TUTTI_DID_SAVE,

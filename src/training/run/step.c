@@ -158,7 +158,7 @@ static tutti_status pass_gate(tutti_trainer *t, step_play *play, tutti_failure *
     tutti_exchange_start(t->shared.gate, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_status st = tutti_exchange_wait(t->shared.gate, err);
     if (!st) play->skips = *t->shared.verdict > 0;
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+    tutti_did(&t->account, TUTTI_DID_GATE, 0);
     return st;
 }
 

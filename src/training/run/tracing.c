@@ -59,6 +59,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_FOLD] = {EACH_BUCKET, "fold bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_WAIT_SUMS] = {EACH_BUCKET, "wait-gradients bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_GATE] = {ONE, "gate", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_WAIT_WEIGHTS] = {EACH_BUCKET, "wait-weights bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EVALUATE] = {ONE, "evaluation", TUTTI_TRACK_COMPUTE},
