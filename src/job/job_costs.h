@@ -10,7 +10,7 @@
 
 /* Nothing under another rule. Collective, before anything else is made with the plan. The costs are those of the newest checkpoint under `dir` where it
  * has some of as many ranks and threads (so a resumed run has the buckets it had), else measured: all ranks exchange vectors
- * from 4 KiB to 64 MiB or the model's size, a quarter of a second at most; rank 0's clock counts and rank 0 tells the
+ * from 4 KiB to 64 MiB or the model's size, each for about 10 ms or seven times; rank 0's clock counts and rank 0 tells the
  * others. dir: NULL = measure. Layers are not timed: on mapped memory nothing is hidden, so when gradients are ready does not
  * matter (merge.h). */
 tutti_status tutti_job_merge_measured(const tutti_job *job, tutti_group *group, const char *dir, tutti_resolved *r,
