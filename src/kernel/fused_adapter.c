@@ -74,6 +74,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->saved_bytes = f->inner.saved_bytes;
     k->scratch_bytes = f->inner.scratch_bytes;
     k->backward_reads = f->inner.backward_reads | TUTTI_READS_OUTPUT;
+    k->unread_inputs = 1u << 1;
     k->writes_dout = true;
     if (f->adds) place_addend(k, f);
     return TUTTI_OK;

@@ -47,7 +47,8 @@ static void place_copies(tutti_kernel *k, half *h)
     for (int i = 0; i < k->ninputs; i++) h->in[i] = h->din[i] = take(k, &k->in[i]);
     h->out = h->dout = over ? h->in[0] : take(k, &k->out);
     h->out_again = k->backward_reads & TUTTI_READS_OUTPUT ? take(k, &k->out) : NOWHERE;
-    for (int i = 0; i < k->ninputs && k->backward_reads & TUTTI_READS_INPUT; i++) h->din[i] = take(k, &k->in[i]);
+    for (int i = 0; i < k->ninputs; i++)
+        if (tutti_kernel_reads_again(k, i)) h->din[i] = take(k, &k->in[i]);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
@@ -68,6 +69,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->backward_reads = h->inner.backward_reads;
     k->in_place = h->inner.in_place && k->in[0].dtype == k->out.dtype;
     k->passes_gradient = h->inner.passes_gradient;
+    k->unread_inputs = h->inner.unread_inputs;
     k->writes_dout = h->inner.writes_dout;
     place_copies(k, h);
     return TUTTI_OK;
@@ -118,7 +120,7 @@ static tutti_kernel_args wide_for_backward(const tutti_kernel *k, const tutti_ke
     const half *h = k->state;
     tutti_kernel_args wide = *a;
     for (int i = 0; i < k->ninputs; i++)
-        if (k->backward_reads & TUTTI_READS_INPUT) wide.in[i] = widened(&k->in[i], a->in[i], a, h->in[i]);
+        if (tutti_kernel_reads_again(k, i)) wide.in[i] = widened(&k->in[i], a->in[i], a, h->in[i]);
     if (k->backward_reads & TUTTI_READS_OUTPUT) wide.out = (void *)widened(&k->out, a->out, a, h->out_again);
     wide.dout = (void *)widened(&k->out, a->dout, a, h->dout);
     return wide;

@@ -97,6 +97,7 @@ typedef struct tutti_kernel {
     size_t saved_bytes;   /* written forward, read backward */
     size_t scratch_bytes; /* contents may be anything before and after each call; 64-byte aligned */
     unsigned backward_reads;
+    unsigned unread_inputs; /* bit i: backward does not read input i, even if it reads the others (an addend) */
     bool in_place; /* out may be the memory of in[0] (same bytes, backward does not read the input, and it is no other
                     * input as well); in backward the gradient of in[0] may be the memory of dout */
     /* Bit i: the gradient of input i *is* dout (add): backward_data writes nothing for it, and readers of the input's

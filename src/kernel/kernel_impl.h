@@ -74,6 +74,12 @@ typedef struct {
 } tutti_span;
 tutti_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout);
 
+/* Does a backward pass read input i? */
+static inline bool tutti_kernel_reads_again(const tutti_kernel *k, int i)
+{
+    return k->backward_reads & TUTTI_READS_INPUT && !(k->unread_inputs >> i & 1);
+}
+
 /* --- layouts --- */
 
 /* A blocked memory order: dims are split into blocks, the inner blocks of all dims lie together (oneDNN's nChw16c:

@@ -33,6 +33,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (st != TUTTI_OK) return st;
     k->saved_bytes = a->inner.saved_bytes;
     k->backward_reads = a->inner.backward_reads;
+    k->unread_inputs = a->inner.unread_inputs;
     k->passes_gradient = a->inner.passes_gradient;
     k->scratch_bytes = (a->inner.scratch_bytes + 63) / 64 * 64;
     for (int i = 0; i < k->ninputs; i++) {
@@ -51,15 +52,15 @@ static void destroy(tutti_kernel *k)
     free(a);
 }
 
-/* The arguments as the inner kernel sees them. Inputs that nobody reads are not copied. */
-static tutti_kernel_args plain_args(const tutti_kernel *k, const tutti_kernel_args *args, bool reads_inputs)
+/* The arguments as the inner kernel sees them. Inputs that it does not read are not copied. */
+static tutti_kernel_args plain_args(const tutti_kernel *k, const tutti_kernel_args *args, bool forward)
 {
     const adapter *a = k->state;
     tutti_kernel_args plain = *args;
     for (int i = 0; i < k->ninputs; i++) {
         if (!k->in[i].layout) continue;
         float *in = (float *)((char *)args->scratch + a->plain_at[i]);
-        if (reads_inputs) tutti_value_to_plain(&k->in[i], args->in[i], in);
+        if (forward || tutti_kernel_reads_again(k, i)) tutti_value_to_plain(&k->in[i], args->in[i], in);
         plain.in[i] = in;
         if (args->din[i]) plain.din[i] = (float *)((char *)args->scratch + a->grad_at[i]);
     }
@@ -77,14 +78,14 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *args)
 {
     adapter *a = k->state;
     if (!a->inner.row->backward_params) return;
-    tutti_kernel_args plain = plain_args(k, args, k->backward_reads & TUTTI_READS_INPUT);
+    tutti_kernel_args plain = plain_args(k, args, false);
     a->inner.row->backward_params(&a->inner, &plain);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *args)
 {
     adapter *a = k->state;
-    tutti_kernel_args plain = plain_args(k, args, k->backward_reads & TUTTI_READS_INPUT);
+    tutti_kernel_args plain = plain_args(k, args, false);
     a->inner.row->backward_data(&a->inner, &plain);
     for (int i = 0; i < k->ninputs; i++)
         if (k->in[i].layout && args->din[i]) tutti_value_from_plain(&k->in[i], plain.din[i], args->din[i]);

@@ -48,11 +48,12 @@ static void each_param(draft *d, void (*say)(draft *, tutti_datum_kind, int), tu
         if (d->graph->params[i].layer == l && tutti_param_is_learned(&d->graph->params[i]) == learned) say(d, kind, i);
 }
 
-static void reads_inputs(draft *d, int l)
+static void reads_inputs(draft *d, int l, unsigned without)
 {
     const tutti_layer *layer = &d->graph->model->layers[l];
     for (int i = 0; i < layer->nin; i++)
-        reads(d, layer->in[i] < 0 ? TUTTI_DATUM_BATCH : TUTTI_DATUM_VALUE, layer->in[i] < 0 ? 0 : layer->in[i]);
+        if (!(without >> i & 1))
+            reads(d, layer->in[i] < 0 ? TUTTI_DATUM_BATCH : TUTTI_DATUM_VALUE, layer->in[i] < 0 ? 0 : layer->in[i]);
 }
 
 static void add_forward(draft *d, int l)
@@ -60,7 +61,7 @@ static void add_forward(draft *d, int l)
     tutti_graph *g = d->graph;
     const bool training = g->config.training;
     const bool is_loss = g->model->layers[l].op->is_loss;
-    reads_inputs(d, l);
+    reads_inputs(d, l, 0);
     if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* labels */
     each_param(d, reads, TUTTI_DATUM_PARAM, l, true);
     each_param(d, reads, TUTTI_DATUM_PARAM, l, false);
@@ -83,7 +84,7 @@ static void reads_for_backward(draft *d, int l, bool first)
     const tutti_layer_grads *own = &g->layer_grads[l];
     if (!is_loss) reads(d, TUTTI_DATUM_VALUE_GRAD, first ? own->out : own->changed);
     if (first && own->changed != own->out) writes(d, TUTTI_DATUM_VALUE_GRAD, own->changed);
-    if (again & TUTTI_READS_INPUT) reads_inputs(d, l);
+    if (again & TUTTI_READS_INPUT) reads_inputs(d, l, g->kernels[l].unread_inputs);
     if (again & TUTTI_READS_OUTPUT && !is_loss) reads(d, TUTTI_DATUM_VALUE, l);
     if (again & TUTTI_READS_SAVED && g->kernels[l].saved_bytes) reads(d, TUTTI_DATUM_SAVED, l);
     if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0);

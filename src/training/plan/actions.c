@@ -127,7 +127,8 @@ static void add_slot(listing *l, const turn *t)
     const tutti_graph *g = l->plan->graph;
     for (int i = 0; i < g->nnodes; i++) {
         const tutti_node *n = &g->nodes[i];
-        tutti_action a = {.slot = t->slot, .layer = n->layer, .bucket = -1, .root_dst = t->buffer, .root_src = -1};
+        tutti_action a = {
+            .slot = t->slot, .layer = n->layer, .bucket = -1, .node = i, .root_dst = t->buffer, .root_src = -1};
         if (n->kind == TUTTI_NODE_FORWARD)
             a.kind = TUTTI_DO_FORWARD;
         else if (n->kind == TUTTI_NODE_BACKWARD_PARAMS)

@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c: first fit by decreasing size over life times. The best packing is NP-hard to find (dynamic storage
- * allocation, Garey & Johnson SR2); a chain of layers, which a network mostly is, needs no better than greedy.
+/* placement.c: lives of the data of a step graph, and what may share memory although it lives at the same node.
  *
  * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work
- * in place. Invariant: two blocks that are live at the same node do not overlap. */
+ * in place. A kernel's scratch lives at one node. */
 #include "placement.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "pack.h"
 
-enum { ALIGNMENT = 64, NOWHERE = -1 };
-
-typedef struct {
-    int64_t bytes, offset;
-    int first, last; /* node indices, both included: a node may not read and write one place */
-} block;
+enum { NOWHERE = -1 };
 
 typedef struct {
     const tutti_graph *graph;
-    block *blocks;
+    tutti_block *blocks;
     int nblocks;
     int *of_value, *of_saved; /* a layer: block, or NOWHERE */
     int *of_grad;             /* a gradient: the same */
+    int *of_scratch;          /* a node: the same */
 } packing;
-
-static int64_t align_up(int64_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* Where the block index of a datum is kept; NULL for data that are not in the arena. */
 static int *slot_of(packing *p, tutti_datum d)
@@ -52,9 +41,15 @@ static void live_at(packing *p, tutti_datum d, int node)
     if (!slot) return;
     if (*slot == NOWHERE) {
         *slot = p->nblocks++;
-        p->blocks[*slot] = (block){.bytes = bytes_of(p->graph, d), .first = node};
+        p->blocks[*slot] = (tutti_block){.bytes = bytes_of(p->graph, d), .first = node};
     }
     p->blocks[*slot].last = node;
+}
+
+static bool runs_kernel(const tutti_node *n)
+{
+    return n->kind == TUTTI_NODE_FORWARD || n->kind == TUTTI_NODE_BACKWARD_PARAMS ||
+           n->kind == TUTTI_NODE_BACKWARD_DATA;
 }
 
 static void find_lives(packing *p)
@@ -63,12 +58,16 @@ static void find_lives(packing *p)
         const tutti_node *n = &p->graph->nodes[t];
         for (int i = 0; i < n->nreads; i++) live_at(p, n->reads[i], t);
         for (int i = 0; i < n->nwrites; i++) live_at(p, n->writes[i], t);
+        if (n->layer < 0 || !p->graph->kernels[n->layer].scratch_bytes || !runs_kernel(n)) continue;
+        p->of_scratch[t] = p->nblocks++;
+        p->blocks[p->of_scratch[t]] =
+            (tutti_block){.bytes = (int64_t)p->graph->kernels[n->layer].scratch_bytes, .first = t, .last = t};
     }
 }
 
 static void join(packing *p, const int *earlier, int *later)
 {
-    block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
+    tutti_block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
     if (from->last < to->last) from->last = to->last;
     to->bytes = 0; /* empty blocks take no place */
     *later = *earlier;
@@ -78,7 +77,7 @@ static void join(packing *p, const int *earlier, int *later)
 static bool hand_on(packing *p, int *earlier, int *later)
 {
     if (*earlier == NOWHERE || *later == NOWHERE || *earlier == *later) return false;
-    const block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
+    const tutti_block *from = &p->blocks[*earlier], *to = &p->blocks[*later];
     if (from->last != to->first || from->bytes != to->bytes) return false;
     join(p, earlier, later);
     return true;
@@ -107,42 +106,6 @@ static void work_in_place(packing *p)
     for (int l = m->nlayers - 1; l >= 0 && g->ngrads; l--) hand_gradients_on(p, l);
 }
 
-/* Large ones first; ties in order of age, so that the result does not depend on the sort. */
-static int by_size(const void *a, const void *b)
-{
-    const block *x = *(block *const *)a, *y = *(block *const *)b;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x < y ? -1 : x > y;
-}
-
-static bool in_the_way(const block *placed, const block *b)
-{
-    return placed->first <= b->last && b->first <= placed->last && placed->offset < b->offset + b->bytes &&
-           b->offset < placed->offset + placed->bytes;
-}
-
-static int64_t pack(packing *p)
-{
-    block **order = tutti_alloc(sizeof(block *) * (size_t)p->nblocks);
-    for (int i = 0; i < p->nblocks; i++) {
-        p->blocks[i].bytes = align_up(p->blocks[i].bytes);
-        order[i] = &p->blocks[i];
-    }
-    qsort(order, (size_t)p->nblocks, sizeof *order, by_size);
-    int64_t end = 0;
-    for (int i = 0; i < p->nblocks; i++) {
-        block *b = order[i];
-        for (int j = 0; j < i; j++) /* step over the first block in the way, then look again from the start */
-            if (in_the_way(order[j], b)) {
-                b->offset = order[j]->offset + order[j]->bytes;
-                j = -1;
-            }
-        if (b->offset + b->bytes > end) end = b->offset + b->bytes;
-    }
-    free(order);
-    return end;
-}
-
 static int64_t *offsets(const packing *p, const int *of, int n, tutti_arena *arena)
 {
     int64_t *out = TUTTI_ARENA_NEW(arena, int64_t, n);
@@ -157,15 +120,11 @@ static int *nowhere(tutti_arena *arena, int n)
     return of;
 }
 
-static int64_t largest_scratch(const tutti_graph *g)
+static int64_t sum_of_blocks(const packing *p)
 {
-    int64_t most = 0;
-    for (int t = 0; t < g->nnodes; t++) {
-        if (g->nodes[t].layer < 0) continue;
-        const int64_t bytes = align_up((int64_t)g->kernels[g->nodes[t].layer].scratch_bytes);
-        if (bytes > most) most = bytes;
-    }
-    return most;
+    int64_t sum = 0;
+    for (int i = 0; i < p->nblocks; i++) sum += (p->blocks[i].bytes + 63) / 64 * 64;
+    return sum;
 }
 
 void tutti_placement_make(const tutti_graph *g, tutti_arena *arena, tutti_placement *out)
@@ -173,19 +132,19 @@ void tutti_placement_make(const tutti_graph *g, tutti_arena *arena, tutti_placem
     const int n = g->model->nlayers;
     tutti_arena work = {0};
     packing p = {.graph = g,
-                 .blocks = TUTTI_ARENA_NEW(&work, block, 2 * n + g->ngrads),
+                 .blocks = TUTTI_ARENA_NEW(&work, tutti_block, 2 * n + g->ngrads + g->nnodes),
                  .of_value = nowhere(&work, n),
                  .of_saved = nowhere(&work, n),
-                 .of_grad = nowhere(&work, g->ngrads)};
-    const int64_t scratch = largest_scratch(g);
+                 .of_grad = nowhere(&work, g->ngrads),
+                 .of_scratch = nowhere(&work, g->nnodes)};
     find_lives(&p);
-    out->bytes_without_sharing = scratch;
-    for (int i = 0; i < p.nblocks; i++) out->bytes_without_sharing += align_up(p.blocks[i].bytes);
+    out->bytes_without_sharing = sum_of_blocks(&p);
     work_in_place(&p);
-    out->scratch = pack(&p);
-    out->bytes = out->scratch + scratch;
+    out->bytes = tutti_pack(p.blocks, p.nblocks);
+    out->bytes_at_least = tutti_pack_bound(p.blocks, p.nblocks);
     out->value = offsets(&p, p.of_value, n, arena);
     out->grad = offsets(&p, p.of_grad, g->ngrads, arena);
     out->saved = offsets(&p, p.of_saved, n, arena);
+    out->scratch = offsets(&p, p.of_scratch, g->nnodes, arena);
     tutti_arena_release(&work);
 }

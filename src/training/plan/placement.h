@@ -11,9 +11,10 @@
 
 typedef struct {
     int64_t bytes, bytes_without_sharing;
+    int64_t bytes_at_least; /* that live at one node: no placement needs less */
     int64_t *value, *saved; /* a layer: offset in bytes, a multiple of 64; -1 = none */
     int64_t *grad;          /* a gradient of the graph: the same */
-    int64_t scratch;        /* offset; as large as the largest kernel's need */
+    int64_t *scratch;       /* a node of the graph: the same, of its kernel's scratch */
 } tutti_placement;
 
 /* The arrays are the arena's. */

@@ -136,6 +136,7 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     tutti_placement_make(p->graph, &p->arena, &placed);
     p->arena_bytes = placed.bytes;
     p->arena_bytes_without_sharing = placed.bytes_without_sharing;
+    p->arena_bytes_at_least = placed.bytes_at_least;
     p->value_offset = placed.value;
     p->grad_offset = placed.grad;
     p->saved_offset = placed.saved;

@@ -86,6 +86,7 @@ typedef struct {
     int slot;               /* local slot (0 .. nslots_mine), 0 in fast mode */
     int layer;              /* forward, backward, sum; else -1 */
     int bucket;             /* fold, ready, free, check, update, wait-weights; else -1 */
+    int node;               /* forward, backward, sum: of the graph; else 0 */
     int root_dst, root_src; /* fold: dst += src; root_dst: where forward and backward_params of this slot write */
 } tutti_action;
 
@@ -110,9 +111,10 @@ typedef struct {
     int64_t samples_per_call;
     /* private arena, bytes */
     int64_t arena_bytes, arena_bytes_without_sharing;
+    int64_t arena_bytes_at_least;         /* what lives at a time: no placement needs less */
     int64_t *value_offset, *saved_offset; /* a layer; -1 = none */
     int64_t *grad_offset;                 /* a gradient of the graph; -1 = none */
-    int64_t scratch_offset;
+    int64_t *scratch_offset;              /* a node of the graph; -1 = none */
     tutti_arena arena;
 } tutti_plan;
 

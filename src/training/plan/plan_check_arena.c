@@ -59,6 +59,14 @@ static extent extent_of(const tutti_plan *p, int tag)
     return first < 0 ? (extent){0, 0} : (extent){first, first + bytes};
 }
 
+/* Of the kernel that a node runs. */
+static extent scratch_of(const tutti_plan *p, int node)
+{
+    const int64_t at = p->scratch_offset[node];
+    return at < 0 ? (extent){0, 0}
+                  : (extent){at, at + (int64_t)p->graph->kernels[p->graph->nodes[node].layer].scratch_bytes};
+}
+
 typedef struct {
     char text[320];
 } phrase;
@@ -94,16 +102,18 @@ static int by_value(const void *a, const void *b)
 static void find_edges(arena_play *y)
 {
     const tutti_graph *g = y->plan->graph;
-    const int n = count_data(g), nlayers = g->model->nlayers;
-    y->edges = tutti_alloc(sizeof(int64_t) * (size_t)(2 * n + 1 + nlayers));
+    const int n = count_data(g);
+    y->edges = tutti_alloc(sizeof(int64_t) * 2 * (size_t)(n + g->nnodes));
     for (int t = FIRST_TAG; t < FIRST_TAG + n; t++) {
         const extent e = extent_of(y->plan, t);
         y->edges[y->nedges++] = e.first;
         y->edges[y->nedges++] = e.last;
     }
-    y->edges[y->nedges++] = y->plan->scratch_offset;
-    for (int l = 0; l < nlayers; l++)
-        y->edges[y->nedges++] = y->plan->scratch_offset + (int64_t)g->kernels[l].scratch_bytes;
+    for (int t = 0; t < g->nnodes; t++) {
+        const extent e = scratch_of(y->plan, t);
+        y->edges[y->nedges++] = e.first;
+        y->edges[y->nedges++] = e.last;
+    }
     qsort(y->edges, (size_t)y->nedges, sizeof *y->edges, by_value);
     y->tags = tutti_alloc(sizeof(int) * (size_t)y->nedges);
 }
@@ -191,9 +201,7 @@ static tutti_status fits(const arena_play *y, const tutti_node *n, tutti_failure
 static tutti_status play_node(arena_play *y, const tutti_node *n, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;
-    const bool has_kernel = n->kind != TUTTI_NODE_SUM;
-    const int64_t at = y->plan->scratch_offset;
-    const extent scratch = {at, at + (has_kernel ? (int64_t)g->kernels[n->layer].scratch_bytes : 0)};
+    const extent scratch = scratch_of(y->plan, (int)(n - g->nodes));
     tutti_status st = fits(y, n, err);
     for (int i = 0; i < n->nreads + n->nwrites && st == TUTTI_OK; i++) {
         const int tag = tag_of(g, i < n->nreads ? n->reads[i] : n->writes[i - n->nreads]);
@@ -223,8 +231,7 @@ tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err)
                         p->arena_bytes);
     for (int i = 0; i < 2 * p->nactions && st == TUTTI_OK; i++) {
         const tutti_action *a = &p->actions[i % p->nactions];
-        const tutti_node *n = a->layer >= 0 ? tutti_plan_node_of(p, a) : NULL;
-        if (n) st = play_node(&y, n, err);
+        if (a->layer >= 0) st = play_node(&y, &p->graph->nodes[a->node], err);
     }
     free(y.edges);
     free(y.tags);

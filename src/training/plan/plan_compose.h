@@ -103,8 +103,6 @@ static inline tutti_bucket tutti_composition_range(const tutti_composition *c, i
                                                               : c->plan->buckets[exchange / TUTTI_NEXCHANGES];
 }
 
-/* The graph's node that a kernel's action runs (plan_loop.c). */
-const tutti_node *tutti_plan_node_of(const tutti_plan *p, const tutti_action *a);
 /* plan_check_arena.c */
 tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err);
 /* Counter-examples in the words of the plan (plan_describe.c); owner is the composition. */

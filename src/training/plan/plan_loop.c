@@ -54,17 +54,6 @@ static void param_range(const tutti_plan *p, int param, int64_t *first, int64_t 
         if (p->param_offset[i] > *first && p->param_offset[i] < *last) *last = p->param_offset[i];
 }
 
-const tutti_node *tutti_plan_node_of(const tutti_plan *p, const tutti_action *a)
-{
-    const tutti_node_kind kind = a->kind == TUTTI_DO_FORWARD           ? TUTTI_NODE_FORWARD
-                                 : a->kind == TUTTI_DO_BACKWARD_PARAMS ? TUTTI_NODE_BACKWARD_PARAMS
-                                 : a->kind == TUTTI_DO_SUM             ? TUTTI_NODE_SUM
-                                                                       : TUTTI_NODE_BACKWARD_DATA;
-    for (int i = 0; i < p->graph->nnodes; i++)
-        if (p->graph->nodes[i].kind == kind && p->graph->nodes[i].layer == a->layer) return &p->graph->nodes[i];
-    return NULL;
-}
-
 static void add_gradients(writer *w, const tutti_node *n, const tutti_action *a)
 {
     const tutti_plan *p = w->c->plan;
@@ -80,15 +69,15 @@ static void add_gradients(writer *w, const tutti_node *n, const tutti_action *a)
 static void add_kernel(writer *w, const tutti_action *a)
 {
     const tutti_plan *p = w->c->plan;
-    const tutti_node *n = tutti_plan_node_of(p, a);
-    for (int i = 0; n && i < n->nreads; i++) {
+    const tutti_node *n = &p->graph->nodes[a->node];
+    for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         int64_t first, last;
         param_range(p, n->reads[i].index, &first, &last);
         add_copy(w, memory(w, TUTTI_MEMORY_WEIGHTS), memory(w, TUTTI_MEMORY_SEEN), first, last);
         w->out->steps[w->out->nsteps - 1].param = n->reads[i].index;
     }
-    if (n) add_gradients(w, n, a);
+    add_gradients(w, n, a);
     /* what loading writes (@stop) is written with the first kernel of a slot */
     for (int i = 0; i < p->graph->nnodes && a->kind == TUTTI_DO_FORWARD; i++) {
         if (p->graph->nodes[i].kind == TUTTI_NODE_FORWARD && p->graph->nodes[i].layer == a->layer) break;

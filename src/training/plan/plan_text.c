@@ -128,7 +128,9 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
     add_bytes(sb, vector);
     tutti_strbuf_puts(sb, " (own slices are touched)\n  activations  ");
     add_bytes(sb, p->arena_bytes);
-    tutti_strbuf_puts(sb, " by life time (");
+    tutti_strbuf_printf(sb, " by life time, %.3f of ", (double)p->arena_bytes / (double)p->arena_bytes_at_least);
+    add_bytes(sb, p->arena_bytes_at_least);
+    tutti_strbuf_puts(sb, " that live at a time (");
     add_bytes(sb, p->arena_bytes_without_sharing);
     tutti_strbuf_puts(sb, " without sharing)\n");
     tutti_strbuf_puts(sb, "  offsets: layer, value, its gradient, saved (-1 = none)\n");
@@ -138,7 +140,6 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
                             p->graph->model->layers[l].name, p->value_offset[l], grad < 0 ? -1 : p->grad_offset[grad],
                             p->saved_offset[l]);
     }
-    tutti_strbuf_printf(sb, "    %-24s %10" PRId64 "\n", "scratch", p->scratch_offset);
 }
 
 static void add_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)

@@ -90,14 +90,15 @@ static float *place(const block_kernels *b, const int64_t *offsets, int layer)
     return offsets[layer] < 0 ? NULL : (float *)(void *)(b->memory + offsets[layer]);
 }
 
-static void run_layer(const tutti_evaluator *e, const block_kernels *b, int l, tutti_kernel_args *args)
+static void run_node(const tutti_evaluator *e, const block_kernels *b, int node, tutti_kernel_args *args)
 {
+    const int l = b->graph->nodes[node].layer;
     const tutti_layer *layer = &b->graph->model->layers[l];
     for (int i = 0; i < layer->nin; i++)
         args->in[i] = layer->in[i] < 0 ? e->samples : place(b, b->placed.value, layer->in[i]);
     args->out = place(b, b->placed.value, l);
     args->saved = place(b, b->placed.saved, l);
-    args->scratch = b->memory + b->placed.scratch;
+    args->scratch = place(b, b->placed.scratch, node);
     args->layer = (uint32_t)l;
     b->graph->kernels[l].row->forward(&b->graph->kernels[l], args);
 }
@@ -122,7 +123,7 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
         tutti_kernel_args args = {.labels = e->labels, .loss = &loss, .correct = &correct};
         for (int p = 0; p < b->graph->nparams; p++)
             if (b->graph->params[p].layer == l) args.param[b->graph->params[p].ordinal] = weights + param_offset[p];
-        run_layer(e, b, l, &args);
+        run_node(e, b, t, &args);
     }
     sum->nsamples += n;
     sum->correct += correct;

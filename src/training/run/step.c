@@ -54,7 +54,7 @@ static void fill_values(const tutti_trainer *t, const step_play *play, const tut
     args->out = place(t, plan->value_offset, a->layer);
     args->dout = place(t, plan->grad_offset, grads->out);
     args->saved = place(t, plan->saved_offset, a->layer);
-    args->scratch = t->memory + plan->scratch_offset;
+    args->scratch = place(t, plan->scratch_offset, a->node);
 }
 
 /* The main loss counts right answers; whether this rank asks to stop rides along. */

@@ -98,8 +98,12 @@ static inline void unshare(player *y)
     for (int l = 0; l < g->model->nlayers; l++)
         if (g->layer_grads[l].out >= 0)
             y->memory.grad[g->layer_grads[l].changed] = y->memory.grad[g->layer_grads[l].out];
-    y->memory.bytes += at - y->memory.scratch;
-    y->memory.scratch = at;
+    for (int t = 0; t < g->nnodes; t++)
+        if (y->memory.scratch[t] >= 0) {
+            y->memory.scratch[t] = at;
+            at += ((int64_t)g->kernels[g->nodes[t].layer].scratch_bytes + 63) / 64 * 64;
+        }
+    y->memory.bytes = at;
 }
 
 static inline void *place(const player *y, const int64_t *offsets, int i)
@@ -126,7 +130,6 @@ static inline void fill_values(player *y, int l, float *samples, tutti_kernel_ar
     args->out = place(y, y->memory.value, l);
     args->dout = place(y, y->memory.grad, own->out);
     args->saved = place(y, y->memory.saved, l);
-    args->scratch = y->arena + y->memory.scratch;
 }
 
 static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
@@ -147,6 +150,7 @@ static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
                                       tutti_graph_loss_number(y->graph, l),
                               .correct = &correct};
     fill_values(y, l, y->samples + first * y->sample_size, &args);
+    args.scratch = place(y, y->memory.scratch, a->node);
     for (int i = 0; i < y->graph->nparams; i++)
         if (y->graph->params[i].layer == l) {
             args.param[y->graph->params[i].ordinal] = y->weights + y->plan.param_offset[i];

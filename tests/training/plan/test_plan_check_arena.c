@@ -16,6 +16,7 @@ static tutti_status masking_create(tutti_kernel *k, const tutti_kernel_request *
     k->backward_reads = TUTTI_READS_OUTPUT;
     k->passes_gradient = 1;
     k->writes_dout = true;
+    k->scratch_bytes = 64;
     return TUTTI_OK;
 }
 
@@ -188,6 +189,24 @@ static void output_over_an_input_that_is_not_the_first_is_found(void **state)
     destroy(&w);
 }
 
+static void scratch_over_what_is_read_later_is_found(void **state)
+{
+    (void)state;
+    world w;
+    make(&w);
+    const int forward = find(w.graph, TUTTI_NODE_FORWARD, MASK2),
+              backward = find(w.graph, TUTTI_NODE_BACKWARD_DATA, MASK2);
+    const int64_t right = w.plan->scratch_offset[forward];
+    w.plan->scratch_offset[forward] = w.plan->value_offset[MASK1];
+    expect_wrong(&w, "forward of join reads the value of mask1");
+    expect_wrong(&w, "where scratch lies by then");
+    w.plan->scratch_offset[forward] = right;
+    expect_right(&w);
+    w.plan->scratch_offset[backward] = w.plan->value_offset[MASK2];
+    expect_wrong(&w, "scratch of mask2 overlaps the value of mask2, which it uses");
+    destroy(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +216,7 @@ int main(void)
         cmocka_unit_test(gradient_that_is_changed_elsewhere_than_it_lies_is_found),
         cmocka_unit_test(part_of_a_sum_that_is_overwritten_before_the_sum_is_found),
         cmocka_unit_test(sum_over_what_is_none_of_its_parts_is_found),
+        cmocka_unit_test(scratch_over_what_is_read_later_is_found),
         cmocka_unit_test(output_over_an_input_that_is_not_the_first_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
