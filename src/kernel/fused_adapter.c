@@ -133,7 +133,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
     if (a->din[0]) f->inner.row->backward_data(&f->inner, a);
-    if (!a->din[1]) return;
+    if (f->same_order || !a->din[1]) return; /* passed on: it is dout itself */
     float *plain = (float *)(void *)((char *)a->scratch + f->plain);
     tutti_value_to_plain(&k->out, a->dout, plain);
     tutti_value_from_plain(&k->in[1], plain, a->din[1]);

@@ -284,6 +284,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 
 const tutti_kernel_row tutti_lane_norm = {
     .engine = "onednn",
+    .fuses = true,
     .create = create,
     .destroy = destroy,
     .forward = forward,

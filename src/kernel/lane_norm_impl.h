@@ -11,6 +11,7 @@
 #define TUTTI_LANE_NORM_IMPL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Steps in floats. */
@@ -33,7 +34,8 @@ typedef struct {
     tutti_lane_coefficients at;
     const float *in, *added; /* added: NULL = none */
     float *out, *dout, *din;
-    void *bits;      /* one a number of the output: it is positive. Kept where something is added and relu is set */
+    void *bits;      /* one a number of the output: it is positive. Kept where something is added and relu is set;
+                      * NULL in evaluation */
     bool relu;       /* of what is normalised and added */
     bool streams;    /* out and din are written past the caches: they are aligned to vectors */
     double *sum;     /* a channel: of x - center, of gradients */

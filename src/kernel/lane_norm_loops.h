@@ -95,11 +95,11 @@ INLINE void normalise_tile(const tutti_lane_call *c, const tile *t, int64_t grou
                            bool streams)
 {
     const int64_t step = c->walk.position_step;
-    bits *to_bits = (bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions;
+    bits *to_bits = c->bits ? (bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
     for (int64_t i = 0, at = t->at + group; i < t->n; i++, at += step) {
         vector y = (load(c->in + at) - l->mean) * l->scale + l->shift;
         if (adds) y += load(c->added + at);
-        if (adds && relu) to_bits[i] = positive(y);
+        if (adds && relu && to_bits) to_bits[i] = positive(y);
         put(c->out + at, relu ? rectify(y) : y, streams);
     }
 }
@@ -165,13 +165,14 @@ INLINE void gradient_sums_of_tile(const tutti_lane_call *c, const tile *t, int64
                                   mask_kind mask, double *sum, double *product)
 {
     const int64_t step = c->walk.position_step;
-    const bits *where = (const bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions;
+    const bits *where = mask == BY_BIT ? (const bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
     vector s0 = {0}, s1 = {0}, p0 = {0}, p1 = {0};
     int64_t at = t->at + group, n = t->n;
-    for (; n >= 2; n -= 2, at += 2 * step, where += 2) {
-        const pair a = pair_at(c, at, l, mask, where), b = pair_at(c, at + step, l, mask, where + 1);
+    for (; n >= 2; n -= 2, at += 2 * step) {
+        const pair a = pair_at(c, at, l, mask, where), b = pair_at(c, at + step, l, mask, where ? where + 1 : NULL);
         s0 += a.gradient, s1 += b.gradient;
         p0 += a.gradient * a.x, p1 += b.gradient * b.x;
+        if (mask == BY_BIT) where += 2;
     }
     if (n > 0) {
         const pair a = pair_at(c, at, l, mask, where);

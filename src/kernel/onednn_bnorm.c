@@ -81,8 +81,13 @@ static void build_backward(tutti_kernel *k, tutti_onednn_state *s, bool with_par
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    const tutti_batch_norm_attrs *at = k->attrs;
     if (r->nthreads <= 1 && tutti_lane_norm_fits(k)) {
         k->row = &tutti_lane_norm;
+        return k->row->create(k, r, err);
+    }
+    if (at->relu) {
+        k->row = &tutti_kernel_fused_adapter;
         return k->row->create(k, r, err);
     }
     if (r->training && tutti_op_batch_norm_needs(k, err) != TUTTI_OK) return TUTTI_ERR_USAGE;
@@ -108,6 +113,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 
 const tutti_kernel_row tutti_onednn_batch_norm = {
     .engine = "onednn",
+    .fuses = true,
     .create = create,
     .destroy = tutti_onednn_close,
     .forward = forward,

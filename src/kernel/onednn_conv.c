@@ -59,7 +59,7 @@ static bool find_forward(tutti_onednn_state *s, conv_desc *d, bool training)
     dnnl_prop_kind_t prop = training ? dnnl_forward_training : dnnl_forward_inference;
     return dnnl_convolution_forward_primitive_desc_create(&s->forward_pd, s->engine, prop, dnnl_convolution_direct,
                                                           d->pick_in, d->any_weights, d->bias, d->pick_out, d->strides,
-                                                          d->dilates, d->pad, d->pad, s->attr) == dnnl_success;
+                                                          d->dilates, d->pad, d->pad, s->forward_attr) == dnnl_success;
 }
 
 /* The library's own plain loops, hundreds of times slower, are its last resort: then take the order that it prefers. */
@@ -140,10 +140,13 @@ static void build_backward_data(tutti_onednn_state *s, conv_desc *d)
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    const tutti_conv_attrs *at = k->attrs;
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     conv_desc d = describe(k, s);
     k->backward_reads = TUTTI_READS_INPUT;
+    if (at->relu) tutti_onednn_merge_relu(k);
     if (s->failed == dnnl_success) build_forward(k, s, &d, r);
+    if (r->training && at->relu) tutti_onednn_mask_dout(k);
     if (r->training) build_backward_params(s, &d);
     if (r->training) build_backward_data(s, &d);
     return tutti_onednn_finish(k, err);
@@ -151,6 +154,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 const tutti_kernel_row tutti_onednn_conv = {
     .engine = "onednn",
+    .fuses = true,
     .create = create,
     .destroy = tutti_onednn_close,
     .forward = tutti_onednn_forward,

@@ -27,7 +27,7 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, const dense_de
     tutti_onednn_ok(s,
                     dnnl_inner_product_forward_primitive_desc_create(
                         &s->forward_pd, s->engine, training ? dnnl_forward_training : dnnl_forward_inference, d->in,
-                        d->weights, d->bias, d->out, s->attr),
+                        d->weights, d->bias, d->out, s->forward_attr),
                     "find an inner product");
     if (s->failed != dnnl_success) return;
     tutti_onednn_set_out(k, d->out);
@@ -77,10 +77,13 @@ static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
+    const tutti_dense_attrs *at = k->attrs;
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     dense_desc d = describe(k, s);
     k->backward_reads = TUTTI_READS_INPUT;
+    if (at->relu) tutti_onednn_merge_relu(k);
     if (s->failed == dnnl_success) build_forward(k, s, &d, r->training);
+    if (r->training && at->relu) tutti_onednn_mask_dout(k);
     if (r->training) build_backward_params(s, &d);
     if (r->training) build_backward_data(s, &d);
     return tutti_onednn_finish(k, err);
@@ -88,6 +91,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 const tutti_kernel_row tutti_onednn_dense = {
     .engine = "onednn",
+    .fuses = true,
     .create = create,
     .destroy = tutti_onednn_close,
     .forward = tutti_onednn_forward,

@@ -62,7 +62,8 @@ typedef struct {
 typedef struct {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr; /* scratchpad is the caller's */
+    dnnl_primitive_attr_t attr;         /* scratchpad is the caller's */
+    dnnl_primitive_attr_t forward_attr; /* the same, with the ReLU that is merged into the op, if one is */
     int nthreads;
     tutti_onednn_pass forward, backward_params, backward_data;
     dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
@@ -92,6 +93,10 @@ dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
 /* Whether two descriptions put every element at the same address. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
+/* A ReLU is merged into the op: the forward pass ends with it, the parameters' pass begins by masking dout in place. Call
+ * them before the forward primitive is made, and before anything is added to backward_params. */
+void tutti_onednn_merge_relu(tutti_kernel *k);
+void tutti_onednn_mask_dout(tutti_kernel *k);
 /* The order in which a primitive wants its argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
 /* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */

@@ -94,6 +94,8 @@ tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
     tutti_onednn_ok(s, dnnl_primitive_attr_create(&s->attr), "create attributes");
     if (s->failed == dnnl_success)
         tutti_onednn_ok(s, dnnl_primitive_attr_set_scratchpad_mode(s->attr, dnnl_scratchpad_mode_user), "set scratch");
+    if (s->failed == dnnl_success)
+        tutti_onednn_ok(s, dnnl_primitive_attr_clone(&s->forward_attr, s->attr), "copy attributes");
     s->in = tutti_onednn_input(k, 0);
     return s;
 }
@@ -131,6 +133,7 @@ void tutti_onednn_close(tutti_kernel *k)
     for (int i = 0; i < s->nowned; i++) dnnl_memory_desc_destroy(s->owned[i]);
     dnnl_primitive_desc_destroy(s->forward_pd);
     dnnl_primitive_attr_destroy(s->attr);
+    dnnl_primitive_attr_destroy(s->forward_attr);
     dnnl_stream_destroy(s->stream);
     dnnl_engine_destroy(s->engine);
     free(s);

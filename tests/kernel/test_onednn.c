@@ -172,6 +172,38 @@ static void batch_norm_in_every_order_gives_what_the_reference_gives(void **stat
     }
 }
 
+/* Against the reference behind fused_adapter.c. */
+static void merged_relus_and_additions_give_what_the_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    static const tutti_conv_attrs conv = {
+        .out_channels = 20, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true};
+    static const tutti_dense_attrs dense = {.units = 10, .bias = true, .relu = true};
+    static const tutti_batch_norm_attrs bn = {.eps = 1e-5, .momentum = 0.1, .relu = true};
+    static const kernel_case cases[] = {
+        {"conv", &conv, {4, {2, 16, 6, 5}}, true, false, 1, .what = "relu"},
+        {"dense", &dense, {4, {3, 16, 3, 3}}, true, false, 1, .what = "relu, planes"},
+        {"dense", &dense, {2, {5, 12}}, true, false, 1, .what = "relu"},
+        {"batch-norm", &bn, {4, {2, 32, 9, 5}}, false, true, 1, .what = "relu"},
+        {"batch-norm", &bn, {4, {3, 7, 4, 3}}, false, true, 1, .what = "relu, odd channels"},
+        {"batch-norm", &bn, {4, {2, 32, 9, 5}}, false, true, 1, .what = "addition, relu", .nmore = 1},
+        {"batch-norm", &bn, {4, {2, 45, 3, 3}}, false, true, 1, .what = "addition, relu, padding", .nmore = 1},
+        {"batch-norm", &bn, {2, {9, 48}}, false, true, 1, .what = "addition, relu, two dims", .nmore = 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        producers from;
+        compare(&cases[i], NULL, true, 1);
+        compare(&cases[i], NULL, false, 1);
+        const unsigned which[] = {ALL, 1}; /* of both inputs, and of the first alone */
+        for (int w = 0; w <= cases[i].nmore && open_producers(&from, &cases[i], which[w]); w++) {
+            compare(&cases[i], from.out, true, 1);
+            compare(&cases[i], from.out, false, 1);
+            close_producers(&from);
+        }
+    }
+}
+
 static int64_t between(uint64_t draw, uint64_t what, int64_t lo, int64_t hi)
 {
     return lo + (int64_t)tutti_random_below(tutti_random(13, TUTTI_STREAM_TEST, draw, what), (uint64_t)(hi - lo + 1));
@@ -380,6 +412,7 @@ int main(void)
         cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
         cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
         cmocka_unit_test(batch_norm_in_every_order_gives_what_the_reference_gives),
+        cmocka_unit_test(merged_relus_and_additions_give_what_the_reference_gives),
         cmocka_unit_test(drawn_shapes_give_what_the_reference_gives),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
         cmocka_unit_test(evaluation_takes_over_the_order_of_trained_weights),

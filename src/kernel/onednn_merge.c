@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_merge.c: a ReLU that is merged into an op whose primitive takes it as a post-op: convolution, inner product.
+ *
+ * Forward it costs nothing. Backward, the gradient of the sum is dout where out is positive: the first pass, that of the
+ * parameters, masks dout in place, at the speed of memory, and the second one finds it masked. */
+#include "onednn_impl.h"
+
+void tutti_onednn_merge_relu(tutti_kernel *k)
+{
+    tutti_onednn_state *s = k->state;
+    dnnl_post_ops_t ops = NULL;
+    k->backward_reads |= TUTTI_READS_OUTPUT;
+    k->writes_dout = true;
+    if (s->failed != dnnl_success || !tutti_onednn_ok(s, dnnl_post_ops_create(&ops), "create post-ops")) return;
+    tutti_onednn_ok(s, dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "merge a ReLU");
+    tutti_onednn_ok(s, dnnl_primitive_attr_set_post_ops(s->forward_attr, ops), "merge a ReLU");
+    dnnl_post_ops_destroy(ops);
+}
+
+void tutti_onednn_mask_dout(tutti_kernel *k)
+{
+    tutti_onednn_state *s = k->state;
+    dnnl_primitive_desc_t forward = NULL, backward = NULL;
+    const dnnl_alg_kind_t relu = dnnl_eltwise_relu_use_dst_for_bwd;
+    if (s->failed != dnnl_success) return;
+    tutti_onednn_ok(s,
+                    dnnl_eltwise_forward_primitive_desc_create(&forward, s->engine, dnnl_forward_training, relu, s->out,
+                                                               s->out, 0, 0, s->attr),
+                    "find a mask");
+    if (s->failed == dnnl_success)
+        tutti_onednn_ok(s,
+                        dnnl_eltwise_backward_primitive_desc_create(&backward, s->engine, relu, s->out, s->out, s->out,
+                                                                    0, 0, forward, s->attr),
+                        "find a mask");
+    dnnl_primitive_desc_destroy(forward);
+    if (s->failed != dnnl_success) return;
+    const tutti_onednn_arg args[] = {
+        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), s->out, false},
+        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
+        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, true},
+    };
+    tutti_onednn_add(s, &s->backward_params, backward, args, 3);
+}
