@@ -56,11 +56,12 @@ static void draw_bar(tutti_progress *p, const tutti_train_event *e)
 static void show_step(tutti_progress *p, const tutti_train_event *e)
 {
     if (e->logged) p->ips = e->ips;
-    if (p->tty)
-        draw_bar(p, e);
-    else if (e->logged)
-        printf("epoch %.2f step %" PRId64 "/%" PRId64 " loss %.4f lr %.4g %.0f images/s step %.2f ms comm %.2f ms\n",
-               e->epoch, e->step, e->nsteps, e->loss, e->lr, e->ips, e->step_ms, e->comm_ms);
+    if (p->tty) draw_bar(p, e);
+    if (p->tty || !e->logged) return;
+    printf("epoch %.2f step %" PRId64 "/%" PRId64 " loss %.4f lr %.4g %.0f images/s step %.2f ms comm %.2f ms",
+           e->epoch, e->step, e->nsteps, e->loss, e->lr, e->ips, e->step_ms, e->comm_ms);
+    if (e->skipped) printf(" loss scale %g, skipped %" PRId64, e->loss_scale, e->skipped);
+    printf("\n");
 }
 
 static void show_note(tutti_progress *p, const char *text)
@@ -82,6 +83,7 @@ void tutti_progress_event(void *arg, const tutti_train_event *e)
     case TUTTI_TRAIN_BEGIN:
         p->began = tutti_clock_s();
         p->first_step = e->step;
+        if (strcmp(e->text, "f32") != 0 && e->step < e->nsteps) printf("precision %s\n", e->text);
         if (e->step > 0 && e->step < e->nsteps)
             printf("resuming at step %" PRId64 " of %" PRId64 " from %s\n", e->step, e->nsteps, p->dir);
         break;

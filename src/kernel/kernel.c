@@ -25,7 +25,20 @@ static void describe_reference(char out[96])
     snprintf(out, 96, "reference");
 }
 
-const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, describe_reference};
+static const tutti_kernel_row *find_no_half(const char *op, tutti_precision precision)
+{
+    (void)op, (void)precision;
+    return NULL;
+}
+
+static const char *multiplies_nothing(tutti_precision precision)
+{
+    (void)precision;
+    return NULL;
+}
+
+const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, find_no_half, multiplies_nothing,
+                                                           describe_reference};
 
 static const char *const precisions[TUTTI_NPRECISIONS] = {"f32", "bf16", "f16"};
 
@@ -68,34 +81,22 @@ static bool is_fused(const tutti_kernel *k)
 
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96])
 {
-    (void)engine;
-    snprintf(out, 96, p == TUTTI_PRECISION_F32 ? "%s" : "%s (stored; f32 arithmetic)", tutti_precision_name(p));
+    const tutti_kernel_engine *e = find_engine(engine);
+    const char *by = e ? e->multiplies(p) : NULL;
+    if (p == TUTTI_PRECISION_F32)
+        snprintf(out, 96, "f32");
+    else
+        snprintf(out, 96, "%s (%s)", tutti_precision_name(p), by ? by : "stored; f32 arithmetic");
 }
 
-static tutti_status pick_row(const char *engine, tutti_kernel *k, tutti_precision precision, tutti_failure *err)
+/* The engine's row, or what stands in for it. */
+static const tutti_kernel_row *pick_row(const tutti_kernel_engine *e, const tutti_kernel *k)
 {
-    const tutti_kernel_engine *e = find_engine(engine);
-    char about[96] = "";
-    if (e) e->describe(about);
-    if (!about[0])
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          e ? "engine %s is not in this build; use reference"
-                            : "there is no engine %s; there are onednn and reference",
-                          engine);
-    if (!is_wide(k, precision)) {
-        k->row = &tutti_kernel_half_adapter;
-        return TUTTI_OK;
-    }
-    k->row = e->find(k->op->name);
-    const bool own = k->row;
-    if (!own) k->row = k->op->reference;
-    if (is_fused(k) && !k->row->fuses) {
-        k->row = &tutti_kernel_fused_adapter;
-        return TUTTI_OK;
-    }
+    const tutti_kernel_row *own = e->find(k->op->name), *row = own ? own : k->op->reference;
+    if (is_fused(k) && !row->fuses) return &tutti_kernel_fused_adapter;
     for (int i = 0; i < k->ninputs && !own; i++)
-        if (k->in[i].layout) k->row = &tutti_kernel_plain_adapter;
-    return TUTTI_OK;
+        if (k->in[i].layout) return &tutti_kernel_plain_adapter;
+    return row;
 }
 
 tutti_value tutti_value_plain(const tutti_shape *shape)
@@ -113,27 +114,55 @@ static void describe_params(tutti_kernel *k, const tutti_shape *in, const tutti_
     }
 }
 
-tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
+/* All but what a row fills in. */
+static tutti_status begin(const tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err)
 {
-    tutti_kernel made = {.op = r->op, .attrs = r->attrs, .ninputs = r->nin};
     tutti_shape shapes[TUTTI_MAX_OP_INPUTS], out;
+    *made = (tutti_kernel){.op = r->op, .attrs = r->attrs, .ninputs = r->nin};
     for (int i = 0; i < r->nin; i++) {
-        made.in[i] = r->in[i];
+        made->in[i] = r->in[i];
         shapes[i] = r->in[i].shape;
     }
     tutti_status st = tutti_op_infer(r->op, r->attrs, shapes, r->nin, &out, err);
     if (st != TUTTI_OK) return st;
-    made.out = tutti_value_plain(&out);
-    if (r->op->is_loss) made.out.bytes = 0;
-    describe_params(&made, shapes, r->params_as);
-    st = pick_row(r->engine, &made, r->precision, err);
-    if (st == TUTTI_OK) st = made.row->create(&made, r, err);
-    if (st != TUTTI_OK) {
-        tutti_kernel_destroy(&made);
-        return st;
-    }
-    *k = made;
+    made->out = tutti_value_plain(&out);
+    if (r->op->is_loss) made->out.bytes = 0;
+    describe_params(made, shapes, r->params_as);
     return TUTTI_OK;
+}
+
+tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const tutti_kernel_request *r, tutti_kernel *k,
+                                    tutti_failure *err)
+{
+    tutti_kernel made;
+    tutti_status st = begin(r, &made, err);
+    if (st != TUTTI_OK) return st;
+    made.row = row;
+    st = row->create(&made, r, err);
+    if (st == TUTTI_OK)
+        *k = made;
+    else
+        tutti_kernel_destroy(&made);
+    return st;
+}
+
+tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
+{
+    const tutti_kernel_engine *e = find_engine(r->engine);
+    char about[96] = "";
+    tutti_kernel bare;
+    if (e) e->describe(about);
+    if (!about[0])
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          e ? "engine %s is not in this build; use reference"
+                            : "there is no engine %s; there are onednn and reference",
+                          r->engine);
+    tutti_status st = begin(r, &bare, err);
+    if (st != TUTTI_OK) return st;
+    if (is_wide(&bare, r->precision)) return tutti_kernel_create_by(pick_row(e, &bare), r, k, err);
+    const tutti_kernel_row *half = e->multiplies(r->precision) ? e->find_half(r->op->name, r->precision) : NULL;
+    if (half && tutti_kernel_create_by(half, r, k, NULL) == TUTTI_OK) return TUTTI_OK;
+    return tutti_kernel_create_by(&tutti_kernel_half_adapter, r, k, err);
 }
 
 void tutti_kernel_destroy(tutti_kernel *k)

@@ -100,6 +100,10 @@ typedef struct {
     const char *name;
     /* The engine's row for an op, or NULL: then the op's reference row runs, behind the adapter where needed. */
     const tutti_kernel_row *(*find)(const char *op);
+    /* The engine's row that multiplies 16-bit numbers, or NULL; and by what this processor does so fast, "AMX", or NULL: then
+     * the row is not asked for. */
+    const tutti_kernel_row *(*find_half)(const char *op, tutti_precision precision);
+    const char *(*multiplies)(tutti_precision precision);
     void (*describe)(char out[96]);
 } tutti_kernel_engine;
 
@@ -116,5 +120,8 @@ extern const tutti_kernel_row tutti_kernel_plain_adapter;
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
 /* Runs the row that computes in f32 where activations have 16 bits. */
 extern const tutti_kernel_row tutti_kernel_half_adapter;
+/* As tutti_kernel_create, by this row. */
+tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const struct tutti_kernel_request *r, tutti_kernel *k,
+                                    tutti_failure *err);
 
 #endif

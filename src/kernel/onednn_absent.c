@@ -9,9 +9,21 @@ static const tutti_kernel_row *find(const char *op)
     return NULL;
 }
 
+static const tutti_kernel_row *find_half(const char *op, tutti_precision precision)
+{
+    (void)op, (void)precision;
+    return NULL;
+}
+
+static const char *multiplies(tutti_precision precision)
+{
+    (void)precision;
+    return NULL;
+}
+
 static void describe(char out[96])
 {
     out[0] = '\0';
 }
 
-const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, describe};
+const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, describe};

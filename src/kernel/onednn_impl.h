@@ -89,9 +89,15 @@ dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_sha
 /* In a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
 dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
                                         dnnl_format_tag_t order);
-/* The order that input i has. */
+/* As those, of any type. */
+dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
+                                      int64_t groups, dnnl_format_tag_t order);
+/* The order of md, in which an activation of this shape lies, for another type; a failure where md is of no usual order. */
+dnnl_memory_desc_t tutti_onednn_retyped(tutti_onednn_state *s, const_dnnl_memory_desc_t md, dnnl_data_type_t type,
+                                        const tutti_shape *shape);
+/* The order that input i has, f32. */
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
-/* Whether two descriptions put every element at the same address. */
+/* Whether two descriptions put every element at the same address in the same type. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
 /* A ReLU is merged into the op: the forward pass ends with it, the parameters' pass begins by masking dout in place. Call
  * them before the forward primitive is made, and before anything is added to backward_params. */
@@ -122,5 +128,7 @@ void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense, tutti_onednn_relu, tutti_onednn_sigmoid,
     tutti_onednn_tanh, tutti_onednn_max_pool, tutti_onednn_avg_pool, tutti_onednn_global_avg_pool, tutti_onednn_lrn,
     tutti_onednn_batch_norm, tutti_onednn_add_row, tutti_onednn_concat;
+/* bf16 multiplied as such (onednn_bf16.c). */
+extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
 
 #endif

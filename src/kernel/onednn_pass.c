@@ -27,9 +27,8 @@ static dnnl_memory_desc_t own(tutti_onednn_state *s, dnnl_memory_desc_t md)
     return s->owned[s->nowned++] = md;
 }
 
-/* groups > 0: dim 0 is cut into groups, a dim of its own. */
-static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
-                                   dnnl_format_tag_t order)
+dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
+                                      int64_t groups, dnnl_format_tag_t order)
 {
     dnnl_dims_t dims = {0}; /* all DNNL_MAX_NDIMS of them: the library copies the whole array */
     int first = groups > 0;
@@ -40,9 +39,15 @@ static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *sha
     }
     dnnl_memory_desc_t md = NULL;
     if (s->failed != dnnl_success) return NULL;
-    tutti_onednn_ok(s, dnnl_memory_desc_create_with_tag(&md, first + shape->ndims, dims, dnnl_f32, order),
+    tutti_onednn_ok(s, dnnl_memory_desc_create_with_tag(&md, first + shape->ndims, dims, type, order),
                     "describe a tensor");
     return own(s, md);
+}
+
+static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
+                                   dnnl_format_tag_t order)
+{
+    return tutti_onednn_typed(s, dnnl_f32, shape, groups, order);
 }
 
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape)
@@ -168,10 +173,16 @@ static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
     return true;
 }
 
-/* Strides of dims of one element do not matter. */
-bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
+static dnnl_data_type_t type_of(const_dnnl_memory_desc_t md)
 {
-    if (dnnl_memory_desc_equal(a, b)) return true;
+    dnnl_data_type_t type = dnnl_data_type_undef;
+    dnnl_memory_desc_query(md, dnnl_query_data_type, &type);
+    return type;
+}
+
+/* Strides of dims of one element do not matter. */
+static bool same_layout(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
+{
     tutti_layout x, y;
     if (!layout_of(a, &x) || !layout_of(b, &y) || x.ninner != y.ninner) return false;
     for (int d = 0; d < TUTTI_MAX_DIMS; d++)
@@ -179,6 +190,26 @@ bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_
     for (int i = 0; i < x.ninner; i++)
         if (x.inner_block[i] != y.inner_block[i] || x.inner_dim[i] != y.inner_dim[i]) return false;
     return true;
+}
+
+bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
+{
+    return dnnl_memory_desc_equal(a, b) || (type_of(a) == type_of(b) && same_layout(a, b));
+}
+
+/* The library cannot be asked for an order of one type in another: the orders that activations have are tried. */
+dnnl_memory_desc_t tutti_onednn_retyped(tutti_onednn_state *s, const_dnnl_memory_desc_t md, dnnl_data_type_t type,
+                                        const tutti_shape *shape)
+{
+    static const dnnl_format_tag_t flat[] = {dnnl_ab}, planes[] = {dnnl_abcd, dnnl_acdb, dnnl_aBcd16b, dnnl_aBcd8b};
+    const dnnl_format_tag_t *tags = shape->ndims == 2 ? flat : planes;
+    const int ntags = shape->ndims == 2 ? 1 : shape->ndims == 4 ? 4 : 0;
+    for (int i = 0; i < ntags && s->failed == dnnl_success; i++) {
+        dnnl_memory_desc_t tried = tutti_onednn_typed(s, type, shape, 0, tags[i]);
+        if (s->failed == dnnl_success && same_layout(tried, md)) return tried;
+    }
+    tutti_onednn_ok(s, dnnl_unimplemented, "describe an order in another type");
+    return NULL;
 }
 
 void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)

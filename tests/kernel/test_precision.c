@@ -71,19 +71,20 @@ static int64_t elements(const tutti_value *v)
     return (int64_t)(v->bytes / tutti_dtype_bytes(v->dtype));
 }
 
-/* Numbers that 8 bits of mantissa hold, the same for every type. */
+/* Numbers that 8 bits of mantissa hold, the same for every type and order. */
 static void *fill(const kernel_case *c, const tutti_value *v, uint64_t tensor)
 {
-    float *wide = numbers((size_t)elements(v) * sizeof(float));
+    const int64_t n = v->bytes ? count_of(&v->shape) : 0;
+    float *plain = numbers((size_t)n * sizeof(float));
     void *memory = numbers(v->bytes);
     uint16_t half;
-    for (int64_t i = 0; i < elements(v); i++) {
-        const float drawn = draw(c, tensor, i, elements(v));
+    for (int64_t i = 0; i < n; i++) {
+        const float drawn = draw(c, tensor, i, n);
         tutti_convert_from_f32(TUTTI_BF16, &drawn, &half, 1);
-        tutti_convert_to_f32(TUTTI_BF16, &half, &wide[i], 1);
+        tutti_convert_to_f32(TUTTI_BF16, &half, &plain[i], 1);
     }
-    tutti_convert_from_f32(v->dtype, wide, memory, elements(v));
-    free(wide);
+    if (n) tutti_value_from_plain(v, plain, memory);
+    free(plain);
     return memory;
 }
 
@@ -101,7 +102,9 @@ static void rig_params(rig *r, const kernel_case *c)
     }
 }
 
-static void rig_open(rig *r, const char *engine, const kernel_case *c, tutti_precision precision, bool training)
+/* row: which one computes; NULL = the engine's choice. order: of the first input; NULL = row-major. */
+static void rig_open(rig *r, const char *engine, const tutti_kernel_row *row, const tutti_value *order,
+                     const kernel_case *c, tutti_precision precision, bool training)
 {
     tutti_failure err = {0};
     tutti_value in[TUTTI_MAX_OP_INPUTS];
@@ -113,6 +116,7 @@ static void rig_open(rig *r, const char *engine, const kernel_case *c, tutti_pre
         in[i].dtype = r->type;
         in[i].bytes = (size_t)count_of(&shape) * tutti_dtype_bytes(r->type);
     }
+    if (order) in[0] = *order;
     const tutti_kernel_request request = {.engine = engine,
                                           .op = tutti_op_find(c->op),
                                           .attrs = c->attrs,
@@ -121,7 +125,8 @@ static void rig_open(rig *r, const char *engine, const kernel_case *c, tutti_pre
                                           .precision = precision,
                                           .training = training,
                                           .nthreads = 1};
-    if (tutti_kernel_create(&request, &r->k, &err)) fail_msg("%s, %s: %s", c->op, c->what, err.text);
+    if (row ? tutti_kernel_create_by(row, &request, &r->k, &err) : tutti_kernel_create(&request, &r->k, &err))
+        fail_msg("%s, %s: %s", c->op, c->what, err.text);
     for (int i = 0; i < r->k.ninputs; i++) {
         r->a.in[i] = fill(c, &r->k.in[i], 10 + (uint64_t)i);
         r->a.din[i] = r->k.passes_gradient >> i & 1 ? NULL : numbers(r->k.in[i].bytes);
@@ -183,8 +188,8 @@ static void compare_backward(const kernel_case *c, rig *wide, rig *half)
 static void compare(const char *engine, const kernel_case *c, tutti_precision precision, bool training)
 {
     rig wide, half;
-    rig_open(&wide, engine, c, TUTTI_PRECISION_F32, training);
-    rig_open(&half, engine, c, precision, training);
+    rig_open(&wide, engine, NULL, NULL, c, TUTTI_PRECISION_F32, training);
+    rig_open(&half, engine, &tutti_kernel_half_adapter, NULL, c, precision, training);
     assert_int_equal(half.k.out.dtype, tutti_precision_dtype(precision));
     assert_int_equal(elements(&wide.k.out), elements(&half.k.out));
     wide.k.row->forward(&wide.k, &wide.a);
@@ -211,14 +216,140 @@ static void every_op_on_16_bits_is_its_f32_kernel_rounded_once(void **state)
     }
 }
 
+static kernel_case with_relu(const kernel_case *c, char attrs[128], bool addend)
+{
+    const tutti_op_row *op = tutti_op_find(c->op);
+    kernel_case fused = *c;
+    assert_true(op->attrs_bytes <= 128);
+    memcpy(attrs, c->attrs, op->attrs_bytes);
+    *(bool *)(attrs + op->relu_at) = true;
+    fused.attrs = attrs;
+    fused.nmore = addend;
+    return fused;
+}
+
+static void ops_with_a_merged_relu_do_so_too(void **state)
+{
+    (void)state;
+    int nfused = 0;
+    for (int i = 0; i < NCASES; i++) {
+        const tutti_op_row *op = tutti_op_find(kernel_cases[i].op);
+        char attrs[128];
+        for (int addend = 0; op->relu_at && addend <= op->takes_addend; addend++, nfused++) {
+            const kernel_case fused = with_relu(&kernel_cases[i], attrs, addend);
+            compare("reference", &fused, TUTTI_PRECISION_F16, true);
+            if (tutti_kernel_engine_onednn.find("conv")) compare("onednn", &fused, TUTTI_PRECISION_BF16, true);
+        }
+    }
+    assert_true(nfused > 8);
+}
+
+/* ---- products of bf16 ---- */
+
+static void assert_equal_values(const kernel_case *c, const char *what, const tutti_value *v, const void *x,
+                                const tutti_value *w, const void *y)
+{
+    const int64_t n = count_of(&v->shape);
+    float *a = numbers((size_t)n * sizeof(float)), *b = numbers((size_t)n * sizeof(float));
+    tutti_value_to_plain(v, x, a);
+    tutti_value_to_plain(w, y, b);
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            fail_msg("%s, %s: %s[%d] is %g, rounded once %g", c->op, c->what, what, (int)i, (double)b[i], (double)a[i]);
+    free(a), free(b);
+}
+
+static void compare_products(const kernel_case *c, const tutti_value *order, bool training)
+{
+    rig stored, native;
+    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16);
+    rig_open(&stored, "reference", &tutti_kernel_half_adapter, NULL, c, TUTTI_PRECISION_BF16, training);
+    rig_open(&native, "onednn", row, order, c, TUTTI_PRECISION_BF16, training);
+    stored.k.row->forward(&stored.k, &stored.a);
+    native.k.row->forward(&native.k, &native.a);
+    assert_equal_values(c, "out", &stored.k.out, stored.a.out, &native.k.out, native.a.out);
+    if (training) {
+        backward(&stored), backward(&native);
+        assert_equal_values(c, "din", &stored.k.in[0], stored.a.din[0], &native.k.in[0], native.a.din[0]);
+        for (int p = 0; p < stored.k.nparams; p++) {
+            const tutti_value v = tutti_value_plain(&stored.k.params[p].shape);
+            assert_null(native.k.params[p].layout);
+            assert_equal_values(c, "dparam", &v, stored.a.dparam[p], &v, native.a.dparam[p]);
+        }
+    }
+    rig_close(&stored);
+    rig_close(&native);
+}
+
+/* A convolution whose output has the shape of the case's input: its order is what the case is given. */
+static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_kernel *k)
+{
+    tutti_failure err = {0};
+    if (c->in.ndims != 4) return false;
+    *attrs = (tutti_conv_attrs){.out_channels = c->in.dim[1], .kernel = 1, .stride = 1, .groups = 1};
+    const tutti_value in = tutti_value_plain(&(tutti_shape){4, {c->in.dim[0], 16, c->in.dim[2], c->in.dim[3]}});
+    const tutti_kernel_request request = {.engine = "onednn",
+                                          .op = &tutti_op_conv,
+                                          .attrs = attrs,
+                                          .in = &in,
+                                          .nin = 1,
+                                          .precision = TUTTI_PRECISION_BF16,
+                                          .training = true,
+                                          .nthreads = 1};
+    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half("conv", TUTTI_PRECISION_BF16);
+    if (tutti_kernel_create_by(row, &request, k, &err)) fail_msg("%s", err.text);
+    return true;
+}
+
+/* Small whole numbers: sums are exact in any order, so that both round the same number. On processors that do not multiply
+ * bf16 the library does it by f32 instructions, and jobs use other rows. */
+static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
+{
+    (void)state;
+    int ncompared = 0, nblocked = 0;
+    for (int i = 0; i < NCASES; i++) {
+        const kernel_case *c = &kernel_cases[i];
+        char attrs[128];
+        if (!c->exact || !tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16)) continue;
+        const kernel_case fused = with_relu(c, attrs, false);
+        tutti_conv_attrs conv;
+        tutti_kernel before = {0};
+        compare_products(c, NULL, true);
+        compare_products(c, NULL, false);
+        compare_products(&fused, NULL, true);
+        ncompared++;
+        if (!open_producer(c, &conv, &before)) continue;
+        nblocked += before.out.layout != NULL;
+        compare_products(&fused, &before.out, true);
+        tutti_kernel_destroy(&before);
+    }
+    if (!tutti_kernel_engine_onednn.find("conv")) skip();
+    assert_true(ncompared > 6 && nblocked > 2);
+}
+
+static void a_precision_says_how_it_computes(void **state)
+{
+    (void)state;
+    char text[96];
+    tutti_kernel_precision_describe("reference", TUTTI_PRECISION_F32, text);
+    assert_string_equal(text, "f32");
+    tutti_kernel_precision_describe("reference", TUTTI_PRECISION_BF16, text);
+    assert_string_equal(text, "bf16 (stored; f32 arithmetic)");
+    tutti_kernel_precision_describe("onednn", TUTTI_PRECISION_F16, text);
+    assert_string_equal(text, "f16 (stored; f32 arithmetic)");
+    const char *by = tutti_kernel_engine_onednn.multiplies(TUTTI_PRECISION_BF16);
+    tutti_kernel_precision_describe("onednn", TUTTI_PRECISION_BF16, text);
+    assert_non_null(strstr(text, by ? by : "stored"));
+}
+
 static void kernels_on_16_bits_work_in_place_where_f32_ones_do(void **state)
 {
     (void)state;
     int nin_place = 0;
     for (int i = 0; i < NCASES; i++) {
         rig apart, same;
-        rig_open(&apart, "reference", &kernel_cases[i], TUTTI_PRECISION_BF16, true);
-        rig_open(&same, "reference", &kernel_cases[i], TUTTI_PRECISION_BF16, true);
+        rig_open(&apart, "reference", NULL, NULL, &kernel_cases[i], TUTTI_PRECISION_BF16, true);
+        rig_open(&same, "reference", NULL, NULL, &kernel_cases[i], TUTTI_PRECISION_BF16, true);
         if (apart.k.in_place) {
             void *const din = same.a.din[0], *const out = same.a.out;
             same.a.out = (void *)same.a.in[0];
@@ -261,6 +392,9 @@ int main(void)
         cmocka_unit_test(values_of_any_dtype_go_to_row_major_and_back),
         cmocka_unit_test(values_of_any_dtype_are_added_padding_included),
         cmocka_unit_test(every_op_on_16_bits_is_its_f32_kernel_rounded_once),
+        cmocka_unit_test(ops_with_a_merged_relu_do_so_too),
+        cmocka_unit_test(products_of_bf16_are_those_of_f32_rounded_once),
+        cmocka_unit_test(a_precision_says_how_it_computes),
         cmocka_unit_test(kernels_on_16_bits_work_in_place_where_f32_ones_do),
         cmocka_unit_test(an_f32_input_needs_no_copy),
     };

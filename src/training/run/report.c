@@ -62,7 +62,10 @@ static int put_replaced(const tutti_trainer *t, const char *split, const tutti_r
 
 void tutti_report_begin(tutti_trainer *t)
 {
-    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN});
+    const tutti_graph_config *c = &t->plan->graph->config;
+    char text[96];
+    tutti_kernel_precision_describe(c->engine, c->precision, text);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
 }
 
 void tutti_report_saved(const tutti_trainer *t)
@@ -85,6 +88,8 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
     const tutti_train_config *c = t->config;
     tutti_train_event e = {.kind = TUTTI_TRAIN_STEP,
                            .loss = t->last_loss,
+                           .loss_scale = t->scale.scale,
+                           .skipped = t->scale.skipped,
                            .lr = tutti_rate_at(&c->rate, t->step - 1, c->steps_per_epoch, c->nsteps),
                            .logged = t->step % c->log_every == 0 || t->step == c->nsteps || t->asked_to_stop};
     if (t->rank != 0) return TUTTI_OK;

@@ -16,7 +16,7 @@
 
 typedef enum {
     TUTTI_TRAIN_NOTE,  /* text: something that a person should know (a torn checkpoint was passed over) */
-    TUTTI_TRAIN_BEGIN, /* step: where it goes on */
+    TUTTI_TRAIN_BEGIN, /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
     TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
@@ -30,7 +30,9 @@ typedef struct {
     double epoch;         /* passes over the training set done */
     double loss, lr;
     double ips, step_ms,
-        comm_ms;     /* images a second; a step, and of that exchanges that nothing hid; means of the interval */
+        comm_ms; /* images a second; a step, and of that exchanges that nothing hid; means of the interval */
+    double loss_scale;
+    int64_t skipped; /* steps, for want of finite gradients */
     double accuracy; /* eval */
     bool logged;
     const char *text;
