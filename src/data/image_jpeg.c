@@ -99,14 +99,13 @@ tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static void axis_shrink(tutti_axis *a, int size, int scaled)
+/* Pixel i of the smaller picture is made of the pixels [i * scale, (i + 1) * scale) of the whole. */
+static void axis_shrink(tutti_axis *a, int scale)
 {
-    const double f = (double)scaled / size;
-    a->begin *= f;
-    a->end *= f;
-    a->lo = (int)floor(a->lo * f);
-    a->hi = (int)ceil(a->hi * f);
-    if (a->hi > scaled) a->hi = scaled;
+    a->begin /= scale;
+    a->end /= scale;
+    a->lo /= scale;
+    a->hi = (a->hi + scale - 1) / scale;
 }
 
 static int axis_scale(const tutti_axis *a)
@@ -171,10 +170,10 @@ tutti_status tutti_jpeg_decode(tutti_image *im, const tutti_view *view, tutti_pi
     j->scale_num = 1;
     j->scale_denom = (unsigned)out->scale;
     jpeg_start_decompress(j);
-    const int whole_width = (int)j->output_width, whole_height = (int)j->output_height;
+    const int whole_width = (int)j->output_width;
     int x0, x1, y0, y1;
-    axis_shrink(&out->view.x, im->width, whole_width);
-    axis_shrink(&out->view.y, im->height, whole_height);
+    axis_shrink(&out->view.x, out->scale);
+    axis_shrink(&out->view.y, out->scale);
     axis_cover(&out->view.x, &x0, &x1);
     axis_cover(&out->view.y, &y0, &y1);
     x0 = x0 > MARGIN ? x0 - MARGIN : 0;

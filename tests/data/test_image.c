@@ -115,39 +115,48 @@ static size_t jpeg_make(int h, int v, bool grey, bool progressive, unsigned char
 static const struct {
     int h, v;
     bool grey, progressive;
-} forms[] = {{2, 2, false, false}, {2, 1, false, false}, {1, 1, false, false},
-             {1, 2, false, false}, {1, 1, true, false},  {2, 2, false, true}};
+} forms[] = {{2, 2, false, false}, {2, 1, false, false}, {1, 1, false, false}, {1, 2, false, false},
+             {4, 1, false, false}, {1, 1, true, false},  {2, 2, false, true}};
 enum { NFORMS = sizeof forms / sizeof *forms };
 
-static void the_part_of_a_jpeg_has_the_bytes_of_the_whole(void **state)
+/* Any box of at least eight pixels a side at 1/scale against the whole at 1/scale. */
+static void compare_parts(tutti_image *im, const unsigned char *bytes, size_t n, int form, int scale)
+{
+    const tutti_view all = {{0, WIDTH, 0, WIDTH, WIDTH / scale}, {0, HEIGHT, 0, HEIGHT, HEIGHT / scale}};
+    tutti_pixels p;
+    tutti_failure err = {0};
+    if (decode(im, bytes, n, &all, &p, &err)) fail_msg("%s", err.text);
+    const int width = (WIDTH + scale - 1) / scale, height = (HEIGHT + scale - 1) / scale;
+    assert_true(p.scale == scale && p.width == width && p.height == height && p.stride == 3 * width);
+    uint8_t *whole = malloc((size_t)(width * height * 3));
+    memcpy(whole, p.bytes, (size_t)(width * height * 3));
+    for (uint64_t k = 0; k < 100; k++) {
+        const tutti_random4 r = tutti_random(2, TUTTI_STREAM_TEST, (uint64_t)(form * 8 + scale), k);
+        const int w = 8 + (int)(r.word[0] % (WIDTH - 7)), h = 8 + (int)(r.word[1] % (HEIGHT - 7));
+        const int x = (int)(r.word[2] % (unsigned)(WIDTH - w + 1)), y = (int)(r.word[3] % (unsigned)(HEIGHT - h + 1));
+        const tutti_view v = {{x, x + w, x, x + w, w / scale}, {y, y + h, y, y + h, h / scale}};
+        if (decode(im, bytes, n, &v, &p, &err)) fail_msg("%s", err.text);
+        const int left = p.view.x.lo, right = p.view.x.hi, top = p.view.y.lo, bottom = p.view.y.hi;
+        assert_true(p.scale == scale && left * scale <= x && right * scale >= x + w && top * scale <= y);
+        assert_true(p.x <= left && p.x + p.width >= right && p.y <= top && p.y + p.height >= bottom);
+        for (int i = top; i < bottom; i++)
+            if (memcmp(p.bytes + (i - p.y) * p.stride + (left - p.x) * 3, whole + (i * width + left) * 3,
+                       (size_t)(right - left) * 3) != 0)
+                fail_msg("form %d, 1/%d, box %d %d %d %d: row %d differs", form, scale, x, y, w, h, i);
+    }
+    free(whole);
+}
+
+static void the_part_of_a_jpeg_has_the_bytes_of_the_whole_at_every_scale(void **state)
 {
     (void)state;
     tutti_image *im = tutti_image_create();
-    uint8_t *whole = malloc(WIDTH * HEIGHT * 3);
     for (int f = 0; f < NFORMS; f++) {
         unsigned char *bytes;
         size_t n = jpeg_make(forms[f].h, forms[f].v, forms[f].grey, forms[f].progressive, &bytes);
-        tutti_pixels p;
-        tutti_failure err = {0};
-        if (decode(im, bytes, n, NULL, &p, &err)) fail_msg("%s", err.text);
-        assert_true(p.width == WIDTH && p.height == HEIGHT && p.scale == 1);
-        memcpy(whole, p.bytes, WIDTH * HEIGHT * 3);
-        for (uint64_t k = 0; k < 200; k++) {
-            const tutti_random4 r = tutti_random(2, TUTTI_STREAM_TEST, (uint64_t)f, k);
-            const int w = 1 + (int)(r.word[0] % WIDTH), h = 1 + (int)(r.word[1] % HEIGHT);
-            const int x = (int)(r.word[2] % (unsigned)(WIDTH - w + 1)),
-                      y = (int)(r.word[3] % (unsigned)(HEIGHT - h + 1));
-            const tutti_view v = {{x, x + w, x, x + w, w}, {y, y + h, y, y + h, h}};
-            if (decode(im, bytes, n, &v, &p, &err)) fail_msg("%s", err.text);
-            assert_true(p.x <= x && p.x + p.width >= x + w && p.y <= y && p.y + p.height >= y + h);
-            for (int i = y; i < y + h; i++)
-                if (memcmp(p.bytes + (i - p.y) * p.stride + (x - p.x) * 3, whole + (i * WIDTH + x) * 3,
-                           (size_t)w * 3) != 0)
-                    fail_msg("form %d, box %d %d %d %d: row %d differs", f, x, y, w, h, i);
-        }
+        for (int scale = 1; scale <= 8; scale *= 2) compare_parts(im, bytes, n, f, scale);
         free(bytes);
     }
-    free(whole);
     tutti_image_destroy(im);
 }
 
@@ -387,7 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_those_of_pillow),
-        cmocka_unit_test(the_part_of_a_jpeg_has_the_bytes_of_the_whole),
+        cmocka_unit_test(the_part_of_a_jpeg_has_the_bytes_of_the_whole_at_every_scale),
         cmocka_unit_test(a_jpeg_is_decoded_at_the_smallest_scale_that_covers_the_view),
         cmocka_unit_test(a_cut_jpeg_is_refused_wherever_it_is_cut),
         cmocka_unit_test(every_form_of_png_becomes_rgb),
