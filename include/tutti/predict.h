@@ -54,7 +54,7 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* of a rank's samples */
-    int64_t bytes;                /* exchanged for it */
+    int64_t bytes;                /* exchanged for it, padding of the kernel's order included */
     double flop_per_byte; /* forward and backward; conv without bias: 1.5 * height * width of its output * samples */
     double window_s;      /* what can hide its exchange: the backward pass behind it, the next forward before it */
     double exchange_s, exposed_s; /* exposed: beyond the window. host: all of it */

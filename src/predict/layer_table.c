@@ -36,13 +36,22 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
     return best;
 }
 
+/* Of a layer's parameters: those of their shapes, or all that travel (the kernel's order may have padding). */
+static int64_t count_elements(const tutti_graph *g, int layer, bool padded)
+{
+    int64_t n = 0;
+    for (int p = 0; p < g->nparams; p++)
+        if (g->params[p].layer == layer) n += padded ? g->params[p].desc.elements : g->params[p].count;
+    return n;
+}
+
 static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t, int layer,
-                             int64_t elements, tutti_layer_prediction *row, tutti_failure *err)
+                             tutti_layer_prediction *row, tutti_failure *err)
 {
     const tutti_graph *g = plan->graph;
     const tutti_kernel *k = &g->kernels[layer];
     const tutti_layer_time *time = &profile->layers[layer];
-    const int64_t calls = plan->my_nslots;
+    const int64_t calls = plan->my_nslots, elements = count_elements(g, layer, true);
     tutti_shape in[TUTTI_MAX_OP_INPUTS];
     tutti_exchange_time exchange;
     const tutti_status st = tutti_predict_exchange(plan, elements, t, &exchange, err);
@@ -54,7 +63,8 @@ static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profil
                                     .exchange_s = exchange.reduce_s + exchange.gather_s,
                                     .window_s = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};
     strncpy(row->name, g->model->layers[layer].name, sizeof row->name - 1);
-    row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls / (double)row->bytes;
+    row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls /
+                         ((double)count_elements(g, layer, false) * sizeof(float));
     row->exposed_s = fmax(0, row->exchange_s - row->window_s);
     if (!strcmp(k->op->name, "dense"))
         row->hybrid_groups =
@@ -69,9 +79,7 @@ tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *prof
     tutti_status st = TUTTI_OK;
     *nrows = 0;
     for (int l = 0; l < g->model->nlayers && !st; l++) {
-        int64_t elements = 0;
-        for (int p = 0; p < g->nparams; p++) elements += g->params[p].layer == l ? g->params[p].desc.elements : 0;
-        if (elements) st = fill_row(plan, profile, t, l, elements, &out[(*nrows)++], err);
+        if (count_elements(g, l, false)) st = fill_row(plan, profile, t, l, &out[(*nrows)++], err);
     }
     return st;
 }
