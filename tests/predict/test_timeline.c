@@ -183,6 +183,50 @@ static void measured_times_are_positive_and_come_back_from_the_file(void **state
     tutti_job_destroy(job);
 }
 
+/* x is read three times, so that its gradient is a sum, which the layer above it does not have. */
+static void sums_of_gradients_are_measured_kept_and_predicted(void **state)
+{
+    (void)state;
+    static const char text[] = "name: net\ninput: [64]\nclasses: 10\nlayers:\n"
+                               "  - dense: {name: first, units: 300}\n"
+                               "  - tanh: {name: x}\n"
+                               "  - dense: {name: side, units: 300}\n"
+                               "  - add: {name: join, from: [x, side]}\n"
+                               "  - dense: {name: aux, units: 10, from: x}\n"
+                               "  - softmax-cross-entropy: {weight: 0.3}\n"
+                               "  - dense: {name: fc, units: 10, from: join}\n"
+                               "  - softmax-cross-entropy\n";
+    const tutti_plan_config config = {.nranks = 1, .batch = 64, .engine = "reference", .nthreads = 1};
+    const tutti_graph_config graph_config = {.batch = 64, .engine = "reference", .nthreads = 1, .training = true};
+    tutti_model *model = NULL;
+    tutti_graph *graph = NULL;
+    tutti_plan *plan = NULL;
+    tutti_profile p = {0}, again = {0};
+    tutti_strbuf saved = {0};
+    tutti_failure err = {0};
+    tutti_prediction with, without;
+    const tutti_topology t = topology_of("star,bw=100TB,lat=1ns,soft=0ns,add=100TB");
+    if (tutti_model_parse("net", text, sizeof text - 1, &model, &err) ||
+        tutti_graph_build(model, &graph_config, &graph, &err) || tutti_plan_build(graph, &config, &plan, &err) ||
+        tutti_profile_measure(&graph, 1, &p, &err))
+        fail_msg("%s", err.text);
+    assert_true(p.layers[1].sum_s > 0 && p.layers[0].sum_s == 0);
+    tutti_profile_print(&p, &saved);
+    assert_int_equal(tutti_profile_find("p", saved.text, graph, 1, &again, &err), TUTTI_OK);
+    assert_true(again.layers[1].sum_s == p.layers[1].sum_s);
+    again.layers[1].sum_s = 1;
+    assert_int_equal(tutti_timeline_predict(plan, &again, &t, &with, &err), TUTTI_OK);
+    again.layers[1].sum_s = 0;
+    assert_int_equal(tutti_timeline_predict(plan, &again, &t, &without, &err), TUTTI_OK);
+    assert_true(fabs(with.step_s - without.step_s - 1) < 1e-9);
+    tutti_strbuf_release(&saved);
+    tutti_profile_release(&p);
+    tutti_profile_release(&again);
+    tutti_plan_destroy(plan);
+    tutti_graph_destroy(graph);
+    tutti_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +236,7 @@ int main(void)
         cmocka_unit_test(ranks_beyond_the_cores_take_turns),
         cmocka_unit_test(canonical_sums_run_every_slot),
         cmocka_unit_test(a_profile_of_another_job_is_refused),
+        cmocka_unit_test(sums_of_gradients_are_measured_kept_and_predicted),
         cmocka_unit_test(measured_times_are_positive_and_come_back_from_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,9 +54,12 @@ static void add_head(const tutti_graph *g, tutti_strbuf *sb)
     }
     tutti_strbuf_printf(sb,
                         "graph %s: %d layers, %" PRId64 " learned parameters, %" PRId64 " statistics, %" PRId64
-                        " samples a call, engine %s, %s\n",
+                        " samples a call, engine %s, %s",
                         g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine,
                         tutti_precision_name(g->config.precision));
+    const int nlosses = tutti_graph_losses(g);
+    if (nlosses > 1) tutti_strbuf_printf(sb, ", %d losses, the last is the main one", nlosses);
+    tutti_strbuf_puts(sb, "\n");
 }
 
 char *tutti_graph_print(const tutti_graph *g)

@@ -198,6 +198,7 @@ static void parts_of_a_gradient_are_summed_in_the_order_of_the_readers(void **st
     assert_int_equal(g->layer_grads[B].out, g->layer_grads[JOIN].out);
     assert_int_equal(find(g, TUTTI_NODE_BACKWARD_DATA, JOIN, -1), -1); /* passes its gradient on: nothing to do */
     char *text = tutti_graph_print(g);
+    assert_non_null(strstr(text, ", 2 losses, the last is the main one"));
     assert_non_null(
         strstr(text, "sum             x                       : d(x by a) d(x by b) d(join) d(join) -> d(x)"));
     free(text);

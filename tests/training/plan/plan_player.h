@@ -34,6 +34,7 @@ typedef struct {
     const char *model, *engine;
     int nranks, slots;
     bool fused;
+    tutti_precision precision;
 } scene;
 
 static inline void begin(player *y, const scene *sc)
@@ -46,8 +47,11 @@ static inline void begin(player *y, const scene *sc)
         fail_msg("%s", err.text);
     y->model = sc->fused ? tutti_model_fuse(y->read) : y->read;
     if (tutti_graph_build(y->model,
-                          &(tutti_graph_config){
-                              .batch = y->plan.samples_per_call, .engine = sc->engine, .nthreads = 1, .training = true},
+                          &(tutti_graph_config){.batch = y->plan.samples_per_call,
+                                                .engine = sc->engine,
+                                                .nthreads = 1,
+                                                .training = true,
+                                                .precision = sc->precision},
                           &y->graph, &err))
         fail_msg("%s", err.text);
     y->plan.graph = y->graph;
