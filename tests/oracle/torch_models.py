@@ -70,7 +70,7 @@ def module_of(op: str, a: dict, shapes: list[torch.Size], layer: int) -> nn.Modu
     if op in ("add", "concat"):
         return None
     if op == "global-avg-pool":
-        return nn.AdaptiveAvgPool2d(1)
+        return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "flatten": nn.Flatten}[op]()
 
 

@@ -33,15 +33,19 @@ class Narrow:
     channels: int = 8  # divides out_channels
     units: int = 64    # divides units of dense layers
     lr: float = 0.02
-    init: str = ""     # of convolutions: without norms a narrow net from the default start hardly moves in 20 steps
+    he: float = 0      # He's start for convolutions with fan in / fan out up to this: without norms a narrow net from the default
+    # start hardly moves in 20 steps, and variance by fan out explodes where a layer has few outputs
+    scale: float = 1   # where the last batch norm of a residual block starts: at 1 a deep narrow net amplifies the last bit of
+    # a float to 1e-3 within 20 steps, at 0 the first steps would see no more than the shortcuts
 
 
 NARROW = {
-    "alexnet": Narrow([3, 67, 67], lr=0.05, init="he"), "alexnet-nogroups": Narrow([3, 67, 67], lr=0.05, init="he"),
-    "alexnet-bn": Narrow([3, 67, 67], lr=0.005), "alexnet-torch": Narrow([3, 67, 67], lr=0.05, init="he"),
-    "overfeat-fast": Narrow([3, 71, 71], lr=0.05, init="he"), "vgg-a": Narrow([3, 32, 32], lr=0.05, init="he"),
-    "googlenet": Narrow([3, 80, 80], lr=0.05, init="he"), "resnet50": Narrow([3, 64, 64], lr=0.005),
-    "resnet20": Narrow([3, 16, 16], 4, lr=0.005), "resnet56": Narrow([3, 16, 16], 4, lr=0.005), "cd-dnn": Narrow([1, 1, 429], lr=0.5),
+    "alexnet": Narrow([3, 67, 67], lr=0.2, he=3), "alexnet-nogroups": Narrow([3, 67, 67], lr=0.2, he=3),
+    "alexnet-bn": Narrow([3, 67, 67], lr=0.005), "alexnet-torch": Narrow([3, 67, 67], lr=0.1, he=3),
+    "overfeat-fast": Narrow([3, 71, 71], lr=0.1, he=3), "vgg-a": Narrow([3, 32, 32], lr=0.05, he=3),
+    "googlenet": Narrow([3, 80, 80], lr=0.0001, he=4), "resnet50": Narrow([3, 48, 48], lr=0.0003, scale=0.125),
+    "resnet20": Narrow([3, 16, 16], 4, lr=0.002, scale=0.25), "resnet56": Narrow([3, 16, 16], 4, lr=0.0007, scale=0.25),
+    "cd-dnn": Narrow([1, 1, 429], lr=0.5),
     "fcn5": Narrow([1, 1, 418], lr=0.5), "fcn8": Narrow([1, 1, 418], lr=0.5),
 }
 LR_ON_DIGITS = 0.02
@@ -50,18 +54,21 @@ LR_ON_DIGITS = 0.02
 def narrowed(name: str, to: Narrow) -> str:
     """The text of the narrow variant of a model of the zoo."""
     spec = yaml.safe_load((torch_models.ZOO / f"{name}.yaml").read_text())
+    whole = {m.name: m.weight.shape for m in torch_models.load(name).ops if isinstance(m, nn.Conv2d)}
+    last = {e["add"]["from"][0] for e in spec["layers"] if isinstance(e, dict) and "add" in e} if to.scale < 1 else ()
     lines = [f"# Made by tests/oracle/train_golden.py: {name} of the zoo, narrow.", f"name: {name}",
              f"input: {to.input}", f"classes: {golden_samples.CLASSES}", "layers:"]
     for entry in spec["layers"]:
         (op, a), = entry.items() if isinstance(entry, dict) else ((entry, None),)
         a = dict(a or {})
         if op == "conv":
-            a["out_channels"] = max(a["out_channels"] // to.channels, 2)
-            a |= {"init": to.init} if to.init else {}
+            a["out_channels"] = max(a["out_channels"] // to.channels, 4)
+            outputs, inputs = whole[a["name"]][:2]
+            a |= {"init": "he"} if inputs <= to.he * outputs else {}
         if op == "dense":
             a["units"] = golden_samples.CLASSES if a["units"] == spec["classes"] else a["units"] // to.units
-        if a.get("scale_init") == 0:
-            a["scale_init"] = 0.25  # else the first step would see no more than the shortcuts
+        if op == "batch-norm" and a["name"] in last:
+            a["scale_init"] = to.scale
         text = ", ".join(f"{k}: {v}" for k, v in a.items()).replace("'", "").replace("False", "false").replace("True", "true")
         lines.append(f"  - {op}" + (f": {{{text}}}" if a else ""))
     return "\n".join(lines) + "\n"
@@ -97,9 +104,15 @@ class Drawn(nn.Module):
         return x * torch.from_numpy(mask.astype("f4")) * numpy.float32(1 / (1 - self.rate))
 
 
-def start_bound(module: nn.Module) -> float:
-    fan_in = module.weight[0].numel()
-    return numpy.sqrt(6 / fan_in) if module.attributes.get("init") == "he" else 1 / numpy.sqrt(fan_in)
+def start_values(module: nn.Module, kind: str) -> numpy.ndarray:
+    """The start of a convolution's or dense layer's weight or bias."""
+    name, count = f"{module.name}.{kind}", getattr(module, kind).numel()
+    if module.attributes.get("init") != "he":
+        return philox.start_weights(SEED, name, count, 1 / numpy.sqrt(module.weight[0].numel()))
+    if kind == "bias":
+        return numpy.zeros(count, "f4")
+    fan_out = module.weight.shape[0] * module.weight[0, 0].numel()
+    return philox.start_normal(SEED, name, count, numpy.sqrt(2 / fan_out))
 
 
 def start(name: str) -> torch_models.Network:
@@ -107,9 +120,7 @@ def start(name: str) -> torch_models.Network:
     for module in model.ops:
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             for kind, p in module.named_parameters():
-                bound = start_bound(module) if kind == "weight" else 1 / numpy.sqrt(module.weight[0].numel())
-                drawn = philox.start_weights(SEED, f"{module.name}.{kind}", p.numel(), bound)
-                p.data = torch.from_numpy(drawn).reshape(p.shape)
+                p.data = torch.from_numpy(start_values(module, kind)).reshape(p.shape)
     model.play = [(n, op, Drawn(m) if op == "dropout" else m, *rest) for n, op, m, *rest in model.play]
     return model.double()
 

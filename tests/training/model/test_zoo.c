@@ -113,10 +113,14 @@ static void parameters_are_as_published(void **state)
         const char *name;
         int64_t params;
     } published[] = {
+        {"alexnet", 60965224}, /* with the original's groups */
+        {"alexnet-nogroups", 62378344},
         {"alexnet-torch", 61100840},
         {"vgg-a", 132863336},
+        {"overfeat-fast", 145920872},               /* the paper: 145 million */
+        {"googlenet", 6998552 + 3188840 + 3190888}, /* and its two heads */
+        {"resnet50", 25557032},
         {"fcn5", 117997696},
-        {"overfeat-fast", 145920872}, /* the paper: 145 million */
     };
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         tutti_model *m = load(published[i].name);
