@@ -129,9 +129,13 @@ class Network(nn.Module):
                 for kind, tensor in [*m.named_parameters(), *m.named_buffers()] if kind != "num_batches_tracked"}
 
 
-def load(name_or_path: str) -> Network:
+def spec_of(name_or_path: str) -> dict:
     path = pathlib.Path(name_or_path)
-    return Network(yaml.safe_load((path if path.suffix == ".yaml" else ZOO / f"{path}.yaml").read_text()))
+    return yaml.safe_load((path if path.suffix == ".yaml" else ZOO / f"{path}.yaml").read_text())
+
+
+def load(name_or_path: str) -> Network:
+    return Network(spec_of(name_or_path))
 
 
 def optimiser_groups(model: nn.Module, weight_decay: float) -> list[dict]:
