@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: accuracy and loss on a test set, forward only, with the kernels and placement of an inference graph.
  *
- * The set is cut into blocks of BLOCK samples; the last may be smaller and has its own kernels. Blocks, not samples, are dealt
- * to ranks, and a block's sums are whole numbers and floats added in double, so the figures do not depend on the rank count. */
+ * The set is cut into blocks, of fewer samples where samples are large; the last block may be smaller and has its own kernels.
+ * Blocks, not samples, are dealt to ranks, and a block's sums are whole numbers and floats added in double, so the figures
+ * do not depend on the rank count. */
 #include <stdlib.h>
 
 #include "../../base/arena.h"
 #include "../plan/placement.h"
 #include "train_impl.h"
 
-enum { BLOCK = 100, ALIGNMENT = 64 };
+enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20, ALIGNMENT = 64 }; /* of a block's input */
 
 /* Kernels for one block size. */
 typedef struct {
     tutti_graph *graph; /* NULL = this size does not occur */
     tutti_placement placed;
-    char *memory;
 } block_kernels;
 
 struct tutti_evaluator {
     const tutti_dataset *data;
     tutti_reader *reader;
+    int64_t block;
     block_kernels whole, rest;
+    char *memory; /* of either */
     float *samples;
-    int32_t labels[BLOCK];
+    int32_t labels[MOST_SAMPLES];
     tutti_arena arena;
 };
 
@@ -38,8 +40,13 @@ static tutti_status make_kernels(const tutti_graph *like, int64_t batch, tutti_a
     tutti_status st = tutti_graph_build(like->model, &config, &out->graph, err);
     if (st) return st;
     tutti_placement_make(out->graph, arena, &out->placed);
-    out->memory = tutti_arena_alloc(arena, (size_t)out->placed.bytes + ALIGNMENT);
     return TUTTI_OK;
+}
+
+static int64_t samples_of_a_block(const tutti_shape *sample)
+{
+    const int64_t fit = MOST_BYTES / (tutti_shape_count(sample) * (int64_t)sizeof(float));
+    return fit < 1 ? 1 : fit < MOST_SAMPLES ? fit : MOST_SAMPLES;
 }
 
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err)
@@ -65,9 +72,12 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     const int64_t n = tutti_dataset_count(data);
     e->data = data;
     e->reader = tutti_reader_create(data);
-    e->samples = tutti_arena_alloc(&e->arena, BLOCK * sizeof(float) * (size_t)tutti_shape_count(&model->input));
-    st = make_kernels(like, n >= BLOCK ? BLOCK : 0, &e->arena, &e->whole, err);
-    if (!st) st = make_kernels(like, n % BLOCK, &e->arena, &e->rest, err);
+    e->block = samples_of_a_block(&model->input);
+    e->samples = tutti_arena_alloc(&e->arena, (size_t)(e->block * tutti_shape_count(&model->input)) * sizeof(float));
+    st = make_kernels(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
+    if (!st) st = make_kernels(like, n % e->block, &e->arena, &e->rest, err);
+    const int64_t bytes = e->whole.placed.bytes > e->rest.placed.bytes ? e->whole.placed.bytes : e->rest.placed.bytes;
+    if (!st) e->memory = tutti_arena_alloc(&e->arena, (size_t)bytes + ALIGNMENT);
     if (st)
         tutti_evaluator_destroy(e);
     else
@@ -85,9 +95,9 @@ void tutti_evaluator_destroy(tutti_evaluator *e)
     free(e);
 }
 
-static float *place(const block_kernels *b, const int64_t *offsets, int layer)
+static void *place(const tutti_evaluator *e, const int64_t *offsets, int layer)
 {
-    return offsets[layer] < 0 ? NULL : (float *)(void *)(b->memory + offsets[layer]);
+    return offsets[layer] < 0 ? NULL : e->memory + offsets[layer];
 }
 
 static void run_node(const tutti_evaluator *e, const block_kernels *b, int node, tutti_kernel_args *args)
@@ -95,10 +105,10 @@ static void run_node(const tutti_evaluator *e, const block_kernels *b, int node,
     const int l = b->graph->nodes[node].layer;
     const tutti_layer *layer = &b->graph->model->layers[l];
     for (int i = 0; i < layer->nin; i++)
-        args->in[i] = layer->in[i] < 0 ? e->samples : place(b, b->placed.value, layer->in[i]);
-    args->out = place(b, b->placed.value, l);
-    args->saved = place(b, b->placed.saved, l);
-    args->scratch = place(b, b->placed.scratch, node);
+        args->in[i] = layer->in[i] < 0 ? e->samples : place(e, b->placed.value, layer->in[i]);
+    args->out = place(e, b->placed.value, l);
+    args->saved = place(e, b->placed.saved, l);
+    args->scratch = place(e, b->placed.scratch, node);
     args->layer = (uint32_t)l;
     b->graph->kernels[l].row->forward(&b->graph->kernels[l], args);
 }
@@ -106,9 +116,9 @@ static void run_node(const tutti_evaluator *e, const block_kernels *b, int node,
 static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
                               tutti_eval_result *sum, tutti_failure *err)
 {
-    const int64_t first = block * BLOCK, left = tutti_dataset_count(e->data) - first;
-    const int64_t n = left < BLOCK ? left : BLOCK;
-    const block_kernels *b = n == BLOCK ? &e->whole : &e->rest;
+    const int64_t first = block * e->block, left = tutti_dataset_count(e->data) - first;
+    const int64_t n = left < e->block ? left : e->block;
+    const block_kernels *b = n == e->block ? &e->whole : &e->rest;
     const int64_t sample_floats = tutti_shape_count(&b->graph->model->input);
     for (int64_t i = 0; i < n; i++) {
         float *sample = e->samples + i * sample_floats;
@@ -134,7 +144,7 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
                                  int nparts, tutti_eval_result *out, tutti_failure *err)
 {
-    const int64_t nblocks = (tutti_dataset_count(e->data) + BLOCK - 1) / BLOCK;
+    const int64_t nblocks = (tutti_dataset_count(e->data) + e->block - 1) / e->block;
     tutti_status st = TUTTI_OK;
     *out = (tutti_eval_result){0};
     const char *why;
