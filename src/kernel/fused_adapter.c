@@ -76,6 +76,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->backward_reads = f->inner.backward_reads | TUTTI_READS_OUTPUT;
     k->unread_inputs = 1u << 1;
     k->writes_dout = true;
+    k->max_dout_parts = TUTTI_MAX_DOUT_PARTS;
     if (f->adds) place_addend(k, f);
     return TUTTI_OK;
 }
@@ -125,6 +126,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const int64_t n = elements_of(&k->out);
     const float *out = a->out;
     float *dout = a->dout;
+    if (a->ndout_parts) tutti_value_sum(&k->out, a->dout_parts, a->ndout_parts, dout);
     for (int64_t i = 0; i < n; i++) dout[i] = out[i] > 0 ? dout[i] : 0;
     f->inner.row->backward_params(&f->inner, a);
 }

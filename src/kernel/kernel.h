@@ -23,7 +23,7 @@
 #include "../tensor/tensor.h"
 #include "tutti/failure.h"
 
-enum { TUTTI_MAX_OP_INPUTS = 8, TUTTI_MAX_OP_PARAMS = 6 };
+enum { TUTTI_MAX_OP_INPUTS = 8, TUTTI_MAX_OP_PARAMS = 6, TUTTI_MAX_DOUT_PARTS = 4 };
 
 struct tutti_layout; /* an order of elements in memory; NULL = row-major */
 struct tutti_kernel_request;
@@ -104,14 +104,19 @@ typedef struct tutti_kernel {
      * gradient read dout's memory. All bits of the inputs set: backward_data is not run at all. */
     unsigned passes_gradient;
     bool writes_dout; /* the first backward pass changes dout (masks it in place) for the second one */
-    void *state;      /* the row's own */
+    /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts, sums
+     * them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */
+    int max_dout_parts;
+    void *state; /* the row's own */
 } tutti_kernel;
 
 typedef struct {
     const void *in[TUTTI_MAX_OP_INPUTS]; /* of the dtypes of kernel->in */
     void *out;
     const float *param[TUTTI_MAX_OP_PARAMS];
-    void *dout;                     /* backward: gradient of out; const unless writes_dout */
+    void *dout;                                   /* backward: gradient of out; const unless writes_dout */
+    const void *dout_parts[TUTTI_MAX_DOUT_PARTS]; /* any of them may be dout's memory */
+    int ndout_parts;                              /* 0 = dout holds the gradient; the second pass does not look */
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL =
                                      * nobody wants it */
     float *dparam

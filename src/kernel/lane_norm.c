@@ -127,6 +127,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (keeps_bits(k)) k->saved_bytes += (size_t)(s->n * s->padded / s->row->width * s->row->bits_bytes);
     if (k->ninputs > 1) k->passes_gradient = 2;
     k->writes_dout = keeps_bits(k);
+    k->max_dout_parts = keeps_bits(k) ? 2 : 0;
     return TUTTI_OK;
 }
 
@@ -152,6 +153,8 @@ static tutti_lane_call call_of(const tutti_kernel *k, const tutti_kernel_args *a
                          .added = k->ninputs > 1 ? a->in[1] : NULL,
                          .out = a->out,
                          .dout = a->dout,
+                         .given = a->ndout_parts ? a->dout_parts[0] : a->dout,
+                         .more = a->ndout_parts > 1 ? a->dout_parts[1] : NULL,
                          .din = a->din[0],
                          .relu = at->relu,
                          .sum = doubles,

@@ -34,6 +34,7 @@ typedef struct {
     tutti_lane_coefficients at;
     const float *in, *added; /* added: NULL = none */
     float *out, *dout, *din;
+    const float *given, *more; /* the gradient that gradient_sums finds; with bits it may be a sum: more, else NULL */
     void *bits;      /* one a number of the output: it is positive. Kept where something is added and relu is set;
                       * NULL in evaluation */
     bool relu;       /* of what is normalised and added */

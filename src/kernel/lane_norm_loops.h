@@ -137,12 +137,13 @@ static void normalise(const tutti_lane_call *c, int64_t panel)
 }
 
 /* How the gradient of what lies before the ReLU is found: it is dout's, or where the normalised number, computed once more, is
- * positive, or where a bit is set; then the masked gradient takes dout's place, because what was added wants it too. */
-typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT } mask_kind;
+ * positive, or where a bit is set; then the masked gradient goes to dout, because what was added wants it too, and what is given
+ * may be the sum of two. */
+typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
 INLINE mask_kind mask_of(const tutti_lane_call *c)
 {
-    return !c->relu ? AS_IT_IS : c->bits ? BY_BIT : BY_NUMBER;
+    return !c->relu ? AS_IT_IS : !c->bits ? BY_NUMBER : c->more ? SUM_BY_BIT : BY_BIT;
 }
 
 /* The gradient at one position of the tile, with the number that it belongs to. */
@@ -152,9 +153,10 @@ typedef struct {
 
 INLINE pair pair_at(const tutti_lane_call *c, int64_t at, const lanes *l, mask_kind mask, const bits *where)
 {
-    pair p = {load(c->dout + at), load(c->in + at) - l->mean};
+    pair p = {load(c->given + at), load(c->in + at) - l->mean};
+    if (mask == SUM_BY_BIT) p.gradient += load(c->more + at);
     if (mask == BY_NUMBER) p.gradient = keep_positive(p.gradient, p.x * l->scale + l->shift);
-    if (mask == BY_BIT) {
+    if (mask >= BY_BIT) {
         p.gradient = keep(p.gradient, *where);
         store(c->dout + at, p.gradient);
     }
@@ -165,14 +167,14 @@ INLINE void gradient_sums_of_tile(const tutti_lane_call *c, const tile *t, int64
                                   mask_kind mask, double *sum, double *product)
 {
     const int64_t step = c->walk.position_step;
-    const bits *where = mask == BY_BIT ? (const bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
+    const bits *where = mask >= BY_BIT ? (const bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
     vector s0 = {0}, s1 = {0}, p0 = {0}, p1 = {0};
     int64_t at = t->at + group, n = t->n;
     for (; n >= 2; n -= 2, at += 2 * step) {
         const pair a = pair_at(c, at, l, mask, where), b = pair_at(c, at + step, l, mask, where ? where + 1 : NULL);
         s0 += a.gradient, s1 += b.gradient;
         p0 += a.gradient * a.x, p1 += b.gradient * b.x;
-        if (mask == BY_BIT) where += 2;
+        if (mask >= BY_BIT) where += 2;
     }
     if (n > 0) {
         const pair a = pair_at(c, at, l, mask, where);
@@ -200,6 +202,7 @@ static void gradient_sums(const tutti_lane_call *c, int64_t panel)
     case AS_IT_IS: gradient_sums_of_panel(c, panel, AS_IT_IS); break;
     case BY_NUMBER: gradient_sums_of_panel(c, panel, BY_NUMBER); break;
     case BY_BIT: gradient_sums_of_panel(c, panel, BY_BIT); break;
+    case SUM_BY_BIT: gradient_sums_of_panel(c, panel, SUM_BY_BIT); break;
     }
 }
 

@@ -92,6 +92,7 @@ tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err)
     }
     k->saved_bytes = 2 * (size_t)w.channels * sizeof(float);
     k->backward_reads = TUTTI_READS_INPUT | TUTTI_READS_SAVED;
+    if (k->ninputs > 1) k->unread_inputs = 1u << 1; /* what is added */
     return TUTTI_OK;
 }
 

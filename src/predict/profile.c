@@ -56,7 +56,7 @@ static void grads_prepare(runner *r)
     const tutti_graph *g = r->graph;
     r->grads = TUTTI_ARENA_NEW(&r->arena, float *, g->ngrads);
     for (int i = 0; i < g->ngrads; i++)
-        if (!g->grads[i].changed)
+        if (!g->grads[i].changed || g->layer_grads[g->grads[i].layer].takes_parts)
             r->grads[i] = filled_value(r, &g->kernels[g->grads[i].layer].out, (uint64_t)i + 1000000);
     for (int l = 0; l < g->model->nlayers; l++)
         if (g->layer_grads[l].out >= 0) r->grads[g->layer_grads[l].changed] = r->grads[g->layer_grads[l].out];
@@ -71,6 +71,8 @@ static void args_prepare(runner *r, int l, float *input)
     uint64_t key = (uint64_t)l * 16 + 16;
     if (k->out.bytes) a->out = filled_value(r, &k->out, key);
     if (own->out >= 0) a->dout = r->grads[own->out];
+    a->ndout_parts = own->takes_parts ? own->nparts : 0;
+    for (int i = 0; i < a->ndout_parts; i++) a->dout_parts[i] = r->grads[own->parts[i]];
     a->saved = filled(r, k->saved_bytes, key + 2);
     a->scratch = filled(r, k->scratch_bytes, key + 3);
     for (int i = 0; i < k->ninputs; i++) {
@@ -117,7 +119,8 @@ static void gradients_sum(runner *r, int l)
     const tutti_layer_grads *own = &r->graph->layer_grads[l];
     const void *parts[TUTTI_MAX_SUM_PARTS];
     for (int i = 0; i < own->nparts; i++) parts[i] = r->grads[own->parts[i]];
-    if (own->nparts) tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out]);
+    if (own->nparts && !own->takes_parts)
+        tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out]);
 }
 
 /* One step; times: nlayers * NPHASES, or NULL. */
@@ -241,7 +244,8 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
             time->forward_s += quartile_of(&runners[i], l, 0) / nbusy;
             time->params_s += quartile_of(&runners[i], l, 1) / nbusy;
             time->data_s += quartile_of(&runners[i], l, 2) / nbusy;
-            time->sum_s += g->layer_grads[l].nparts ? quartile_of(&runners[i], l, 3) / nbusy : 0;
+            time->sum_s +=
+                g->layer_grads[l].nparts && !g->layer_grads[l].takes_parts ? quartile_of(&runners[i], l, 3) / nbusy : 0;
         }
     }
     int64_t nelements = 0;

@@ -58,7 +58,7 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
                                    .forward_s = number_of(object, "forward_s"),
                                    .params_s = number_of(object, "backward_params_s"),
                                    .data_s = number_of(object, "backward_data_s")};
-        if (g->layer_grads[l].nparts) time->sum_s = number_of(object, "sum_s");
+        if (g->layer_grads[l].nparts && !g->layer_grads[l].takes_parts) time->sum_s = number_of(object, "sum_s");
         if (!isfinite(time->forward_s + time->params_s + time->data_s + time->sum_s))
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: layer '%s' lacks a time", name, line, want);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fused.c: an addend that lies in another order than the output gives the same numbers as one that lies as it does. */
+/* test_fused.c: batch norm with an addend and a ReLU: neither the addend's memory order nor the parts in which the gradient
+ * comes change a number. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "kernel/kernel_impl.h"
 
 enum { B = 2, C = 3, H = 2, W = 2, N = B * C * H * W };
+enum { WIDE_B = 9, WIDE_C = 16, WIDE = WIDE_B * WIDE_C };
 
 static const tutti_batch_norm_attrs attrs = {.eps = 1e-5, .momentum = 0.1, .scale_init = 1, .relu = true};
 static const tutti_shape shape = {4, {B, C, H, W}};
@@ -74,8 +76,75 @@ static void addend_in_another_order_gives_the_same_numbers(void **state)
     assert_memory_equal(same.dparam, other.dparam, sizeof same.dparam);
 }
 
+/* The gradient of the output in two parts and whole: all that is made of it, on an engine. */
+static void run_parts(const char *engine, bool in_parts, float made[4][WIDE])
+{
+    static const tutti_shape wide = {2, {WIDE_B, WIDE_C}};
+    const tutti_value in[2] = {tutti_value_plain(&wide), tutti_value_plain(&wide)};
+    tutti_kernel k;
+    tutti_failure err = {0};
+    const tutti_kernel_request request = {.engine = engine,
+                                          .op = &tutti_op_batch_norm,
+                                          .attrs = &attrs,
+                                          .in = in,
+                                          .nin = 2,
+                                          .training = true,
+                                          .nthreads = 1};
+    if (tutti_kernel_create(&request, &k, &err)) fail_msg("%s", err.text);
+    assert_true(k.max_dout_parts >= 2 && k.unread_inputs == 2);
+    float x[WIDE], addend[WIDE], a[WIDE], b[WIDE], channel[6][WIDE_C];
+    for (int c = 0; c < WIDE_C; c++) channel[0][c] = 1, channel[1][c] = 0.25f;
+    for (int i = 0; i < WIDE; i++) {
+        x[i] = (float)(i * 7 % 11), addend[i] = (float)(i * 5 % 7) - 3;
+        a[i] = (float)(i % 5), b[i] = (float)(i % 3) - 1;
+        made[1][i] = a[i] + b[i];
+    }
+    char *saved = aligned_alloc(64, (k.saved_bytes + 127) / 64 * 64),
+         *scratch = aligned_alloc(64, (k.scratch_bytes + 127) / 64 * 64);
+    tutti_kernel_args args = {.in = {x, addend},
+                              .out = made[0],
+                              .param = {channel[0], channel[1], channel[2], channel[3]},
+                              .dparam = {made[3], made[3] + WIDE_C, channel[4], channel[5]},
+                              .dout = made[1],
+                              .din = {made[2]},
+                              .saved = saved,
+                              .scratch = scratch,
+                              .training = true};
+    if (in_parts) {
+        args.dout = a; /* over the first of them */
+        args.dout_parts[0] = a;
+        args.dout_parts[1] = b;
+        args.ndout_parts = 2;
+    }
+    k.row->forward(&k, &args);
+    k.row->backward_params(&k, &args);
+    k.row->backward_data(&k, &args);
+    if (in_parts) memcpy(made[1], a, sizeof a);
+    tutti_kernel_destroy(&k);
+    free(saved);
+    free(scratch);
+}
+
+static void gradient_in_two_parts_is_as_good_as_their_sum(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"reference", "onednn"};
+    for (int e = 0; e < 2; e++) {
+        char about[96];
+        static float whole[4][WIDE], parts[4][WIDE];
+        tutti_kernel_engine_describe(engines[e], about);
+        if (!about[0]) continue; /* not in this build */
+        run_parts(engines[e], false, whole);
+        run_parts(engines[e], true, parts);
+        assert_memory_equal(whole, parts, sizeof whole);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(addend_in_another_order_gives_the_same_numbers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addend_in_another_order_gives_the_same_numbers),
+        cmocka_unit_test(gradient_in_two_parts_is_as_good_as_their_sum),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

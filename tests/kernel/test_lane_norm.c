@@ -14,7 +14,7 @@ enum { MOST = 4096, MOST_CHANNELS = 64 };
 
 typedef struct {
     _Alignas(64) float in[MOST], added[MOST], out[MOST], dout[MOST], din[MOST], want_out[MOST], want_dout[MOST],
-        want_din[MOST];
+        want_din[MOST], more[MOST];
     float mean[MOST_CHANNELS], scale[MOST_CHANNELS], shift[MOST_CHANNELS], offset[MOST_CHANNELS], slope[MOST_CHANNELS];
     double sum[MOST_CHANNELS], product[MOST_CHANNELS], want_sum[MOST_CHANNELS], want_product[MOST_CHANNELS];
     unsigned char bits[MOST];
@@ -26,7 +26,7 @@ static float small(int i, int salt)
     return (float)((i * 31 + salt * 17 + i / 7) % 9 - 4);
 }
 
-static scene *open_scene(const tutti_lane_walk *walk, bool adds, bool relu, bool streams)
+static scene *open_scene(const tutti_lane_walk *walk, bool adds, bool relu, bool streams, bool sums)
 {
     scene *s = aligned_alloc(64, sizeof *s);
     memset(s, 0, sizeof *s);
@@ -34,6 +34,7 @@ static scene *open_scene(const tutti_lane_walk *walk, bool adds, bool relu, bool
         s->in[i] = small(i, 1);
         s->added[i] = small(i, 2);
         s->dout[i] = small(i, 3);
+        s->more[i] = small(i, 9);
         s->out[i] = s->din[i] = s->want_out[i] = s->want_din[i] = 99;
     }
     memcpy(s->want_dout, s->dout, sizeof s->dout);
@@ -50,6 +51,8 @@ static scene *open_scene(const tutti_lane_walk *walk, bool adds, bool relu, bool
                                 .added = adds ? s->added : NULL,
                                 .out = s->out,
                                 .dout = s->dout,
+                                .given = s->dout,
+                                .more = sums ? s->more : NULL,
                                 .din = s->din,
                                 .bits = adds && relu ? s->bits : NULL,
                                 .relu = relu,
@@ -67,7 +70,7 @@ static void expect_number(scene *s, int64_t at, int64_t ch)
     const float x = s->in[at] - s->mean[ch];
     const float y = x * s->scale[ch] + s->shift[ch] + (adds ? s->added[at] : 0);
     s->want_out[at] = relu && y < 0 ? 0 : y;
-    const float g = relu && !(y > 0) ? 0 : s->dout[at];
+    const float given = s->dout[at] + (s->call.more ? s->more[at] : 0), g = relu && !(y > 0) ? 0 : given;
     if (adds && relu) s->want_dout[at] = g;
     s->want_sum[ch] += (double)g;
     s->want_product[ch] += (double)(g * x);
@@ -128,8 +131,10 @@ static void every_row_gives_what_plain_loops_give(void **state)
     for (int r = 0; r < tutti_lane_norm_nrows; r++) {
         if (!is_usable(tutti_lane_norm_rows[r])) continue;
         for (int w = 0; w < 2; w++)
-            for (int fused = 0; fused < 8; fused++) {
-                scene *s = open_scene(&walks[w], fused & 1, fused & 2, fused & 4);
+            for (int fused = 0; fused < 16; fused++) {
+                const bool masks_dout = (fused & 3) == 3; /* only then may it be a sum */
+                if (fused & 8 && !masks_dout) continue;
+                scene *s = open_scene(&walks[w], fused & 1, fused & 2, fused & 4, fused & 8);
                 run_and_compare(tutti_lane_norm_rows[r], s);
                 free(s);
             }
@@ -142,7 +147,7 @@ static void sums_are_those_around_the_center(void **state)
     for (int r = 0; r < tutti_lane_norm_nrows; r++) {
         if (!is_usable(tutti_lane_norm_rows[r])) continue;
         for (int w = 0; w < 2; w++) {
-            scene *s = open_scene(&walks[w], false, false, false);
+            scene *s = open_scene(&walks[w], false, false, false, false);
             memcpy(s->dout, s->in, sizeof s->in); /* the "gradient" x has the sums of x and of x * (x - mean) */
             for (int64_t p = 0; p < walks[w].npanels; p++) tutti_lane_norm_rows[r]->sums(&s->call, p);
             expect(s);
@@ -162,7 +167,7 @@ static void a_relu_lets_nan_through(void **state)
     (void)state;
     for (int r = 0; r < tutti_lane_norm_nrows; r++) {
         if (!is_usable(tutti_lane_norm_rows[r])) continue;
-        scene *s = open_scene(&walks[1], false, true, false);
+        scene *s = open_scene(&walks[1], false, true, false, false);
         s->in[33] = (float)NAN;
         tutti_lane_norm_rows[r]->normalise(&s->call, 0);
         assert_true(isnan(s->out[33]) && !isnan(s->out[32]));

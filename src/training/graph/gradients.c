@@ -49,17 +49,18 @@ static int add_grad(sorting *s, tutti_grad grad)
 static void take_out(sorting *s, int l)
 {
     tutti_graph *g = s->graph;
+    const tutti_kernel *k = &g->kernels[l];
     tutti_layer_grads *own = &g->layer_grads[l];
     own->out = -1;
     for (int i = 0; i < own->nparts; i++) s->unread[own->parts[i]]--;
     if (own->nparts) own->out = own->parts[0];
-    if (own->nparts == 1 && !(g->kernels[l].writes_dout && s->unread[own->out]))
-        own->nparts = 0;
-    else if (own->nparts)
-        own->out = add_grad(s, (tutti_grad){.layer = l, .reader = -1});
+    if (own->nparts == 1 && !(k->writes_dout && s->unread[own->out])) own->nparts = 0;
+    own->takes_parts = own->nparts && k->writes_dout && own->nparts <= k->max_dout_parts;
+    if (own->nparts && !own->takes_parts) own->out = add_grad(s, (tutti_grad){.layer = l, .reader = -1});
     own->changed = own->out;
-    if (own->out >= 0 && g->kernels[l].writes_dout)
+    if (own->out >= 0 && k->writes_dout)
         own->changed = add_grad(s, (tutti_grad){.layer = l, .reader = -1, .changed = true});
+    if (own->takes_parts) own->out = own->changed;
 }
 
 /* What layer l leaves for its inputs. Contributions of a value end up in the order of its readers: the last one, which

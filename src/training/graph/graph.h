@@ -65,9 +65,10 @@ typedef struct {
 /* Where a layer's backward passes find and leave gradients: indices of tutti_graph.grads; -1 = nobody wants it. */
 typedef struct {
     int out;                     /* of its output, as the first pass finds it */
-    int changed;                 /* and as it leaves it: = out unless the kernel writes dout */
+    int changed;                 /* and as it leaves it: = out unless the kernel writes dout, or takes parts */
     int in[TUTTI_MAX_OP_INPUTS]; /* of its inputs, or its part of them; = changed where the kernel passes it on */
     int *parts, nparts;          /* what its sum node makes out of, in this order; 0 = no sum node */
+    bool takes_parts;            /* no sum node: the first backward pass sums the parts itself, into changed */
 } tutti_layer_grads;
 
 typedef struct {

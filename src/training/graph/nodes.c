@@ -82,8 +82,10 @@ static void reads_for_backward(draft *d, int l, bool first)
     const unsigned again = g->kernels[l].backward_reads;
     const bool is_loss = g->model->layers[l].op->is_loss;
     const tutti_layer_grads *own = &g->layer_grads[l];
-    if (!is_loss) reads(d, TUTTI_DATUM_VALUE_GRAD, first ? own->out : own->changed);
-    if (first && own->changed != own->out) writes(d, TUTTI_DATUM_VALUE_GRAD, own->changed);
+    const bool in_parts = first && own->takes_parts;
+    for (int i = 0; i < own->nparts && in_parts; i++) reads(d, TUTTI_DATUM_VALUE_GRAD, own->parts[i]);
+    if (!is_loss && !in_parts) reads(d, TUTTI_DATUM_VALUE_GRAD, first ? own->out : own->changed);
+    if (in_parts || (first && own->changed != own->out)) writes(d, TUTTI_DATUM_VALUE_GRAD, own->changed);
     if (again & TUTTI_READS_INPUT) reads_inputs(d, l, g->kernels[l].unread_inputs);
     if (again & TUTTI_READS_OUTPUT && !is_loss) reads(d, TUTTI_DATUM_VALUE, l);
     if (again & TUTTI_READS_SAVED && g->kernels[l].saved_bytes) reads(d, TUTTI_DATUM_SAVED, l);
@@ -115,7 +117,7 @@ static void add_for_params(draft *d, void (*add)(draft *, int), int l, bool lear
 static void add_sum(draft *d, int l)
 {
     const tutti_layer_grads *own = &d->graph->layer_grads[l];
-    if (!own->nparts) return;
+    if (!own->nparts || own->takes_parts) return;
     for (int i = 0; i < own->nparts; i++) reads(d, TUTTI_DATUM_VALUE_GRAD, own->parts[i]);
     writes(d, TUTTI_DATUM_VALUE_GRAD, own->out);
     finish(d, TUTTI_NODE_SUM, l, -1);

@@ -164,6 +164,7 @@ static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum use
     if (used.kind != TUTTI_DATUM_VALUE_GRAD || written.kind != TUTTI_DATUM_VALUE_GRAD) return false;
     const tutti_layer_grads *own = &g->layer_grads[n->layer];
     if (n->kind == TUTTI_NODE_SUM) return is_part(own, used.index);
+    if (own->takes_parts && is_part(own, used.index) && written.index == own->changed) return true;
     const bool of_output = used.index == own->out || used.index == own->changed;
     if (k->in_place && of_output && written.index == own->in[0]) return true;
     return k->writes_dout && of_output && written.index == own->changed;

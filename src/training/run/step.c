@@ -53,6 +53,8 @@ static void fill_values(const tutti_trainer *t, const step_play *play, const tut
     }
     args->out = place(t, plan->value_offset, a->layer);
     args->dout = place(t, plan->grad_offset, grads->out);
+    args->ndout_parts = grads->takes_parts ? grads->nparts : 0;
+    for (int i = 0; i < args->ndout_parts; i++) args->dout_parts[i] = place(t, plan->grad_offset, grads->parts[i]);
     args->saved = place(t, plan->saved_offset, a->layer);
     args->scratch = place(t, plan->scratch_offset, a->node);
 }

@@ -133,6 +133,8 @@ static inline void fill_values(player *y, int l, float *samples, tutti_kernel_ar
     }
     args->out = place(y, y->memory.value, l);
     args->dout = place(y, y->memory.grad, own->out);
+    args->ndout_parts = own->takes_parts ? own->nparts : 0;
+    for (int i = 0; i < args->ndout_parts; i++) args->dout_parts[i] = place(y, y->memory.grad, own->parts[i]);
     args->saved = place(y, y->memory.saved, l);
 }
 

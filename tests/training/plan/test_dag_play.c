@@ -117,23 +117,24 @@ static void sharing_memory_changes_no_bit_of_random_networks(void **state)
         }
 }
 
-/* Two residual blocks, the second with a batch norm on both sides; x's ReLU is read three times. */
+/* Two residual blocks, the second with a batch norm on both sides; x is read three times, y twice: the batch norm that the end
+ * of the first block is merged into takes its gradient in two parts. 16 channels, which fill vectors. */
 static const char residual[] = "name: residual\n"
                                "input: [2, 4, 4]\n"
                                "classes: 3\n"
                                "layers:\n"
-                               "  - conv: {name: stem, out_channels: 3, kernel: 3, pad: 1}\n"
+                               "  - conv: {name: stem, out_channels: 16, kernel: 3, pad: 1}\n"
                                "  - relu: {name: x}\n"
-                               "  - conv: {name: c1, out_channels: 3, kernel: 3, pad: 1}\n"
+                               "  - conv: {name: c1, out_channels: 16, kernel: 3, pad: 1}\n"
                                "  - batch-norm: {name: n1}\n"
                                "  - relu: {name: r1}\n"
-                               "  - conv: {name: c2, out_channels: 3, kernel: 1}\n"
+                               "  - conv: {name: c2, out_channels: 16, kernel: 1}\n"
                                "  - batch-norm: {name: n2}\n"
                                "  - add: {name: j1, from: [n2, x]}\n"
                                "  - relu: {name: y}\n"
-                               "  - conv: {name: c3, out_channels: 4, kernel: 2, stride: 2}\n"
+                               "  - conv: {name: c3, out_channels: 16, kernel: 2, stride: 2}\n"
                                "  - batch-norm: {name: n3}\n"
-                               "  - conv: {name: short, out_channels: 4, kernel: 2, stride: 2, from: y}\n"
+                               "  - conv: {name: short, out_channels: 16, kernel: 2, stride: 2, from: y}\n"
                                "  - batch-norm: {name: n4}\n"
                                "  - add: {name: j2, from: [n3, n4]}\n"
                                "  - relu\n"

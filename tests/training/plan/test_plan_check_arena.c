@@ -20,6 +20,12 @@ static tutti_status masking_create(tutti_kernel *k, const tutti_kernel_request *
     return TUTTI_OK;
 }
 
+static tutti_status summing_create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    k->max_dout_parts = 2;
+    return masking_create(k, r, err);
+}
+
 static void masking_nothing(tutti_kernel *k, const tutti_kernel_args *a)
 {
     (void)k, (void)a;
@@ -32,6 +38,15 @@ static const tutti_op_row masking = {.name = "masking",
                                      .infer = tutti_op_infer_same,
                                      .flops = tutti_op_flops_each,
                                      .reference = &masking_row};
+
+/* The same, and sums the parts of that gradient itself. */
+static const tutti_kernel_row summing_row = {
+    .engine = "reference", .create = summing_create, .forward = masking_nothing, .backward_data = masking_nothing};
+static const tutti_op_row summing = {.name = "summing",
+                                     .ninputs = 1,
+                                     .infer = tutti_op_infer_same,
+                                     .flops = tutti_op_flops_each,
+                                     .reference = &summing_row};
 
 enum { X, FC1, MASK1, FC2, MASK2, JOIN, FC, LOSS };
 
@@ -207,6 +222,39 @@ static void scratch_over_what_is_read_later_is_found(void **state)
     destroy(&w);
 }
 
+static void kernel_that_sums_itself_reads_parts_and_writes_over_one_of_them(void **state)
+{
+    (void)state;
+    enum { BELOW, SUMS, LEFT, RIGHT, BOTH };
+    world w;
+    toy_net *t = &w.net;
+    toy_begin(t, 16);
+    toy_add(t, "below", &tutti_op_dense, 16);
+    toy_add(t, "sums", &summing, 0);
+    toy_add(t, "left", &tutti_op_dense, 16);
+    toy_add(t, "right", &tutti_op_dense, 16);
+    t->layers[RIGHT].in[0] = SUMS;
+    toy_add(t, "both", &tutti_op_add, 0);
+    toy_reads(t, BOTH, LEFT, RIGHT);
+    toy_add(t, "fc", &tutti_op_dense, 4);
+    toy_add(t, "loss", &tutti_op_softmax_cross_entropy, 0);
+    plan_of(&t->model, 1, &w);
+    const tutti_layer_grads *own = &w.graph->layer_grads[SUMS];
+    int64_t *at = w.plan->grad_offset;
+    assert_true(own->takes_parts && own->nparts == 2 && own->out == own->changed);
+    assert_int_equal(find(w.graph, TUTTI_NODE_SUM, SUMS), -1);
+    assert_int_equal(w.graph->layer_grads[BELOW].out, own->changed); /* passed on */
+    assert_true(at[own->changed] == at[own->parts[0]] || at[own->changed] == at[own->parts[1]]);
+    expect_right(&w);
+    at[own->changed] += 64;
+    w.plan->arena_bytes += 64;
+    expect_wrong(&w, "backward-data of sums uses the gradient of sums by");
+    at[own->changed] -= 64;
+    at[own->parts[0]] = at[own->parts[1]];
+    expect_wrong(&w, "backward-data of sums reads the gradient of sums by right");
+    destroy(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +264,7 @@ int main(void)
         cmocka_unit_test(gradient_that_is_changed_elsewhere_than_it_lies_is_found),
         cmocka_unit_test(part_of_a_sum_that_is_overwritten_before_the_sum_is_found),
         cmocka_unit_test(sum_over_what_is_none_of_its_parts_is_found),
+        cmocka_unit_test(kernel_that_sums_itself_reads_parts_and_writes_over_one_of_them),
         cmocka_unit_test(scratch_over_what_is_read_later_is_found),
         cmocka_unit_test(output_over_an_input_that_is_not_the_first_is_found),
     };
