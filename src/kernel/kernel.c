@@ -210,6 +210,7 @@ static void copy_row(const tutti_layout *l, int dim, int64_t n, int64_t row, con
 /* Walks a tensor row by row in row-major order. */
 static void walk(const tutti_shape *shape, const tutti_layout *l, const float *from, float *to_plain, float *to_order)
 {
+    if (l->view.ndims) shape = &l->view;
     int ndims = shape->ndims, lead = TUTTI_MAX_DIMS - ndims; /* missing dims count as 1 in front */
     int64_t n[TUTTI_MAX_DIMS] = {1, 1, 1, 1}, at = 0;
     for (int d = 0; d < ndims; d++) n[lead + d] = shape->dim[d];

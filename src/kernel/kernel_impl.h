@@ -91,6 +91,9 @@ typedef struct tutti_layout {
     int ninner;
     int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* outermost first */
     int inner_dim[TUTTI_MAX_INNER_BLOCKS];
+    /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order (weights of a
+     * dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
+    tutti_shape view;
     void *described; /* the engine's own description, owned by the kernel that made the layout */
 } tutti_layout;
 

@@ -62,21 +62,14 @@ static bool find_forward(tutti_onednn_state *s, conv_desc *d, bool training)
                                                           d->dilates, d->pad, d->pad, s->forward_attr) == dnnl_success;
 }
 
-/* The library's own plain loops, hundreds of times slower, are its last resort: then take the order that it prefers. */
-static bool is_plain_loops(const_dnnl_primitive_desc_t pd)
-{
-    const char *name = "";
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-    return strncmp(name, "ref", 3) == 0;
-}
-
+/* Plain loops are not taken: then the order that the library prefers is. */
 static void choose_order(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, bool training)
 {
     if (wants_channels_innermost(k)) {
         conv_desc innermost = *d;
         innermost.pick_in = tutti_onednn_innermost(s, &k->in[0].shape);
         innermost.pick_out = tutti_onednn_innermost(s, &k->out.shape);
-        if (find_forward(s, &innermost, training) && !is_plain_loops(s->forward_pd)) {
+        if (find_forward(s, &innermost, training) && !tutti_onednn_is_plain_loops(s->forward_pd)) {
             *d = innermost;
             return;
         }

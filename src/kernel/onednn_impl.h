@@ -114,6 +114,8 @@ void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
                           const_dnnl_memory_desc_t to_order);
 /* The output has this order from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
+/* The library's own plain loops, hundreds of times slower, are its last resort. */
+bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`. Enters
  * it in k->params. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,

@@ -226,6 +226,23 @@ void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)
     k->out.bytes = dnnl_memory_desc_get_size(s->out);
 }
 
+/* The dims that md describes, if they are not as many as the tensor has. */
+static void view_of(const_dnnl_memory_desc_t md, int ndims, tutti_shape *view)
+{
+    const dnnl_dims_t *dims;
+    dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &view->ndims);
+    dnnl_memory_desc_query(md, dnnl_query_dims, (void *)&dims);
+    for (int d = 0; d < view->ndims; d++) view->dim[d] = (*dims)[d];
+    if (view->ndims == ndims) *view = (tutti_shape){0};
+}
+
+bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return strncmp(name, "ref", 3) == 0;
+}
+
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain)
 {
@@ -241,6 +258,7 @@ const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_k
     if (!r->training || tutti_onednn_same_order(wanted, plain) || !layout_of(wanted, layout)) return plain;
     if (!tutti_onednn_ok(s, dnnl_memory_desc_clone(&chosen, wanted), "copy a description")) return plain;
     layout->described = own(s, chosen);
+    view_of(chosen, param->shape.ndims, &layout->view);
     param->layout = layout;
     param->elements = (int64_t)(dnnl_memory_desc_get_size(chosen) / sizeof(float));
     return chosen;
