@@ -199,6 +199,7 @@ static tutti_status descriptor_read(int fd, const char *path, int64_t most, uint
 {
     struct stat st;
     if (fstat(fd, &st)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: not a file", path);
     if (st.st_size > most)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: %lld bytes; at most %lld", path, (long long)st.st_size,
                           (long long)most);
@@ -220,7 +221,7 @@ static tutti_status descriptor_read(int fd, const char *path, int64_t most, uint
 tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **bytes, size_t *room, size_t *nbytes,
                                    tutti_failure *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us */
     if (fd < 0) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
     tutti_status status = descriptor_read(fd, path, most, bytes, room, nbytes, err);
     close(fd);

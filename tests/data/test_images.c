@@ -221,6 +221,27 @@ static void an_unreadable_file_ends_the_run_and_is_named_whatever_the_threads(vo
     tutti_dataset_destroy(d);
 }
 
+static void what_is_no_file_is_refused_without_waiting(void **state)
+{
+    char path[256];
+    set_make(*state);
+    const tutti_dataset_config config = config_of(*state);
+    for (int fifo = 0; fifo < 2; fifo++) {
+        tutti_failure err = {0};
+        snprintf(path, sizeof path, "%s/train/a/p0.jpeg", (char *)*state);
+        remove(path);
+        assert_int_equal(fifo ? mkfifo(path, 0600) : mkdir(path, 0700), 0);
+        tutti_dataset *d = open_set(&config, TUTTI_SPLIT_TRAIN);
+        tutti_reader *r = tutti_reader_create(d);
+        float sample[FLOATS];
+        int32_t label;
+        assert_int_equal(tutti_reader_read(r, (tutti_pass){0}, 0, sample, &label, &err), TUTTI_ERR_DATA);
+        assert_non_null(strstr(err.text, "train/a/p0.jpeg: not a file"));
+        tutti_reader_destroy(r);
+        tutti_dataset_destroy(d);
+    }
+}
+
 static void skipped_files_are_replaced_alike_on_any_number_of_threads_and_ranks(void **state)
 {
     char gone[256];
@@ -292,6 +313,7 @@ int main(void)
         IN_A_FOLDER(a_folder_of_another_form_is_refused_with_what_to_do),
         IN_A_FOLDER(test_samples_are_the_middle_and_training_samples_vary),
         IN_A_FOLDER(an_unreadable_file_ends_the_run_and_is_named_whatever_the_threads),
+        IN_A_FOLDER(what_is_no_file_is_refused_without_waiting),
         IN_A_FOLDER(skipped_files_are_replaced_alike_on_any_number_of_threads_and_ranks),
         IN_A_FOLDER(a_set_without_one_readable_file_fails_even_where_bad_ones_are_skipped),
     };
