@@ -25,9 +25,9 @@ static void describe_reference(char out[96])
     snprintf(out, 96, "reference");
 }
 
-static const tutti_kernel_row *find_no_half(const char *op, tutti_precision precision)
+static const tutti_kernel_row *find_no_half(const char *op, tutti_precision precision, bool imitated)
 {
-    (void)op, (void)precision;
+    (void)op, (void)precision, (void)imitated;
     return NULL;
 }
 
@@ -160,7 +160,7 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
     tutti_status st = begin(r, &bare, err);
     if (st != TUTTI_OK) return st;
     if (is_wide(&bare, r->precision)) return tutti_kernel_create_by(pick_row(e, &bare), r, k, err);
-    const tutti_kernel_row *half = e->multiplies(r->precision) ? e->find_half(r->op->name, r->precision) : NULL;
+    const tutti_kernel_row *half = e->find_half(r->op->name, r->precision, false);
     if (half && tutti_kernel_create_by(half, r, k, NULL) == TUTTI_OK) return TUTTI_OK;
     return tutti_kernel_create_by(&tutti_kernel_half_adapter, r, k, err);
 }

@@ -103,10 +103,10 @@ typedef struct {
     const char *name;
     /* The engine's row for an op, or NULL: then the op's reference row runs, behind the adapter where needed. */
     const tutti_kernel_row *(*find)(const char *op);
-    /* The engine's row that multiplies 16-bit numbers, or NULL; and by what this processor does so fast, "AMX", or NULL: then
-     * the row is not asked for. */
-    const tutti_kernel_row *(*find_half)(const char *op, tutti_precision precision);
-    const char *(*multiplies)(tutti_precision precision);
+    /* The engine's row that takes 16-bit activations as they are, or NULL: then the one for f32 computes, behind an adapter.
+     * imitated: also a row of products that this processor has no instructions for. */
+    const tutti_kernel_row *(*find_half)(const char *op, tutti_precision precision, bool imitated);
+    const char *(*multiplies)(tutti_precision precision); /* by what this processor does so: "AMX", or NULL */
     void (*describe)(char out[96]);
 } tutti_kernel_engine;
 

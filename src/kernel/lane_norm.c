@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm.c: batch normalisation of our own, with what may be fused: out = relu(normalised in[0] + in[1]).
+/* lane_norm.c: batch normalisation of our own, with what may be fused: out = relu(normalised in[0] + in[1]). In 16 bits it reads
+ * and writes half as much; arithmetic and sums are those of f32.
  *
  * It is bound by memory, so what counts is how often numbers are read. Forward reads the input twice and writes the output;
  * both gradients come from one reduction: backward_params leaves it in saved, backward_data reads input and gradient once
@@ -47,7 +48,7 @@ static bool walk_innermost(const tutti_value *v, tutti_lane_walk *w)
     if (l) {
         bool packed = l->ninner == 0 && (n[1] == 1 || l->stride[1] == 1) && (n[3] == 1 || l->stride[3] == n[1]) &&
                       (n[2] == 1 || l->stride[2] == n[3] * n[1]) && (n[0] == 1 || l->stride[0] == plane * n[1]);
-        if (!packed || v->bytes != (size_t)tutti_shape_count(&v->shape) * sizeof(float)) return false;
+        if (!packed || v->bytes != (size_t)tutti_shape_count(&v->shape) * tutti_dtype_bytes(v->dtype)) return false;
     }
     *w = (tutti_lane_walk){
         .npanels = 1, .nchannels = n[1], .nruns = 1, .npositions = n[0] * plane, .position_step = n[1]};
@@ -89,7 +90,7 @@ static bool find_walk(const tutti_kernel *k, lane_norm *s)
 {
     tutti_lane_walk *w = &s->walk;
     for (int i = 0; i < k->ninputs; i++)
-        if (k->in[i].dtype != TUTTI_F32 || !same_layout(k->in[i].layout, k->in[0].layout)) return false;
+        if (k->in[i].dtype != k->in[0].dtype || !same_layout(k->in[i].layout, k->in[0].layout)) return false;
     if (!walk_innermost(&k->in[0], w) && !walk_blocked(&k->in[0], w)) return false;
     if (w->nchannels % s->row->width) return false;
     w->tile = TILE_FLOATS / w->position_step;
@@ -118,7 +119,10 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     lane_norm *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->row = row_here();
-    find_walk(k, s);
+    if (!find_walk(k, s) || k->in[0].dtype != tutti_precision_dtype(r->precision) || r->nthreads > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "channels of op %s do not lie side by side in whole vectors",
+                          k->op->name);
+    k->out.dtype = k->in[0].dtype;
     k->out.layout = k->in[0].layout;
     k->out.bytes = k->in[0].bytes;
     k->scratch_bytes = (size_t)s->padded * (2 * sizeof(double) + 3 * sizeof(float));
@@ -149,6 +153,7 @@ static tutti_lane_call call_of(const tutti_kernel *k, const tutti_kernel_args *a
     double *doubles = a->scratch;
     float *floats = (float *)(doubles + 2 * s->padded);
     tutti_lane_call c = {.walk = s->walk,
+                         .type = k->out.dtype,
                          .in = a->in[0],
                          .added = k->ninputs > 1 ? a->in[1] : NULL,
                          .out = a->out,

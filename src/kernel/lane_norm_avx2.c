@@ -3,6 +3,7 @@
  * tutti_elementwise_isa does not say avx2. */
 #include <immintrin.h>
 
+#include "../tensor/convert_avx2.h"
 #include "lane_norm_impl.h"
 
 enum { WIDTH = 8 };
@@ -45,6 +46,43 @@ static inline void stream(float *to, vector v)
 static inline void stream_fence(void)
 {
     _mm_sfence();
+}
+
+typedef __m128i halves;
+
+static inline halves load_halves(const uint16_t *from)
+{
+    return tutti_load_halves(from);
+}
+
+static inline void store_halves(uint16_t *to, halves h)
+{
+    tutti_store_halves(to, h);
+}
+
+static inline void stream_halves(uint16_t *to, halves h)
+{
+    _mm_stream_si128((__m128i *)(void *)to, h);
+}
+
+static inline vector widen_bf16(halves h)
+{
+    return (vector)tutti_widen_bf16(h);
+}
+
+static inline vector widen_f16(halves h)
+{
+    return (vector)tutti_widen_f16(h);
+}
+
+static inline halves narrow_bf16(vector v)
+{
+    return tutti_narrow_bf16((__m256)v);
+}
+
+static inline halves narrow_f16(vector v)
+{
+    return tutti_narrow_f16((__m256)v);
 }
 
 #include "lane_norm_loops.h"

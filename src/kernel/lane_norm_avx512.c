@@ -3,6 +3,7 @@
  * tutti_elementwise_isa does not say avx512. */
 #include <immintrin.h>
 
+#include "../tensor/convert_avx512.h"
 #include "lane_norm_impl.h"
 
 enum { WIDTH = 16 };
@@ -38,6 +39,43 @@ static inline void stream(float *to, vector v)
 static inline void stream_fence(void)
 {
     _mm_sfence();
+}
+
+typedef __m256i halves;
+
+static inline halves load_halves(const uint16_t *from)
+{
+    return tutti_load_halves(from);
+}
+
+static inline void store_halves(uint16_t *to, halves h)
+{
+    tutti_store_halves(to, h);
+}
+
+static inline void stream_halves(uint16_t *to, halves h)
+{
+    _mm256_stream_si256((__m256i *)(void *)to, h);
+}
+
+static inline vector widen_bf16(halves h)
+{
+    return (vector)tutti_widen_bf16(h);
+}
+
+static inline vector widen_f16(halves h)
+{
+    return (vector)tutti_widen_f16(h);
+}
+
+static inline halves narrow_bf16(vector v)
+{
+    return tutti_narrow_bf16((__m512)v);
+}
+
+static inline halves narrow_f16(vector v)
+{
+    return tutti_narrow_f16((__m512)v);
 }
 
 #include "lane_norm_loops.h"

@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Steps in floats. */
+#include "../tensor/tensor.h"
+
+/* Steps in numbers. */
 typedef struct {
     int64_t npanels, panel_step;
     int64_t nchannels; /* of a panel, padding included */
@@ -32,9 +34,10 @@ typedef struct {
 typedef struct {
     tutti_lane_walk walk;
     tutti_lane_coefficients at;
-    const float *in, *added; /* added: NULL = none */
-    float *out, *dout, *din;
-    const float *given, *more; /* the gradient that gradient_sums finds; with bits it may be a sum: more, else NULL */
+    tutti_dtype type;       /* of all that follow: f32, bf16 or f16, rounded once where it is written */
+    const void *in, *added; /* added: NULL = none */
+    void *out, *dout, *din;
+    const void *given, *more; /* the gradient that gradient_sums finds; with bits it may be a sum: more, else NULL */
     void *bits;      /* one a number of the output: it is positive. Kept where something is added and relu is set;
                       * NULL in evaluation */
     bool relu;       /* of what is normalised and added */

@@ -9,9 +9,9 @@ static const tutti_kernel_row *find(const char *op)
     return NULL;
 }
 
-static const tutti_kernel_row *find_half(const char *op, tutti_precision precision)
+static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
 {
-    (void)op, (void)precision;
+    (void)op, (void)precision, (void)imitated;
     return NULL;
 }
 

@@ -25,13 +25,6 @@ static const tutti_kernel_row *find(const char *op)
     return NULL;
 }
 
-static const tutti_kernel_row *find_half(const char *op, tutti_precision precision)
-{
-    if (precision != TUTTI_PRECISION_BF16) return NULL;
-    if (strcmp(op, "conv") == 0) return &tutti_onednn_bf16_conv;
-    return strcmp(op, "dense") == 0 ? &tutti_onednn_bf16_dense : NULL;
-}
-
 static bool has_isa(dnnl_cpu_isa_t isa)
 {
     return ((unsigned)dnnl_get_effective_cpu_isa() & (unsigned)isa) == (unsigned)isa;
@@ -42,6 +35,14 @@ static const char *multiplies(tutti_precision precision)
     if (precision != TUTTI_PRECISION_BF16) return NULL;
     if (has_isa(dnnl_cpu_isa_avx512_core_amx)) return "AMX";
     return has_isa(dnnl_cpu_isa_avx512_core_bf16) ? "AVX512-BF16" : NULL;
+}
+
+static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
+{
+    if (strcmp(op, "batch-norm") == 0) return &tutti_lane_norm;
+    if (precision != TUTTI_PRECISION_BF16 || !(imitated || multiplies(precision))) return NULL;
+    if (strcmp(op, "conv") == 0) return &tutti_onednn_bf16_conv;
+    return strcmp(op, "dense") == 0 ? &tutti_onednn_bf16_dense : NULL;
 }
 
 static const char *isa_name(dnnl_cpu_isa_t isa)

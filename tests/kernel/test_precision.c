@@ -102,7 +102,7 @@ static void rig_params(rig *r, const kernel_case *c)
     }
 }
 
-/* row: which one computes; NULL = the engine's choice. order: of the first input; NULL = row-major. */
+/* row: which one computes; NULL = the engine's choice. order: of all inputs, which are of one shape; NULL = row-major. */
 static void rig_open(rig *r, const char *engine, const tutti_kernel_row *row, const tutti_value *order,
                      const kernel_case *c, tutti_precision precision, bool training)
 {
@@ -116,7 +116,7 @@ static void rig_open(rig *r, const char *engine, const tutti_kernel_row *row, co
         in[i].dtype = r->type;
         in[i].bytes = (size_t)count_of(&shape) * tutti_dtype_bytes(r->type);
     }
-    if (order) in[0] = *order;
+    for (int i = 0; i <= c->nmore && order; i++) in[i] = *order;
     const tutti_kernel_request request = {.engine = engine,
                                           .op = tutti_op_find(c->op),
                                           .attrs = c->attrs,
@@ -185,11 +185,19 @@ static void compare_backward(const kernel_case *c, rig *wide, rig *half)
     if (half->k.writes_dout) assert_rounds_to(c, "dout", &half->k.out, wide->a.dout, half->a.dout);
 }
 
-static void compare(const char *engine, const kernel_case *c, tutti_precision precision, bool training)
+/* order: of the inputs, of any dtype. */
+static void compare_row(const char *engine, const tutti_kernel_row *row, const tutti_value *order, const kernel_case *c,
+                        tutti_precision precision, bool training)
 {
     rig wide, half;
-    rig_open(&wide, engine, NULL, NULL, c, TUTTI_PRECISION_F32, training);
-    rig_open(&half, engine, &tutti_kernel_half_adapter, NULL, c, precision, training);
+    tutti_value orders[2];
+    for (int i = 0; i < 2 && order; i++) {
+        orders[i] = *order;
+        orders[i].dtype = i ? tutti_precision_dtype(precision) : TUTTI_F32;
+        orders[i].bytes = (size_t)elements(order) * tutti_dtype_bytes(orders[i].dtype);
+    }
+    rig_open(&wide, engine, NULL, order ? &orders[0] : NULL, c, TUTTI_PRECISION_F32, training);
+    rig_open(&half, engine, row, order ? &orders[1] : NULL, c, precision, training);
     assert_int_equal(half.k.out.dtype, tutti_precision_dtype(precision));
     assert_int_equal(elements(&wide.k.out), elements(&half.k.out));
     wide.k.row->forward(&wide.k, &wide.a);
@@ -199,6 +207,11 @@ static void compare(const char *engine, const kernel_case *c, tutti_precision pr
     if (training) compare_backward(c, &wide, &half);
     rig_close(&wide);
     rig_close(&half);
+}
+
+static void compare(const char *engine, const kernel_case *c, tutti_precision precision, bool training)
+{
+    compare_row(engine, &tutti_kernel_half_adapter, NULL, c, precision, training);
 }
 
 static void every_op_on_16_bits_is_its_f32_kernel_rounded_once(void **state)
@@ -262,7 +275,7 @@ static void assert_equal_values(const kernel_case *c, const char *what, const tu
 static void compare_products(const kernel_case *c, const tutti_value *order, bool training)
 {
     rig stored, native;
-    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16);
+    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16, true);
     rig_open(&stored, "reference", &tutti_kernel_half_adapter, NULL, c, TUTTI_PRECISION_BF16, training);
     rig_open(&native, "onednn", row, order, c, TUTTI_PRECISION_BF16, training);
     stored.k.row->forward(&stored.k, &stored.a);
@@ -296,7 +309,7 @@ static bool open_producer(const kernel_case *c, tutti_conv_attrs *attrs, tutti_k
                                           .precision = TUTTI_PRECISION_BF16,
                                           .training = true,
                                           .nthreads = 1};
-    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half("conv", TUTTI_PRECISION_BF16);
+    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half("conv", TUTTI_PRECISION_BF16, true);
     if (tutti_kernel_create_by(row, &request, k, &err)) fail_msg("%s", err.text);
     return true;
 }
@@ -310,7 +323,7 @@ static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
     for (int i = 0; i < NCASES; i++) {
         const kernel_case *c = &kernel_cases[i];
         char attrs[128];
-        if (!c->exact || !tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16)) continue;
+        if (!c->exact || !tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16, true)) continue;
         const kernel_case fused = with_relu(c, attrs, false);
         tutti_conv_attrs conv;
         tutti_kernel before = {0};
@@ -325,6 +338,59 @@ static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
     }
     if (!tutti_kernel_engine_onednn.find("conv")) skip();
     assert_true(ncompared > 6 && nblocked > 2);
+}
+
+/* A gradient in two parts is their sum, rounded once, as another kernel would have left it. */
+static void compare_parts(const tutti_kernel_row *row, const tutti_value *order, const kernel_case *c,
+                          tutti_precision precision)
+{
+    rig whole, parts;
+    tutti_value in = order ? *order : tutti_value_plain(&c->in);
+    in.bytes = (size_t)elements(&in) * sizeof(uint16_t), in.dtype = tutti_precision_dtype(precision);
+    rig_open(&whole, "onednn", row, &in, c, precision, true);
+    rig_open(&parts, "onednn", row, &in, c, precision, true);
+    assert_int_equal(parts.k.max_dout_parts, 2);
+    void *more = fill(c, &parts.k.out, 20);
+    const void *both[] = {parts.a.dout, more};
+    tutti_value_sum(&whole.k.out, both, 2, whole.a.dout);
+    parts.a.ndout_parts = 2;
+    memcpy(parts.a.dout_parts, both, sizeof both);
+    whole.k.row->forward(&whole.k, &whole.a), backward(&whole);
+    parts.k.row->forward(&parts.k, &parts.a), backward(&parts);
+    assert_memory_equal(whole.a.dout, parts.a.dout, whole.k.out.bytes);
+    assert_memory_equal(whole.a.din[0], parts.a.din[0], whole.k.in[0].bytes);
+    for (int p = 0; p < whole.k.nparams; p++)
+        assert_memory_equal(whole.a.dparam[p], parts.a.dparam[p], (size_t)whole.k.params[p].elements * sizeof(float));
+    free(more);
+    rig_close(&whole);
+    rig_close(&parts);
+}
+
+/* Rows of its own for 16 bits: the same arithmetic, so the same bits. */
+static void batch_norm_in_lanes_is_its_f32_kernel_rounded_once(void **state)
+{
+    (void)state;
+    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half("batch-norm", TUTTI_PRECISION_F16, false);
+    const kernel_case flat = {"batch-norm", &norm, {2, {6, 32}}, false, true, 1, .what = "two dims"};
+    const kernel_case planes = {"batch-norm", &norm, {4, {3, 20, 5, 4}}, false, true, 1, .what = "blocks, padded"};
+    const kernel_case large = {"batch-norm", &norm, {4, {4, 64, 48, 48}}, false, true, 1, .what = "past the caches"};
+    const kernel_case *cases[] = {&flat, &planes, &large};
+    if (!row) skip();
+    for (int i = 0; i < 3; i++)
+        for (int precision = TUTTI_PRECISION_BF16; precision <= TUTTI_PRECISION_F16; precision++) {
+            char attrs[128];
+            tutti_conv_attrs conv;
+            tutti_kernel before = {0};
+            const tutti_value *order = open_producer(cases[i], &conv, &before) ? &before.out : NULL;
+            compare_row("onednn", row, order, cases[i], (tutti_precision)precision, true);
+            compare_row("onednn", row, order, cases[i], (tutti_precision)precision, false);
+            for (int addend = 0; addend < 2; addend++) {
+                const kernel_case fused = with_relu(cases[i], attrs, addend);
+                compare_row("onednn", row, order, &fused, (tutti_precision)precision, true);
+                if (addend) compare_parts(row, order, &fused, (tutti_precision)precision);
+            }
+            tutti_kernel_destroy(&before);
+        }
 }
 
 static void a_precision_says_how_it_computes(void **state)
@@ -394,6 +460,7 @@ int main(void)
         cmocka_unit_test(every_op_on_16_bits_is_its_f32_kernel_rounded_once),
         cmocka_unit_test(ops_with_a_merged_relu_do_so_too),
         cmocka_unit_test(products_of_bf16_are_those_of_f32_rounded_once),
+        cmocka_unit_test(batch_norm_in_lanes_is_its_f32_kernel_rounded_once),
         cmocka_unit_test(a_precision_says_how_it_computes),
         cmocka_unit_test(kernels_on_16_bits_work_in_place_where_f32_ones_do),
         cmocka_unit_test(an_f32_input_needs_no_copy),
