@@ -9,35 +9,27 @@ import sys
 import time
 
 import torch
-from torch import nn
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests/oracle")]
+import torch_models  # noqa: E402
 from table import Table  # noqa: E402
 
+MODELS = ("mlp", "lenet", "convnet-bn")
 CLASSES = 10
-MODELS = {
-    "mlp": lambda: nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, CLASSES)),
-    "lenet": lambda: nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, CLASSES)),
-    "convnet-bn": lambda: nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(), nn.AvgPool2d(2), nn.Dropout(0.25),
-        nn.Flatten(), nn.Linear(32 * 49, 64), nn.Tanh(), nn.Dropout(0.5), nn.Linear(64, CLASSES)),
-}
 # Multiplications and additions a sample: forward, and backward without the first layer's input gradient.
 FLOPS = {"mlp": 784 * 128 * 4 + 1280 * 6, "lenet": 576 * 500 * 4 + 64 * 25000 * 6 + 400000 * 6 + 5000 * 6,
          "convnet-bn": 784 * 144 * 4 + 196 * 4608 * 6 + 100352 * 6 + 640 * 6}
 
 
 def torch_us(name: str, batch: int, memory_format: torch.memory_format, repeats: int) -> float:
-    model = MODELS[name]().to(memory_format=memory_format)
+    model = torch_models.load(name).in_place().to(memory_format=memory_format)
     x = torch.randn(batch, 1, 28, 28).to(memory_format=memory_format)
-    labels, loss, times = torch.arange(batch) % CLASSES, nn.CrossEntropyLoss(), []
+    labels, times = torch.arange(batch) % CLASSES, []
     for i in range(repeats + 5):
         model.zero_grad()
         start = time.perf_counter()
-        loss(model(x), labels).backward()
+        model.loss(model(x), labels).backward()
         if i >= 5:
             times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e6

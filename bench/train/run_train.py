@@ -19,6 +19,11 @@ CASES = {"resnet50": (16, 3, 3), "alexnet-torch": (64, 3, 3), "vgg-a": (16, 3, 3
 MODES = ("eager", "channels_last", "compile")
 
 
+def has_bf16() -> bool:
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
 class Peer:
     """PyTorch on one case, at its best mode once that is known."""
 
@@ -30,8 +35,11 @@ class Peer:
         for mode in self.modes:
             try:
                 result = pinned.Torch(*self.case, mode, self.steps, [self.core]).end(self.limit if mode == "compile" else None)
-            except (RuntimeError, subprocess.TimeoutExpired) as failure:
-                self.failed[mode] = str(failure).splitlines()[-1][-100:]
+            except subprocess.TimeoutExpired:
+                self.failed[mode] = f"over {self.limit:.0f} s"
+                continue
+            except RuntimeError as failure:
+                self.failed[mode] = str(failure).splitlines()[-1]
                 continue
             self.version = result.version
             self.results.setdefault(mode, []).append(result)
@@ -65,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build")
     parser.add_argument("--models", default=",".join(CASES))
-    parser.add_argument("--precisions", default="f32,bf16")
+    parser.add_argument("--precisions", help="default: f32, and bf16 where the processor computes in it")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--compile-limit", type=float, default=420, help="seconds that a run with torch.compile may take")
     parser.add_argument("--json")
@@ -73,9 +81,14 @@ def main() -> None:
     unknown = [m for m in args.models.split(",") if m not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]}; there are {', '.join(CASES)}")
+    precisions = (args.precisions or "f32").split(",")
+    if not args.precisions and has_bf16():
+        precisions.append("bf16")
+    elif not args.precisions:
+        print("no bf16: this processor has neither AVX512-BF16 nor AMX, where both sides only emulate it; --precisions bf16 insists")
     table = Table("train", args.json)
     for model in args.models.split(","):
-        for precision in args.precisions.split(","):
+        for precision in precisions:
             bench(args, table, model, precision)
 
 
