@@ -116,7 +116,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     const float *other = addend(k, f, a);
     float *out = a->out;
     for (int64_t i = 0; i < n && other; i++) out[i] += other[i];
-    for (int64_t i = 0; i < n; i++) out[i] = out[i] > 0 ? out[i] : 0;
+    for (int64_t i = 0; i < n; i++) out[i] = out[i] <= 0 ? 0 : out[i];
 }
 
 /* The first backward pass: every op with a ReLU has parameters, whose gradient comes first. */
@@ -127,7 +127,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const float *out = a->out;
     float *dout = a->dout;
     if (a->ndout_parts) tutti_value_sum(&k->out, a->dout_parts, a->ndout_parts, dout);
-    for (int64_t i = 0; i < n; i++) dout[i] = out[i] > 0 ? dout[i] : 0;
+    for (int64_t i = 0; i < n; i++) dout[i] = out[i] <= 0 ? 0 : dout[i];
     f->inner.row->backward_params(&f->inner, a);
 }
 

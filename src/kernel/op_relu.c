@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_relu.c: the rectifier, out = max(in, 0), of any shape. The gradient at 0 is 0, as in PyTorch.
+/* op_relu.c: the rectifier, out = max(in, 0), of any shape. The gradient at 0 is 0, and NaN stays NaN, as in
+ * PyTorch.
  *
  * The gradient follows from the output alone, so the input may be overwritten: the kernel works in place. */
 #include "kernel_impl.h"
@@ -17,7 +18,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     int64_t n = tutti_shape_count(&k->out.shape);
     const float *x = a->in[0];
     float *y = a->out;
-    for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : 0;
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] <= 0 ? 0 : x[i];
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
@@ -25,7 +26,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     int64_t n = tutti_shape_count(&k->out.shape);
     const float *y = a->out, *dout = a->dout;
     float *din = a->din[0];
-    for (int64_t i = 0; i < n; i++) din[i] = y[i] > 0 ? dout[i] : 0;
+    for (int64_t i = 0; i < n; i++) din[i] = y[i] <= 0 ? 0 : dout[i];
 }
 
 static const tutti_kernel_row reference = {

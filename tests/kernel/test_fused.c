@@ -3,6 +3,7 @@
  * comes change a number. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,10 +141,41 @@ static void gradient_in_two_parts_is_as_good_as_their_sum(void **state)
     }
 }
 
+static void nan_goes_through_a_relu_merged_or_not(void **state)
+{
+    (void)state;
+    static const tutti_dense_attrs merged = {.units = 1, .bias = true, .relu = true};
+    static const tutti_shape two = {2, {2, 1}};
+    const tutti_op_row *const ops[] = {&tutti_op_relu, &tutti_op_dense};
+    for (int i = 0; i < 2; i++) {
+        const tutti_value in = tutti_value_plain(&two);
+        const tutti_kernel_request request = {.engine = "reference",
+                                              .op = ops[i],
+                                              .attrs = i ? &merged : NULL,
+                                              .in = &in,
+                                              .nin = 1,
+                                              .training = true,
+                                              .nthreads = 1};
+        tutti_kernel k;
+        assert_int_equal(tutti_kernel_create(&request, &k, NULL), TUTTI_OK);
+        const float x[2] = {NAN, -1}, weight = 1, bias = 0;
+        float out[2], dout[2] = {3, 5}, din[2], made[2];
+        tutti_kernel_args args = {
+            .in = {x}, .out = out, .param = {&weight, &bias}, .dout = dout, .din = {din}, .dparam = {made, made + 1}};
+        k.row->forward(&k, &args);
+        if (i) k.row->backward_params(&k, &args);
+        k.row->backward_data(&k, &args);
+        assert_true(isnan(out[0]) && out[1] == 0);
+        assert_true(din[0] == 3 && din[1] == 0);
+        tutti_kernel_destroy(&k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addend_in_another_order_gives_the_same_numbers),
+        cmocka_unit_test(nan_goes_through_a_relu_merged_or_not),
         cmocka_unit_test(gradient_in_two_parts_is_as_good_as_their_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
