@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_model.c: any bytes as a model file: read or refused with words, never more. What is accepted has shapes, a size
- * and a cost at any batch, or says why not. */
+ * and a cost at any batch, or says why not, and keeps its parameters where layers are merged. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -21,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     tutti_failure big = {0};
     if (tutti_model_infer(m, 1 << 30, shapes, &big) != TUTTI_OK && !big.text[0]) abort();
     free(shapes);
+    tutti_model *fused = tutti_model_fuse(m);
+    if (fused->nlayers > m->nlayers || tutti_model_nparams(fused) != tutti_model_nparams(m)) abort();
+    tutti_model_destroy(fused);
     tutti_model_destroy(m);
     return 0;
 }
