@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all: memfd between processes, plain memory between threads.
+/* region.c: memory of every rank, mapped by all: memfd between processes, plain memory between threads and for one alone.
  *
  * A memfd has no name in any file system: when the last process is gone, so is the memory. The pages are populated at create,
  * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
+#include "../../base/pages.h"
 #include "../group/group_impl.h"
 
 /* Threads: one rank's memory and how many ranks still map it. */
@@ -109,6 +110,10 @@ static int create_own(tutti_region *region, const tutti_group *g, const char *na
             return -1;
         }
         free(memory);
+    } else if (g->nranks == 1) { /* no peer maps it: huge pages may be had that shared memory is refused */
+        region->part[0].base = tutti_pages_take(mapped);
+        region->part[0].mapped = region->part[0].base ? mapped : 0;
+        if (region->part[0].base) return -1;
     } else {
         fd = make_memfd(name, mapped, &region->part[g->rank].base);
         if (fd >= 0) {
@@ -248,7 +253,9 @@ void tutti_region_destroy(tutti_region *region)
             free(memory->bytes);
             free(memory);
         }
-        if (region->part[r].mapped) munmap(region->part[r].base, region->part[r].mapped);
+        const size_t mapped = region->part[r].mapped; /* 0 between threads */
+        if (mapped && region->nranks == 1) tutti_pages_give_back(region->part[r].base, mapped);
+        if (mapped && region->nranks > 1) munmap(region->part[r].base, mapped);
     }
     free(region);
 }

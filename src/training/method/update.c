@@ -8,41 +8,30 @@
  * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice begins
  * (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that is, another
  * rank count, gives the same bits. */
-#include "method.h"
+#include <string.h>
 
-static void apply_plain(float decay, float lr, float unscale, float *restrict w, const float *restrict sum, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) w[i] -= lr * (unscale * sum[i] + decay * w[i]);
-}
+#include "../../tensor/elementwise.h"
+#include "update_impl.h"
 
-static void apply_momentum(float decay, float mu, float lr, float unscale, float *restrict w, float *restrict v,
-                           const float *restrict sum, int64_t n)
+static const tutti_update_row *row_here(void)
 {
-    for (int64_t i = 0; i < n; i++) {
-        v[i] = mu * v[i] + (unscale * sum[i] + decay * w[i]);
-        w[i] -= lr * v[i];
-    }
-}
-
-static void apply_nesterov(float decay, float mu, float lr, float unscale, float *restrict w, float *restrict v,
-                           const float *restrict sum, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const float g = unscale * sum[i] + decay * w[i];
-        v[i] = mu * v[i] + g;
-        w[i] -= lr * (g + mu * v[i]);
-    }
+    for (int i = 0; i < tutti_update_nrows; i++)
+        if (strcmp(tutti_update_rows[i]->name, tutti_elementwise_isa()) == 0) return tutti_update_rows[i];
+    return tutti_update_rows[tutti_update_nrows - 1];
 }
 
 void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float unscale, float *w, float *v,
                         const float *sum, int64_t n)
 {
-    const float decay = kind == TUTTI_PARAM_WEIGHT ? (float)u->weight_decay : 0, mu = (float)u->momentum;
-    switch (u->rule) {
-    case TUTTI_RULE_SGD: apply_plain(decay, lr, unscale, w, sum, n); break;
-    case TUTTI_RULE_MOMENTUM: apply_momentum(decay, mu, lr, unscale, w, v, sum, n); break;
-    case TUTTI_RULE_NESTEROV: apply_nesterov(decay, mu, lr, unscale, w, v, sum, n); break;
-    }
+    row_here()->apply(&(tutti_update_call){.rule = u->rule,
+                                           .decay = kind == TUTTI_PARAM_WEIGHT ? (float)u->weight_decay : 0,
+                                           .mu = (float)u->momentum,
+                                           .lr = lr,
+                                           .unscale = unscale,
+                                           .w = w,
+                                           .v = v,
+                                           .sum = sum,
+                                           .n = n});
 }
 
 /* A momentum of 1 takes nothing of the old value, not even a NaN times 0. */

@@ -13,10 +13,9 @@
 
 #include "../../base/clock.h"
 #include "../../base/hash.h"
+#include "../../base/pages.h"
 #include "checkpoint_impl.h"
 #include "tracing.h"
-
-enum { ALIGNMENT = 64 };
 
 /* ---- clocks ---- */
 
@@ -171,9 +170,8 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
 
 static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
 {
-    const size_t nbytes = (size_t)(t->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    t->memory = aligned_alloc(ALIGNMENT, nbytes);
-    if (t->memory) memset(t->memory, 0, nbytes);
+    const size_t nbytes = (size_t)t->plan->arena_bytes;
+    t->memory = tutti_pages_take(nbytes);
     return t->memory ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of activations", nbytes);
 }
 
@@ -216,7 +214,7 @@ static void tear_down(tutti_trainer *t)
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);
-    free(t->memory);
+    tutti_pages_give_back(t->memory, (size_t)t->plan->arena_bytes);
     tutti_shared_destroy(&t->shared, t->plan);
 }
 

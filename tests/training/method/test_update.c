@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "training/method/method.h"
+#include "tensor/elementwise_impl.h"
+#include "training/method/update_impl.h"
 
 /* Two steps with w = 2, gradient 1, lr 0.5, momentum 0.5, decay 0.25. */
 static void two_steps(tutti_rule rule, tutti_param_kind kind, float want_first, float want_second)
@@ -63,6 +64,43 @@ static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
     }
 }
 
+/* As the formulas in update.c have it, one element at a time. */
+static void expect_element(const tutti_update_call *c, float *w, float *v, float sum)
+{
+    const float g = c->unscale * sum + c->decay * *w;
+    if (c->rule != TUTTI_RULE_SGD) *v = c->mu * *v + g;
+    *w -= c->lr * (c->rule == TUTTI_RULE_SGD ? g : c->rule == TUTTI_RULE_MOMENTUM ? *v : g + c->mu * *v);
+}
+
+static bool is_usable(const char *name)
+{
+    for (int i = 0; i < tutti_elementwise_nrows; i++)
+        if (strcmp(tutti_elementwise_rows[i]->name, name) == 0) return tutti_elementwise_rows[i]->usable();
+    return false;
+}
+
+static void every_row_gives_the_bits_of_the_formulas(void **state)
+{
+    (void)state;
+    for (int r = 0; r < tutti_update_nrows; r++)
+        for (int rule = TUTTI_RULE_SGD; rule <= TUTTI_RULE_NESTEROV; rule++)
+            for (int n = 0; n <= 40 && is_usable(tutti_update_rows[r]->name); n++) {
+                float w[40], v[40], sum[40], want_w[40], want_v[40];
+                tutti_update_call c = {(tutti_rule)rule, 5e-4f, 0.9f, 0.1f, 0.25f, w, v, sum, n};
+                for (int i = 0; i < 40; i++) {
+                    const tutti_random4 drawn = tutti_random(2, TUTTI_STREAM_TEST, (uint64_t)i, (uint64_t)n);
+                    want_w[i] = w[i] = tutti_random_unit(drawn.word[0]) - 0.5f;
+                    want_v[i] = v[i] = tutti_random_unit(drawn.word[1]) - 0.5f;
+                    sum[i] = tutti_random_unit(drawn.word[2]) - 0.5f;
+                    if (i < n) expect_element(&c, &want_w[i], &want_v[i], sum[i]);
+                }
+                if (rule == TUTTI_RULE_SGD) c.v = NULL;
+                tutti_update_rows[r]->apply(&c);
+                assert_memory_equal(w, want_w, sizeof w);
+                assert_memory_equal(v, want_v, sizeof v);
+            }
+}
+
 static void a_statistic_moves_towards_the_mean_over_slots(void **state)
 {
     (void)state;
@@ -87,6 +125,7 @@ int main(void)
         cmocka_unit_test(the_rules_give_what_pytorch_gives),
         cmocka_unit_test(biases_are_not_decayed),
         cmocka_unit_test(slices_of_any_cut_give_the_bits_of_the_whole),
+        cmocka_unit_test(every_row_gives_the_bits_of_the_formulas),
         cmocka_unit_test(a_statistic_moves_towards_the_mean_over_slots),
         cmocka_unit_test(a_control_number_forgets_even_a_nan),
     };
