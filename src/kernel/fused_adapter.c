@@ -66,6 +66,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
         free(bare);
         return st;
     }
+    f->inner.joint_backward = false;
     f->row.engine = f->inner.row->engine;
     f->adds = k->ninputs == 2;
     k->out = f->inner.out;

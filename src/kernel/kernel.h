@@ -103,6 +103,9 @@ typedef struct tutti_kernel {
     /* Bit i: the gradient of input i *is* dout (add): backward_data writes nothing for it, and readers of the input's
      * gradient read dout's memory. All bits of the inputs set: backward_data is not run at all. */
     unsigned passes_gradient;
+    /* backward_params writes din too, where it is not NULL: what both read is read once. backward_data is not run then. Who
+     * runs a kernel otherwise clears this. */
+    bool joint_backward;
     bool writes_dout; /* the first backward pass changes dout (masks it in place) for the second one */
     /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts, sums
      * them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */

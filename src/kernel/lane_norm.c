@@ -3,8 +3,8 @@
  * and writes half as much; arithmetic and sums are those of f32.
  *
  * It is bound by memory, so what counts is how often numbers are read. Forward reads the input twice and writes the output;
- * both gradients come from one reduction: backward_params leaves it in saved, backward_data reads input and gradient once
- * more. The library's reads the input three times forward, does the reduction in both backward passes, and cannot add.
+ * both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input and gradient are
+ * read a second time while they are in a cache. (Run apart, it leaves the sums in saved for backward_data.) The library's reads the input three times forward, does the reduction in both backward passes, and cannot add.
  *
  * Under a ReLU the gradient's mask is found by computing the normalised number again; where something was added, from one
  * bit a number in saved. Then the first backward pass masks dout in place, and that is the gradient of in[1].
@@ -129,6 +129,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (!r->training) return TUTTI_OK;
     k->saved_bytes = NSAVED * (size_t)s->padded * sizeof(float);
     if (keeps_bits(k)) k->saved_bytes += (size_t)(s->n * s->padded / s->row->width * s->row->bits_bytes);
+    k->joint_backward = true;
     if (k->ninputs > 1) k->passes_gradient = 2;
     k->writes_dout = keeps_bits(k);
     k->max_dout_parts = keeps_bits(k) ? 2 : 0;
@@ -258,25 +259,32 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 }
 
 /* din = scale * (gradient - mean of gradient - x^ * mean of (gradient * x^)), x^ = (x - mean) * rstd */
+static void reduce_panel(const tutti_kernel *k, const tutti_kernel_args *a, const tutti_lane_call *c, int64_t panel)
+{
+    const lane_norm *s = k->state;
+    const float *rstd = saved_at(s, a, SAVED_RSTD);
+    float *offset = saved_at(s, a, SAVED_OFFSET), *slope = saved_at(s, a, SAVED_SLOPE);
+    const int64_t first = panel * s->walk.nchannels;
+    clear_sums(s, c, panel);
+    s->row->gradient_sums(c, panel);
+    for (int64_t ch = first; ch < first + s->walk.nchannels; ch++) {
+        const double r = (double)rstd[ch];
+        offset[ch] = (float)(c->sum[ch] / (double)s->n);
+        slope[ch] = (float)(c->product[ch] * r * r / (double)s->n);
+        if (ch >= s->channels) continue;
+        a->dparam[BIAS][ch] = (float)c->sum[ch];
+        a->dparam[WEIGHT][ch] = (float)(c->product[ch] * r);
+    }
+}
+
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const lane_norm *s = k->state;
     const tutti_lane_call c = call_of(k, a);
-    const float *rstd = saved_at(s, a, SAVED_RSTD);
-    float *offset = saved_at(s, a, SAVED_OFFSET), *slope = saved_at(s, a, SAVED_SLOPE);
     for (int64_t panel = 0; panel < s->walk.npanels; panel++) {
-        fill_coefficients(s, a, &c, panel, rstd);
-        clear_sums(s, &c, panel);
-        s->row->gradient_sums(&c, panel);
-        const int64_t first = panel * s->walk.nchannels;
-        for (int64_t ch = first; ch < first + s->walk.nchannels; ch++) {
-            const double r = (double)rstd[ch];
-            offset[ch] = (float)(c.sum[ch] / (double)s->n);
-            slope[ch] = (float)(c.product[ch] * r * r / (double)s->n);
-            if (ch >= s->channels) continue;
-            a->dparam[BIAS][ch] = (float)c.sum[ch];
-            a->dparam[WEIGHT][ch] = (float)(c.product[ch] * r);
-        }
+        fill_coefficients(s, a, &c, panel, saved_at(s, a, SAVED_RSTD));
+        reduce_panel(k, a, &c, panel);
+        if (k->joint_backward && c.din) s->row->gradient(&c, panel);
     }
 }
 

@@ -255,7 +255,7 @@ static inline void run_backward(bench *b)
 {
     if (b->k.nparams) b->k.row->backward_params(&b->k, &b->a);
     const unsigned all = (1u << b->k.ninputs) - 1;
-    if ((b->k.passes_gradient & all) != all) b->k.row->backward_data(&b->k, &b->a);
+    if (!b->k.joint_backward && (b->k.passes_gradient & all) != all) b->k.row->backward_data(&b->k, &b->a);
     for (int i = 0; i < b->k.ninputs; i++)
         if (b->k.passes_gradient >> i & 1) memcpy(b->din[i], b->dout, b->k.in[i].bytes);
 }

@@ -85,7 +85,8 @@ static void give_in(sorting *s, int l)
         all_passed &= passed;
     }
     /* A gradient that is passed on changed has to be changed by somebody. */
-    g->needs_input_grad[l] = any && !(all_passed && (!g->kernels[l].writes_dout || s->has_own[l]));
+    const bool joint = g->kernels[l].joint_backward && s->has_own[l];
+    g->needs_input_grad[l] = any && !joint && !(all_passed && (!g->kernels[l].writes_dout || s->has_own[l]));
 }
 
 static int count_readers(sorting *s)

@@ -97,7 +97,8 @@ struct tutti_graph {
     tutti_kernel *kernels; /* one a layer, made for that batch */
     int nkernels;          /* = model->nlayers once built */
     /* These three only where training. */
-    bool *needs_input_grad; /* a layer: its backward_data is run (not before the first layer with parameters) */
+    bool *needs_input_grad; /* a layer: its backward_data is run (not before the first layer with parameters, nor where
+                             * backward_params does its work: joint_backward) */
     tutti_grad *grads;
     int ngrads;
     tutti_layer_grads *layer_grads;

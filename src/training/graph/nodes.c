@@ -123,13 +123,18 @@ static void add_sum(draft *d, int l)
     finish(d, TUTTI_NODE_SUM, l, -1);
 }
 
-static void add_backward_data(draft *d, int l, bool first)
+static void writes_input_grads(draft *d, int l)
 {
     const tutti_graph *g = d->graph;
-    reads_for_backward(d, l, first);
     for (int i = 0; i < g->model->layers[l].nin; i++)
         if (g->layer_grads[l].in[i] >= 0 && !(g->kernels[l].passes_gradient >> i & 1))
             writes(d, TUTTI_DATUM_VALUE_GRAD, g->layer_grads[l].in[i]);
+}
+
+static void add_backward_data(draft *d, int l, bool first)
+{
+    reads_for_backward(d, l, first);
+    writes_input_grads(d, l);
     finish(d, TUTTI_NODE_BACKWARD_DATA, l, -1);
 }
 
@@ -140,6 +145,7 @@ static void add_backward(draft *d, int l)
     const bool learns = d->nwrites > 0;
     if (learns) {
         reads_for_backward(d, l, true);
+        if (d->graph->kernels[l].joint_backward) writes_input_grads(d, l);
         finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
     }
     add_for_params(d, add_exchange, l, true); /* before the input gradient: it travels meanwhile */
