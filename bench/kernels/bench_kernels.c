@@ -3,7 +3,7 @@
  * exchange, no update. usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers]
  *
  * Prints the median of REPEATS passes in microseconds; --layers prints a line a layer, medians of forward, weight gradient and
- * input gradient. Values do not share memory, gradients of in-place layers do, as in training. */
+ * input gradient. Values do not share memory, gradients of in-place layers do, as in training. ReLUs and additions are merged, as in training. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +134,7 @@ int main(int argc, char **argv)
     if (tutti_model_load(argv[1], ".", &model, &err)) return fail(&err);
     const tutti_graph_config config = {
         .batch = batch, .engine = argv[4], .nthreads = (int)strtol(argv[3], NULL, 10), .training = true};
+    model = tutti_model_fuse(model); /* as it is trained */
     if (tutti_graph_build(model, &config, &r.graph, &err)) return fail(&err);
     size_t n = (size_t)r.repeats * (size_t)model->nlayers;
     r.args = calloc((size_t)model->nlayers, sizeof *r.args);

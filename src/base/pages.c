@@ -4,6 +4,7 @@
 #include "pages.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -32,4 +33,15 @@ void *tutti_pages_take(size_t nbytes)
 void tutti_pages_give_back(void *pages, size_t nbytes)
 {
     if (pages) munmap(pages, round_up(nbytes ? nbytes : 1));
+}
+
+/* "always [madvise] never": what holds stands in brackets. No such file: a kernel without them. */
+bool tutti_pages_are_huge(void)
+{
+    char text[64] = "";
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (!f) return false;
+    const bool told = fgets(text, sizeof text, f);
+    fclose(f);
+    return told && !strstr(text, "[never]");
 }

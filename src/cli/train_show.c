@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/hash.h"
+#include "../base/pages.h"
 #include "../job/job_costs.h"
 #include "../job/job_impl.h"
 #include "../job/session.h"
@@ -43,9 +44,9 @@ static void show_plan(const tutti_session *s)
            tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine, precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, momentum %.2f MB, activations %.2f MB "
-           "(%.2f MB if none were shared)\n",
+           "(%.2f MB if none were shared), in %s pages\n",
            (double)m.weights / 1e6, (double)m.grads / 1e6, (double)m.momentum / 1e6, (double)p->arena_bytes / 1e6,
-           (double)p->arena_bytes_without_sharing / 1e6);
+           (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
 }
 
 /* What a run measures between its ranks is predicted here. */
