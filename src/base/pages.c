@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pages.c: maps anonymous memory at a boundary of huge pages and asks for them (madvise, Linux): where they are forbidden,
- * pages are small and nothing else changes. */
+ * pages are small and nothing else changes. What would not fill one huge page lies in small ones: an exchange's own region
+ * holds a few signal words, and there are hundreds of those. */
 #include "pages.h"
 
 #include <stdint.h>
@@ -8,31 +9,47 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
-static size_t round_up(size_t nbytes)
+static size_t round_up(size_t nbytes, size_t to)
 {
-    return (nbytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    return (nbytes + to - 1) / to * to;
+}
+
+/* Bytes that are mapped for so many. */
+static size_t mapping_of(size_t nbytes)
+{
+    return nbytes < HUGE_PAGE ? round_up(nbytes ? nbytes : 1, SMALL_PAGE) : round_up(nbytes, HUGE_PAGE);
+}
+
+static char *map(size_t nbytes)
+{
+    char *base = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
 }
 
 /* One huge page more than wanted is mapped, and what lies before and behind the boundaries is given back at once. */
-void *tutti_pages_take(size_t nbytes)
+static char *map_huge(size_t wanted)
 {
-    const size_t wanted = round_up(nbytes ? nbytes : 1), mapped = wanted + HUGE_PAGE;
-    char *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) return NULL;
-    const size_t before = round_up((uintptr_t)base) - (uintptr_t)base;
+    char *base = map(wanted + HUGE_PAGE);
+    if (!base) return NULL;
+    const size_t before = round_up((uintptr_t)base, HUGE_PAGE) - (uintptr_t)base;
     if (before) munmap(base, before);
     munmap(base + before + wanted, HUGE_PAGE - before);
-    base += before;
-    madvise(base, wanted, MADV_HUGEPAGE);
-    memset(base, 0, nbytes);
+    madvise(base + before, wanted, MADV_HUGEPAGE);
+    return base + before;
+}
+
+void *tutti_pages_take(size_t nbytes)
+{
+    char *base = nbytes < HUGE_PAGE ? map(mapping_of(nbytes)) : map_huge(mapping_of(nbytes));
+    if (base) memset(base, 0, nbytes);
     return base;
 }
 
 void tutti_pages_give_back(void *pages, size_t nbytes)
 {
-    if (pages) munmap(pages, round_up(nbytes ? nbytes : 1));
+    if (pages) munmap(pages, mapping_of(nbytes));
 }
 
 /* "always [madvise] never": what holds stands in brackets. No such file: a kernel without them. */
