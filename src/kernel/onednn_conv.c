@@ -7,7 +7,8 @@
  * Activations lie in the order that the library prefers, blocks of 16 channels with AVX-512, unless rounding channels up to
  * whole blocks would add a quarter to the arithmetic: then channels lie innermost (NHWC) and nothing is added. LeNet's second
  * convolution, 20 -> 50 channels, batch 64, one thread of an EPYC: all three passes 11.5 ms in blocks, 8.3 ms innermost.
- * The rule looks at shapes and the instruction set only, so all ranks choose alike. */
+ * The rule looks at shapes and the instruction set only, so all ranks choose alike. Gradients with channels innermost may be
+ * steps of our own, see onednn_conv_gemm.c. */
 #include <string.h>
 
 #include "onednn_impl.h"
@@ -131,8 +132,17 @@ static dnnl_primitive_desc_t find_gradient(tutti_onednn_state *s, const conv_des
     return pd;
 }
 
-static void build_backward_params(tutti_onednn_state *s, conv_desc *d)
+static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
+    tutti_onednn_state *s = k->state;
+    if (tutti_onednn_sums_bias(k)) {
+        tutti_onednn_add_bias_sum(k);
+        d->bias = NULL;
+    }
+    if (tutti_onednn_multiplies_windows(k)) {
+        tutti_onednn_add_weight_product(k, d->weights);
+        return;
+    }
     dnnl_primitive_desc_t pd = find_gradient(s, d, find_weight_gradient, "find a convolution's weight gradient");
     if (s->failed != dnnl_success) return;
     tutti_onednn_arg args[] = {
@@ -144,8 +154,13 @@ static void build_backward_params(tutti_onednn_state *s, conv_desc *d)
     tutti_onednn_add(s, &s->backward_params, pd, args, d->bias ? 4 : 3);
 }
 
-static void build_backward_data(tutti_onednn_state *s, conv_desc *d)
+static void build_backward_data(tutti_kernel *k, conv_desc *d)
 {
+    tutti_onednn_state *s = k->state;
+    if (tutti_onednn_multiplies_windows(k)) {
+        tutti_onednn_add_input_product(k, d->weights);
+        return;
+    }
     dnnl_primitive_desc_t pd = find_gradient(s, d, find_input_gradient, "find a convolution's input gradient");
     if (s->failed != dnnl_success) return;
     tutti_onednn_arg args[] = {
@@ -165,8 +180,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (at->relu) tutti_onednn_merge_relu(k);
     if (s->failed == dnnl_success) build_forward(k, s, &d, r);
     if (r->training && at->relu) tutti_onednn_mask_dout(k);
-    if (r->training) build_backward_params(s, &d);
-    if (r->training) build_backward_data(s, &d);
+    if (r->training) build_backward_params(k, &d);
+    if (r->training) build_backward_data(k, &d);
     return tutti_onednn_finish(k, err);
 }
 

@@ -43,8 +43,22 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 32 };
 
+/* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c). */
 typedef struct {
-    dnnl_primitive_t primitive;
+    int64_t channels, height, width; /* of the input */
+    int64_t out_channels, out_height, out_width, kernel, pad;
+    int64_t rows;               /* of outputs, of all samples */
+    int64_t size;               /* of a window, floats */
+    int64_t tile;               /* what is done at once: rows of outputs, or for sums of the bias positions */
+    size_t tile_at, product_at; /* in scratch, bytes */
+} tutti_onednn_windows;
+
+typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
+
+typedef struct {
+    dnnl_primitive_t primitive; /* NULL: `own` runs */
+    tutti_onednn_own_step *own;
+    tutti_onednn_windows windows;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
     int gradient_of; /* writes the gradient of this input alone and is left out if nobody wants that; -1 = always runs */
@@ -112,6 +126,17 @@ void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primi
 void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_place from,
                           const_dnnl_memory_desc_t from_order, tutti_onednn_place to,
                           const_dnnl_memory_desc_t to_order);
+/* Appends a step of our own; scratch for it, at an offset. */
+void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
+                          const tutti_onednn_windows *w);
+size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
+/* Gradients of convolutions by products of our own (onednn_conv_gemm.c): whether they are faster than the library's, and the
+ * steps that they add to the backward passes. weights: the order in which those lie in the regions. */
+bool tutti_onednn_multiplies_windows(tutti_kernel *k);
+bool tutti_onednn_sums_bias(tutti_kernel *k);
+void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+void tutti_onednn_add_bias_sum(tutti_kernel *k);
 /* The output has this order from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */

@@ -276,11 +276,24 @@ static dnnl_memory_t add_memory(tutti_onednn_state *s, tutti_onednn_pass *pass, 
     return memory;
 }
 
+size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes)
+{
+    const size_t at = pass->scratch_bytes;
+    pass->scratch_bytes += round_up(nbytes);
+    return at;
+}
+
 static tutti_onednn_place take_scratch(tutti_onednn_pass *pass, const_dnnl_memory_desc_t order)
 {
-    tutti_onednn_place place = tutti_onednn_at(TUTTI_AT_SCRATCH, pass->scratch_bytes);
-    pass->scratch_bytes += round_up(dnnl_memory_desc_get_size(order));
-    return place;
+    return tutti_onednn_at(TUTTI_AT_SCRATCH, tutti_onednn_take(pass, dnnl_memory_desc_get_size(order)));
+}
+
+void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
+                          const tutti_onednn_windows *w)
+{
+    if (s->failed != dnnl_success) return;
+    assert(pass->nsteps < TUTTI_ONEDNN_STEPS);
+    pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
 /* Appends a primitive whose memories are ready. */
@@ -370,6 +383,10 @@ void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass
     for (int i = 0; i < pass->nsteps; i++) {
         const tutti_onednn_step *step = &pass->steps[i];
         if (step->gradient_of >= 0 && !a->din[step->gradient_of]) continue;
+        if (step->own) {
+            step->own(&step->windows, a);
+            continue;
+        }
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
         assert(status == dnnl_success); /* all that can fail was tried at create */
         (void)status;

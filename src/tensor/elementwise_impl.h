@@ -31,6 +31,7 @@ typedef struct {
     const char *name;
     bool (*usable)(void);
     void (*reduce)(const tutti_elementwise_call *call);
+    void (*add_rows)(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
     const tutti_convert_row *convert; /* of the same instruction set */
 } tutti_elementwise_row;
 

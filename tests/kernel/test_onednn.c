@@ -172,6 +172,34 @@ static void batch_norm_in_every_order_gives_what_the_reference_gives(void **stat
     }
 }
 
+/* Channels innermost: by the library and, where the outputs are twice as many, by products of windows. */
+static void convolutions_with_channels_innermost_give_what_the_reference_gives(void **state)
+{
+    (void)state;
+    if (is_absent()) skip();
+    static const tutti_conv_attrs
+        valid = {.out_channels = 50, .kernel = 5, .stride = 1, .groups = 1, .bias = true},
+        padded = {.out_channels = 50, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true, .relu = true},
+        beyond = {.out_channels = 50, .kernel = 3, .stride = 1, .pad = 4, .groups = 1},
+        strided = {.out_channels = 50, .kernel = 3, .stride = 2, .pad = 1, .groups = 1, .bias = true},
+        as_many = {.out_channels = 20, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true};
+    static const kernel_case cases[] = {
+        {"conv", &valid, {4, {3, 20, 14, 13}}, true, false, 1, .what = "tiles of several samples, not square"},
+        {"conv", &padded, {4, {2, 20, 21, 9}}, true, false, 1, .what = "padding, a tile left over, relu"},
+        {"conv", &padded, {4, {2, 20, 2, 3}}, true, false, 1, .what = "windows wider than the input"},
+        {"conv", &beyond, {4, {2, 20, 3, 2}}, true, false, 1, .what = "windows wholly in the padding, without bias"},
+        {"conv", &strided, {4, {2, 20, 7, 6}}, true, false, 1, .what = "stride 2"},
+        {"conv", &as_many, {4, {2, 20, 9, 7}}, true, false, 1, .what = "as many outputs, relu"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        producers from;
+        open_producers(&from, &cases[i], ALL);
+        for (int nthreads = 1; nthreads <= 2; nthreads++) compare(&cases[i], from.out, true, nthreads);
+        compare(&cases[i], NULL, true, 1);
+        close_producers(&from);
+    }
+}
+
 /* Against the reference behind fused_adapter.c. */
 static void merged_relus_and_additions_give_what_the_reference_gives(void **state)
 {
@@ -412,6 +440,7 @@ int main(void)
         cmocka_unit_test(every_op_takes_what_a_convolution_leaves),
         cmocka_unit_test(the_first_of_equal_elements_wins_in_max_pool),
         cmocka_unit_test(batch_norm_in_every_order_gives_what_the_reference_gives),
+        cmocka_unit_test(convolutions_with_channels_innermost_give_what_the_reference_gives),
         cmocka_unit_test(merged_relus_and_additions_give_what_the_reference_gives),
         cmocka_unit_test(drawn_shapes_give_what_the_reference_gives),
         cmocka_unit_test(evaluation_gives_what_the_reference_gives),
