@@ -2,6 +2,7 @@
 /* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
  * layers.txt, if steps were traced, DIR/layers.svg. */
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +67,7 @@ static void take_line(run *r, const cJSON *line)
     double step = number(line, "step", (double)r->last_step);
     r->last_step = (int64_t)step;
     if (!strcmp(ev->valuestring, "step")) {
-        add_point(&r->loss, step, number(line, "loss", 0));
+        add_point(&r->loss, step, number(line, "loss", (double)NAN)); /* null: it was not finite */
         add_point(&r->speed, step, number(line, "ips", 0));
         r->step_ms += number(line, "step_ms", 0);
         r->comm_ms += number(line, "comm_ms", 0);
@@ -149,7 +150,11 @@ static void print_cost(const run *r)
 static void print_summary(const run *r, const char *path)
 {
     printf("steps     %lld\n", (long long)r->last_step);
-    printf("loss      %.6g\n", r->loss.y[r->loss.n - 1]);
+    const double loss = r->loss.y[r->loss.n - 1];
+    if (isnan(loss))
+        printf("loss      not finite\n");
+    else
+        printf("loss      %.6g\n", loss);
     if (r->accuracy.n) printf("accuracy  %.2f %%\n", r->accuracy.y[r->accuracy.n - 1]);
     printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
     if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);

@@ -17,7 +17,7 @@ void tutti_train_print_result(const tutti_train_result *r)
     char hash[17];
     tutti_hash_text(r->weights_hash, hash);
     printf("weights %s step %" PRId64, hash, r->step);
-    if (!isnan(r->loss)) printf(" loss %.6f", r->loss);
+    if (r->step > 0) printf(" loss %.6f", isnan(r->loss) ? (double)NAN : r->loss); /* never -nan */
     if (!isnan(r->accuracy)) printf(" accuracy %.4f", r->accuracy);
     printf("\n");
     fflush(stdout);

@@ -59,6 +59,17 @@ static void a_run_without_a_trace_is_reported_without_layers(void **state)
     assert_false(is_there(f, "trace.json"));
 }
 
+static void a_run_that_diverged_says_so_to_the_end(void **state)
+{
+    const run_folder *f = *state;
+    char line[512];
+    train_line(f, "--set optimiser.lr=1000000 --set data.std=0.00001 --set steps=40 --set tensorboard=false", line);
+    assert_int_equal(command(f, line, "step 40 loss nan accuracy"), 0);
+    assert_int_equal(command(f, line, "step 40 loss nan accuracy"), 0); /* from the checkpoint */
+    snprintf(line, sizeof line, "report %s/out", f->dir);
+    assert_int_equal(command(f, line, "loss      not finite\naccuracy"), 0);
+}
+
 static int count_event_files(const run_folder *f)
 {
     char path[200];
@@ -102,6 +113,7 @@ int main(void)
                                         run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_run_without_a_trace_is_reported_without_layers, run_folder_make,
                                         run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_run_that_diverged_says_so_to_the_end, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(event_files_are_written_unless_the_job_says_no, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_trace_that_is_no_number_of_steps_is_refused, run_folder_make,
