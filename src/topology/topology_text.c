@@ -104,6 +104,8 @@ static tutti_status item_parse(tutti_topology *t, const char *item, size_t n, tu
     if (!equals || !tutti_figure_parse(f, equals + 1, n - key - 1, &t->figure[f]))
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: '%.*s': wanted a figure such as %s=%s", (int)n, item,
                           figures[f].name, examples[figures[f].dim]);
+    if (t->from[f] == TUTTI_FROM_GIVEN)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: %s is given twice", figures[f].name);
     t->from[f] = TUTTI_FROM_GIVEN;
     return TUTTI_OK;
 }

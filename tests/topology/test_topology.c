@@ -63,6 +63,7 @@ static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
         {"star,lat=5", "lat=5us"},
         {"star,cores=4", "no figure 'cores'"},
         {"star,bw", "bw=10Gb"},
+        {"star,bw=1Gb,lat=5us,bw=10Gb", "bw is given twice"},
         {"star,", "no figure ''"},
         {"star,bw=nanGb", "bw=10Gb"},
         {"host,cores=0", "cores=8"},
