@@ -54,12 +54,16 @@ tutti_status tutti_train_check_data(const tutti_model *model, const tutti_datase
     const tutti_shape have = tutti_dataset_shape(data);
     char a[96], b[96];
     if (tutti_dataset_nclasses(data) > model->nclasses)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "the data has %d classes, the model %d", tutti_dataset_nclasses(data),
-                          model->nclasses);
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "the data has %d classes, the model %d: it needs at least as many, 'classes: %d' in its file",
+                          tutti_dataset_nclasses(data), model->nclasses, tutti_dataset_nclasses(data));
     if (tutti_shape_equal(&have, &model->input)) return TUTTI_OK;
     tutti_shape_text(&have, a);
     tutti_shape_text(&model->input, b);
-    return tutti_fail(err, TUTTI_ERR_USAGE, "samples are %s, the model's input is %s", a, b);
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "samples are %s, the model's input is %s; for 'set: images' data.size makes them so, for 'noise' data.shape", a,
+        b);
 }
 
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,

@@ -149,11 +149,10 @@ static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;
     if (c->plan->config.slots || tutti_manifest_read(path, &m, NULL) || m.plan_hash == tutti_plan_hash(c->plan)) return;
-    char *text =
-        tutti_checkpoint_path("resuming with %d ranks what %d ranks trained, by another plan: sums are rounded in "
-                              "another order, so the end is not bit for bit the same ('reduction: canonical' "
-                              "would make it so)",
-                              c->plan->config.nranks, m.nranks);
+    char *text = tutti_checkpoint_path(
+        "resuming by another plan (%d rank%s, before %d): where sums are rounded in another order "
+        "the end is not bit for bit the same ('reduction: canonical' would make it so)",
+        c->plan->config.nranks, c->plan->config.nranks == 1 ? "" : "s", m.nranks);
     say(c, text);
     free(text);
 }
