@@ -31,10 +31,12 @@ void tutti_session_data_release(tutti_session_data *d)
 }
 
 /* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
- * the last two keys are free only where the rate does not depend on the end. */
+ * epochs and steps are free only where the rate does not depend on the end. */
 static const char *const *free_keys(const tutti_job *job)
 {
-    static const char *const keys[] = {"ranks",
+    static const char *const keys[] = {"epochs",
+                                       "steps", /* these two first */
+                                       "ranks",
                                        "threads",
                                        "data.threads",
                                        "model",
@@ -51,27 +53,8 @@ static const char *const *free_keys(const tutti_job *job)
                                        "trace.steps",
                                        "trace.warmup",
                                        NULL};
-    static const char *const longer[] = {"ranks",
-                                         "threads",
-                                         "data.threads",
-                                         "model",
-                                         "exchange.algorithm",
-                                         "exchange.buckets",
-                                         "exchange.bucket_bytes",
-                                         "exchange.order",
-                                         "exchange.deadline_s",
-                                         "log_every",
-                                         "eval_every_epochs",
-                                         "checkpoint.every_steps",
-                                         "checkpoint.keep",
-                                         "tensorboard",
-                                         "trace.steps",
-                                         "trace.warmup",
-                                         "epochs",
-                                         "steps",
-                                         NULL};
     const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
-    return has_end ? keys : longer;
+    return has_end ? keys + 2 : keys;
 }
 
 static tutti_rate rate_of(const tutti_job *job)
