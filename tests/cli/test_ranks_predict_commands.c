@@ -73,6 +73,16 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect(f, "coll explain --help", 0, "usage: tutti coll explain");
 }
 
+static void the_trace_among_the_examples_foretells_weak_scaling(void **state)
+{
+    fixture *f = *state;
+    expect(f,
+           "predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 "
+           "--topology star,bw=1Gb,lat=50us --set kernels=reference",
+           0, "a step of 102.441 MB in all");
+    assert_non_null(strstr(f->text, "831.315")); /* two halves of 102.441 MB at 1 Gbit/s, and 66 times two latencies */
+}
+
 static void predict_prints_a_row_for_each_rank_count(void **state)
 {
     fixture *f = *state;
@@ -119,6 +129,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(papers_shows_published_and_ours_and_passes_nothing_recalled, fixture_make,
                                         fixture_free),
         cmocka_unit_test_setup_teardown(explain_names_its_choice_and_the_bound, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(the_trace_among_the_examples_foretells_weak_scaling, fixture_make,
+                                        fixture_free),
         cmocka_unit_test_setup_teardown(predict_prints_a_row_for_each_rank_count, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
     };
