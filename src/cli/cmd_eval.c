@@ -12,7 +12,7 @@
 #include "cli.h"
 
 static const tutti_flag flags[] = {
-    {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR (keys of the job's data:)", true},
+    {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)", true},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_DATA = 16 };
 
@@ -20,13 +20,22 @@ static const char about[] = "Prints accuracy and loss of a checkpoint on the tes
                             "(DIR/checkpoints/step_N) or a run's\n"
                             "folder (then its newest whole checkpoint).";
 
-/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR" */
+/* Up to the comma that ends a key: commas inside a list, [1, 28, 28], do not. */
+static size_t length_of_key(const char *at)
+{
+    size_t n = 0;
+    for (int depth = 0; at[n] && (at[n] != ',' || depth > 0); n++) depth += (at[n] == '[') - (at[n] == ']');
+    return n;
+}
+
+/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is lost. */
 static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[MAX_DATA])
 {
     int n = 0;
     for (int i = 0; i < f->count[0]; i++)
-        for (const char *at = f->value[0][i]; *at && n < MAX_DATA;) {
-            const size_t length = strcspn(at, ",");
+        for (const char *at = f->value[0][i]; *at;) {
+            if (n == MAX_DATA) return n + 1;
+            const size_t length = length_of_key(at);
             char *text = tutti_arena_alloc(arena, length + 6);
             memcpy(text, "data.", 5);
             memcpy(text + 5, at, length);
@@ -65,6 +74,7 @@ static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failur
 {
     const char *overrides[MAX_DATA];
     const int n = split_data(f, &e->arena, overrides);
+    if (n > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
     tutti_status st = tutti_checkpoint_read_text(e->path, "job.yaml", &e->job_text, err);
     if (!st) st = tutti_checkpoint_read_text(e->path, "model.yaml", &e->model_text, err);
     if (!st) st = tutti_job_parse("job.yaml", e->job_text, strlen(e->job_text), overrides, n, &e->job, err);

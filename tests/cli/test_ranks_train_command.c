@@ -83,6 +83,10 @@ static void eval_and_ckpt_agree_with_what_train_printed(void **state)
     assert_int_equal(command(f, line, words), 0);
     snprintf(line, sizeof line, "eval %s/out --data test_samples=7", f->dir);
     assert_int_equal(command(f, line, "samples 7"), 0);
+    snprintf(line, sizeof line, "eval %s/out --data set=noise,shape=[1,28,28],classes=10,test_samples=7", f->dir);
+    assert_int_equal(command(f, line, "samples 7"), 0);
+    snprintf(line, sizeof line, "eval %s/out --data a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", f->dir);
+    assert_int_equal(command(f, line, "more than 16 keys"), TUTTI_ERR_USAGE);
     snprintf(line, sizeof line, "ckpt ls %s/out", f->dir);
     assert_int_equal(command(f, line, hash), 0);
     snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);

@@ -73,6 +73,7 @@ typedef struct {
     const char *name;
     tutti_shape shape;
     float *data;
+    const tutti_param_desc *order; /* writing: of data, which the file holds row-major; NULL = row-major already */
 } tutti_tensor_ref;
 /* Bytes of a safetensors file; caller frees. metadata: NULL-ended pairs of key and value, or NULL. */
 void tutti_safetensors_write(const tutti_tensor_ref *tensors, int n, const char *const *metadata, char **bytes,

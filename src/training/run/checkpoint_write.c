@@ -76,16 +76,14 @@ static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c,
 {
     tutti_tensor_ref *refs = tutti_alloc(sizeof *refs * (size_t)(c->nparams + 1));
     float *base = momentum ? c->momentum : c->weights;
-    tutti_arena arena = {0};
     int n = 0;
     for (int i = 0; i < c->nparams; i++)
         if (tutti_checkpoint_stores(&c->params[i], momentum))
-            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape,
-                                           row_major(&c->params[i], base + c->offset[i], &arena)};
+            refs[n++] =
+                (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, base + c->offset[i], &c->params[i].desc};
     char *bytes;
     size_t nbytes;
     tutti_safetensors_write(refs, n, (const char *const[]){"format", "pt", NULL}, &bytes, &nbytes);
-    tutti_arena_release(&arena);
     tutti_status st = write_file(folder, momentum ? TUTTI_MOMENTUM_FILE : TUTTI_WEIGHTS_FILE, bytes, nbytes, m, err);
     free(bytes);
     free(refs);

@@ -66,7 +66,10 @@ void tutti_safetensors_write(const tutti_tensor_ref *tensors, int n, const char 
     memcpy(at + sizeof length, header.text, header.length);
     at += sizeof length + header.length;
     for (int i = 0; i < n; i++) {
-        if (tensor_bytes(order[i])) memcpy(at, order[i]->data, tensor_bytes(order[i]));
+        if (order[i]->order)
+            tutti_param_to_plain(order[i]->order, order[i]->data, (float *)(void *)at);
+        else if (tensor_bytes(order[i]))
+            memcpy(at, order[i]->data, tensor_bytes(order[i]));
         at += tensor_bytes(order[i]);
     }
     *nbytes = sizeof length + header.length + total;

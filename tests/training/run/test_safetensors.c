@@ -29,10 +29,10 @@ static void one_tensor_has_the_bytes_of_the_formats_own_writer(void **state)
 static void tensors_read_back_by_name(void **state)
 {
     (void)state;
-    const tutti_tensor_ref two[] = {{"z.weight", {.ndims = 2, .dim = {1, 3}}, three},
-                                    {"a \"quoted\" name", {.ndims = 1, .dim = {2}}, one_two},
-                                    {"empty", {.ndims = 1, .dim = {0}}, NULL},
-                                    {"scalar", {.ndims = 0}, one_two}};
+    const tutti_tensor_ref two[] = {{"z.weight", {.ndims = 2, .dim = {1, 3}}, three, NULL},
+                                    {"a \"quoted\" name", {.ndims = 1, .dim = {2}}, one_two, NULL},
+                                    {"empty", {.ndims = 1, .dim = {0}}, NULL, NULL},
+                                    {"scalar", {.ndims = 0}, one_two, NULL}};
     char *bytes;
     size_t n;
     tutti_safetensors *st;
