@@ -37,15 +37,13 @@ static bf16_desc describe(tutti_kernel *k, tutti_onednn_state *s)
     return d;
 }
 
-static dnnl_status_t find_forward(tutti_onednn_state *s, bf16_desc *d, dnnl_prop_kind_t prop,
-                                  const_dnnl_primitive_attr_t attr)
+static dnnl_status_t find_forward(tutti_onednn_state *s, bf16_desc *d, dnnl_prop_kind_t prop)
 {
-    return d->conv
-               ? dnnl_convolution_forward_primitive_desc_create(&s->forward_pd, s->engine, prop,
-                                                                dnnl_convolution_direct, d->in, d->weights, d->bias,
-                                                                d->out, d->strides, d->dilates, d->pad, d->pad, attr)
-               : dnnl_inner_product_forward_primitive_desc_create(&s->forward_pd, s->engine, prop, d->in, d->weights,
-                                                                  d->bias, d->out, attr);
+    return d->conv ? dnnl_convolution_forward_primitive_desc_create(
+                         &s->forward_pd, s->engine, prop, dnnl_convolution_direct, d->in, d->weights, d->bias, d->out,
+                         d->strides, d->dilates, d->pad, d->pad, s->forward_attr)
+                   : dnnl_inner_product_forward_primitive_desc_create(&s->forward_pd, s->engine, prop, d->in,
+                                                                      d->weights, d->bias, d->out, s->forward_attr);
 }
 
 static dnnl_status_t find_params(tutti_onednn_state *s, bf16_desc *d, dnnl_primitive_desc_t *pd)
@@ -66,19 +64,6 @@ static dnnl_status_t find_data(tutti_onednn_state *s, bf16_desc *d, dnnl_primiti
                                                                             s->forward_pd, s->attr);
 }
 
-/* The attributes of the forward pass: with the ReLU behind it. The caller destroys them. */
-static dnnl_primitive_attr_t forward_attr(tutti_onednn_state *s, const bf16_desc *d)
-{
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_post_ops_t ops = NULL;
-    if (!tutti_onednn_ok(s, dnnl_primitive_attr_clone(&attr, s->attr), "copy attributes") || !d->relu) return attr;
-    if (tutti_onednn_ok(s, dnnl_post_ops_create(&ops), "put a ReLU behind"))
-        tutti_onednn_ok(s, dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "put a ReLU behind");
-    if (s->failed == dnnl_success) tutti_onednn_ok(s, dnnl_primitive_attr_set_post_ops(attr, ops), "put a ReLU behind");
-    dnnl_post_ops_destroy(ops);
-    return attr;
-}
-
 /* The output in bf16, in the order that the primitive wants; its layout speaks of f32, as all do. */
 static void set_out(tutti_kernel *k, tutti_onednn_state *s)
 {
@@ -94,67 +79,21 @@ static void set_out(tutti_kernel *k, tutti_onednn_state *s)
 
 static void build_forward(tutti_kernel *k, tutti_onednn_state *s, bf16_desc *d, bool training)
 {
-    dnnl_primitive_attr_t attr = forward_attr(s, d);
-    if (s->failed == dnnl_success)
-        tutti_onednn_ok(s, find_forward(s, d, training ? dnnl_forward_training : dnnl_forward_inference, attr),
-                        "find a product of bf16");
-    dnnl_primitive_attr_destroy(attr);
+    tutti_onednn_ok(s, find_forward(s, d, training ? dnnl_forward_training : dnnl_forward_inference),
+                    "find a product of bf16");
     if (s->failed == dnnl_success) set_out(k, s);
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->flat_weights, false},
-        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), s->out, true},
-        {DNNL_ARG_BIAS, tutti_onednn_at(TUTTI_AT_PARAM, 1), d->bias, false},
-    };
-    tutti_onednn_add(s, &s->forward, s->forward_pd, args, d->bias ? 4 : 3);
-}
-
-static void build_mask(tutti_onednn_state *s)
-{
-    dnnl_primitive_desc_t forward = NULL, pd = NULL;
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_ok(s,
-                    dnnl_eltwise_forward_primitive_desc_create(&forward, s->engine, dnnl_forward_training,
-                                                               dnnl_eltwise_relu_use_dst_for_bwd, s->out, s->out, 0, 0,
-                                                               s->attr),
-                    "find a ReLU");
-    if (s->failed == dnnl_success)
-        tutti_onednn_ok(s,
-                        dnnl_eltwise_backward_primitive_desc_create(&pd, s->engine, dnnl_eltwise_relu_use_dst_for_bwd,
-                                                                    s->out, s->out, s->out, 0, 0, forward, s->attr),
-                        "find the gradient of a ReLU");
-    dnnl_primitive_desc_destroy(forward);
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), s->out, false},
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
-        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, true},
-    };
-    tutti_onednn_add(s, &s->backward_params, pd, args, 3);
+    tutti_onednn_add_product(s, d->flat_weights, d->bias);
 }
 
 static void build_backward(tutti_onednn_state *s, bf16_desc *d)
 {
     dnnl_primitive_desc_t params = NULL, data = NULL;
-    if (d->relu) build_mask(s);
     if (s->failed != dnnl_success) return;
-    if (!tutti_onednn_ok(s, find_params(s, d, &params), "find a weight gradient of bf16")) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
-        {DNNL_ARG_DIFF_WEIGHTS, tutti_onednn_at(TUTTI_AT_DPARAM, 0), d->flat_weights, true},
-        {DNNL_ARG_DIFF_BIAS, tutti_onednn_at(TUTTI_AT_DPARAM, 1), d->bias, true},
-    };
-    tutti_onednn_add(s, &s->backward_params, params, args, d->bias ? 4 : 3);
+    tutti_onednn_ok(s, find_params(s, d, &params), "find a weight gradient of bf16");
+    tutti_onednn_add_weight_gradient(s, params, d->flat_weights, d->bias);
     if (s->failed != dnnl_success) return;
-    if (!tutti_onednn_ok(s, find_data(s, d, &data), "find an input gradient of bf16")) return;
-    tutti_onednn_arg back[] = {
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->flat_weights, false},
-        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DIN, 0), s->in, true},
-    };
-    tutti_onednn_add(s, &s->backward_data, data, back, 3);
+    tutti_onednn_ok(s, find_data(s, d, &data), "find an input gradient of bf16");
+    tutti_onednn_add_input_gradient(s, data, d->flat_weights);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
@@ -166,9 +105,10 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (k->in[0].dtype == TUTTI_BF16 && s->failed == dnnl_success)
         s->in = tutti_onednn_retyped(s, s->in, dnnl_bf16, &k->in[0].shape);
     bf16_desc d = describe(k, s);
-    k->backward_reads = TUTTI_READS_INPUT | (d.relu ? TUTTI_READS_OUTPUT : 0);
-    k->writes_dout = d.relu;
+    k->backward_reads = TUTTI_READS_INPUT;
+    if (d.relu) tutti_onednn_merge_relu(k);
     if (s->failed == dnnl_success) build_forward(k, s, &d, r->training);
+    if (r->training && d.relu) tutti_onednn_mask_dout(k);
     if (r->training) build_backward(s, &d);
     return tutti_onednn_finish(k, err);
 }

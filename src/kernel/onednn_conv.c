@@ -86,13 +86,7 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, 
     if (s->failed != dnnl_success) return;
     d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
     tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->weights, false},
-        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), s->out, true},
-        {DNNL_ARG_BIAS, tutti_onednn_at(TUTTI_AT_PARAM, 1), d->bias, false},
-    };
-    tutti_onednn_add(s, &s->forward, s->forward_pd, args, d->bias ? 4 : 3);
+    tutti_onednn_add_product(s, d->weights, d->bias);
 }
 
 static bool find_weight_gradient(tutti_onednn_state *s, const conv_desc *d, const_dnnl_memory_desc_t in,
@@ -144,14 +138,7 @@ static void build_backward_params(tutti_kernel *k, conv_desc *d)
         return;
     }
     dnnl_primitive_desc_t pd = find_gradient(s, d, find_weight_gradient, "find a convolution's weight gradient");
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), s->in, false},
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
-        {DNNL_ARG_DIFF_WEIGHTS, tutti_onednn_at(TUTTI_AT_DPARAM, 0), d->weights, true},
-        {DNNL_ARG_DIFF_BIAS, tutti_onednn_at(TUTTI_AT_DPARAM, 1), d->bias, true},
-    };
-    tutti_onednn_add(s, &s->backward_params, pd, args, d->bias ? 4 : 3);
+    tutti_onednn_add_weight_gradient(s, pd, d->weights, d->bias);
 }
 
 static void build_backward_data(tutti_kernel *k, conv_desc *d)
@@ -162,13 +149,7 @@ static void build_backward_data(tutti_kernel *k, conv_desc *d)
         return;
     }
     dnnl_primitive_desc_t pd = find_gradient(s, d, find_input_gradient, "find a convolution's input gradient");
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->weights, false},
-        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DIN, 0), s->in, true},
-    };
-    tutti_onednn_add(s, &s->backward_data, pd, args, 3);
+    tutti_onednn_add_input_gradient(s, pd, d->weights);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

@@ -17,8 +17,8 @@
 #include "onednn_impl.h"
 
 typedef struct {
-    const_dnnl_memory_desc_t in, weights, bias, out; /* as they lie in memory; bias NULL = none */
-    const_dnnl_memory_desc_t pick_in, pick_weights;  /* as the primitives are asked for */
+    const_dnnl_memory_desc_t weights, bias, out;    /* as they lie in memory; bias NULL = none */
+    const_dnnl_memory_desc_t pick_in, pick_weights; /* as the primitives are asked for */
 } dense_desc;
 
 /* The input stays as it is. Row-major weights would then leave the library its plain loops only. */
@@ -34,7 +34,6 @@ static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s, const tutti_k
     tutti_shape weights = k->in[0].shape;
     weights.dim[0] = at->units;
     dense_desc d = {
-        .in = s->in,
         .weights = tutti_onednn_plain(s, &weights),
         .bias = at->bias ? tutti_onednn_plain(s, &k->params[1].shape) : NULL,
         .out = tutti_onednn_plain(s, &k->out.shape),
@@ -55,13 +54,7 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, dense_desc *d,
     d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
     if (r->training) d->pick_weights = d->weights;
     tutti_onednn_set_out(k, d->out);
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), d->in, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->weights, false},
-        {DNNL_ARG_DST, tutti_onednn_at(TUTTI_AT_OUT, 0), d->out, true},
-        {DNNL_ARG_BIAS, tutti_onednn_at(TUTTI_AT_PARAM, 1), d->bias, false},
-    };
-    tutti_onednn_add(s, &s->forward, s->forward_pd, args, d->bias ? 4 : 3);
+    tutti_onednn_add_product(s, d->weights, d->bias);
 }
 
 static void build_backward_params(tutti_onednn_state *s, const dense_desc *d)
@@ -72,14 +65,7 @@ static void build_backward_params(tutti_onednn_state *s, const dense_desc *d)
                     dnnl_inner_product_backward_weights_primitive_desc_create(
                         &pd, s->engine, d->pick_in, d->pick_weights, d->bias, d->out, s->forward_pd, s->attr),
                     "find an inner product's weight gradient");
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_SRC, tutti_onednn_at(TUTTI_AT_IN, 0), d->in, false},
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), d->out, false},
-        {DNNL_ARG_DIFF_WEIGHTS, tutti_onednn_at(TUTTI_AT_DPARAM, 0), d->weights, true},
-        {DNNL_ARG_DIFF_BIAS, tutti_onednn_at(TUTTI_AT_DPARAM, 1), d->bias, true},
-    };
-    tutti_onednn_add(s, &s->backward_params, pd, args, d->bias ? 4 : 3);
+    tutti_onednn_add_weight_gradient(s, pd, d->weights, d->bias);
 }
 
 static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
@@ -90,13 +76,7 @@ static void build_backward_data(tutti_onednn_state *s, const dense_desc *d)
                     dnnl_inner_product_backward_data_primitive_desc_create(&pd, s->engine, d->pick_in, d->pick_weights,
                                                                            d->out, s->forward_pd, s->attr),
                     "find an inner product's input gradient");
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_arg args[] = {
-        {DNNL_ARG_DIFF_DST, tutti_onednn_at(TUTTI_AT_DOUT, 0), d->out, false},
-        {DNNL_ARG_WEIGHTS, tutti_onednn_at(TUTTI_AT_PARAM, 0), d->weights, false},
-        {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DIN, 0), d->in, true},
-    };
-    tutti_onednn_add(s, &s->backward_data, pd, args, 3);
+    tutti_onednn_add_input_gradient(s, pd, d->weights);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

@@ -130,6 +130,13 @@ void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
 void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
                           const tutti_onednn_windows *w);
 size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
+/* The passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients that are taken as
+ * by tutti_onednn_add. in and out lie as s says; weights, bias: the orders in which those lie in the regions, bias NULL = none. */
+void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
+void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
+                                      const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
+void tutti_onednn_add_input_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
+                                     const_dnnl_memory_desc_t weights);
 /* Gradients of convolutions by products of our own (onednn_conv_gemm.c): whether they are faster than the library's, and the
  * steps that they add to the backward passes. weights: the order in which those lie in the regions. */
 bool tutti_onednn_multiplies_windows(tutti_kernel *k);
