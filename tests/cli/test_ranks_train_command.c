@@ -7,17 +7,6 @@
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 6\n"
                           "optimiser: {rule: momentum, lr: 0.02}\ncheckpoint: {every_steps: 3, keep: 2}\n";
 
-/* Runs `tutti <verb> <text>`; the log must hold the words; returns the exit code. */
-static int command(const run_folder *f, const char *line, const char *words)
-{
-    const spawned_run r = run_start(f, "command", line);
-    const int rc = run_wait(&r);
-    char *log = run_log(&r);
-    if (!strstr(log, words)) fail_msg("tutti %s: says not '%s' but: %s", line, words, log);
-    free(log);
-    return rc;
-}
-
 static void train_line(const run_folder *f, const char *more, char out[512])
 {
     char path[160];
@@ -29,11 +18,11 @@ static void a_mistake_in_the_job_is_named_with_exit_2(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--ranks 2 --set optimiser.lrr=1", line);
-    assert_int_equal(command(f, line, "did you mean 'optimiser.lr'"), TUTTI_ERR_USAGE);
+    assert_int_equal(run_command(f, line, "did you mean 'optimiser.lr'"), TUTTI_ERR_USAGE);
     train_line(f, "--ranks 3", line);
-    assert_int_equal(command(f, line, "16 does not divide into 3 ranks"), TUTTI_ERR_USAGE);
+    assert_int_equal(run_command(f, line, "16 does not divide into 3 ranks"), TUTTI_ERR_USAGE);
     train_line(f, "--rank 3", line);
-    assert_int_equal(command(f, line, "did you mean '--ranks'"), TUTTI_ERR_USAGE);
+    assert_int_equal(run_command(f, line, "did you mean '--ranks'"), TUTTI_ERR_USAGE);
 }
 
 /* Both ranks fail; the first of them says it. */
@@ -55,19 +44,19 @@ static void a_dry_run_shows_job_plan_and_memory_and_leaves_nothing(void **state)
     const run_folder *f = *state;
     char line[512], out[160];
     train_line(f, "--dry-run --ranks 2", line);
-    assert_int_equal(command(f, line, "train_samples: 64"), 0);
-    assert_int_equal(command(f, line, "101770 parameters"), 0);
-    assert_int_equal(command(f, line, "memory of a rank"), 0);
-    assert_int_equal(command(f, line, "centralised, synchronous"), 0);
+    assert_int_equal(run_command(f, line, "train_samples: 64"), 0);
+    assert_int_equal(run_command(f, line, "101770 parameters"), 0);
+    assert_int_equal(run_command(f, line, "memory of a rank"), 0);
+    assert_int_equal(run_command(f, line, "centralised, synchronous"), 0);
     snprintf(out, sizeof out, "%s/out", f->dir);
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
 static void help_is_no_failure_and_lists_keys(void **state)
 {
-    assert_int_equal(command(*state, "train --help", "optimiser.weight_decay"), 0);
-    assert_int_equal(command(*state, "eval --help", "--data"), 0);
-    assert_int_equal(command(*state, "ckpt --help", "verify"), 0);
+    assert_int_equal(run_command(*state, "train --help", "optimiser.weight_decay"), 0);
+    assert_int_equal(run_command(*state, "eval --help", "--data"), 0);
+    assert_int_equal(run_command(*state, "ckpt --help", "verify"), 0);
 }
 
 static void eval_and_ckpt_agree_with_what_train_printed(void **state)
@@ -76,29 +65,29 @@ static void eval_and_ckpt_agree_with_what_train_printed(void **state)
     char line[512], hash[17], words[64], path[200];
     train_line(f, "--ranks 2 --quiet", line);
     run_to_end(f, "train", line, hash);
-    assert_int_equal(command(f, line, hash), 0); /* given again: nothing to do, the same hash */
+    assert_int_equal(run_command(f, line, hash), 0); /* given again: nothing to do, the same hash */
 
     snprintf(words, sizeof words, "weights %s step 6 samples 30", hash);
     snprintf(line, sizeof line, "eval %s/out", f->dir);
-    assert_int_equal(command(f, line, words), 0);
+    assert_int_equal(run_command(f, line, words), 0);
     snprintf(line, sizeof line, "eval %s/out --data test_samples=7", f->dir);
-    assert_int_equal(command(f, line, "samples 7"), 0);
+    assert_int_equal(run_command(f, line, "samples 7"), 0);
     snprintf(line, sizeof line, "eval %s/out --data set=noise,shape=[1,28,28],classes=10,test_samples=7", f->dir);
-    assert_int_equal(command(f, line, "samples 7"), 0);
+    assert_int_equal(run_command(f, line, "samples 7"), 0);
     snprintf(line, sizeof line, "eval %s/out --data a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", f->dir);
-    assert_int_equal(command(f, line, "more than 16 keys"), TUTTI_ERR_USAGE);
+    assert_int_equal(run_command(f, line, "more than 16 keys"), TUTTI_ERR_USAGE);
     snprintf(line, sizeof line, "ckpt ls %s/out", f->dir);
-    assert_int_equal(command(f, line, hash), 0);
+    assert_int_equal(run_command(f, line, hash), 0);
     snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);
-    assert_int_equal(command(f, line, "whole"), 0);
+    assert_int_equal(run_command(f, line, "whole"), 0);
 
     snprintf(path, sizeof path, "%s/out/checkpoints/step_000000006/weights.safetensors", f->dir);
     assert_int_equal(truncate(path, 1000), 0);
-    assert_int_equal(command(f, line, "1000 bytes, the manifest says"), TUTTI_ERR_DATA);
+    assert_int_equal(run_command(f, line, "1000 bytes, the manifest says"), TUTTI_ERR_DATA);
     snprintf(line, sizeof line, "eval %s/out", f->dir);
-    assert_int_equal(command(f, line, "step 3 samples 30"), 0); /* the one before */
+    assert_int_equal(run_command(f, line, "step 3 samples 30"), 0); /* the one before */
     snprintf(line, sizeof line, "eval %s", f->dir);
-    assert_int_equal(command(f, line, "neither a checkpoint nor"), TUTTI_ERR_DATA);
+    assert_int_equal(run_command(f, line, "neither a checkpoint nor"), TUTTI_ERR_DATA);
 }
 
 static void threads_and_processes_give_the_same_bits(void **state)

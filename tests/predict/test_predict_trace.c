@@ -13,31 +13,15 @@
 #include "job/resolve.h"
 #include "metrics/layer_trace.h"
 #include "predict/layer_table.h"
+#include "predict/parsed.h"
 
 static const char job_text[] = "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {bucket_bytes: 1B}\n";
 
-static tutti_job *job_of(const char *override)
-{
-    tutti_job *job = NULL;
-    tutti_failure err = {0};
-    const char *const overrides[] = {override};
-    if (tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, override != NULL, &job, &err))
-        fail_msg("%s", err.text);
-    return job;
-}
-
-static tutti_topology topology_of(const char *text)
-{
-    tutti_topology t = {0};
-    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
-    return t;
-}
-
 /* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all. The path is the caller's. */
 static char *trace_file(int nlayers)
 {
-    tutti_job *job = job_of(NULL);
+    tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved r = {0};
     tutti_failure err = {0};
     tutti_layer_cost layers[32];
@@ -59,8 +43,8 @@ static char *trace_file(int nlayers)
 static void predict(const char *override, const char *topology, const int *ranks, int n, tutti_prediction *out)
 {
     char *path = trace_file(99);
-    tutti_job *job = job_of(override);
-    tutti_topology t = topology_of(topology);
+    tutti_job *job = parse_job(job_text, override);
+    tutti_topology t = parse_topology(topology);
     const tutti_predict_options options = {.read_trace = path};
     tutti_failure err = {0};
     if (tutti_predict_job(job, &t, &options, ranks, n, out, &err)) fail_msg("%s", err.text);
@@ -126,8 +110,8 @@ static void auto_is_as_fast_as_layer_by_layer_and_one_message_in_the_predicted_l
 
 static void refuse(const char *override, const tutti_predict_options *options, tutti_status want, const char *words)
 {
-    tutti_job *job = job_of(override);
-    tutti_topology t = topology_of("star,bw=1Gb");
+    tutti_job *job = parse_job(job_text, override);
+    tutti_topology t = parse_topology("star,bw=1Gb");
     const int ranks[] = {2};
     tutti_prediction p;
     tutti_failure err = {0};
@@ -149,7 +133,7 @@ static void a_trace_of_another_job_is_refused(void **state)
     refuse(NULL, &none, tutti_layer_trace_read("/nowhere/layers.txt", &(tutti_layer_trace){0}, NULL), "/nowhere");
     tutti_job *job = NULL;
     const char *const canonical[] = {"reduction=canonical", "slots=4"};
-    tutti_topology t = topology_of("star,bw=1Gb");
+    tutti_topology t = parse_topology("star,bw=1Gb");
     const int ranks[] = {2};
     tutti_prediction p;
     tutti_failure err = {0};
@@ -175,9 +159,9 @@ static void layers_are_those_of_das_2016(void **state)
 {
     (void)state;
     char *path = trace_file(99);
-    tutti_job *job = job_of(NULL);
+    tutti_job *job = parse_job(job_text, NULL);
     const tutti_predict_options options = {.read_trace = path};
-    tutti_topology star = topology_of("star,bw=1Gb,lat=50us"), host = topology_of("host,cores=2");
+    tutti_topology star = parse_topology("star,bw=1Gb,lat=50us"), host = parse_topology("host,cores=2");
     tutti_layer_prediction *rows, *here;
     int n, nhere;
     tutti_failure err = {0};

@@ -10,32 +10,16 @@
 
 #include "base/file.h"
 #include "job/resolve.h"
+#include "predict/parsed.h"
 #include "predict/timeline.h"
 
 static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {bucket_bytes: 1B}\n";
 
-static tutti_job *job_of(const char *override)
-{
-    tutti_job *job = NULL;
-    tutti_failure err = {0};
-    const char *const overrides[] = {override};
-    if (tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, override != NULL, &job, &err))
-        fail_msg("%s", err.text);
-    return job;
-}
-
-static tutti_topology topology_of(const char *text)
-{
-    tutti_topology t = {0};
-    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
-    return t;
-}
-
 /* Profiles in which each phase of each layer takes 1 ms, for 1, 2 and 4 ranks; the path is the caller's. */
 static char *profile_file(void)
 {
-    tutti_job *job = job_of(NULL);
+    tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved r = {0};
     tutti_failure err = {0};
     tutti_strbuf text = {0};
@@ -63,8 +47,8 @@ static char *profile_file(void)
 static tutti_prediction predicted(const char *topology, int nranks)
 {
     char *path = profile_file();
-    tutti_job *job = job_of(NULL);
-    tutti_topology t = topology_of(topology);
+    tutti_job *job = parse_job(job_text, NULL);
+    tutti_topology t = parse_topology(topology);
     const tutti_predict_options options = {.read_profile = path};
     tutti_prediction p = {0};
     tutti_failure err = {0};
@@ -123,7 +107,7 @@ static void canonical_sums_run_every_slot(void **state)
     char *path = profile_file();
     const char *const overrides[] = {"reduction=canonical", "slots=4"};
     tutti_job *job = NULL;
-    tutti_topology t = topology_of("host,cores=2");
+    tutti_topology t = parse_topology("host,cores=2");
     const tutti_predict_options options = {.read_profile = path};
     int ranks[] = {1, 2};
     tutti_prediction p[2];
@@ -140,8 +124,8 @@ static void a_profile_of_another_job_is_refused(void **state)
 {
     (void)state;
     char *path = profile_file();
-    tutti_job *job = job_of("batch=64"), *other = job_of("model=lenet");
-    tutti_topology t = topology_of("host,cores=2");
+    tutti_job *job = parse_job(job_text, "batch=64"), *other = parse_job(job_text, "model=lenet");
+    tutti_topology t = parse_topology("host,cores=2");
     const tutti_predict_options options = {.read_profile = path};
     int nranks = 1;
     tutti_prediction p;
@@ -159,7 +143,7 @@ static void a_profile_of_another_job_is_refused(void **state)
 static void measured_times_are_positive_and_come_back_from_the_file(void **state)
 {
     (void)state;
-    tutti_job *job = job_of(NULL);
+    tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved a = {0}, b = {0};
     tutti_failure err = {0};
     tutti_profile p = {0}, again = {0};
@@ -205,7 +189,7 @@ static void sums_of_gradients_are_measured_kept_and_predicted(void **state)
     tutti_strbuf saved = {0};
     tutti_failure err = {0};
     tutti_prediction with, without;
-    const tutti_topology t = topology_of("star,bw=100TB,lat=1ns,soft=0ns,add=100TB");
+    const tutti_topology t = parse_topology("star,bw=100TB,lat=1ns,soft=0ns,add=100TB");
     if (tutti_model_parse("net", text, sizeof text - 1, &model, &err) ||
         tutti_graph_build(model, &graph_config, &graph, &err) || tutti_plan_build(graph, &config, &plan, &err) ||
         tutti_profile_measure(&graph, 1, &p, &err))
