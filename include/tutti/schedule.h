@@ -145,8 +145,10 @@ typedef struct {
     void *storage; /* owns the arrays */
 } tutti_part;
 
+enum { TUTTI_ALGORITHM_TEXT = 64 };
+
 typedef struct {
-    char algorithm[32]; /* "direct", "ring", ... or the name in the file */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "direct", "hierarchical,group=4", ... or the text in the file */
     tutti_collective collective;
     int32_t nranks;
     int32_t root;  /* gather only, else 0 */
@@ -166,15 +168,23 @@ void tutti_schedule_destroy(tutti_schedule *s); /* NULL is accepted */
 /* xxh3 over header and all parts; equal text means equal hash. Cost: generates every part once. */
 uint64_t tutti_schedule_hash(const tutti_schedule *s);
 
-/* Compiles algorithm `name` (one row of the table in src/collective/compile). slots > 0 asks for canonical sums.
- * Refusals (unknown name with the nearest one, a rank count or class that the algorithm cannot serve, with the reason)
- * are TUTTI_ERR_USAGE. The result is two-sided; lower it with tutti_schedule_lower. */
+/* Compiles an algorithm: NAME[,parameter=value]... such as "hierarchical,group=4", one row of the table in
+ * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the row with
+ * its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
+ * Refusals (unknown name or parameter with the nearest one, a value out of range, a rank count or class that the algorithm
+ * cannot serve, with the reason) are TUTTI_ERR_USAGE. The result is two-sided; lower it with tutti_schedule_lower. */
+struct tutti_topology; /* tutti/topology.h */
+enum { TUTTI_MAX_PARAMETERS = 4 };
 typedef struct {
     tutti_collective collective;
     int32_t nranks;
     int32_t root;
     int32_t slots;
     bool in_place;
+    const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the schedule */
+    /* For the row, filled in while compiling; what a caller leaves here is not looked at. */
+    int32_t param[TUTTI_MAX_PARAMETERS];
+    const void *prepared;
 } tutti_compile_request;
 tutti_status tutti_schedule_compile(const char *name, const tutti_compile_request *request, tutti_schedule **out,
                                     tutti_failure *err);

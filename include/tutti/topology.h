@@ -50,7 +50,7 @@ typedef enum {
 } tutti_figure;
 const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
 
-typedef struct {
+typedef struct tutti_topology {
     tutti_topology_kind kind;
     double figure[TUTTI_NFIGURES]; /* in the units above */
     tutti_provenance from[TUTTI_NFIGURES];

@@ -32,7 +32,8 @@ typedef struct {
 
 /* --- setting up --- */
 
-static tutti_status choose(const tutti_compile_request *q, int64_t n, char name[32], tutti_failure *err)
+static tutti_status choose(const tutti_compile_request *q, int64_t n, char name[TUTTI_ALGORITHM_TEXT],
+                           tutti_failure *err)
 {
     tutti_topology host;
     tutti_status s = tutti_topology_of_this_host(&host, err);
@@ -42,18 +43,18 @@ static tutti_status choose(const tutti_compile_request *q, int64_t n, char name[
     if (choice->best < 0)
         s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this");
     else
-        snprintf(name, 32, "%.31s", choice->candidates[choice->best].algorithm);
+        snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", choice->candidates[choice->best].algorithm);
     free(choice);
     return s;
 }
 
-static tutti_status make_schedule(bench *b, char name[32], tutti_failure *err)
+static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tutti_failure *err)
 {
     const tutti_compile_request q = {
         .collective = b->what->collective, .nranks = b->nranks, .slots = b->what->slots, .in_place = b->what->in_place};
     tutti_check_report report;
     tutti_status s = TUTTI_OK;
-    snprintf(name, 32, "%.31s", b->what->algorithm);
+    snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", b->what->algorithm);
     if (!strcmp(name, "auto")) s = choose(&q, b->n, name, err);
     if (!s) s = tutti_schedule_compile(name, &q, &b->compiled, err);
     if (!s) s = tutti_schedule_lower(b->compiled, TUTTI_WIRE_MAPPED, &b->lowered, err);

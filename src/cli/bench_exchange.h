@@ -15,7 +15,7 @@ typedef struct {
 } tutti_bench_case;
 
 typedef struct {
-    char algorithm[32];
+    char algorithm[TUTTI_ALGORITHM_TEXT];
     double seconds;       /* median over rounds of the slowest rank's mean */
     double bound_seconds; /* a loop with the same reads and writes on the same kind of memory, run in turn with it */
     long long wrong;      /* elements, all ranks together; -1 = not checked */

@@ -31,6 +31,16 @@ static void print_row(const tutti_algorithm *a)
            a->summary);
 }
 
+static void print_parameters(const tutti_algorithm *a)
+{
+    for (int i = 0; i < tutti_algorithm_nparameters(a); i++) {
+        const tutti_parameter *p = &a->parameters[i];
+        printf("  ,%s=N: %s; %d to %d", p->name, p->help, p->lowest, p->highest);
+        if (p->initial >= p->lowest) printf(" (default %d)", p->initial);
+        printf("\n");
+    }
+}
+
 int tutti_coll_list(int argc, char **argv)
 {
     tutti_flags f;
@@ -41,13 +51,16 @@ int tutti_coll_list(int argc, char **argv)
             stdout, "tutti coll list",
             "The algorithms: which collectives they serve, whether the order of a sum is one for all elements\n"
             "(fixed) or depends on the slice, and where they can make canonical sums, whose bits do not depend\n"
-            "on the rank count.",
+            "on the rank count. Parameters stand behind the name: hierarchical,group=4.",
             NULL, 0);
         return 0;
     }
     if (st == TUTTI_OK && f.nrest) st = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
     if (st != TUTTI_OK) return tutti_cli_fail("coll list", &err);
     printf("%-18s %-44s %-10s %-10s %s\n", "algorithm", "collectives", "sums", "canonical", "what it does");
-    for (int i = 0; i < tutti_algorithm_count(); i++) print_row(tutti_algorithm_at(i));
+    for (int i = 0; i < tutti_algorithm_count(); i++) {
+        print_row(tutti_algorithm_at(i));
+        print_parameters(tutti_algorithm_at(i));
+    }
     return 0;
 }

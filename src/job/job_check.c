@@ -87,13 +87,21 @@ static tutti_status check_name(const tutti_job_source *source, const char *key, 
     return st;
 }
 
+/* NULL, or the name in "name,parameter=value"; what stands after it is checked where it is compiled. */
+static tutti_status check_algorithm_name(const tutti_job_source *source, const char *text, tutti_failure *err)
+{
+    char name[TUTTI_ALGORITHM_TEXT];
+    if (text) snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ","), text);
+    return check_name(source, "exchange.algorithm", text ? name : NULL, algorithm_name_at, err);
+}
+
 static tutti_status check_names(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     if (!job->model) return REFUSE("model", "a name or path is needed");
     tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
     if (st == TUTTI_OK) st = check_name(source, "method", job->method, method_name_at, err);
     if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
-    if (st == TUTTI_OK) st = check_name(source, "exchange.algorithm", job->exchange.algorithm, algorithm_name_at, err);
+    if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
     if (st != TUTTI_OK) return st;
     char words[96];
     tutti_kernel_engine_describe(job->kernels, words);

@@ -9,6 +9,13 @@
 
 #include "../schedule/part_builder.h"
 
+/* A whole number after the name: "hierarchical,group=4". */
+typedef struct {
+    const char *name; /* NULL: the row has no more */
+    int32_t initial, lowest, highest;
+    const char *help; /* what it is; if initial < lowest, also what `settle` makes of it */
+} tutti_parameter;
+
 typedef struct {
     const char *name, *summary;
     unsigned collectives;          /* bit set of tutti_collective */
@@ -16,12 +23,28 @@ typedef struct {
     /* TUTTI_OK, or why this request cannot be served and what could (rank count >= 1, slots 0 or a power of two >= the rank
      * count, root and collective in range are checked before). NULL: everything is served. */
     tutti_status (*accept)(const tutti_compile_request *q, tutti_failure *err);
+    /* A part; q->param has the parameters' values in the order of the row, q->prepared what `prepare` made. */
     void (*part)(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
+    tutti_parameter parameters[TUTTI_MAX_PARAMETERS];
+    /* Parameters that the chooser tries beside those that stand initially: "radix=4", ...; ends with NULL. */
+    const char *variants[8];
+    /* Before accept: puts values for parameters that were left at an `initial` below their lowest. NULL: there are none. */
+    void (*settle)(tutti_compile_request *q);
+    /* After accept, once a schedule: what all parts share, for q->prepared; released with the schedule. NULL: nothing. */
+    tutti_status (*prepare)(const tutti_compile_request *q, void **prepared, tutti_failure *err);
+    void (*release)(void *prepared);
 } tutti_algorithm;
 
 int tutti_algorithm_count(void);
 const tutti_algorithm *tutti_algorithm_at(int i);
-const tutti_algorithm *tutti_algorithm_find(const char *name); /* NULL = none */
+const tutti_algorithm *tutti_algorithm_find(const char *text); /* by the name in "name,parameter=value"; NULL = none */
+
+/* Between text and values (compile_name.c). read: `text` begins with a's name; what it does not give stands initially. */
+tutti_status tutti_algorithm_read(const tutti_algorithm *a, const char *text, int32_t param[TUTTI_MAX_PARAMETERS],
+                                  tutti_failure *err);
+void tutti_algorithm_print(const tutti_algorithm *a, const int32_t param[TUTTI_MAX_PARAMETERS],
+                           char out[TUTTI_ALGORITHM_TEXT]);
+int tutti_algorithm_nparameters(const tutti_algorithm *a);
 
 /* What a rank's inputs hold (compile_sum.c): buffer in<i> has the sum of the leaves of root i. */
 enum { TUTTI_MAX_ROOTS = 62 };

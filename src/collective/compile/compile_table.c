@@ -31,15 +31,18 @@ const tutti_algorithm *tutti_algorithm_at(int i)
     return table[i];
 }
 
-const tutti_algorithm *tutti_algorithm_find(const char *name)
+const tutti_algorithm *tutti_algorithm_find(const char *text)
 {
+    size_t length = strcspn(text, ",");
     for (int i = 0; i < NALGORITHMS; i++)
-        if (!strcmp(table[i]->name, name)) return table[i];
+        if (strlen(table[i]->name) == length && !strncmp(table[i]->name, text, length)) return table[i];
     return NULL;
 }
 
-static tutti_status unknown(const char *name, tutti_failure *err)
+static tutti_status unknown(const char *text, tutti_failure *err)
 {
+    char name[TUTTI_ALGORITHM_TEXT];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ","), text);
     const char *known[NALGORITHMS];
     for (int i = 0; i < NALGORITHMS; i++) known[i] = table[i]->name;
     const char *nearest = tutti_options_nearest(name, known, NALGORITHMS);
@@ -59,7 +62,7 @@ static tutti_status refuse_collective(const tutti_algorithm *a, tutti_collective
                       others);
 }
 
-static tutti_status check_request(const tutti_algorithm *a, const tutti_compile_request *q, tutti_failure *err)
+static tutti_status check_request(const tutti_compile_request *q, tutti_failure *err)
 {
     if (q->nranks < 1 || q->nranks > MAX_RANKS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: 1 to %d are possible", q->nranks, MAX_RANKS);
@@ -74,13 +77,13 @@ static tutti_status check_request(const tutti_algorithm *a, const tutti_compile_
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "%d ranks share %d slots: every rank needs one; at most %d ranks, or more slots", q->nranks,
                           q->slots, q->slots);
-    if (!(a->collectives & 1u << q->collective)) return refuse_collective(a, q->collective, err);
-    return a->accept ? a->accept(q, err) : TUTTI_OK;
+    return TUTTI_OK;
 }
 
 typedef struct {
     const tutti_algorithm *algorithm;
     tutti_compile_request request;
+    void *prepared; /* also in the request, for reading */
 } compiled;
 
 static void compiled_part(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b)
@@ -90,18 +93,45 @@ static void compiled_part(const tutti_schedule_header *head, const void *state, 
     c->algorithm->part(&c->request, rank, b);
 }
 
+static void compiled_destroy(void *state)
+{
+    compiled *c = state;
+    if (c->prepared && c->algorithm->release) c->algorithm->release(c->prepared);
+    free(c);
+}
+
+/* What the row needs of the request: parameters, a request that it accepts, what its parts share. */
+static tutti_status complete(const tutti_algorithm *a, const char *name, compiled *c, tutti_failure *err)
+{
+    tutti_compile_request *q = &c->request;
+    q->prepared = NULL;
+    tutti_status st = tutti_algorithm_read(a, name, q->param, err);
+    if (st == TUTTI_OK) st = check_request(q, err);
+    if (st == TUTTI_OK && !(a->collectives & 1u << q->collective)) st = refuse_collective(a, q->collective, err);
+    if (st == TUTTI_OK && a->settle) a->settle(q);
+    if (st == TUTTI_OK && a->accept) st = a->accept(q, err);
+    if (st == TUTTI_OK && a->prepare) st = a->prepare(q, &c->prepared, err);
+    q->prepared = c->prepared;
+    return st;
+}
+
 tutti_status tutti_schedule_compile(const char *name, const tutti_compile_request *request, tutti_schedule **out,
                                     tutti_failure *err)
 {
-    static const tutti_schedule_ops ops = {compiled_part, free};
+    static const tutti_schedule_ops ops = {compiled_part, compiled_destroy};
     const tutti_algorithm *a = tutti_algorithm_find(name);
     if (!a) return unknown(name, err);
     tutti_compile_request q = *request;
     bool reduces = q.collective == TUTTI_ALLREDUCE || q.collective == TUTTI_REDUCE_SCATTER;
     if (!reduces) q.slots = 0; /* nothing is summed: one class, one form */
     if (q.collective != TUTTI_GATHER) q.root = 0;
-    tutti_status st = check_request(a, &q, err);
-    if (st != TUTTI_OK) return st;
+    compiled *state = tutti_alloc(sizeof *state);
+    *state = (compiled){a, q, NULL};
+    tutti_status st = complete(a, name, state, err);
+    if (st != TUTTI_OK) {
+        compiled_destroy(state);
+        return st;
+    }
     tutti_schedule_header head = {.collective = q.collective,
                                   .nranks = q.nranks,
                                   .root = q.root,
@@ -109,10 +139,8 @@ tutti_status tutti_schedule_compile(const char *name, const tutti_compile_reques
                                   .in_place = q.in_place,
                                   .wire = TUTTI_WIRE_TWO_SIDED,
                                   .determinism = q.slots ? TUTTI_DETERMINISM_CANONICAL : a->determinism};
-    snprintf(head.algorithm, sizeof head.algorithm, "%s", a->name);
+    tutti_algorithm_print(a, state->request.param, head.algorithm);
     if (!reduces) head.determinism = TUTTI_DETERMINISM_CANONICAL;
-    compiled *state = tutti_alloc(sizeof *state);
-    *state = (compiled){a, q};
     *out = tutti_schedule_create(&head, &ops, state);
     return TUTTI_OK;
 }

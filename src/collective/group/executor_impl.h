@@ -46,7 +46,7 @@ struct tutti_exchange {
     tutti_group *group;
     struct tutti_exchange *next;
     tutti_arena arena;
-    char name[96], algorithm[32];
+    char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
     int priority; /* group->exchanges is in this order */
     tutti_region *region;
     tutti_op *ops;

@@ -31,12 +31,13 @@ static void kept_part(const tutti_schedule_header *head, const void *state, int3
 
 /* ---- header ---- */
 
-static tutti_status read_name(tutti_lexer *x, char *out, size_t size)
+/* more: characters beside those of every name. */
+static tutti_status read_name(tutti_lexer *x, const char *more, char *out, size_t size)
 {
     bool ok = x->length > 0 && x->length < size && x->word[0] >= 'a' && x->word[0] <= 'z';
     for (size_t i = 0; ok && i < x->length; i++) {
         char c = x->word[i];
-        ok = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+        ok = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || (c && strchr(more, c));
     }
     if (!ok) return tutti_lex_fail(x, "a name (a-z, then a-z, 0-9, - or _; not longer than the format says) is wanted");
     memset(out, 0, size);
@@ -55,7 +56,7 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
     int i = 0;
     tutti_status st = TUTTI_OK;
     switch (key) {
-    case 0: return read_name(x, h->algorithm, sizeof h->algorithm);
+    case 0: return read_name(x, ",=", h->algorithm, sizeof h->algorithm);
     case 1:
         st = tutti_lex_choice(x, "a collective", collectives, 4, &i);
         h->collective = (tutti_collective)i;
@@ -146,7 +147,7 @@ static tutti_status read_buffer(tutti_text *t, int32_t rank, tutti_lexer *x)
     tutti_part_builder *builder = &t->ranks[rank].builder;
     tutti_buffer b = {.banks = 1, .window = {rank, builder->part.nbuffers, 0, 1, 1}};
     int role = 0;
-    tutti_status st = read_name(x, b.name, sizeof b.name);
+    tutti_status st = read_name(x, "", b.name, sizeof b.name);
     if (st == TUTTI_OK) st = tutti_lex_choice(x, "a role", roles, 3, &role);
     b.role = (tutti_buffer_role)role;
     if (st == TUTTI_OK) st = read_buffer_clauses(x, &b);
