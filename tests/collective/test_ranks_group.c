@@ -10,22 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
 #include "collective/group/executor.h"
-#include "collective/group/launch.h"
+#include "rank_processes.h"
 
 enum { N = 5000 };
 
 /* --- as a rank --- */
-
-static void say(const char *words)
-{
-    char line[1200];
-    const char *rank = getenv("RANK"), *fd = getenv("TEST_PIPE");
-    int n = snprintf(line, sizeof line, "%s %.6f %s\n", rank, tutti_clock_s(), words);
-    (void)!write((int)strtol(fd, NULL, 10), line, (size_t)n);
-}
 
 typedef struct {
     tutti_schedule *compiled, *lowered;
@@ -117,7 +108,6 @@ static int run_as_rank(const char *mode)
     c.fingerprint = !strcmp(mode, "fingerprint") && odd ? "job\nbatch: 32\nend" : "job\nbatch: 64\nend";
     if (!strcmp(mode, "count") && odd) c.nranks = 3;
     if (!strcmp(mode, "cookie") && odd) c.cookie++;
-    if (!strcmp(mode, "host") && odd) setenv("TUTTI_HOST_ID", "elsewhere", 1);
     if (!strcmp(mode, "isa") && odd) setenv("TUTTI_ISA", "generic", 1);
     if (!strcmp(mode, "late") && odd) pause();
     if (!s) s = tutti_group_join(&c, &g, &err);
@@ -131,43 +121,6 @@ static int run_as_rank(const char *mode)
 
 /* --- as the test --- */
 
-typedef struct {
-    int exit_code;
-    char words[4000];    /* the launcher's */
-    char heard[8][1200]; /* each rank's last line */
-    double at[8];
-} outcome;
-
-static void run_mode(const char *mode, int nranks, outcome *out)
-{
-    int ends[2];
-    char text[16], self[] = "test_ranks_group", *argv[] = {self, (char *)(uintptr_t)mode, NULL};
-    tutti_launch_result result;
-    tutti_failure err = {0};
-    memset(out, 0, sizeof *out);
-    assert_int_equal(pipe(ends), 0);
-    snprintf(text, sizeof text, "%d", ends[1]);
-    setenv("TEST_PIPE", text, 1);
-    const tutti_launch_options options = {.nranks = nranks, .grace_s = 3};
-    assert_int_equal(tutti_launch(&options, argv, &result, &err), TUTTI_OK);
-    close(ends[1]);
-    FILE *f = fdopen(ends[0], "r");
-    char line[1300];
-    while (fgets(line, sizeof line, f)) {
-        char *rest;
-        long rank = strtol(line, &rest, 10);
-        double at = strtod(rest, &rest);
-        line[strcspn(line, "\n")] = '\0';
-        if (rank < 0 || rank >= 8) continue; /* the rest of words with several lines */
-        out->at[rank] = at;
-        snprintf(out->heard[rank], sizeof out->heard[rank], "%s", rest);
-    }
-    fclose(f);
-    out->exit_code = result.exit_code;
-    snprintf(out->words, sizeof out->words, "%s", result.words);
-    free(result.words);
-}
-
 static int count_files(const char *folder)
 {
     int n = 0;
@@ -177,18 +130,13 @@ static int count_files(const char *folder)
     return n;
 }
 
-static void expect_words(const outcome *o, int rank, const char *words)
-{
-    if (!strstr(o->heard[rank], words)) fail_msg("rank %d said '%s', not '%s'", rank, o->heard[rank], words);
-}
-
 static void processes_sum_exactly_over_shared_memory(void **state)
 {
     (void)state;
     outcome o;
     int before = count_files("/dev/shm");
     for (int p = 1; p <= 4; p++) {
-        run_mode("sum", p, &o);
+        run_mode("test_ranks_group", "sum", p, &o);
         if (o.exit_code) fail_msg("%d ranks: %s %s", p, o.words, o.heard[0]);
         for (int r = 0; r < p; r++) expect_words(&o, r, "fine");
     }
@@ -207,7 +155,7 @@ static void a_killed_rank_is_named_by_all_others_within_a_second(void **state)
         snprintf(die, sizeof die, "%d %d", victim, step);
         snprintf(name, sizeof name, "rank %d ", victim);
         setenv("TEST_DIE", die, 1);
-        run_mode("die", 3, &o);
+        run_mode("test_ranks_group", "die", 3, &o);
         assert_int_equal(o.exit_code, 128 + SIGKILL);
         assert_non_null(strstr(o.words, "was killed by signal 9"));
         for (int r = 0; r < 3; r++) {
@@ -226,7 +174,7 @@ static void a_killed_rank_is_named_by_all_others_within_a_second(void **state)
 static void refuse(const char *mode, const char *zeros, const char *others)
 {
     outcome o;
-    run_mode(mode, 2, &o);
+    run_mode("test_ranks_group", mode, 2, &o);
     assert_int_equal(o.exit_code, TUTTI_ERR_RENDEZVOUS);
     for (int r = 0; r < 2; r++) {
         expect_words(&o, r, zeros);
@@ -240,7 +188,6 @@ static void disagreement_is_refused_with_both_values(void **state)
     setenv("TUTTI_DEADLINE_S", "10", 1);
     refuse("fingerprint", "rank 0 has 'batch: 64'", "rank 1 has 'batch: 32'");
     refuse("count", "rank 0 has 2 ranks", "has 3 ranks");
-    refuse("host", "TUTTI_HOST_ID ''", "TUTTI_HOST_ID 'elsewhere'");
     unsetenv("TUTTI_DEADLINE_S");
 }
 
@@ -249,7 +196,7 @@ static void another_instruction_set_is_refused(void **state)
     (void)state;
     setenv("TUTTI_ISA", "avx2", 1); /* rank 1 sets generic for itself */
     outcome o;
-    run_mode("isa", 2, &o);
+    run_mode("test_ranks_group", "isa", 2, &o);
     unsetenv("TUTTI_ISA");
     if (o.exit_code == 0) skip(); /* a processor that has only the generic row */
     assert_int_equal(o.exit_code, TUTTI_ERR_RENDEZVOUS);
@@ -261,11 +208,11 @@ static void a_neighbours_rank_is_sent_away_and_the_missing_one_named(void **stat
     (void)state;
     outcome o;
     setenv("TUTTI_DEADLINE_S", "0.5", 1);
-    run_mode("cookie", 2, &o);
+    run_mode("test_ranks_group", "cookie", 2, &o);
     assert_int_equal(o.exit_code, TUTTI_ERR_RENDEZVOUS);
     expect_words(&o, 1, "another job listens here");
     expect_words(&o, 0, "not arrived: rank 1");
-    run_mode("late", 3, &o);
+    run_mode("test_ranks_group", "late", 3, &o);
     expect_words(&o, 0, "not arrived: rank 1");
     expect_words(&o, 2, "not arrived: rank 1");
     unsetenv("TUTTI_DEADLINE_S");
@@ -276,7 +223,7 @@ static void a_stopped_rank_is_named_at_the_deadline(void **state)
     (void)state;
     outcome o;
     setenv("TUTTI_DEADLINE_S", "0.5", 1);
-    run_mode("stop", 3, &o);
+    run_mode("test_ranks_group", "stop", 3, &o);
     unsetenv("TUTTI_DEADLINE_S");
     assert_int_equal(o.exit_code, TUTTI_ERR_PEER);
     expect_words(&o, 0, "not arrived: rank 1 ");
@@ -287,7 +234,7 @@ static void a_stopped_rank_is_named_at_the_deadline(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && getenv("TEST_PIPE") && getenv("RANK")) return run_as_rank(argv[1]);
+    if (is_rank(argc)) return run_as_rank(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_sum_exactly_over_shared_memory),
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_within_a_second),

@@ -72,6 +72,12 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
             "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for mapped memory "
             "and %d ranks",
             binding->name, tutti_wire_class_name(h->wire), h->nranks, g->nranks);
+    if (g->nhosts > 1)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "exchange '%s': the schedule is lowered for mapped memory, but the ranks of this group are on "
+            "%d hosts",
+            binding->name, g->nhosts);
     tutti_exchange *x = tutti_alloc(sizeof *x);
     tutti_failure own = {0};
     tutti_part part;

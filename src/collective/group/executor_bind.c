@@ -244,7 +244,7 @@ static tutti_status count_sets(binder *b)
 /* Bypass the caches when all that the ranks of this host touch cannot stay in them anyway. */
 static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule, int64_t n)
 {
-    double vectors = x->group->nranks * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
+    double vectors = x->group->nmachine * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
     return vectors * (double)n * sizeof(float) > (double)x->group->cache_bytes;
 }
 

@@ -26,13 +26,20 @@ static inline void relax(void)
 
 /* --- words --- */
 
+/* A far rank says after a while whether it waits too; who does not is absent. */
+static bool is_absent(const tutti_exchange *x, int rank)
+{
+    if (!tutti_group_is_near(x->group, rank)) return !tutti_group_is_waiting(x->group, rank);
+    const tutti_counter *started = tutti_region_base(x->region, rank);
+    return atomic_load(started) <= (uint64_t)x->invocation;
+}
+
 static void list_absent(const tutti_exchange *x, tutti_strbuf *out)
 {
     const tutti_group *g = x->group;
     size_t before = out->length;
     for (int r = 0; r < g->nranks; r++) {
-        const tutti_counter *started = tutti_region_base(x->region, r);
-        if (r == g->rank || atomic_load(started) > (uint64_t)x->invocation) continue;
+        if (r == g->rank || !is_absent(x, r)) continue;
         tutti_strbuf_printf(out, "%s%s", out->length > before ? ", " : "", g->peers[r].describe);
     }
     if (out->length == before) tutti_strbuf_puts(out, "nobody: all have started it");

@@ -128,6 +128,8 @@ tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s)
     g->cache_bytes = last_level_cache();
     g->peers = tutti_alloc(sizeof *g->peers * (size_t)nranks);
     g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 2));
+    g->nhosts = 1, g->nmachine = nranks;
+    pthread_mutex_init(&g->star_lock, NULL);
     pthread_mutex_init(&g->abort_lock, NULL);
     for (int r = 0; r < nranks; r++) g->peers[r].control = g->peers[r].mesh = g->peers[r].bell = -1;
     return g;
@@ -154,15 +156,17 @@ void tutti_group_leave(tutti_group *g)
     if (!g) return;
     /* After a failure this rank goes because of somebody else: peers have been told of whom. */
     const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
+    tutti_group_tell(g, &goodbye);
     for (int r = 0; r < g->nranks; r++) {
         tutti_peer *p = &g->peers[r];
-        if (p->mesh >= 0) tutti_mesh_send(p->mesh, &goodbye, -1);
         close_fd(p->mesh), close_fd(p->control), close_fd(p->bell);
+        tutti_frame_release(&p->partial), tutti_frame_release(&p->arrived);
         for (int i = 0; i < p->npending; i++) close_fd(p->pending[i].fd);
     }
     tutti_region_destroy(g->board_region);
     if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) free(g->thread_boards);
     pthread_mutex_destroy(&g->abort_lock);
+    pthread_mutex_destroy(&g->star_lock);
     free(g->peers), free(g->polls), free(g);
 }
 
@@ -174,6 +178,16 @@ int tutti_group_rank(const tutti_group *group)
 int tutti_group_nranks(const tutti_group *group)
 {
     return group->nranks;
+}
+
+int tutti_group_host_of(const tutti_group *group, int rank)
+{
+    return group->peers[rank].host_number;
+}
+
+int tutti_group_nhosts(const tutti_group *group)
+{
+    return group->nhosts;
 }
 
 uint32_t tutti_group_epoch(const tutti_group *group)

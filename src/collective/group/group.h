@@ -3,12 +3,13 @@
  *
  * A group is its members and an epoch. Control messages travel over the group's own TCP connections (never over the
  * data path) and carry the epoch; older ones are refused. Each rank also keeps one local socket to every rank of the
- * same host: it passes descriptors at the start, and its closing is a death at once.
+ * same host: it passes descriptors at the start, and its closing is a death at once. Ranks are of one host when boot id,
+ * network namespace and TUTTI_HOST_ID agree.
  *   - Every blocking call has a deadline (config.deadline_s, 60 s unless set; paused while a rank has declared a long
  *     phase); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
- *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module; a wait that has
- *     lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
- * Control collectives go over rank 0 (a star): enough for the ranks of one host, and only such ranks can join so far.
+ *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module, one whose
+ *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
+ * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
  * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
  * (TUTTI_ERR_RENDEZVOUS).
  *
@@ -51,6 +52,9 @@ void tutti_group_abort(tutti_group *group, const char *words);
 int tutti_group_rank(const tutti_group *group);
 int tutti_group_nranks(const tutti_group *group);
 uint32_t tutti_group_epoch(const tutti_group *group);
+/* Hosts are numbered from 0 by the lowest rank on each. */
+int tutti_group_nhosts(const tutti_group *group);
+int tutti_group_host_of(const tutti_group *group, int rank);
 /* "rank 3 (host box, pid 4711)". Valid as long as the group. */
 const char *tutti_group_describe(const tutti_group *group, int rank);
 
@@ -73,12 +77,13 @@ tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
 /* notice is called by a blocking call, once, when it has waited for 15 s; the words name who has not arrived. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
 
-/* Regions: memory of every rank, mapped by all. Create is collective (same order on every rank); each rank gives its own
+/* Regions: memory of every rank, mapped by all ranks of its host. Create is collective (same order on every rank); each rank gives its own
  * size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures only. */
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
-void *tutti_region_base(const tutti_region *region, int rank); /* page-aligned, zeroed at create */
+/* Page-aligned, zeroed at create. NULL for a rank of another host: its memory is not mapped here. */
+void *tutti_region_base(const tutti_region *region, int rank);
 size_t tutti_region_bytes(const tutti_region *region, int rank);
 /* Unmaps at once; the memory lives until the last rank has unmapped it. */
 void tutti_region_destroy(tutti_region *region);

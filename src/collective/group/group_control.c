@@ -44,6 +44,7 @@ static void list_absent(const tutti_group *g, tutti_strbuf *out)
     for (int r = 0; r < g->nranks; r++) {
         const tutti_peer *p = &g->peers[r];
         if (r == g->rank || (p->board && atomic_load(&p->board->entered) >= g->calls)) continue;
+        if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length ? ", " : "", p->describe,
                             p->state == TUTTI_PEER_LEFT ? " which has left" : "");
     }
@@ -98,22 +99,26 @@ static void watch_for_reason(tutti_group *g, int from)
 static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
                                   tutti_patience *patience, tutti_failure *err)
 {
+    tutti_peer *p = &g->peers[from];
     for (;;) {
-        int got = tutti_frame_read(g->peers[from].control, f, TUTTI_FRAME_MAX);
-        if (got > 0 && f->head.epoch == g->epoch) return TUTTI_OK;
-        if (got > 0) tutti_frame_release(f); /* of an older epoch: refused */
-        if (got < 0) {
+        const bool open = tutti_star_drain(g, from);
+        if (p->arrived.body) {
+            *f = p->arrived;
+            p->arrived = (tutti_frame){0};
+            return TUTTI_OK;
+        }
+        if (!open) {
             watch_for_reason(g, from);
             char words[TUTTI_WORDS];
-            snprintf(words, sizeof words, "%s: %s '%s': the connection to %s has closed", g->peers[g->rank].describe,
-                     kind_name(c->kind), c->what, g->peers[from].describe);
-            tutti_group_set_failed(g, from, TUTTI_ERR_PEER, words);
+            const bool left = p->state == TUTTI_PEER_LEFT;
+            snprintf(words, sizeof words,
+                     left ? "%s: %s '%s': %s has left the group" : "%s: %s '%s': the connection to %s has closed",
+                     g->peers[g->rank].describe, kind_name(c->kind), c->what, p->describe);
+            tutti_group_set_failed(g, left ? -1 : from, TUTTI_ERR_PEER, words);
             return tutti_group_report(g, err);
         }
-        if (got == 0) {
-            tutti_status s = await_readable(g, c, from, patience, err);
-            if (s) return s;
-        }
+        tutti_status s = await_readable(g, c, from, patience, err);
+        if (s) return s;
     }
 }
 
@@ -202,7 +207,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
         fill_head(g, &head, TUTTI_FRAME_REPLY, c->what, reply->nbytes);
         head.status = reply->status;
         /* A peer that has died since is found by the next watch. */
-        for (int r = 1; r < g->nranks; r++) tutti_frame_write(g->peers[r].control, &head, reply->bytes, g->deadline_s);
+        for (int r = 1; r < g->nranks; r++) tutti_star_write(g, r, &head, reply->bytes);
     }
     for (int r = 1; r < g->nranks; r++) tutti_frame_release(&frames[r]);
     free(frames);
@@ -219,7 +224,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     tutti_patience_begin(&patience);
     fill_head(g, &head, c->kind, c->what, c->nown);
     /* A write that fails means that rank 0 is gone: reading says so with better words. */
-    tutti_frame_write(g->peers[0].control, &head, c->own, g->deadline_s);
+    tutti_star_write(g, 0, &head, c->own);
     tutti_status s = receive_frame(g, c, 0, &f, &patience, err);
     if (s) {
         tutti_frame_release(&f);

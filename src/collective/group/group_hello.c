@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_hello.c: what a rank says of itself when it joins, and what must agree.
  *
- * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count, host, and
+ * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count, and
  * the caller's fingerprint. A refusal shows both values, because "mismatch" helps nobody. */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +57,12 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
     if (stat("/proc/self/ns/net", &net) == 0) h->netns = (uint64_t)net.st_ino ^ (uint64_t)net.st_dev << 40;
 }
 
+void tutti_hello_terminate(tutti_hello *h)
+{
+    h->host[sizeof h->host - 1] = h->boot_id[sizeof h->boot_id - 1] = h->host_id[sizeof h->host_id - 1] = '\0';
+    h->version[sizeof h->version - 1] = h->isa[sizeof h->isa - 1] = '\0';
+}
+
 /* Where two long texts part: the line of each, cut to something readable. */
 static tutti_status fail_on_texts(const tutti_hello *other, const char *zero_text, const char *other_text,
                                   tutti_failure *err)
@@ -79,17 +85,21 @@ static tutti_status fail_on(const char *what, const tutti_hello *other, const ch
                       a, other->rank, other->host, other->pid, b);
 }
 
-static tutti_status compare_host(const tutti_hello *zero, const tutti_hello *other, tutti_failure *err)
+static bool same_host(const tutti_hello *a, const tutti_hello *b)
 {
-    if (!strcmp(zero->boot_id, other->boot_id) && zero->netns == other->netns && !strcmp(zero->host_id, other->host_id))
-        return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_RENDEZVOUS,
-        "handshake: rank 0 runs on host %s (boot %.8s, network namespace %llx, TUTTI_HOST_ID '%s') and rank "
-        "%d on host %s (boot %.8s, network namespace %llx, TUTTI_HOST_ID '%s'): the only wire so far is shm, "
-        "so all ranks must be on one host",
-        zero->host, zero->boot_id, (unsigned long long)zero->netns, zero->host_id, other->rank, other->host,
-        other->boot_id, (unsigned long long)other->netns, other->host_id);
+    return !strcmp(a->boot_id, b->boot_id) && a->netns == b->netns && !strcmp(a->host_id, b->host_id);
+}
+
+void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
+{
+    g->nhosts = g->nmachine = 0;
+    for (int r = 0; r < g->nranks; r++) {
+        int first = 0;
+        while (!same_host(&hellos[first], &hellos[r])) first++;
+        g->peers[r].host_number = first == r ? g->nhosts++ : g->peers[first].host_number;
+        g->nmachine +=
+            !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* namespaces of one kernel share its cores */
+    }
 }
 
 tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
@@ -106,7 +116,5 @@ tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print
         return fail_on("different builds of the program (hash of its file)", other, a, b, err);
     }
     if (strcmp(zero->isa, other->isa)) return fail_on("instruction set (TUTTI_ISA)", other, zero->isa, other->isa, err);
-    tutti_status s = compare_host(zero, other, err);
-    if (s) return s;
     return strcmp(zero_print, other_print) ? fail_on_texts(other, zero_print, other_print, err) : TUTTI_OK;
 }

@@ -2,16 +2,20 @@
 /* group_impl.h: what the files of a group share: peers, their sockets, and how this rank waits.
  *
  *   control  a star of stream sockets over rank 0 (TCP between processes, socket pairs between threads): rendezvous and the
- *            small collectives. A star is enough for the ranks of one host; a tree comes with the first wire that leaves it.
+ *            small collectives; between hosts also what the mesh tells on one: rank 0 passes it on.
  *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. Its end
  *            without a goodbye is a death, known at once because the kernel closes it.
- *   board    one cache line pair a rank, mapped by all: am I asleep, how many control calls have I entered.
+ *   board    one cache line pair a rank, mapped by all of its host: am I asleep, how many control calls have I entered.
+ *
+ * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*. A far
+ * peer has neither mesh nor bell nor board, and no memory of it is mapped.
  *
  * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other.
  *
  * Files: group.c (life, environment), group_threads.c, group_join.c and group_hello.c (rendezvous), group_mesh.c,
- * group_watch.c (messages, deaths, sleeping), group_control.c, ../wire/region.c, executor*.c. */
+ * group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_control.c,
+ * region.c, executor*.c. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 
@@ -36,17 +40,51 @@ typedef struct {
     int fd;
 } tutti_pending_fd;
 
+/* --- frames on the control sockets --- */
+typedef enum {
+    TUTTI_FRAME_HELLO = 1,
+    TUTTI_FRAME_WELCOME,
+    TUTTI_FRAME_REFUSED,
+    TUTTI_FRAME_BARRIER,
+    TUTTI_FRAME_BROADCAST,
+    TUTTI_FRAME_GATHER,
+    TUTTI_FRAME_AGREE,
+    TUTTI_FRAME_REPLY,
+    TUTTI_FRAME_NOTICE, /* its body is a tutti_mesh_message: what a far peer tells */
+} tutti_frame_kind;
+
+enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
+
+typedef struct {
+    uint32_t magic, epoch, kind;
+    int32_t rank;
+    uint64_t call;
+    uint32_t status, nbytes;
+    char what[TUTTI_WHAT_TEXT];
+} tutti_frame_head;
+_Static_assert(sizeof(tutti_frame_head) == 96, "the head of a control frame is wire format");
+
+typedef struct {
+    tutti_frame_head head;
+    char *body; /* nbytes + '\0' */
+    size_t got; /* of head and body */
+} tutti_frame;
+
 typedef struct {
     char host[TUTTI_HOST_TEXT];
     int32_t pid;
+    int host_number;                     /* of its host in this group, by first appearance */
     char describe[TUTTI_HOST_TEXT + 48]; /* "rank 3 (host box, pid 4711)" */
     int control;                         /* rank 0: to this peer; others: only peers[0]; else -1 */
-    int mesh;                            /* -1: self */
-    int bell;                            /* eventfd: own to sleep on, peers' to ring */
+    int mesh;                            /* -1: self, far */
+    int bell;                            /* eventfd: own to sleep on, near peers' to ring */
     tutti_peer_state state;
     bool long_phase;
-    bool closed; /* mesh has ended */
-    tutti_board *board;
+    bool closed;         /* mesh has ended; a far peer: control */
+    tutti_board *board;  /* far: NULL */
+    tutti_frame partial; /* being read from `control` */
+    tutti_frame arrived; /* the frame of a call that has not been asked for yet; body NULL = none */
+    int64_t waiting_ns;  /* when it last said that it waits for somebody */
     tutti_pending_fd pending[TUTTI_PENDING_FDS]; /* region descriptors that came before we asked */
     int npending;
 } tutti_peer;
@@ -63,7 +101,9 @@ struct tutti_group {
     uint64_t cookie;
     double deadline_s;
     int64_t cache_bytes; /* of the last level: longer exchanges use streaming stores */
-    bool spin;           /* ranks <= cores: polling costs nobody anything */
+    bool spin;           /* ranks on this machine <= its cores: polling costs nobody anything */
+    int nhosts;          /* 1: all peers are near */
+    int nmachine;        /* ranks that share this machine's cores and caches */
     tutti_peer *peers;
     struct pollfd *polls; /* room for 2 * nranks + 2 */
     uint64_t calls;       /* control calls begun */
@@ -74,6 +114,7 @@ struct tutti_group {
     int nlong;             /* peers in a long phase */
     int64_t last_watch_ns; /* when the sockets were last looked at */
 
+    pthread_mutex_t star_lock;  /* one frame at a time on the control sockets: tutti_group_abort is any thread's */
     pthread_mutex_t abort_lock; /* guards abort_words; innermost */
     atomic_bool aborted;
     char abort_words[TUTTI_WORDS];
@@ -91,12 +132,16 @@ tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s);
 void tutti_group_name_peer(tutti_group *g, int rank, const char *host, int pid);
 /* Cores that the ranks of this host may use together: affinity and cgroup quota. */
 int tutti_group_count_cores(void);
+static inline bool tutti_group_is_near(const tutti_group *g, int rank)
+{
+    return g->peers[rank].host_number == g->peers[g->rank].host_number;
+}
 
 /* --- waiting --- */
 
 /* How long a blocking call has waited. Time during which a peer is in a long phase does not count. */
 typedef struct {
-    int64_t last_ns, used_ns;
+    int64_t last_ns, used_ns, told_ns;
     bool noticed;
 } tutti_patience;
 void tutti_patience_begin(tutti_patience *p);
@@ -125,6 +170,7 @@ typedef enum {
     TUTTI_MESH_ABORT,
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
+    TUTTI_MESH_WAITING, /* between hosts: `rank` has waited for seconds; who has not said so is who is waited for */
 } tutti_mesh_kind;
 
 typedef struct {
@@ -139,41 +185,31 @@ typedef struct {
 bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd);
 /* 1: a message (*fd = its descriptor or -1), 0: none now, -1: the other end is closed. */
 int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd);
+/* To everybody: near peers over the mesh, far ones over the star. Any thread. */
+void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m);
+/* A message that came from peer `from`, whose own it is or (from = 0) who passes it on; takes over fd. */
+void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd);
+/* Peer `rank` went without a goodbye. */
+void tutti_group_record_death(tutti_group *g, int rank);
+/* Has it said lately that it waits too? */
+bool tutti_group_is_waiting(const tutti_group *g, int rank);
 
-/* --- frames on the control sockets --- */
-typedef enum {
-    TUTTI_FRAME_HELLO = 1,
-    TUTTI_FRAME_WELCOME,
-    TUTTI_FRAME_REFUSED,
-    TUTTI_FRAME_BARRIER,
-    TUTTI_FRAME_BROADCAST,
-    TUTTI_FRAME_GATHER,
-    TUTTI_FRAME_AGREE,
-    TUTTI_FRAME_REPLY,
-} tutti_frame_kind;
-
-enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
-
-typedef struct {
-    uint32_t magic, epoch, kind;
-    int32_t rank;
-    uint64_t call;
-    uint32_t status, nbytes;
-    char what[TUTTI_WHAT_TEXT];
-} tutti_frame_head;
-_Static_assert(sizeof(tutti_frame_head) == 96, "the head of a control frame is wire format");
-
-typedef struct {
-    tutti_frame_head head;
-    char *body; /* nbytes + '\0' */
-    size_t got; /* of head and body */
-} tutti_frame;
+/* --- control sockets --- */
 
 /* 1: whole, 0: more to come, -1: closed or not ours. Non-blocking. */
 int tutti_frame_read(int fd, tutti_frame *f, size_t max_bytes);
 void tutti_frame_release(tutti_frame *f);
 /* Whole head and body or false; waits up to timeout_s for room. */
 bool tutti_frame_write(int fd, const tutti_frame_head *head, const void *body, double timeout_s);
+/* As tutti_frame_write, on the control socket of `rank`, between the frames of other threads. */
+bool tutti_star_write(tutti_group *g, int rank, const tutti_frame_head *head, const void *body);
+/* Reads what the control socket of `rank` holds: handles notices, keeps the frame of a call in `arrived`. Never blocks;
+ * false = the other end is closed. */
+bool tutti_star_drain(tutti_group *g, int rank);
+/* A host that vanishes is a closed socket within 5 s. */
+void tutti_star_set_options(int fd);
+/* Rank 0: passes on to whom `m->rank` cannot reach itself. */
+void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m);
 
 /* --- join --- */
 typedef struct {
@@ -185,12 +221,16 @@ typedef struct {
 } tutti_hello;
 
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
+/* Ends every text of a hello that came from elsewhere. */
+void tutti_hello_terminate(tutti_hello *h);
+/* Numbers the hosts, and counts what shares this machine: host_number of all peers, nhosts, nmachine. */
+void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
 /* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
 tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
                                  const char *other_print, tutti_failure *err);
 /* A listening mesh socket with a name of the kernel's choice. */
 int tutti_mesh_listen(char name[32], int backlog);
-/* Connects all peers of `hellos` and swaps doorbells. Closes `listener`. */
+/* Connects all near peers and swaps doorbells. Closes `listener`. */
 tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
 
 #endif

@@ -5,7 +5,6 @@
  * second in which the others may still arrive and hear why. */
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,8 +108,7 @@ static tutti_status judge_caller(joining *j, caller *c, tutti_failure *err)
         drop_caller(c, "join: another job listens here (cookie or protocol differ): choose another MASTER_PORT");
         return TUTTI_OK;
     }
-    h->host[sizeof h->host - 1] = h->boot_id[sizeof h->boot_id - 1] = h->host_id[sizeof h->host_id - 1] = '\0';
-    h->version[sizeof h->version - 1] = h->isa[sizeof h->isa - 1] = '\0';
+    tutti_hello_terminate(h);
     c->whole = true;
     tutti_status s = tutti_hello_compare(&j->hello, j->config->fingerprint, h, caller_fingerprint(c), err);
     if (s) return s;
@@ -313,10 +311,12 @@ static tutti_status meet(tutti_group *g, joining *j, tutti_failure *err)
         return s;
     }
     for (int r = 0; r < g->nranks; r++) {
-        j->hellos[r].host[TUTTI_HOST_TEXT - 1] = '\0';
+        tutti_hello_terminate(&j->hellos[r]);
         tutti_group_name_peer(g, r, j->hellos[r].host, j->hellos[r].pid);
-        if (g->peers[r].control >= 0) setsockopt(g->peers[r].control, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        if (g->peers[r].control >= 0) tutti_star_set_options(g->peers[r].control);
     }
+    tutti_hello_number_hosts(g, j->hellos);
+    g->spin = g->nmachine <= (j->config->ncores > 0 ? j->config->ncores : tutti_group_count_cores());
     s = tutti_mesh_connect(g, j->mesh_listener, j->hellos, err);
     if (!s) s = tutti_region_create(g, "board", sizeof(tutti_board), &g->board_region, err);
     for (int r = 0; !s && r < g->nranks; r++) g->peers[r].board = tutti_region_base(g->board_region, r);
@@ -333,7 +333,7 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
     tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     joining j = {.config = config, .listener = -1, .mesh_listener = -1};
     g->cookie = config->cookie;
-    g->spin = config->nranks <= (config->ncores > 0 ? config->ncores : tutti_group_count_cores());
+    g->spin = config->nranks == 1;
     tutti_hello_fill(&j.hello, config);
     tutti_group_name_peer(g, g->rank, j.hello.host, j.hello.pid);
     tutti_status s = TUTTI_OK;

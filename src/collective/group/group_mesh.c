@@ -66,7 +66,8 @@ static int take_hello(tutti_group *g, int socket)
     if (got == 0) return -1;
     if (got < 0) return -2;
     bool good = m.kind == TUTTI_MESH_HELLO && m.id == g->cookie && m.epoch == g->epoch && m.rank >= 0 &&
-                m.rank < g->nranks && m.rank != g->rank && bell >= 0 && g->peers[m.rank].bell < 0;
+                m.rank < g->nranks && m.rank != g->rank && tutti_group_is_near(g, m.rank) && bell >= 0 &&
+                g->peers[m.rank].bell < 0;
     if (!good) {
         if (bell >= 0) close(bell);
         return -2;
@@ -93,18 +94,22 @@ static void accept_one(tutti_group *g, int listener)
     g->peers[rank].mesh = fd;
 }
 
+static bool is_missing(const tutti_group *g, int rank)
+{
+    return rank != g->rank && tutti_group_is_near(g, rank) && (g->peers[rank].mesh < 0 || g->peers[rank].bell < 0);
+}
+
 static int count_missing(const tutti_group *g)
 {
     int missing = 0;
-    for (int r = 0; r < g->nranks; r++)
-        if (r != g->rank) missing += g->peers[r].mesh < 0 || g->peers[r].bell < 0;
+    for (int r = 0; r < g->nranks; r++) missing += is_missing(g, r);
     return missing;
 }
 
 static tutti_status fail_missing(const tutti_group *g, const char *why, tutti_failure *err)
 {
     for (int r = 0; r < g->nranks; r++)
-        if (r != g->rank && (g->peers[r].mesh < 0 || g->peers[r].bell < 0))
+        if (is_missing(g, r))
             return tutti_fail(err, TUTTI_ERR_PEER, "join: %s: %s on the local socket", g->peers[r].describe, why);
     return tutti_fail(err, TUTTI_ERR_PEER, "join: %s", why);
 }
@@ -113,6 +118,7 @@ static tutti_status connect_lower_ranks(tutti_group *g, const tutti_hello *hello
 {
     for (int r = 0; r < g->rank; r++) {
         tutti_peer *p = &g->peers[r];
+        if (!tutti_group_is_near(g, r)) continue;
         p->mesh = connect_to(hellos[r].mesh_name);
         if (p->mesh < 0 || !send_hello(g, p->mesh))
             return tutti_fail(err, TUTTI_ERR_PEER, "join: cannot reach %s on its local socket: %s", p->describe,
@@ -135,11 +141,11 @@ tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello 
         int n = 0;
         g->polls[n++] = (struct pollfd){.fd = listener, .events = POLLIN};
         for (int r = 0; r < g->rank; r++)
-            if (g->peers[r].bell < 0) g->polls[n++] = (struct pollfd){.fd = g->peers[r].mesh, .events = POLLIN};
+            if (is_missing(g, r)) g->polls[n++] = (struct pollfd){.fd = g->peers[r].mesh, .events = POLLIN};
         if (poll(g->polls, (nfds_t)n, left < 1 ? (int)(left * 1e3) + 1 : 1000) <= 0) continue;
         if (g->polls[0].revents) accept_one(g, listener);
         for (int r = 0; r < g->rank && !s; r++)
-            if (g->peers[r].bell < 0 && take_hello(g, g->peers[r].mesh) == -2)
+            if (is_missing(g, r) && take_hello(g, g->peers[r].mesh) == -2)
                 s = tutti_fail(err, TUTTI_ERR_PEER, "join: %s closed its local socket", g->peers[r].describe);
     }
     close(listener);

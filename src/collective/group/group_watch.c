@@ -79,8 +79,7 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, co
                             .status = status,
                             .id = (uint64_t)culprit};
     snprintf(m.words, sizeof m.words, "%s", words);
-    for (int r = 0; r < g->nranks; r++)
-        if (r != g->rank && g->peers[r].mesh >= 0 && !g->peers[r].closed) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+    tutti_group_tell(g, &m);
 }
 
 tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err)
@@ -96,14 +95,13 @@ void tutti_group_abort(tutti_group *g, const char *words)
     snprintf(g->abort_words, sizeof g->abort_words, "%s", m.words);
     pthread_mutex_unlock(&g->abort_lock);
     atomic_store(&g->aborted, true);
-    for (int r = 0; r < g->nranks; r++)
-        if (r != g->rank && g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+    tutti_group_tell(g, &m);
     if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* our own owner may sleep */
 }
 
 /* --- incoming --- */
 
-static void record_death(tutti_group *g, int rank)
+void tutti_group_record_death(tutti_group *g, int rank)
 {
     char words[TUTTI_WORDS];
     g->peers[rank].state = TUTTI_PEER_DEAD;
@@ -118,10 +116,13 @@ static void set_long_phase(tutti_group *g, tutti_peer *p, bool on)
     g->nlong += on ? 1 : -1;
 }
 
-static void handle_message(tutti_group *g, tutti_peer *p, const tutti_mesh_message *m, int fd)
+void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd)
 {
     bool keep = false;
-    switch ((tutti_mesh_kind)m->kind) {
+    const bool known = m->epoch == g->epoch && m->rank >= 0 && m->rank < g->nranks && m->rank != g->rank &&
+                       (m->rank == from || from == 0);
+    tutti_peer *p = known ? &g->peers[m->rank] : NULL;
+    switch (p ? (tutti_mesh_kind)m->kind : TUTTI_MESH_HELLO) { /* of an older epoch: refused */
     case TUTTI_MESH_REGION:
         keep = fd >= 0 && p->npending < TUTTI_PENDING_FDS;
         if (keep) p->pending[p->npending++] = (tutti_pending_fd){m->id, fd};
@@ -133,27 +134,32 @@ static void handle_message(tutti_group *g, tutti_peer *p, const tutti_mesh_messa
         tutti_group_set_failed(g, (int)m->id, TUTTI_ERR_PEER, m->words);
         break;
     case TUTTI_MESH_ABORT: tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, m->words); break;
-    case TUTTI_MESH_GOODBYE: p->state = TUTTI_PEER_LEFT; break;
+    case TUTTI_MESH_GOODBYE:
+        p->state = TUTTI_PEER_LEFT;
+        set_long_phase(g, p, false);
+        break;
+    case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
+    if (p) tutti_star_relay(g, m);
 }
 
+/* Its mesh or, if it is far, the star has something for us. */
 static void drain_peer(tutti_group *g, int rank)
 {
     tutti_peer *p = &g->peers[rank];
-    tutti_mesh_message m;
-    int fd, got;
-    while ((got = tutti_mesh_receive(p->mesh, &m, &fd)) > 0) {
-        if (m.epoch == g->epoch && m.rank == rank)
-            handle_message(g, p, &m, fd);
-        else if (fd >= 0)
-            close(fd); /* of an older epoch: refused */
+    if (p->mesh >= 0) {
+        tutti_mesh_message m;
+        int fd, got;
+        while ((got = tutti_mesh_receive(p->mesh, &m, &fd)) > 0) tutti_group_handle(g, rank, &m, fd);
+        if (got == 0) return;
+    } else if (tutti_star_drain(g, rank)) {
+        return;
     }
-    if (got == 0) return;
     p->closed = true; /* the descriptor stays until we leave: tutti_group_abort may be using it in another thread */
     set_long_phase(g, p, false);
-    if (p->state == TUTTI_PEER_HERE) record_death(g, rank);
+    if (p->state == TUTTI_PEER_HERE) tutti_group_record_death(g, rank);
 }
 
 static void look_at_abort(tutti_group *g)
@@ -180,15 +186,13 @@ void tutti_group_long_phase_begin(tutti_group *g, const char *what)
 {
     tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_BEGIN, .epoch = g->epoch, .rank = g->rank};
     snprintf(m.words, sizeof m.words, "%s", what);
-    for (int r = 0; r < g->nranks; r++)
-        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+    tutti_group_tell(g, &m);
 }
 
 void tutti_group_long_phase_end(tutti_group *g)
 {
     const tutti_mesh_message m = {.kind = TUTTI_MESH_LONG_END, .epoch = g->epoch, .rank = g->rank};
-    for (int r = 0; r < g->nranks; r++)
-        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, -1);
+    tutti_group_tell(g, &m);
 }
 
 /* --- waiting --- */
@@ -198,11 +202,29 @@ void tutti_patience_begin(tutti_patience *p)
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
 }
 
+/* Between hosts nobody sees who has come how far: who waits says so, and who does not say so is waited for. */
+enum { TELL_NS = 2000000000, RECENT_FACTOR = 3 };
+
+static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)
+{
+    if (g->nhosts == 1 || g->failed || p->used_ns < TELL_NS || now - p->told_ns < TELL_NS) return;
+    const tutti_mesh_message m = {.kind = TUTTI_MESH_WAITING, .epoch = g->epoch, .rank = g->rank};
+    p->told_ns = now;
+    tutti_group_tell(g, &m);
+}
+
+bool tutti_group_is_waiting(const tutti_group *g, int rank)
+{
+    const int64_t said = g->peers[rank].waiting_ns;
+    return said && tutti_clock_ns() - said < (int64_t)RECENT_FACTOR * TELL_NS;
+}
+
 double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
 {
     int64_t now = tutti_clock_ns();
     if (g->nlong == 0) p->used_ns += now - p->last_ns;
     p->last_ns = now;
+    tell_waiting(g, p, now);
     if (!p->noticed && p->used_ns > (int64_t)15e9) {
         p->noticed = true;
         if (g->notice) g->notice(g->notice_arg, words);
@@ -217,12 +239,20 @@ void tutti_group_ring(tutti_group *g, int rank)
         (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
 }
 
+/* Own: the doorbell. A near peer: its mesh; a far one: the star, if this rank has a socket of it. */
+static int watched_socket(const tutti_group *g, int rank)
+{
+    const tutti_peer *p = &g->peers[rank];
+    if (rank == g->rank) return p->bell;
+    return tutti_group_is_near(g, rank) ? p->mesh : p->control;
+}
+
 static int fill_polls(tutti_group *g, const struct pollfd *extra, int nextra)
 {
     int n = 0;
     for (int i = 0; i < nextra; i++) g->polls[n++] = extra[i];
     for (int r = 0; r < g->nranks; r++) {
-        int fd = r == g->rank ? g->peers[r].bell : g->peers[r].mesh;
+        int fd = watched_socket(g, r);
         if (fd >= 0 && !g->peers[r].closed) g->polls[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
     return n;
@@ -252,7 +282,7 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
             continue;
         }
         for (int r = 0; r < g->nranks; r++)
-            if (r != g->rank && g->peers[r].mesh == fd) {
+            if (r != g->rank && watched_socket(g, r) == fd) {
                 drain_peer(g, r);
                 break;
             }

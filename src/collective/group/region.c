@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all: memfd between processes, plain memory between threads and for one alone.
+/* region.c: memory of every rank, mapped by all of its host: memfd between processes, plain memory between threads and for one alone.
  *
  * A memfd has no name in any file system: when the last process is gone, so is the memory. The pages are populated at create,
  * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
@@ -14,7 +14,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/pages.h"
-#include "../group/group_impl.h"
+#include "group_impl.h"
 
 /* Threads: one rank's memory and how many ranks still map it. */
 typedef struct {
@@ -169,9 +169,10 @@ static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *
 {
     const tutti_mesh_message m = {.kind = TUTTI_MESH_REGION, .epoch = g->epoch, .rank = g->rank, .id = g->regions};
     for (int r = 0; r < g->nranks; r++)
-        if (r != g->rank) tutti_mesh_send(g->peers[r].mesh, &m, own_fd);
+        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, own_fd);
     for (int r = 0; r < g->nranks; r++) {
-        if (r == g->rank) continue;
+        region->part[r].bytes = notices[r].bytes;
+        if (r == g->rank || !tutti_group_is_near(g, r)) continue;
         int fd;
         tutti_status s = receive_fd(g, r, name, g->regions, &fd, err);
         if (s) return s;
@@ -185,7 +186,6 @@ static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *
         madvise(base, mapped, MADV_HUGEPAGE);
         madvise(base, mapped, MADV_POPULATE_WRITE); /* page tables now instead of in the first step */
         region->part[r].base = base;
-        region->part[r].bytes = notices[r].bytes;
         region->part[r].mapped = mapped;
     }
     return TUTTI_OK;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_processes.h: a test that starts itself as ranks: `test MODE` under tutti_launch; a rank tells what it saw through a
+ * pipe, one line each, the last of which counts. */
+#ifndef TUTTI_TESTS_RANK_PROCESSES_H
+#define TUTTI_TESTS_RANK_PROCESSES_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collective/group/launch.h"
+
+static inline void say(const char *words)
+{
+    char line[1200];
+    const char *rank = getenv("RANK"), *fd = getenv("TEST_PIPE");
+    int n = snprintf(line, sizeof line, "%s %.6f %s\n", rank, tutti_clock_s(), words);
+    (void)!write((int)strtol(fd, NULL, 10), line, (size_t)n);
+}
+
+static inline bool is_rank(int argc)
+{
+    return argc == 2 && getenv("TEST_PIPE") && getenv("RANK");
+}
+
+typedef struct {
+    int exit_code;
+    char words[4000];    /* the launcher's */
+    char heard[8][1200]; /* each rank's last line */
+    double at[8];
+} outcome;
+
+static inline void run_mode(const char *self, const char *mode, int nranks, outcome *out)
+{
+    int ends[2];
+    char text[16], *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)mode, NULL};
+    tutti_launch_result result;
+    tutti_failure err = {0};
+    memset(out, 0, sizeof *out);
+    assert_int_equal(pipe(ends), 0);
+    snprintf(text, sizeof text, "%d", ends[1]);
+    setenv("TEST_PIPE", text, 1);
+    const tutti_launch_options options = {.nranks = nranks, .grace_s = 3};
+    assert_int_equal(tutti_launch(&options, argv, &result, &err), TUTTI_OK);
+    close(ends[1]);
+    FILE *f = fdopen(ends[0], "r");
+    char line[1300];
+    while (fgets(line, sizeof line, f)) {
+        char *rest;
+        long rank = strtol(line, &rest, 10);
+        double at = strtod(rest, &rest);
+        line[strcspn(line, "\n")] = '\0';
+        if (rank < 0 || rank >= 8) continue; /* the rest of words with several lines */
+        out->at[rank] = at;
+        snprintf(out->heard[rank], sizeof out->heard[rank], "%s", rest);
+    }
+    fclose(f);
+    out->exit_code = result.exit_code;
+    snprintf(out->words, sizeof out->words, "%s", result.words);
+    free(result.words);
+}
+
+static inline void expect_words(const outcome *o, int rank, const char *words)
+{
+    if (!strstr(o->heard[rank], words)) fail_msg("rank %d said '%s', not '%s'", rank, o->heard[rank], words);
+}
+
+#endif
