@@ -22,6 +22,13 @@ else()
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/detect_hwloc\\.c$")
 endif()
 
+if(PMIX_FOUND)
+  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/discover_pmix_absent\\.c$")
+  list(APPEND TUTTI_LIBS PkgConfig::PMIX)
+else()
+  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/discover_pmix\\.c$")
+endif()
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_portable\\.c$")
   foreach(source ${TUTTI_SOURCES})

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started
- * (RANK and WORLD_SIZE are set then).
+/* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started.
  *
  * Signals: SIGTERM and SIGUSR1 are blocked and asked for once a step, which needs no handler and no global; the first asks for
  * an orderly end of all ranks, then they are unblocked: the second ends this process at once. */
@@ -35,8 +34,8 @@ static const char about[] = "Trains a job and keeps metrics.jsonl, the resolved 
                             "was stopped or killed goes on\n"
                             "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
                             "any rank: all save the same\n"
-                            "step and end with 143 or 138. Under torchrun or any launcher that sets RANK and "
-                            "WORLD_SIZE it is one rank of that run.";
+                            "step and end with 143 or 138. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or "
+                            "any launcher that sets RANK and\nWORLD_SIZE it is one rank of that run.";
 
 static void print_help(void)
 {
@@ -216,19 +215,22 @@ static bool sets_kernels(const tutti_flags *f)
     return false;
 }
 
-/* The environment's rank count rules; threads compute with reference kernels unless told otherwise. */
+/* The launcher's rank count rules; threads compute with reference kernels unless told otherwise. */
 static tutti_status take_environment(tutti_flags *f, const tutti_group_config *config, char world[16],
                                      tutti_failure *err)
 {
     if (tutti_cli_has(f, "ranks-as-threads") && !sets_kernels(f) && f->count[FLAG_SET] < 64)
         f->value[FLAG_SET][f->count[FLAG_SET]++] = "kernels=reference";
-    if (!getenv("RANK")) return TUTTI_OK;
+    if (!config->launcher) return TUTTI_OK;
     long asked;
     tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, config->nranks, &asked, err);
     if (st) return st;
     if (asked != config->nranks)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but the environment has WORLD_SIZE=%d: leave --ranks out",
-                          asked, config->nranks);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", asked,
+                          config->launcher, config->nranks);
+    if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks-as-threads, but %s has started %d processes", config->launcher,
+                          config->nranks);
     snprintf(world, 16, "%d", config->nranks);
     f->value[FLAG_RANKS][0] = world;
     f->count[FLAG_RANKS] = 1;
@@ -238,7 +240,8 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
 static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *config, char **argv)
 {
     const int nranks = (int)job->ranks;
-    if (!tutti_cli_has(f, "ranks-as-threads") && !getenv("RANK") && nranks > 1) return tutti_train_launch(nranks, argv);
+    if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
+        return tutti_train_launch(nranks, argv);
     char *dir = default_dir(f->rest[0]);
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),
@@ -254,13 +257,28 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     return code;
 }
 
+/* As the rank that `config` says: reads the job, then runs it or shows what it would do. */
+static int act(tutti_flags *f, tutti_group_config *config, char **argv)
+{
+    tutti_failure err = {0};
+    tutti_job *job = NULL;
+    char world[16];
+    int code = TUTTI_OK;
+    tutti_status st = take_environment(f, config, world, &err);
+    if (!st) st = tutti_cli_load_job(f, f->rest[0], &job, &err);
+    if (!st && tutti_cli_has(f, "dry-run"))
+        st = tutti_train_dry_run(job, &err);
+    else if (!st)
+        code = run(f, job, config, argv);
+    tutti_job_destroy(job);
+    return st ? tutti_cli_fail("train", &err) : code;
+}
+
 int tutti_cmd_train(int argc, char **argv)
 {
     tutti_flags f;
     tutti_failure err = {0};
-    tutti_job *job = NULL;
     tutti_group_config config = {0};
-    char world[16];
     tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
     if (!st && f.help) {
         print_help();
@@ -269,14 +287,8 @@ int tutti_cmd_train(int argc, char **argv)
     if (!st && f.nrest != 1)
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti train JOB.yaml [options]");
     if (!st) st = tutti_group_config_from_env(&config, &err);
-    if (!st) st = take_environment(&f, &config, world, &err);
-    if (!st) st = tutti_cli_load_job(&f, f.rest[0], &job, &err);
-    if (!st && tutti_cli_has(&f, "dry-run")) {
-        st = tutti_train_dry_run(job, &err);
-        tutti_job_destroy(job);
-        return st ? tutti_cli_fail("train", &err) : TUTTI_OK;
-    }
-    const int code = st ? tutti_cli_fail("train", &err) : run(&f, job, &config, argv);
-    tutti_job_destroy(job);
+    if (st) return tutti_cli_fail("train", &err);
+    const int code = act(&f, &config, argv);
+    tutti_group_config_end(&config, code, "tutti train: a rank failed");
     return code;
 }

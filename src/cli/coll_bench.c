@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what part
- * of the memory bound was reached. Without RANK in the environment it starts the ranks itself. */
+ * of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static const tutti_flag flags[] = {
     {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", false},
-    {"ranks", "P", "processes to start (default 2)", false},
+    {"ranks", "P", "processes to start (default 2, or the launcher's)", false},
     {"bytes", "B,..", "sizes of the whole vector: 1KB,64KiB,102MB (default 1KB,64KB,1MB,16MB)", false},
     {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},
     {"slots", "S", "canonical sums over S slots (default 0: fast sums)", false},
@@ -189,19 +189,19 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
     return TUTTI_OK;
 }
 
-static int run_as_rank(const bench_request *q)
+static int run_as_rank(const bench_request *q, const tutti_group_config *config)
 {
-    tutti_group_config config;
     tutti_failure err = {0};
     tutti_group *g = NULL;
     FILE *json = NULL;
     long long wrong = 0;
-    tutti_status s = tutti_group_config_from_env(&config, &err);
-    if (!s && config.nranks != q->nranks)
-        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but WORLD_SIZE is %d", q->nranks, config.nranks);
-    if (!s && q->json && config.rank == 0 && !(json = fopen(q->json, "w")))
+    tutti_status s = TUTTI_OK;
+    if (config->nranks != q->nranks)
+        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", q->nranks,
+                       config->launcher, config->nranks);
+    if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
         s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written", q->json);
-    if (!s) s = tutti_group_join(&config, &g, &err);
+    if (!s) s = tutti_group_join(config, &g, &err);
     if (!s) s = run_sizes(g, q, json, &wrong, &err);
     tutti_group_leave(g);
     if (json && fclose(json) && !s) s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: cannot be written", q->json);
@@ -250,6 +250,12 @@ int tutti_coll_bench(int argc, char **argv)
                        "Times an exchange between real ranks of this host, beside the memory bound.", flags, NFLAGS);
         return 0;
     }
+    tutti_group_config config = {0};
     if (read_request(&f, &q, &err)) return tutti_cli_fail("coll bench", &err);
-    return getenv("RANK") ? run_as_rank(&q) : start_ranks(&q, argc, argv);
+    if (tutti_group_config_from_env(&config, &err)) return tutti_cli_fail("coll bench", &err);
+    if (!config.launcher) return start_ranks(&q, argc, argv);
+    if (!tutti_cli_has(&f, "ranks")) q.nranks = config.nranks;
+    const int code = run_as_rank(&q, &config);
+    tutti_group_config_end(&config, code, "tutti coll bench: a rank failed");
+    return code;
 }

@@ -2,7 +2,6 @@
 /* test_group.c: control calls, regions, aborts and deadlines of a group of threads. Processes: test_ranks_group.c. */
 #include "testing.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -190,29 +189,6 @@ static void too_large_a_region_fails_everywhere_with_need_and_have(void **state)
     run_ranks(3, 20, huge_body, NULL);
 }
 
-static void the_environment_is_read_whole_or_refused(void **state)
-{
-    (void)state;
-    tutti_group_config c;
-    tutti_failure err = {0};
-    unsetenv("RANK"), unsetenv("WORLD_SIZE");
-    assert_int_equal(tutti_group_config_from_env(&c, &err), TUTTI_OK);
-    assert_int_equal(c.nranks, 1);
-    setenv("RANK", "1", 1);
-    assert_int_equal(tutti_group_config_from_env(&c, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "WORLD_SIZE"));
-    setenv("WORLD_SIZE", "2", 1);
-    setenv("MASTER_PORT", "4000", 1);
-    assert_int_equal(tutti_group_config_from_env(&c, &err), TUTTI_OK);
-    assert_true(c.rank == 1 && c.nranks == 2 && c.master_port == 4000 && c.master_fd == -1);
-    setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1); /* its agent owns the port */
-    assert_int_equal(tutti_group_config_from_env(&c, &err), TUTTI_OK);
-    assert_int_equal(c.master_port, 4001);
-    setenv("RANK", "2", 1);
-    assert_int_equal(tutti_group_config_from_env(&c, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "RANK='2'"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,7 +201,6 @@ int main(void)
         cmocka_unit_test(leaving_with_messages_unread_is_no_death),
         cmocka_unit_test(regions_are_zeroed_and_seen_by_all),
         cmocka_unit_test(too_large_a_region_fails_everywhere_with_need_and_have),
-        cmocka_unit_test(the_environment_is_read_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.c: life of a group, and where ranks find their numbers.
- *
- * torchrun's variables decide (RANK, WORLD_SIZE, ...); `tutti` as launcher sets the same ones, so there is one way in. Where
- * torchrun's agent already listens on MASTER_PORT (TORCHELASTIC_USE_AGENT_STORE) rank 0 takes the next port. */
-#include <errno.h>
+/* group.c: life of a group, and what this host has. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,80 +7,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "../../base/hash.h"
 #include "group_impl.h"
-
-/* --- environment --- */
-
-static tutti_status read_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
-                                tutti_failure *err)
-{
-    const char *text = getenv(name);
-    *out = otherwise;
-    if (!text || !*text) return TUTTI_OK;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 0);
-    if (errno || *end || value < lo || value > hi)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%s' is not a whole number from %lld to %lld", name,
-                          text, lo, hi);
-    *out = value;
-    return TUTTI_OK;
-}
-
-/* TUTTI_COOKIE, else torchrun's run id and restart count, so that neighbours on one port are told apart. */
-static uint64_t read_cookie(void)
-{
-    const char *cookie = getenv("TUTTI_COOKIE"), *run = getenv("TORCHELASTIC_RUN_ID");
-    const char *restart = getenv("TORCHELASTIC_RESTART_COUNT");
-    if (cookie && *cookie) return tutti_hash(cookie, strlen(cookie));
-    if (!run || !*run) return 0;
-    char text[256];
-    int length = snprintf(text, sizeof text, "%s/%s", run, restart ? restart : "0");
-    return tutti_hash(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
-}
-
-static tutti_status read_deadline(double *out, tutti_failure *err)
-{
-    const char *text = getenv("TUTTI_DEADLINE_S");
-    *out = 60;
-    if (!text || !*text) return TUTTI_OK;
-    char *end;
-    double value = strtod(text, &end);
-    if (*end || !(value > 0 && value <= 1e6))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: TUTTI_DEADLINE_S='%s' is not a number of seconds", text);
-    *out = value;
-    return TUTTI_OK;
-}
-
-tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)
-{
-    const char *rank_text = getenv("RANK"), *size_text = getenv("WORLD_SIZE");
-    if ((rank_text && *rank_text) != (size_text && *size_text))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s is set but %s is not: set both or neither",
-                          rank_text ? "RANK" : "WORLD_SIZE", rank_text ? "WORLD_SIZE" : "RANK");
-    long long nranks, rank, local, port, fd;
-    tutti_group_config c = {0};
-    tutti_status s = read_number("WORLD_SIZE", 1, 1 << 20, 1, &nranks, err);
-    if (!s) s = read_number("RANK", 0, nranks - 1, 0, &rank, err);
-    if (!s) s = read_number("LOCAL_RANK", 0, nranks - 1, rank, &local, err);
-    if (!s) s = read_number("MASTER_PORT", 1, 65535, 29500, &port, err);
-    if (!s) s = read_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
-    if (!s) s = read_deadline(&c.deadline_s, err);
-    if (s) return s;
-    const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE"), *addr = getenv("MASTER_ADDR");
-    if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
-    c.rank = (int)rank, c.nranks = (int)nranks, c.local_rank = (int)local;
-    c.master_addr = addr && *addr ? addr : "127.0.0.1";
-    c.master_port = (int)port;
-    c.master_fd = (int)fd;
-    c.cookie = read_cookie();
-    c.fingerprint = "";
-    *config = c;
-    return TUTTI_OK;
-}
-
-/* --- life --- */
 
 static int cgroup_cores(void)
 {

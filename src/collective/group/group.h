@@ -34,11 +34,19 @@ typedef struct {
     double deadline_s;
     int ncores;              /* usable by this host's ranks together; 0 = ask the system */
     const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */
+    const char *launcher;    /* who started this rank, for people; NULL: nobody, it is one rank alone */
+    struct tutti_pmix *pmix; /* open connection to a PMIx launcher, until tutti_group_config_end; else NULL */
 } tutti_group_config;
 
-/* RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT (torchrun's names) and TUTTI_COOKIE, TUTTI_MASTER_FD,
- * TUTTI_DEADLINE_S. None of them set: one rank alone. */
+/* Who started this rank, and as which? The first that is there:
+ *   RANK and WORLD_SIZE, with LOCAL_RANK, MASTER_ADDR, MASTER_PORT (torchrun's names; `tutti` sets them for its own ranks);
+ *   PMIx (mpirun of Open MPI, srun --mpi=pmix): collective, because rank 0 tells the others where it listens.
+ * Launchers with several ranks that do not say where rank 0 is (PMI-1, PMI-2, srun without PMIx) are TUTTI_ERR_RENDEZVOUS with
+ * the remedy. Nobody: one rank alone. TUTTI_DEADLINE_S sets the deadline. docs/launching.md has all of it for people. */
 tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err);
+/* Tells the launcher how this rank ends, once, after the group was left; to be called after every successful
+ * tutti_group_config_from_env. PMIx: with exit code 1 to 5 the launcher ends the other ranks and takes the code for its own. */
+void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words);
 
 tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err);
 /* nranks groups for as many threads of one process: same code above the sockets, memory instead of memfd. out has

@@ -13,9 +13,9 @@
  * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other.
  *
- * Files: group.c (life, environment), group_threads.c, group_join.c and group_hello.c (rendezvous), group_mesh.c,
- * group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_control.c,
- * region.c, executor*.c. */
+ * Files: discover*.c and reach.c (who started this rank), group.c (life), group_threads.c, group_join.c and group_hello.c
+ * (rendezvous), group_mesh.c, group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
+ * group_control.c, region.c, executor*.c. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 

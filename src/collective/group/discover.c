@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discover.c: who started this rank: a table of launchers; the first that is present decides.
+ *
+ * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a shell
+ * line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx and Slurm's
+ * variables are there, and PMIx is right. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "discover_impl.h"
+
+static const tutti_launcher_row *const rows[] = {
+    &tutti_launcher_variables,
+    &tutti_launcher_pmix,
+    &tutti_launcher_pmi,
+    &tutti_launcher_slurm,
+};
+enum { NROWS = sizeof rows / sizeof rows[0] };
+
+bool tutti_variable_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text;
+}
+
+tutti_status tutti_variable_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
+                                   tutti_failure *err)
+{
+    const char *text = getenv(name);
+    *out = otherwise;
+    if (!text || !*text) return TUTTI_OK;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 0);
+    if (errno || *end || value < lo || value > hi)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%s' is not a whole number from %lld to %lld", name,
+                          text, lo, hi);
+    *out = value;
+    return TUTTI_OK;
+}
+
+static tutti_status read_deadline(double *out, tutti_failure *err)
+{
+    const char *text = getenv("TUTTI_DEADLINE_S");
+    *out = 60;
+    if (!text || !*text) return TUTTI_OK;
+    char *end;
+    double value = strtod(text, &end);
+    if (*end || !(value > 0 && value <= 1e6))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: TUTTI_DEADLINE_S='%s' is not a number of seconds", text);
+    *out = value;
+    return TUTTI_OK;
+}
+
+static const tutti_launcher_row *find_launcher(void)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (rows[i]->present()) return rows[i];
+    return NULL;
+}
+
+tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)
+{
+    tutti_group_config c = {
+        .nranks = 1, .master_addr = "127.0.0.1", .master_port = 29500, .master_fd = -1, .fingerprint = ""};
+    tutti_status s = read_deadline(&c.deadline_s, err);
+    const tutti_launcher_row *row = find_launcher();
+    if (!s && row) {
+        c.launcher = row->name;
+        s = row->read(&c, err);
+    }
+    if (!s) *config = c;
+    return s;
+}
+
+void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (config->launcher == rows[i]->name && rows[i]->end) rows[i]->end(config, exit_code, words);
+    config->launcher = NULL;
+}

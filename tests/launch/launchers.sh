@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# launchers.sh: four ranks by each launcher train to the same weights as `tutti train --ranks 4`, and end with the right codes.
+# usage: launchers.sh TUTTI mpirun | mpich | torchrun [PROGRAM] | slurm     exit 77: the launcher is not here
+set -u
+tutti=$(readlink -f "$1") launcher=$2 torchrun=${3:-}
+source "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
+dir=$(mktemp -d /tmp/tutti_launchers_XXXXXX)
+trap 'slurm_stop; rm -rf "$dir"' EXIT
+failures=0
+
+cat >"$dir/job.yaml" <<'JOB'
+model: mlp
+data: {set: digits, train_samples: 64, test_samples: 32}
+batch: 16
+steps: 6
+optimiser: {rule: momentum, lr: 0.02}
+JOB
+train="$tutti train $dir/job.yaml --quiet --fresh --out $dir/out"
+
+need() { command -v "$1" >/dev/null || { echo "skipped: no $1 (./dev setup --peers brings it)"; exit 77; }; }
+
+complain() {
+    echo "$*"
+    sed 's/^/    /' "$dir/log"
+    failures=$((failures + 1))
+}
+
+# expect CODE WORDS COMMAND...: ends with the code and says the words.
+expect() {
+    local code=$1 words=$2 got
+    shift 2
+    timeout 60 "$@" >"$dir/log" 2>&1
+    got=$?
+    [ $got = "$code" ] || complain "exit $got, not $code: $*"
+    grep -qF -- "$words" "$dir/log" || complain "does not say '$words': $*"
+}
+
+# Common to launchers that can: PREFIX starts four ranks.
+check_launcher() {
+    expect 0 "weights $hash step 6" "$@" $train
+    expect 0 "weights $hash step 6" "$@" $train --ranks 4
+    expect 2 "--ranks 3, but" "$@" $train --ranks 3
+    expect 2 "has 4" "$@" $train --ranks 3
+    expect 3 "/nowhere: no file" "$@" $train --set data.set=mnist --set data.path=/nowhere
+    expect 0 "Out of bounds values : 0 OK" "$@" "$tutti" coll bench --bytes 1KB --iters 20
+}
+
+$train --ranks 4 >"$dir/log" 2>&1 || complain "no result to compare with"
+hash=$(awk '/^weights/ {print $2}' "$dir/log")
+if [ "$(id -u)" = 0 ]; then as_root="--allow-run-as-root"; else as_root=""; fi
+
+case $launcher in
+mpirun)
+    need mpirun.openmpi
+    check_launcher mpirun.openmpi $as_root --oversubscribe -n 4
+    expect 2 "--ranks-as-threads, but PMIx" mpirun.openmpi $as_root --oversubscribe -n 4 $train --ranks-as-threads
+    expect 0 "batch" mpirun.openmpi $as_root -n 1 $train --dry-run
+    ;;
+mpich)
+    need mpirun.mpich
+    expect 5 "srun --mpi=pmix or torchrun" mpirun.mpich -n 4 $train
+    expect 5 "of 4 by a launcher with PMI-1" mpirun.mpich -n 4 $train --ranks 4
+    expect 5 "of 2 by" mpirun.mpich -n 2 "$tutti" coll bench
+    expect 0 "weights $hash step 6" mpirun.mpich -n 1 $train --ranks 4
+    expect 0 "weights $hash step 6" mpirun.mpich -n 4 sh -c \
+        "RANK=\$PMI_RANK WORLD_SIZE=\$PMI_SIZE MASTER_ADDR=127.0.0.1 MASTER_PORT=$(slurm_ports 1) exec $train"
+    ;;
+torchrun)
+    [ -x "$torchrun" ] || { echo "skipped: no torchrun at '$torchrun' (./dev setup --peers brings it)"; exit 77; }
+    port=$(slurm_ports 1)
+    expect 0 "weights $hash step 6" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train
+    expect 1 "exitcode  : 2" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train --ranks 3
+    ;;
+slurm)
+    slurm_start >"$dir/log"
+    code=$?
+    [ $code = 0 ] || { cat "$dir/log"; exit $code; }
+    check_launcher srun --mpi=pmix --overcommit -n 4
+    expect 5 "use srun --mpi=pmix" srun --mpi=none --overcommit -n 4 $train
+    expect 5 "srun with PMI-2" srun --mpi=pmi2 --overcommit -n 4 $train
+    printf '#!/bin/sh\n%s --ranks 4\n' "$train" >"$dir/batch.sh" # a batch shell is no task: tutti starts the ranks
+    chmod 755 "$dir" "$dir/batch.sh"
+    expect 0 "Submitted" sbatch --overcommit -n 4 --wait -o "$dir/batch.out" "$dir/batch.sh"
+    expect 0 "weights $hash step 6" cat "$dir/batch.out"
+    ;;
+*) complain "unknown launcher $launcher" ;;
+esac
+exit $((failures > 0))
