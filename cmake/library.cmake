@@ -53,6 +53,13 @@ add_custom_command(
 # its loops over a few taps are worth unrolling
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 
+# plain loops that become vectors at this level only
+foreach(source ${TUTTI_SOURCES})
+  if(source MATCHES "/tensor/reduce_[^/]*\\.c$")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+  endif()
+endforeach()
+
 add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.h: sums and copies of f32 vectors, the only arithmetic that collectives do.
+/* elementwise.h: sums and copies of f32 vectors, what collectives mostly do (reduce.h: all types).
  *
  * Body and tail give equal bits at any offset and alignment: each element is computed by the same additions in the same
  * order. The ISA (AVX-512, AVX2, plain C) is picked once at run time. `stream` asks for non-temporal stores and is for

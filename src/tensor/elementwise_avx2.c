@@ -48,4 +48,5 @@ static bool usable(void)
            c & bit_F16C; /* not all compilers ask by name */
 }
 
-const tutti_elementwise_row tutti_elementwise_avx2 = {"avx2", usable, run_reduce, run_add_rows, &tutti_convert_avx2};
+const tutti_elementwise_row tutti_elementwise_avx2 = {
+    "avx2", usable, run_reduce, run_add_rows, &tutti_convert_avx2, &tutti_reduce_avx2};

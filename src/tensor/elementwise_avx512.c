@@ -45,5 +45,5 @@ static bool usable(void)
     return __builtin_cpu_supports("avx512f");
 }
 
-const tutti_elementwise_row tutti_elementwise_avx512 = {"avx512", usable, run_reduce, run_add_rows,
-                                                        &tutti_convert_avx512};
+const tutti_elementwise_row tutti_elementwise_avx512 = {
+    "avx512", usable, run_reduce, run_add_rows, &tutti_convert_avx512, &tutti_reduce_avx512};

@@ -45,5 +45,5 @@ static bool usable(void)
     return true;
 }
 
-const tutti_elementwise_row tutti_elementwise_generic = {"generic", usable, run_reduce, run_add_rows,
-                                                         &tutti_convert_generic};
+const tutti_elementwise_row tutti_elementwise_generic = {
+    "generic", usable, run_reduce, run_add_rows, &tutti_convert_generic, &tutti_reduce_generic};

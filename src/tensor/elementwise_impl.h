@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "convert_impl.h"
+#include "reduce_impl.h"
 
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
 
@@ -33,6 +34,7 @@ typedef struct {
     void (*reduce)(const tutti_elementwise_call *call);
     void (*add_rows)(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
     const tutti_convert_row *convert; /* of the same instruction set */
+    const tutti_reduce_row *typed;
 } tutti_elementwise_row;
 
 extern const tutti_elementwise_row tutti_elementwise_avx512, tutti_elementwise_avx2, tutti_elementwise_generic;

@@ -11,8 +11,8 @@ static const struct {
     size_t nbytes;
     const char *name;
 } dtypes[] = {
-    [TUTTI_F32] = {4, "f32"}, [TUTTI_BF16] = {2, "bf16"}, [TUTTI_F16] = {2, "f16"},
-    [TUTTI_I32] = {4, "i32"}, [TUTTI_U8] = {1, "u8"},
+    [TUTTI_F32] = {4, "f32"}, [TUTTI_BF16] = {2, "bf16"}, [TUTTI_F16] = {2, "f16"}, [TUTTI_I32] = {4, "i32"},
+    [TUTTI_U8] = {1, "u8"},   [TUTTI_F64] = {8, "f64"},   [TUTTI_I64] = {8, "i64"},
 };
 static_assert(sizeof dtypes / sizeof *dtypes == TUTTI_NDTYPES, "a row for each dtype");
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.h: shapes and dtypes. Row-major, up to four dimensions: B batch, C channels, H, W. Threads: shared. */
+/* tensor.h: shapes; dtypes stand in tutti/types.h. Row-major, up to four dimensions: B batch, C channels, H, W. Threads: shared. */
 #ifndef TUTTI_TENSOR_H
 #define TUTTI_TENSOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tutti/types.h"
 
 enum { TUTTI_MAX_DIMS = 4 };
-
-typedef enum { TUTTI_F32, TUTTI_BF16, TUTTI_F16, TUTTI_I32, TUTTI_U8, TUTTI_NDTYPES } tutti_dtype;
-size_t tutti_dtype_bytes(tutti_dtype t);
-const char *tutti_dtype_name(tutti_dtype t); /* "f32" */
 
 typedef struct {
     int ndims;

@@ -4,19 +4,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/hash.h"
 #include "executor_impl.h"
 
 /* What every rank tells before memory is shared. */
 typedef struct {
     int32_t nchannels;
-    char words[220]; /* must agree */
+    char words[340]; /* must agree */
 } exchange_notice;
+
+static int32_t count_blocks(const tutti_schedule_header *h)
+{
+    return h->nranks;
+}
+
+/* "3 0 5 1": as many as there is room for, then a hash of all. */
+static void describe_counts(const int64_t *counts, int32_t nblocks, char out[96])
+{
+    enum { ROOM = 60 };
+    int length = snprintf(out, 96, ", counts");
+    for (int32_t i = 0; i < nblocks && length < ROOM; i++)
+        length += snprintf(out + length, 96 - (size_t)length, " %lld", (long long)counts[i]);
+    const unsigned hash = (unsigned)tutti_hash(counts, sizeof *counts * (size_t)nblocks);
+    if (length >= ROOM) snprintf(out + length, 96 - (size_t)length, " .. (hash %08x)", hash);
+}
 
 static void describe(const tutti_schedule_header *h, const tutti_exchange_binding *binding, char *out, size_t size)
 {
-    snprintf(out, size, "%.32s %s of %d ranks, root %d, %d slots, %s, %lld elements, '%.80s'", h->algorithm,
+    char counts[96] = "";
+    if (binding->counts) describe_counts(binding->counts, count_blocks(h), counts);
+    snprintf(out, size, "%.64s %s of %d ranks, root %d, %d slots, %s, %lld elements%s, %s %s, '%.60s'", h->algorithm,
              tutti_collective_name(h->collective), h->nranks, h->root, h->slots,
-             h->in_place ? "in place" : "out of place", (long long)binding->n, binding->name);
+             h->in_place ? "in place" : "out of place", (long long)binding->n, counts, tutti_dtype_name(binding->type),
+             tutti_operation_name(binding->op), binding->name);
+}
+
+/* All ranks have been told the same, so all refuse or none does. */
+static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *h,
+                                const tutti_exchange_binding *binding, tutti_failure *err)
+{
+    const int32_t nblocks = count_blocks(h);
+    if (tutti_exchange_sums(h->collective) && !tutti_can_reduce(binding->type, binding->op))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': %s is moved, there is no %s of it", x->name,
+                          tutti_dtype_name(binding->type), tutti_operation_name(binding->op));
+    if (h->in_place && (binding->in_window || binding->out_window))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': a schedule in place needs places of whole vectors",
+                          x->name);
+    x->type = binding->type, x->op = binding->op;
+    x->vector = (tutti_vector){binding->n, tutti_element_bytes(binding->type, binding->op), nblocks, NULL};
+    if (!binding->counts) return TUTTI_OK;
+    int64_t *first = TUTTI_ARENA_NEW(&x->arena, int64_t, nblocks + 1);
+    for (int32_t i = 0; i < nblocks; i++) {
+        if (binding->counts[i] < 0 || binding->counts[i] > binding->n - first[i])
+            return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': count %d is %lld; %lld elements in all", x->name, i,
+                              (long long)binding->counts[i], (long long)binding->n);
+        first[i + 1] = first[i] + binding->counts[i];
+    }
+    if (first[nblocks] != binding->n)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': the counts add up to %lld, not to %lld", x->name,
+                          (long long)first[nblocks], (long long)binding->n);
+    x->vector.first = first;
+    return TUTTI_OK;
 }
 
 static tutti_status agree(tutti_exchange *x, const tutti_schedule_header *h, const tutti_part *part,
@@ -87,8 +135,9 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
     snprintf(x->algorithm, sizeof x->algorithm, "%s", h->algorithm);
     tutti_schedule_part(schedule, g->rank, &part);
     tutti_status s = agree(x, h, &part, binding, &own);
+    if (!s) s = take_vector(x, h, binding, &own);
     if (!s) {
-        size_t bytes = tutti_exchange_own_bytes(&part, g->nranks, x->nchannels, binding->n);
+        size_t bytes = tutti_exchange_own_bytes(&part, g->nranks, x->nchannels, &x->vector);
         s = tutti_region_create(g, binding->name, bytes, &x->region, &own);
     }
     if (!s) {

@@ -14,23 +14,33 @@
 
 #include "group.h"
 #include "tutti/schedule.h"
+#include "tutti/types.h"
 
 typedef struct tutti_exchange tutti_exchange;
 
-/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of 4). Element i lies 4 i bytes
- * on, also where a rank stores only a window of the index space: the same place serves reduce-scatter and all-gather. */
+/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of the type's). Element i lies i
+ * elements on, also where a rank stores only a window of the index space: the same place serves reduce-scatter and all-gather. */
 typedef struct {
     tutti_region *region;
     size_t offset;
 } tutti_place;
 
 typedef struct {
-    const char *name;      /* named in failures and traces: "gradients of bucket 2" */
-    int64_t n;             /* elements (f32) of the vector */
+    const char *name; /* named in failures and traces: "gradients of bucket 2" */
+    int64_t n;        /* elements of the vector */
+    tutti_dtype type; /* zero: f32, sum */
+    tutti_operation op;
+    /* Uneven blocks: elements of block r of the ranks' blocks, sum n (all-to-all: nranks^2, block (i, j) at i * nranks + j). Point
+     * first/of of the vector then lies on the line through the blocks' beginnings, rounded down: monotone, so the proof for
+     * every n holds. NULL: floor(first*n/of). Copied. */
+    const int64_t *counts;
     const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
     int nin;
     tutti_place out; /* ignored when the schedule is in place */
-    int priority;    /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
+    /* Only the window that the rank stores lies at the place, from its first element on, several outputs one after the other.
+     * Not for schedules in place. */
+    bool in_window, out_window;
+    int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
 /* schedule: lowered for TUTTI_WIRE_MAPPED and checked; must outlive the exchange. Scratch and counters are allocated here. */
@@ -50,6 +60,9 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
 /* Drives all exchanges in flight once; never blocks. */
 void tutti_exchange_progress(tutti_group *group);
+
+/* For tests: half of the steps from now on sleep up to most_us first, which ones follows from the seed. 0: none. */
+void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 
 typedef struct {
     int64_t invocations;

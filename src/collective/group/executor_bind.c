@@ -2,7 +2,7 @@
 /* executor_bind.c: slices become addresses, channels become counter words: once, at create.
  *
  * An input or output lies at its place with its whole index space, also where a rank stores only a window of it, because the
- * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch holds its window only. */
+ * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places hold windows only. */
 #include <string.h>
 
 #include "../../base/clock.h"
@@ -26,16 +26,20 @@ typedef struct {
     tutti_failure *err;
 } binder;
 
-static int64_t window_elements(const tutti_buffer *b, int64_t n)
+static int64_t window_first(const tutti_buffer *b, const tutti_vector *v)
 {
-    const tutti_slice *w = &b->window;
-    return tutti_slice_point(w->first + w->count, n, w->of) - tutti_slice_point(w->first, n, w->of);
+    return tutti_vector_point(v, b->window.first, b->window.of);
 }
 
-static size_t bank_bytes(const tutti_buffer *b, int64_t n)
+static size_t window_bytes(const tutti_buffer *b, const tutti_vector *v)
 {
-    size_t bytes = (size_t)window_elements(b, n) * sizeof(float);
-    return (bytes + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+    const tutti_slice *w = &b->window;
+    return (size_t)(tutti_vector_point(v, w->first + w->count, w->of) - window_first(b, v)) * v->bytes;
+}
+
+static size_t bank_bytes(const tutti_buffer *b, const tutti_vector *v)
+{
+    return (window_bytes(b, v) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
 }
 
 static size_t counters_bytes(int nranks, int32_t nchannels)
@@ -43,12 +47,12 @@ static size_t counters_bytes(int nranks, int32_t nchannels)
     return TUTTI_LINE * (1 + (size_t)nranks * (size_t)nchannels);
 }
 
-size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, int64_t n)
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v)
 {
     size_t bytes = counters_bytes(nranks, nchannels);
     for (int32_t i = 0; i < part->nbuffers; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH)
-            bytes += bank_bytes(&part->buffers[i], n) * (size_t)part->buffers[i].banks;
+            bytes += bank_bytes(&part->buffers[i], v) * (size_t)part->buffers[i].banks;
     return bytes;
 }
 
@@ -62,62 +66,65 @@ int32_t tutti_part_channels(const tutti_part *part)
 
 /* --- buffers --- */
 
-static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch,
-                                 buffer_place *out)
+static void place_scratch(const binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch, buffer_place *out)
 {
-    int64_t n = b->binding->n;
-    if (buffer->role == TUTTI_BUFFER_SCRATCH) {
-        char *base = tutti_region_base(b->x->region, rank);
-        size_t each = bank_bytes(buffer, n);
-        *out = (buffer_place){.base = base + *scratch, .stride = each, .banks = buffer->banks};
-        out->origin = tutti_slice_point(buffer->window.first, n, buffer->window.of);
-        out->bytes_left = each;
-        *scratch += each * (size_t)buffer->banks;
-        return TUTTI_OK;
-    }
+    char *base = tutti_region_base(b->x->region, rank);
+    size_t each = bank_bytes(buffer, &b->x->vector);
+    *out = (buffer_place){.base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each};
+    out->origin = window_first(buffer, &b->x->vector);
+    *scratch += each * (size_t)buffer->banks;
+}
+
+/* packed: bytes of the outputs before this one in a window place, which it adds itself to. */
+static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *buffer, size_t *packed, buffer_place *out)
+{
     bool is_in = buffer->role == TUTTI_BUFFER_IN || tutti_schedule_head(b->schedule)->in_place;
     int32_t ordinal = buffer->role == TUTTI_BUFFER_IN ? buffer->ordinal : 0;
     if (is_in && ordinal >= b->binding->nin)
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': rank %d has input %d, the binding gives only %d",
                           b->x->name, rank, ordinal, b->binding->nin);
     const tutti_place *place = is_in ? &b->binding->in[ordinal] : &b->binding->out;
-    if (!place->region || place->offset % sizeof(float) || place->offset > tutti_region_bytes(place->region, rank))
+    size_t offset = place->offset;
+    const bool window = is_in ? b->binding->in_window : b->binding->out_window;
+    if (window && !is_in) offset += *packed, *packed += window_bytes(buffer, &b->x->vector);
+    if (!place->region || offset % tutti_dtype_bytes(b->x->type) || offset > tutti_region_bytes(place->region, rank))
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
                           buffer->name, rank);
-    *out = (buffer_place){.base = (char *)tutti_region_base(place->region, rank) + place->offset, .banks = 1};
-    out->bytes_left = tutti_region_bytes(place->region, rank) - place->offset;
+    *out = (buffer_place){.base = (char *)tutti_region_base(place->region, rank) + offset, .banks = 1};
+    if (window) out->origin = window_first(buffer, &b->x->vector);
+    out->bytes_left = tutti_region_bytes(place->region, rank) - offset;
     return TUTTI_OK;
 }
 
-static tutti_status need_rank(binder *b, int32_t rank)
+static void need_rank(binder *b, int32_t rank)
 {
     tutti_part part;
-    tutti_status s = TUTTI_OK;
-    if (b->places[rank]) return s;
+    if (b->places[rank]) return;
     tutti_schedule_part(b->schedule, rank, &part);
-    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels);
+    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels), packed = 0;
     b->places[rank] = TUTTI_ARENA_NEW(&b->x->arena, buffer_place, part.nbuffers + 1);
     b->nbuffers[rank] = part.nbuffers;
     /* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
-    for (int32_t i = 0; i < part.nbuffers && !s; i++)
-        if (place_buffer(b, rank, &part.buffers[i], &scratch, &b->places[rank][i])) b->places[rank][i].banks = 0;
+    for (int32_t i = 0; i < part.nbuffers; i++)
+        if (part.buffers[i].role == TUTTI_BUFFER_SCRATCH)
+            place_scratch(b, rank, &part.buffers[i], &scratch, &b->places[rank][i]);
+        else if (place_buffer(b, rank, &part.buffers[i], &packed, &b->places[rank][i]))
+            b->places[rank][i].banks = 0;
     tutti_part_release(&part);
-    return s;
 }
 
 static tutti_status bind_slice(binder *b, const tutti_slice *s, int64_t *n)
 {
-    tutti_status status = need_rank(b, s->rank);
-    if (status) return status;
+    need_rank(b, s->rank);
     if (s->buffer < 0 || s->buffer >= b->nbuffers[s->rank])
         return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': rank %d has no buffer %d", b->x->name, s->rank,
                           s->buffer);
     const buffer_place *p = &b->places[s->rank][s->buffer];
     if (p->banks == 0) return b->err && b->err->status ? b->err->status : TUTTI_ERR_USAGE;
-    int64_t from = tutti_slice_point(s->first, b->binding->n, s->of);
-    int64_t to = tutti_slice_point(s->first + s->count, b->binding->n, s->of);
+    const tutti_vector *v = &b->x->vector;
+    int64_t from = tutti_vector_point(v, s->first, s->of), to = tutti_vector_point(v, s->first + s->count, s->of);
     *n = to - from;
-    size_t end = to > from ? (size_t)(to - p->origin) * sizeof(float) : 0;
+    size_t end = to > from ? (size_t)(to - p->origin) * v->bytes : 0;
     if (to > from && (from < p->origin || end > p->bytes_left))
         return tutti_fail(
             b->err, TUTTI_ERR_USAGE,
@@ -126,11 +133,11 @@ static tutti_status bind_slice(binder *b, const tutti_slice *s, int64_t *n)
     return TUTTI_OK;
 }
 
-static float *slice_address(const binder *b, const tutti_slice *s, int32_t set)
+static char *slice_address(const binder *b, const tutti_slice *s, int32_t set)
 {
     const buffer_place *p = &b->places[s->rank][s->buffer];
-    int64_t from = tutti_slice_point(s->first, b->binding->n, s->of);
-    return (float *)(void *)(p->base + (size_t)(set % p->banks) * p->stride) + (from - p->origin);
+    int64_t from = tutti_vector_point(&b->x->vector, s->first, s->of) - p->origin;
+    return p->base + (size_t)(set % p->banks) * p->stride + from * (int64_t)b->x->vector.bytes;
 }
 
 /* --- steps --- */
@@ -196,7 +203,7 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
 static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_step *step, const tutti_op *op)
 {
     if (step->kind != TUTTI_STEP_REDUCE && step->kind != TUTTI_STEP_COPY) return;
-    int64_t bytes = op->n * (int64_t)sizeof(float);
+    int64_t bytes = op->n * (int64_t)x->vector.bytes;
     x->stats.bytes_read += bytes * op->nins;
     x->stats.bytes_written += bytes * op->nouts;
     if (step->kind != TUTTI_STEP_COPY) return;
@@ -242,10 +249,10 @@ static tutti_status count_sets(binder *b)
 }
 
 /* Bypass the caches when all that the ranks of this host touch cannot stay in them anyway. */
-static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule, int64_t n)
+static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule)
 {
     double vectors = x->group->nmachine * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
-    return vectors * (double)n * sizeof(float) > (double)x->group->cache_bytes;
+    return vectors * (double)x->vector.n * (double)x->vector.bytes > (double)x->group->cache_bytes;
 }
 
 static void bind_pointers(binder *b, const tutti_part *part, bool large)
@@ -254,10 +261,10 @@ static void bind_pointers(binder *b, const tutti_part *part, bool large)
     int32_t total = 0;
     for (int32_t i = 0; i < x->nops; i++) x->ops[i].first = total, total += x->ops[i].nins + x->ops[i].nouts;
     for (int32_t set = 0; set < x->nsets; set++) {
-        x->pointers[set] = TUTTI_ARENA_NEW(&x->arena, float *, total + 1);
+        x->pointers[set] = TUTTI_ARENA_NEW(&x->arena, char *, total + 1);
         for (int32_t i = 0; i < x->nops; i++) {
             tutti_op *op = &x->ops[i];
-            float **to = x->pointers[set] + op->first;
+            char **to = x->pointers[set] + op->first;
             const tutti_step *step = &part->steps[i];
             for (int32_t k = 0; k < op->nins; k++) to[k] = slice_address(b, &part->slices[step->first_in + k], set);
             for (int32_t k = 0; k < op->nouts; k++)
@@ -268,6 +275,21 @@ static void bind_pointers(binder *b, const tutti_part *part, bool large)
                     if (to[k] == to[op->nins + o]) op->stream = false; /* the line has been read: it is ours already */
         }
     }
+}
+
+/* What this rank owns of the result of a collective that sums: it divides that. */
+static tutti_status bind_average(binder *b, const tutti_part *part)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(b->schedule);
+    int me = b->x->group->rank;
+    tutti_slice owned = {.rank = me, .buffer = -1, .first = 0, .count = 1, .of = 1};
+    if (h->collective == TUTTI_REDUCE_SCATTER) owned = (tutti_slice){me, -1, me, 1, h->nranks};
+    for (int32_t i = 0; i < part->nbuffers; i++)
+        if (part->buffers[i].role == TUTTI_BUFFER_OUT) owned.buffer = i;
+    if (owned.buffer < 0) return TUTTI_OK; /* nothing comes out here */
+    tutti_status s = bind_slice(b, &owned, &b->x->naverage);
+    if (!s) b->x->average = slice_address(b, &owned, 0);
+    return s;
 }
 
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
@@ -290,7 +312,10 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     number_counters(x, TUTTI_STEP_SIGNAL);
     number_counters(x, TUTTI_STEP_WAIT);
     bind_sequences(x, part);
-    bind_pointers(&b, part, exceeds_caches(x, schedule, binding->n));
+    if (x->op == TUTTI_AVG && tutti_exchange_sums(tutti_schedule_head(schedule)->collective))
+        s = bind_average(&b, part);
+    if (s) return s;
+    bind_pointers(&b, part, exceeds_caches(x, schedule));
     x->started = tutti_region_base(x->region, x->group->rank);
     return TUTTI_OK;
 }

@@ -11,17 +11,26 @@
 #define TUTTI_EXECUTOR_IMPL_H
 
 #include "../../base/arena.h"
+#include "../../tensor/tensor.h"
 #include "executor.h"
 #include "group_impl.h"
 
 enum {
     TUTTI_LINE = 64,
-    TUTTI_BLOCK = 1 << 18,    /* elements that a step moves before it lets others look: 1 MiB */
+    TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it lets others look */
     TUTTI_MAX_BANK_SETS = 64, /* least common multiple of all banks */
-    TUTTI_TIMED = 2048        /* elements below which a step is not worth two looks at the clock */
+    TUTTI_TIMED = 1 << 13     /* bytes below which a step is not worth two looks at the clock */
 };
 
 typedef _Atomic uint64_t tutti_counter;
+
+/* What the exchange is over: n elements of `bytes` each, in blocks of their own sizes or evenly divided. */
+typedef struct {
+    int64_t n;
+    size_t bytes;
+    int32_t nblocks;
+    const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
+} tutti_vector;
 
 typedef struct {
     tutti_step_kind kind;
@@ -54,7 +63,10 @@ struct tutti_exchange {
     int32_t *deps;
     tutti_sequence *sequences;
     int32_t nsequences;
-    float **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
+    tutti_dtype type;
+    tutti_operation op;
+    tutti_vector vector;
+    char **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
     int32_t nsets;
     int32_t nchannels;
     tutti_counter *started; /* ours; a peer's is at the base of its part */
@@ -65,6 +77,10 @@ struct tutti_exchange {
     int32_t remaining; /* ops of this invocation */
     bool timed;
     bool left_behind; /* a peer that is needed has left the group: seen once */
+    char *average;    /* avg: what this rank divides when its sums are complete */
+    int64_t naverage, averaged;
+    uint64_t delay_seed;
+    int32_t delay_us;
     tutti_exchange_stats stats;
 };
 
@@ -72,13 +88,27 @@ struct tutti_exchange {
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                                  const tutti_exchange_binding *binding, tutti_failure *err);
 /* Bytes of this rank's part of the shared region, and the channels that a part uses. */
-size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, int64_t n);
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v);
 int32_t tutti_part_channels(const tutti_part *part);
+/* Whether elements are combined, or only moved. */
+static inline bool tutti_exchange_sums(tutti_collective c)
+{
+    return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
+}
 
 /* Elements before slice point k of `of`: floor(k * n / of) without overflow. */
 static inline int64_t tutti_slice_point(int64_t k, int64_t n, int64_t of)
 {
     return n / of * k + n % of * k / of;
+}
+
+/* Elements before slice point k of `of` (executor.h). */
+static inline int64_t tutti_vector_point(const tutti_vector *v, int64_t k, int64_t of)
+{
+    if (!v->first) return tutti_slice_point(k, v->n, of);
+    const int64_t at = k * v->nblocks, block = at / of;
+    if (block >= v->nblocks) return v->n;
+    return v->first[block] + tutti_slice_point(at % of, v->first[block + 1] - v->first[block], of);
 }
 
 /* One round over one exchange, or over all that are active: true if anything moved. */

@@ -6,7 +6,8 @@
 #include <sched.h>
 
 #include "../../base/clock.h"
-#include "../../tensor/elementwise.h"
+#include "../../base/rng.h"
+#include "../../tensor/reduce.h"
 #include "executor_impl.h"
 
 static bool may_start(const tutti_exchange *x, const tutti_op *op)
@@ -24,28 +25,29 @@ enum { MOST_MOVED = 64 };
 
 static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
-    float **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
+    char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
     if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place, nothing to add: one rank */
     if (from > 0) {
-        for (int32_t k = 0; k < op->nins + op->nouts; k++) moved[k] = base[k] + from;
+        for (int32_t k = 0; k < op->nins + op->nouts; k++) moved[k] = base[k] + from * (int64_t)x->vector.bytes;
         base = moved;
     }
-    float *const *out = base + op->nins;
+    char *const *out = base + op->nins;
     if (op->kind == TUTTI_STEP_REDUCE)
-        tutti_elementwise_reduce(out, op->nouts, (const float *const *)base, op->nins, op->folds, n, op->stream);
+        tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, op->stream);
     else
-        tutti_elementwise_copy(out, op->nouts, base[0], n, op->stream);
+        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, op->stream);
 }
 
 /* True when the step is complete. */
 static bool move_data(tutti_exchange *x, tutti_op *op)
 {
-    if (op->n < TUTTI_TIMED) {
+    const int64_t bytes = (int64_t)x->vector.bytes;
+    if (op->n * bytes < TUTTI_TIMED) {
         move_block(x, op, 0, op->n);
         return true;
     }
     int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
-    int64_t n = left <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK;
+    int64_t n = left * bytes <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK / bytes;
     move_block(x, op, op->cursor, n);
     op->cursor += n;
     x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
@@ -54,8 +56,16 @@ static bool move_data(tutti_exchange *x, tutti_op *op)
     return true;
 }
 
+static void delay(const tutti_exchange *x, const tutti_op *op)
+{
+    const uint64_t step = (uint64_t)(op - x->ops) << 16 | (uint64_t)x->group->rank;
+    const tutti_random4 r = tutti_random(x->delay_seed, TUTTI_STREAM_TEST, (uint64_t)x->invocation, step);
+    if (r.word[0] % 2) tutti_clock_sleep_s(1e-6 * (double)(r.word[1] % (uint32_t)x->delay_us));
+}
+
 static bool run_op(tutti_exchange *x, tutti_op *op)
 {
+    if (x->delay_us) delay(x, op);
     switch (op->kind) {
     case TUTTI_STEP_SIGNAL:
         atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
@@ -65,6 +75,18 @@ static bool run_op(tutti_exchange *x, tutti_op *op)
     case TUTTI_STEP_COPY: return move_data(x, op);
     default: return true;
     }
+}
+
+/* One block of the division that makes a sum an average; true when all of it is done. */
+static bool average_block(tutti_exchange *x)
+{
+    const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
+    const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
+    tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->group->nranks);
+    x->averaged += n;
+    if (x->averaged < x->naverage) return false;
+    x->averaged = 0;
+    return true;
 }
 
 bool tutti_exchange_advance(tutti_exchange *x)
@@ -87,6 +109,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         }
     }
     if (x->remaining == 0 && x->active) {
+        if (x->naverage && !average_block(x)) return true;
         x->active = false;
         x->invocation++;
         x->stats.invocations++;
@@ -140,6 +163,12 @@ void tutti_exchange_tell(tutti_exchange *x, unsigned when)
     if (!x->active) return;
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
     take_turn(x);
+}
+
+void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us)
+{
+    x->delay_seed = seed;
+    x->delay_us = most_us;
 }
 
 void tutti_exchange_progress(tutti_group *group)

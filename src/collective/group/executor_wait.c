@@ -52,7 +52,7 @@ static void describe_steps(const tutti_exchange *x, tutti_strbuf *out)
     int64_t missing = 0;
     for (int32_t i = 0; i < x->nops; i++)
         if (x->ops[i].done <= x->invocation)
-            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)sizeof(float);
+            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)x->vector.bytes;
     tutti_strbuf_printf(out, "%s: exchange '%s' (%s, invocation %lld): ", g->peers[g->rank].describe, x->name,
                         x->algorithm, (long long)x->invocation);
     for (int32_t q = 0; q < x->nsequences; q++) {

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.h: what the elements of an exchange are, and how they are combined.
+ *
+ * Implemented in src/tensor. An element follows from the type and the operation: for argmin and argmax it is a pair of a
+ * value of the type and an index, else one number.
+ *
+ *   sum, prod   i32 and i64 wrap around. f16 and bf16 are widened to f32, combined there, and rounded once for each reduce
+ *               step of the schedule, however many inputs it has. f32 and f64: one rounding an operation.
+ *   min, max    NaN if any input is NaN (0x7fc00000 widened or narrowed, so that the bits are the same in every order);
+ *               -0 is smaller than +0.
+ *   avg         the sum, then one division by the number of ranks, rounded once more by each rank on what it owns of the
+ *               result; integers are cut towards zero. For collectives that sum, and only there.
+ *   argmin,     the whole element with the smallest (largest) value; equal values (-0 equals +0): the one with the lower
+ *   argmax      index; a NaN beats every number, of two NaNs the one with the lower index wins.
+ *
+ * Threads: shared (pure). */
+#ifndef TUTTI_TYPES_H
+#define TUTTI_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    TUTTI_F32,
+    TUTTI_BF16, /* the upper half of an f32 */
+    TUTTI_F16,  /* IEEE 754 binary16 */
+    TUTTI_I32,
+    TUTTI_U8, /* is moved, never reduced */
+    TUTTI_F64,
+    TUTTI_I64,
+    TUTTI_NDTYPES
+} tutti_dtype;
+const char *tutti_dtype_name(tutti_dtype t); /* "f32" */
+size_t tutti_dtype_bytes(tutti_dtype t);
+
+typedef enum {
+    TUTTI_SUM,
+    TUTTI_MIN,
+    TUTTI_MAX,
+    TUTTI_PROD,
+    TUTTI_AVG,
+    TUTTI_ARGMIN,
+    TUTTI_ARGMAX,
+    TUTTI_NOPERATIONS
+} tutti_operation;
+const char *tutti_operation_name(tutti_operation op); /* "sum" */
+
+/* Elements of argmin and argmax. The result is one of the inputs, `unused` included. */
+typedef struct {
+    float value;
+    int32_t index;
+} tutti_f32_at;
+typedef struct {
+    double value;
+    int64_t index;
+} tutti_f64_at;
+typedef struct {
+    int32_t value, index;
+} tutti_i32_at;
+typedef struct {
+    int64_t value, index;
+} tutti_i64_at;
+typedef struct {
+    uint16_t value; /* the bits of an f16 or bf16 */
+    uint16_t unused;
+    int32_t index;
+} tutti_half_at;
+
+/* Bytes of an element; its address must be a multiple of the type's bytes. */
+size_t tutti_element_bytes(tutti_dtype type, tutti_operation op);
+/* Whether there is this operation on this type: all but those on u8. */
+bool tutti_can_reduce(tutti_dtype type, tutti_operation op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

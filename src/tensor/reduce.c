@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c: walks over vectors in blocks and hands them to the loops for their type and operation.
+ *
+ * A value that waits on the stack of the expression is a pointer: into an input as long as nothing has been folded into it, else
+ * into a block of our own. 16-bit inputs are widened into a block when they are pushed, and the result is narrowed once. */
+#include "reduce.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "convert.h"
+#include "elementwise.h"
+#include "elementwise_impl.h"
+
+enum { BLOCK_BYTES = 2048, STACK = 16 }; /* a waiting value; how many need no heap */
+
+static const char *const names[] = {"sum", "min", "max", "prod", "avg", "argmin", "argmax"};
+static_assert(sizeof names / sizeof *names == TUTTI_NOPERATIONS, "a name for each operation");
+
+const char *tutti_operation_name(tutti_operation op)
+{
+    return names[op];
+}
+
+static bool is_pair(tutti_operation op)
+{
+    return op == TUTTI_ARGMIN || op == TUTTI_ARGMAX;
+}
+
+static bool is_half(tutti_dtype type)
+{
+    return type == TUTTI_F16 || type == TUTTI_BF16;
+}
+
+size_t tutti_element_bytes(tutti_dtype type, tutti_operation op)
+{
+    if (!is_pair(op)) return tutti_dtype_bytes(type);
+    return is_half(type) ? sizeof(tutti_half_at) : 2 * tutti_dtype_bytes(type);
+}
+
+bool tutti_can_reduce(tutti_dtype type, tutti_operation op)
+{
+    (void)op;
+    return type != TUTTI_U8;
+}
+
+static tutti_accumulator accumulator_of(tutti_dtype type)
+{
+    switch (type) {
+    case TUTTI_F64: return TUTTI_IN_F64;
+    case TUTTI_I32: return TUTTI_IN_I32;
+    case TUTTI_I64: return TUTTI_IN_I64;
+    default: return TUTTI_IN_F32;
+    }
+}
+
+static tutti_combine combine_of(tutti_dtype type, tutti_operation op)
+{
+    if (is_pair(op)) return tutti_reduce_pairs[type][op == TUTTI_ARGMAX];
+    return tutti_elementwise_current()->typed->combine[accumulator_of(type)][op == TUTTI_AVG ? TUTTI_SUM : op];
+}
+
+typedef struct {
+    tutti_dtype type;
+    tutti_combine combine;
+    bool widen;
+    size_t bytes; /* of an element */
+    const char *const *inputs;
+    int nin;
+    const uint8_t *folds;
+    char *blocks; /* one for each value that may wait */
+    const char **waiting;
+} reduction;
+
+/* The expression over elements at .. at + n; the result lies where the answer points to. */
+static const char *reduce_block(const reduction *r, int64_t at, int64_t n)
+{
+    int depth = 0;
+    for (int k = 0; k < r->nin; k++) {
+        const char *input = r->inputs[k] + (size_t)at * r->bytes;
+        if (r->widen) {
+            char *block = r->blocks + (size_t)depth * BLOCK_BYTES;
+            tutti_convert_to_f32(r->type, input, (float *)(void *)block, n);
+            input = block;
+        }
+        r->waiting[depth++] = input;
+        for (int f = r->folds ? r->folds[k] : k > 0; f > 0; f--, depth--) {
+            char *block = r->blocks + (size_t)(depth - 2) * BLOCK_BYTES;
+            r->combine(block, r->waiting[depth - 2], r->waiting[depth - 1], n);
+            r->waiting[depth - 2] = block;
+        }
+    }
+    return r->waiting[0];
+}
+
+/* Most values that the expression keeps waiting, its newest one included. */
+static int stack_depth(const uint8_t *folds, int nin)
+{
+    int depth = 0, most = 0;
+    for (int k = 0; k < nin; k++) {
+        if (++depth > most) most = depth;
+        depth -= folds ? folds[k] : k > 0;
+    }
+    return most;
+}
+
+static void run_blocks(const reduction *r, char *const *outputs, int nout, int64_t n, bool stream)
+{
+    const int64_t each = BLOCK_BYTES / (int64_t)(r->widen ? sizeof(float) : r->bytes);
+    for (int64_t at = 0; at < n; at += each) {
+        const int64_t count = n - at < each ? n - at : each;
+        const char *result = reduce_block(r, at, count);
+        for (int o = 0; o < nout; o++) {
+            char *to = outputs[o] + (size_t)at * r->bytes;
+            if (r->widen)
+                tutti_convert_from_f32(r->type, (const float *)(const void *)result, to, count);
+            else
+                tutti_reduce_copy(&to, 1, result, (size_t)count * r->bytes, stream);
+        }
+    }
+}
+
+void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, int nout, const char *const *inputs,
+                  int nin, const uint8_t *folds, int64_t n, bool stream)
+{
+    const size_t bytes = tutti_element_bytes(type, op);
+    if (n <= 0) return;
+    if (nin == 1) {
+        tutti_reduce_copy(outputs, nout, inputs[0], (size_t)n * bytes, stream);
+        return;
+    }
+    if (type == TUTTI_F32 && (op == TUTTI_SUM || op == TUTTI_AVG)) {
+        tutti_elementwise_reduce((float *const *)outputs, nout, (const float *const *)inputs, nin, folds, n, stream);
+        return;
+    }
+    _Alignas(64) char fixed[STACK * BLOCK_BYTES];
+    const char *few[STACK];
+    const int depth = stack_depth(folds, nin);
+    reduction r = {.type = type, .combine = combine_of(type, op), .bytes = bytes, .nin = nin, .folds = folds};
+    r.inputs = inputs, r.blocks = fixed, r.waiting = few;
+    r.widen = is_half(type) && !is_pair(op);
+    if (depth > STACK) {
+        r.blocks = tutti_alloc((size_t)depth * BLOCK_BYTES);
+        r.waiting = tutti_alloc((size_t)depth * sizeof *r.waiting);
+    }
+    run_blocks(&r, outputs, nout, n, stream);
+    if (depth > STACK) free(r.blocks), free(r.waiting);
+}
+
+void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream)
+{
+    uintptr_t odd = (uintptr_t)input | nbytes;
+    for (int o = 0; o < nout; o++) odd |= (uintptr_t)outputs[o];
+    if (odd % sizeof(float) == 0) {
+        tutti_elementwise_copy((float *const *)outputs, nout, (const float *)(const void *)input,
+                               (int64_t)(nbytes / sizeof(float)), stream);
+        return;
+    }
+    for (int o = 0; o < nout; o++)
+        if (outputs[o] != input) memcpy(outputs[o], input, nbytes);
+}
+
+void tutti_reduce_average(tutti_dtype type, char *x, int64_t n, int32_t nranks)
+{
+    const tutti_reduce_row *row = tutti_elementwise_current()->typed;
+    if (!is_half(type)) {
+        row->divide[accumulator_of(type)](x, n, nranks);
+        return;
+    }
+    float block[BLOCK_BYTES / sizeof(float)];
+    const int64_t each = BLOCK_BYTES / sizeof(float);
+    for (int64_t at = 0; at < n; at += each) {
+        const int64_t count = n - at < each ? n - at : each;
+        char *to = x + (size_t)at * tutti_dtype_bytes(type);
+        tutti_convert_to_f32(type, to, block, count);
+        row->divide[TUTTI_IN_F32](block, count, nranks);
+        tutti_convert_from_f32(type, block, to, count);
+    }
+}

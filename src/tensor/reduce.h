@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.h: reductions and copies of vectors of every type and operation of tutti/types.h: what an executor's steps do.
+ *
+ * The sum of f32 is elementwise.h's; the others walk over the vector in blocks that stay in the first cache. Each element is
+ * computed by the same operations in the same order wherever it lies, on every ISA, so body and tail give equal bits at any
+ * offset. `stream` asks for non-temporal stores and is for vectors larger than the caches. Threads: shared (pure). */
+#ifndef TUTTI_REDUCE_H
+#define TUTTI_REDUCE_H
+
+#include "tutti/types.h"
+
+/* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h (NULL: left to right).
+ * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1, n elements. avg sums.
+ * With one input it is a copy. */
+void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, int nout, const char *const *inputs,
+                  int nin, const uint8_t *folds, int64_t n, bool stream);
+/* Each output = input. Any address, any length; an output may be the input. */
+void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
+/* x /= nranks, n numbers: the second half of avg. */
+void tutti_reduce_average(tutti_dtype type, char *x, int64_t n, int32_t nranks);
+
+#endif

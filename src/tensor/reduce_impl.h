@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_impl.h: the loops behind reduce.h: one row an ISA (reduce_avx512.c, reduce_avx2.c, reduce_generic.c), made of the one
+ * text of reduce_loops.h, which the compiler turns into what vectors there are; and those over pairs (reduce_pairs.c). */
+#ifndef TUTTI_REDUCE_IMPL_H
+#define TUTTI_REDUCE_IMPL_H
+
+#include "tutti/types.h"
+
+/* What values are combined in: 16-bit types in f32, argmin and argmax in their elements. */
+typedef enum { TUTTI_IN_F32, TUTTI_IN_F64, TUTTI_IN_I32, TUTTI_IN_I64, TUTTI_NACCUMULATORS } tutti_accumulator;
+enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
+
+/* to[i] = older[i] op newer[i]; `to` may be `older`, else it overlaps nothing. */
+typedef void (*tutti_combine)(void *to, const void *older, const void *newer, int64_t n);
+
+typedef struct {
+    tutti_combine combine[TUTTI_NACCUMULATORS][TUTTI_NFOLDS]; /* [..][TUTTI_SUM .. TUTTI_PROD] */
+    void (*divide[TUTTI_NACCUMULATORS])(void *x, int64_t n, int32_t by);
+} tutti_reduce_row;
+
+extern const tutti_reduce_row tutti_reduce_avx512, tutti_reduce_avx2, tutti_reduce_generic;
+
+/* [type][0] argmin, [type][1] argmax; NULL for u8. */
+extern const tutti_combine tutti_reduce_pairs[TUTTI_NDTYPES][2];
+
+#endif
