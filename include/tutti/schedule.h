@@ -30,6 +30,7 @@
  *   Lowered for TUTTI_WIRE_ONE_SIDED: as mapped, but the only remote access is
  *     put    outputs[0] (remote) = inputs[0] (own); visible to the peer only after its wait sees a later signal of
  *            the same channel.
+ *   Lowered for TUTTI_WIRE_MIXED: as mapped among the ranks of one host, as one-sided between hosts.
  *
  *   External conditions, bound by the caller of the executor: TUTTI_WHEN_READY (this rank's inputs hold their values)
  *   and TUTTI_WHEN_FREE (this rank's outputs may be overwritten). A schedule completes on a rank when all steps of its
@@ -64,8 +65,10 @@ typedef enum {
     TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
     TUTTI_WIRE_MAPPED,    /* every peer's buffers are mapped: loads and stores, signals */
     TUTTI_WIRE_ONE_SIDED, /* put and signal */
+    TUTTI_WIRE_MIXED,     /* mapped among the ranks of a host (header.host_of), put and signal between hosts */
+    TUTTI_NWIRE_CLASSES
 } tutti_wire_class;
-const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided" */
+const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided", "mixed" */
 
 /* How the reduction expression of an element may depend on things. The compiler claims it, the checker proves it. */
 typedef enum {
@@ -155,6 +158,7 @@ typedef struct {
     int32_t slots; /* canonical: S (a power of two); else 0 */
     bool in_place; /* buffer out is buffer in (ordinal 0): same memory */
     tutti_wire_class wire;
+    const int32_t *host_of; /* mixed: the host of each rank, 0 .. nranks - 1; the schedule's own. Else NULL */
     tutti_determinism determinism;
 } tutti_schedule_header;
 
@@ -193,6 +197,11 @@ tutti_status tutti_schedule_compile(const char *name, const tutti_compile_reques
  * from s's parts). */
 tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
                                   tutti_failure *err);
+
+/* For ranks of several hosts (host_of: nranks numbers, copied): all on one host gives a mapped schedule, each on its own a
+ * one-sided one, else a mixed one. */
+tutti_status tutti_schedule_lower_hosts(const tutti_schedule *s, const int32_t *host_of, tutti_schedule **out,
+                                        tutti_failure *err);
 
 /* Text form: docs/schedule-format.md. print(parse(print(s))) == print(s). The text is the caller's (free()). */
 char *tutti_schedule_print(const tutti_schedule *s);

@@ -19,6 +19,7 @@ int tutti_coll_tune(int argc, char **argv);
     {"ranks", "P", "rank count", false},                                                                               \
         {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},               \
         {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", false},             \
+        {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", false},                           \
         {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", false},                     \
         {"root", "R", "of a gather (default 0)", false},                                                               \
     {                                                                                                                  \

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "../base/file.h"
 #include "../base/options.h"
 #include "../collective/compile/compile.h"
@@ -43,8 +44,35 @@ static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q,
     return st;
 }
 
+/* "2,2": ranks 0 and 1 on host 0, 2 and 3 on host 1. */
+static tutti_status lower_hosts(const char *text, tutti_coll_schedule *s, tutti_failure *err)
+{
+    const int32_t nranks = tutti_schedule_head(s->source)->nranks;
+    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks), next = 0, host = 0;
+    tutti_status st = TUTTI_OK;
+    char *rest = (char *)(uintptr_t)text;
+    for (; !st && (host == 0 || *rest == ','); host++) {
+        const char *from = host ? rest + 1 : rest;
+        const long n = strtol(from, &rest, 10);
+        if (rest == from || n < 1 || n > nranks - next) break;
+        for (long k = 0; k < n; k++) host_of[next++] = host;
+    }
+    if (next != nranks || *rest)
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE, "--hosts '%s': ranks of each host, %d together, are wanted, such as %d,%d",
+                       text, nranks, (nranks + 1) / 2, nranks / 2);
+    if (!st) st = tutti_schedule_lower_hosts(s->source, host_of, &s->schedule, err);
+    free(host_of);
+    return st;
+}
+
 static tutti_status lower(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
 {
+    if (tutti_cli_has(f, "hosts")) {
+        s->schedule = s->source;
+        if (!tutti_cli_has(f, "wire")) return lower_hosts(tutti_cli_value(f, "hosts", ""), s, err);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--wire and --hosts both say what to lower for: give one");
+    }
     const char *const wires[] = {"two-sided", "mapped", "one-sided"};
     int wire = TUTTI_WIRE_TWO_SIDED;
     tutti_status st = choose(f, "wire", wires, 3, &wire, err);

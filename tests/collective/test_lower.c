@@ -41,6 +41,90 @@ static void the_checker_proves_every_one_sided_schedule(void **state)
     each_schedule(one_sided_must_check);
 }
 
+/* Layouts of p ranks on hosts; one of them for each schedule in turn, so that every algorithm meets every layout. */
+static void lay_out(int32_t layout, int32_t p, int32_t *host_of)
+{
+    for (int32_t r = 0; r < p; r++) {
+        const int32_t by_layout[] = {r / 2, r % 2, r < p / 2 ? 0 : 1, r == p - 1 ? 1 : 0,
+                                     r / 3, r % 3, r == 0 ? 1 : 0,    r / 4};
+        host_of[r] = by_layout[layout % 8] % p;
+    }
+}
+
+static void on_hosts_must_check(tutti_schedule *s)
+{
+    static const int32_t layouts = 8;
+    const int32_t p = tutti_schedule_head(s)->nranks;
+    const bool thorough = p <= 9;
+    for (int32_t layout = thorough ? 0 : p; layout < (thorough ? layouts : p + 1); layout++) {
+        int32_t host_of[MOST_RANKS];
+        tutti_schedule *lowered = NULL;
+        tutti_failure err = {0};
+        tutti_check_report report;
+        lay_out(layout, p, host_of);
+        assert_int_equal(tutti_schedule_lower_hosts(s, host_of, &lowered, &err), TUTTI_OK);
+        if (tutti_schedule_check(lowered, &report, &err)) fail_msg("layout %d: %s", layout % 8, err.text);
+        assert_true(report.determinism >= tutti_schedule_head(s)->determinism);
+        tutti_schedule_destroy(lowered);
+    }
+}
+
+static void the_checker_proves_every_schedule_on_hosts_of_many_shapes(void **state)
+{
+    (void)state;
+    each_schedule(on_hosts_must_check);
+}
+
+/* What a mixed schedule claims: between hosts puts, on a host none. */
+static void only_messages_between_hosts_are_puts(void **state)
+{
+    (void)state;
+    const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 4};
+    const int32_t host_of[] = {0, 0, 1, 1};
+    tutti_schedule *s = NULL, *lowered = NULL;
+    assert_int_equal(tutti_schedule_compile("direct", &q, &s, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_lower_hosts(s, host_of, &lowered, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_head(lowered)->wire, TUTTI_WIRE_MIXED);
+    int puts = 0, loads = 0;
+    for (int32_t r = 0; r < 4; r++) {
+        tutti_part part;
+        tutti_schedule_part(lowered, r, &part);
+        for (int32_t i = 0; i < part.nsteps; i++) {
+            const tutti_step *step = &part.steps[i];
+            if (step->kind == TUTTI_STEP_PUT) {
+                assert_true(host_of[step->peer] != host_of[r]);
+                puts++;
+            }
+            for (int32_t k = 0; step->kind == TUTTI_STEP_REDUCE && k < step->nins; k++)
+                loads += part.slices[step->first_in + k].rank == (r ^ 1);
+        }
+        tutti_part_release(&part);
+    }
+    assert_int_equal(puts, 4 * 2 * 2); /* a slice to each far rank, and the sum back */
+    assert_int_equal(loads, 4);        /* the near peer's input is read where it lies */
+    tutti_schedule_destroy(lowered);
+    tutti_schedule_destroy(s);
+}
+
+static void hosts_decide_the_wire_class(void **state)
+{
+    (void)state;
+    const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 3};
+    const int32_t one[] = {2, 2, 2}, apart[] = {1, 0, 2}, bad[] = {0, 3, 1};
+    tutti_schedule *s = NULL, *lowered = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_schedule_compile("ring", &q, &s, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_lower_hosts(s, one, &lowered, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_head(lowered)->wire, TUTTI_WIRE_MAPPED);
+    tutti_schedule_destroy(lowered);
+    assert_int_equal(tutti_schedule_lower_hosts(s, apart, &lowered, NULL), TUTTI_OK);
+    assert_int_equal(tutti_schedule_head(lowered)->wire, TUTTI_WIRE_ONE_SIDED);
+    tutti_schedule_destroy(lowered);
+    assert_int_equal(tutti_schedule_lower_hosts(s, bad, &lowered, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "rank 1 is on host 3"));
+    tutti_schedule_destroy(s);
+}
+
 static int32_t mapped_sequences(const tutti_schedule *s)
 {
     tutti_schedule *lowered = NULL;
@@ -164,6 +248,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_checker_proves_every_mapped_schedule),
         cmocka_unit_test(the_checker_proves_every_one_sided_schedule),
+        cmocka_unit_test(the_checker_proves_every_schedule_on_hosts_of_many_shapes),
+        cmocka_unit_test(only_messages_between_hosts_are_puts),
+        cmocka_unit_test(hosts_decide_the_wire_class),
         cmocka_unit_test(schedules_without_stages_keep_their_sequences_and_are_right),
         cmocka_unit_test(mapped_direct_reads_and_writes_once_between_two_synchronisations),
         cmocka_unit_test(mapped_one_shot_synchronises_once),

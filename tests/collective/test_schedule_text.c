@@ -41,6 +41,12 @@ static void all_forms_must_round_trip(tutti_schedule *s)
         must_round_trip(lowered);
         tutti_schedule_destroy(lowered);
     }
+    int32_t host_of[16] = {0};
+    tutti_schedule *lowered = NULL;
+    for (int32_t r = 0; r < p; r++) host_of[r] = r % 3 % p;
+    assert_int_equal(tutti_schedule_lower_hosts(s, host_of, &lowered, NULL), TUTTI_OK);
+    must_round_trip(lowered);
+    tutti_schedule_destroy(lowered);
 }
 
 static void every_schedule_parses_back_to_its_text(void **state)

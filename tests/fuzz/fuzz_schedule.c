@@ -11,9 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void lower_all(const tutti_schedule *s)
 {
     const tutti_schedule_header *head = tutti_schedule_head(s);
-    for (int wire = TUTTI_WIRE_MAPPED; wire <= TUTTI_WIRE_ONE_SIDED; wire++) {
+    int32_t *host_of = calloc((size_t)head->nranks, sizeof *host_of);
+    for (int32_t r = 0; r < head->nranks; r++) host_of[r] = r / 2;
+    for (int wire = TUTTI_WIRE_MAPPED; wire <= TUTTI_WIRE_MIXED; wire++) {
         tutti_schedule *lowered = NULL;
-        if (tutti_schedule_lower(s, (tutti_wire_class)wire, &lowered, NULL) != TUTTI_OK) continue;
+        if (wire == TUTTI_WIRE_MIXED ? tutti_schedule_lower_hosts(s, host_of, &lowered, NULL)
+                                     : tutti_schedule_lower(s, (tutti_wire_class)wire, &lowered, NULL))
+            continue;
         for (int32_t r = 0; r < head->nranks; r++) {
             tutti_part part;
             tutti_schedule_part(lowered, r, &part);
@@ -21,6 +25,7 @@ static void lower_all(const tutti_schedule *s)
         }
         tutti_schedule_destroy(lowered);
     }
+    free(host_of);
 }
 
 static void judge(const tutti_schedule *s)

@@ -19,7 +19,7 @@ static void lowered_part(const tutti_schedule_header *head, const void *state, i
     const tutti_schedule *const *source = state;
     tutti_part in;
     tutti_schedule_part(*source, rank, &in);
-    tutti_lowering l = {.in = &in, .wire = head->wire};
+    tutti_lowering l = {.in = &in, .wire = head->wire, .host_of = head->host_of, .nranks = head->nranks};
     size_t n = (size_t)in.nsteps + 1;
     l.partner = tutti_alloc(sizeof(int32_t) * n);
     l.first_fused = tutti_alloc(sizeof(int32_t) * n);
@@ -41,19 +41,46 @@ static void lowered_part(const tutti_schedule_header *head, const void *state, i
     tutti_part_release(&in);
 }
 
-tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
-                                  tutti_failure *err)
+static tutti_status lower(const tutti_schedule *s, tutti_wire_class wire, const int32_t *host_of, tutti_schedule **out,
+                          tutti_failure *err)
 {
     static const tutti_schedule_ops ops = {lowered_part, free};
     tutti_schedule_header head = *tutti_schedule_head(s);
     if (head.wire != TUTTI_WIRE_TWO_SIDED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s is lowered already, for the wire class %s", head.algorithm,
                           tutti_wire_class_name(head.wire));
-    if (wire != TUTTI_WIRE_MAPPED && wire != TUTTI_WIRE_ONE_SIDED)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "a two-sided schedule can be lowered for mapped or one-sided wires");
     head.wire = wire;
+    head.host_of = host_of;
     const tutti_schedule **source = tutti_alloc(sizeof(const tutti_schedule *));
     *source = s;
     *out = tutti_schedule_create(&head, &ops, source);
     return TUTTI_OK;
+}
+
+tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
+                                  tutti_failure *err)
+{
+    if (wire == TUTTI_WIRE_MAPPED || wire == TUTTI_WIRE_ONE_SIDED) return lower(s, wire, NULL, out, err);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "a two-sided schedule can be lowered for mapped or one-sided wires%s",
+                      wire == TUTTI_WIRE_MIXED ? "; for mixed ones the hosts of the ranks must be given" : "");
+}
+
+tutti_status tutti_schedule_lower_hosts(const tutti_schedule *s, const int32_t *host_of, tutti_schedule **out,
+                                        tutti_failure *err)
+{
+    const int32_t n = tutti_schedule_head(s)->nranks;
+    int32_t *ranks = tutti_alloc(sizeof *ranks * (size_t)n), most = 0, bad = -1; /* of each host */
+    for (int32_t r = 0; r < n && bad < 0; r++) {
+        if (host_of[r] < 0 || host_of[r] >= n)
+            bad = r;
+        else if (++ranks[host_of[r]] > most)
+            most = ranks[host_of[r]];
+    }
+    free(ranks);
+    if (bad >= 0)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "rank %d is on host %d: hosts of %d ranks count from 0 to %d", bad,
+                          host_of[bad], n, n - 1);
+    if (most == n) return lower(s, TUTTI_WIRE_MAPPED, NULL, out, err);
+    if (most == 1) return lower(s, TUTTI_WIRE_ONE_SIDED, NULL, out, err);
+    return lower(s, TUTTI_WIRE_MIXED, host_of, out, err);
 }

@@ -56,7 +56,7 @@ static int32_t emit(const tutti_lowering *l, tutti_part_builder *b, const tutti_
 {
     const tutti_step *s = &l->in->steps[piece->step];
     tutti_step step = tutti_local_step(s->kind, sequence, piece->level / 4, piece->when);
-    bool put = l->wire == TUTTI_WIRE_ONE_SIDED && piece->kind == PIECE_MOVE;
+    bool put = piece->kind == PIECE_MOVE && !tutti_lowers_near(l, s);
     if (piece->kind == PIECE_SIGNAL) step.kind = TUTTI_STEP_SIGNAL;
     if (piece->kind == PIECE_WAIT) step.kind = TUTTI_STEP_WAIT;
     if (piece->kind == PIECE_MOVE) step.kind = put ? TUTTI_STEP_PUT : TUTTI_STEP_COPY;

@@ -101,13 +101,19 @@ static void join(tutti_lowering *l, int32_t send, int32_t to, int32_t *last)
     last[to] = send;
 }
 
+/* Pushed by stores, which another step can make. */
+static bool is_stored(const tutti_lowering *l, const tutti_step *send)
+{
+    return tutti_lowers_near(l, send) && !(send->hint & TUTTI_HINT_PULL);
+}
+
 /* previous: the send before this one in its sequence, if only sends stand between; -1 = none. */
 static void fuse_send(tutti_lowering *l, int32_t i, int32_t previous, int32_t *last)
 {
     const tutti_part *p = l->in;
     const tutti_step *send = &p->steps[i];
     bool again = previous >= 0 && !send->ndeps && p->steps[previous].stage == send->stage &&
-                 !tutti_lowers_to_pull(l, &p->steps[previous]) &&
+                 is_stored(l, &p->steps[previous]) &&
                  same_slice(&p->slices[p->steps[previous].first_in], &p->slices[send->first_in]);
     int32_t to = again ? l->partner[previous] : producer(l, i);
     if (to < 0 && again) to = previous; /* it leads a copy with several outputs */
@@ -122,7 +128,7 @@ void tutti_lower_fuse(tutti_lowering *l)
     size_t n = (size_t)p->nsteps + 1;
     for (int32_t i = 0; i < p->nsteps; i++) l->partner[i] = l->first_fused[i] = l->next_fused[i] = -1;
     for (int32_t i = 0; i < p->nbuffers; i++) l->recv_of[i] = -1;
-    if (l->wire != TUTTI_WIRE_MAPPED) return;
+    if (l->wire == TUTTI_WIRE_ONE_SIDED) return;
     usage *u = count_usage(p);
     int32_t *last = tutti_alloc(sizeof *last * n), nsequences = 0;
     for (int32_t i = 0; i < p->nsteps; i++)
@@ -132,7 +138,7 @@ void tutti_lower_fuse(tutti_lowering *l)
     for (int32_t i = 0; i < p->nsteps; i++) {
         const tutti_step *s = &p->steps[i];
         if (s->kind == TUTTI_STEP_RECV && tutti_lowers_to_pull(l, s)) fuse_recv(l, u, i);
-        if (s->kind == TUTTI_STEP_SEND && !tutti_lowers_to_pull(l, s)) fuse_send(l, i, previous[s->sequence], last);
+        if (s->kind == TUTTI_STEP_SEND && is_stored(l, s)) fuse_send(l, i, previous[s->sequence], last);
         previous[s->sequence] = s->kind == TUTTI_STEP_SEND ? i : -1;
     }
     free(previous);

@@ -6,7 +6,7 @@
  *   pulled  send: signal data ... [wait read]        recv: wait data, move from the far slice, [signal read]
  * Pieces in brackets are left out by NO_ACK. Data of channel c are signalled on 2c, free and read on 2c + 1.
  *
- * Fusion (mapped only) makes a move part of a neighbour: a pulled slice that one reduce alone reads is read by it where it
+ * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour: a pulled slice that one reduce alone reads is read by it where it
  * lies; what a reduce or copy makes and a push hands on is written to the far slice by it; pushes of one slice in a row are
  * one copy with several outputs.
  *
@@ -35,6 +35,8 @@ typedef struct {
 typedef struct {
     const tutti_part *in;
     tutti_wire_class wire;
+    const int32_t *host_of; /* mixed */
+    int32_t nranks;
     bool careful;         /* no pieces out of their place: fuses only messages without acknowledgement */
     int32_t *partner;     /* a step: recv: reduce that reads the far slice; send: step that writes it; -1 = none */
     int32_t *first_fused; /* a step: first send whose far slice it writes, -1 = none */
@@ -48,14 +50,20 @@ static inline bool tutti_is_message(const tutti_step *s)
 {
     return s->kind == TUTTI_STEP_SEND || s->kind == TUTTI_STEP_RECV;
 }
+/* Does the message stay in memory that both ends map? A peer that there is not is the checker's to refuse. */
+static inline bool tutti_lowers_near(const tutti_lowering *l, const tutti_step *s)
+{
+    if (l->wire != TUTTI_WIRE_MIXED) return l->wire == TUTTI_WIRE_MAPPED;
+    return s->peer >= 0 && s->peer < l->nranks && l->host_of[s->peer] == l->host_of[l->in->rank];
+}
 static inline bool tutti_lowers_to_pull(const tutti_lowering *l, const tutti_step *s)
 {
-    return l->wire == TUTTI_WIRE_MAPPED && (s->hint & TUTTI_HINT_PULL);
+    return (s->hint & TUTTI_HINT_PULL) && tutti_lowers_near(l, s);
 }
-/* One-sided: a pulled message is pushed, and what its hint says of acknowledgements was meant for a pull. */
+/* Between hosts a pulled message is pushed, and what its hint says of acknowledgements was meant for a pull. */
 static inline bool tutti_lowers_with_ack(const tutti_lowering *l, const tutti_step *s)
 {
-    return !(s->hint & TUTTI_HINT_NO_ACK) || (l->wire == TUTTI_WIRE_ONE_SIDED && (s->hint & TUTTI_HINT_PULL));
+    return !(s->hint & TUTTI_HINT_NO_ACK) || ((s->hint & TUTTI_HINT_PULL) && !tutti_lowers_near(l, s));
 }
 
 void tutti_lower_fuse(tutti_lowering *l);                              /* lower_fuse.c: partner, first_fused, ... */

@@ -14,10 +14,13 @@ enum { MAX_THREADS = 1 << 15, MAX_CELLS = 400000000 };
 static tutti_status header_shape(tutti_checker *c)
 {
     const tutti_schedule_header *h = c->head;
-    if ((unsigned)h->collective >= TUTTI_NCOLLECTIVES || (unsigned)h->wire > TUTTI_WIRE_ONE_SIDED)
+    if ((unsigned)h->collective >= TUTTI_NCOLLECTIVES || (unsigned)h->wire >= TUTTI_NWIRE_CLASSES)
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "unknown collective or wire class");
     if (h->nranks < 1 || h->root < 0 || h->root >= h->nranks)
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "root %d of %d ranks", h->root, h->nranks);
+    if ((h->wire == TUTTI_WIRE_MIXED) != (h->host_of != NULL))
+        return tutti_fail(c->err, TUTTI_ERR_FAILED,
+                          "hosts of the ranks belong to the wire class mixed, and to no other");
     if (h->slots < 0 || (h->slots & (h->slots - 1)))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "%d slots: a power of two is needed", h->slots);
     return TUTTI_OK;

@@ -135,6 +135,16 @@ static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_ste
     return true;
 }
 
+/* The signal that it comes with is the next one of its channel, in every interleaving. */
+static bool play_put(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    tutti_channel *ch = &c->channels[s->channel];
+    if (!in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "a put and a signal are not ordered"))
+        return false;
+    ch->gave_clock = tutti_clock_event(&t->clock);
+    return play_moves(c, t, s);
+}
+
 static void note_seen(tutti_channel *ch, int32_t thread, int32_t clock)
 {
     if (ch->ntaken >= ch->seen_capacity) {
@@ -173,8 +183,8 @@ bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *
     case TUTTI_STEP_SIGNAL: return play_signal(c, t, s);
     case TUTTI_STEP_WAIT: return play_wait(c, t, s);
     case TUTTI_STEP_REDUCE:
-    case TUTTI_STEP_COPY:
-    case TUTTI_STEP_PUT: return play_moves(c, t, s);
+    case TUTTI_STEP_COPY: return play_moves(c, t, s);
+    case TUTTI_STEP_PUT: return play_put(c, t, s);
     case TUTTI_STEP_NOP:
     case TUTTI_NSTEP_KINDS: break;
     }

@@ -51,18 +51,16 @@ enum {
     TWO = 1 << TUTTI_WIRE_TWO_SIDED,
     MAPPED = 1 << TUTTI_WIRE_MAPPED,
     ONE = 1 << TUTTI_WIRE_ONE_SIDED,
-    ANY = TWO | MAPPED | ONE,
+    MIXED = 1 << TUTTI_WIRE_MIXED,
+    LOWERED = MAPPED | ONE | MIXED,
+    ANY = TWO | LOWERED,
     MANY = INT16_MAX
 };
 static const kind_rule rules[TUTTI_NSTEP_KINDS] = {
-    [TUTTI_STEP_NOP] = {0, 0, 0, 0, false, ANY},
-    [TUTTI_STEP_SEND] = {1, 1, 0, 0, true, TWO},
-    [TUTTI_STEP_RECV] = {0, 0, 1, 1, true, TWO},
-    [TUTTI_STEP_PUT] = {1, 1, 1, 1, true, ONE},
-    [TUTTI_STEP_SIGNAL] = {0, 0, 0, 0, true, MAPPED | ONE},
-    [TUTTI_STEP_WAIT] = {0, 0, 0, 0, true, MAPPED | ONE},
-    [TUTTI_STEP_REDUCE] = {1, MANY, 1, MANY, false, ANY},
-    [TUTTI_STEP_COPY] = {1, 1, 1, MANY, false, ANY},
+    [TUTTI_STEP_NOP] = {0, 0, 0, 0, false, ANY},          [TUTTI_STEP_SEND] = {1, 1, 0, 0, true, TWO},
+    [TUTTI_STEP_RECV] = {0, 0, 1, 1, true, TWO},          [TUTTI_STEP_PUT] = {1, 1, 1, 1, true, ONE | MIXED},
+    [TUTTI_STEP_SIGNAL] = {0, 0, 0, 0, true, LOWERED},    [TUTTI_STEP_WAIT] = {0, 0, 0, 0, true, LOWERED},
+    [TUTTI_STEP_REDUCE] = {1, MANY, 1, MANY, false, ANY}, [TUTTI_STEP_COPY] = {1, 1, 1, MANY, false, ANY},
 };
 
 static bool ranges_fit(const tutti_part *p, const tutti_step *s)
@@ -137,6 +135,12 @@ static bool same_interval(const tutti_slice *a, const tutti_slice *b)
            (int64_t)a->count * b->of == (int64_t)b->count * a->of;
 }
 
+/* May loads and stores of rank a touch memory of rank b? */
+static bool is_mapped(const tutti_schedule_header *h, int32_t a, int32_t b)
+{
+    return h->wire == TUTTI_WIRE_MAPPED || (h->wire == TUTTI_WIRE_MIXED && h->host_of[a] == h->host_of[b]);
+}
+
 /* Every slice of a step names the same elements of the index space: only then are their lengths equal for every n. */
 static tutti_status step_slices(tutti_checker *c, const tutti_part *p, const tutti_step *s)
 {
@@ -149,7 +153,7 @@ static tutti_status step_slices(tutti_checker *c, const tutti_part *p, const tut
         if (st != TUTTI_OK) return st;
         if (slice->rank < 0 || slice->rank >= c->head->nranks || slice->buffer < 0)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "slice in buffer %d of rank %d", slice->buffer, slice->rank);
-        bool remote_is_legal = c->head->wire == TUTTI_WIRE_MAPPED || (s->kind == TUTTI_STEP_PUT && !input);
+        bool remote_is_legal = is_mapped(c->head, p->rank, slice->rank) || (s->kind == TUTTI_STEP_PUT && !input);
         if (slice->rank != p->rank && !remote_is_legal)
             return tutti_fail(c->err, TUTTI_ERR_FAILED,
                               "touches memory of rank %d, which the wire class %s does not allow", slice->rank,

@@ -98,7 +98,7 @@ void tutti_interpret_all(const tutti_part_source *source, int64_t n, int64_t max
 {
     tutti_world world;
     *out = (tutti_verdict){0};
-    if (source->head->wire == TUTTI_WIRE_ONE_SIDED) return;
+    if (source->head->wire == TUTTI_WIRE_ONE_SIDED || source->head->wire == TUTTI_WIRE_MIXED) return;
     if (!tutti_world_create(&world, source, n, true, out->text)) {
         out->wrong = true;
         tutti_world_release(&world);

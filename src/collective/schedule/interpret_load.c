@@ -41,6 +41,7 @@ static bool step_makes_sense(const tutti_world *w, int32_t r, int32_t i, char *t
         length = hi - lo;
         bool own =
             slice->rank == r || w->head->wire == TUTTI_WIRE_MAPPED || (s->kind == TUTTI_STEP_PUT && k >= s->nins);
+        if (w->head->host_of && w->head->host_of[slice->rank] == w->head->host_of[r]) own = true;
         if (!own) return nonsense(text, r, i, "memory of another rank");
     }
     int32_t depth = 0;

@@ -14,12 +14,18 @@ struct tutti_schedule {
     tutti_schedule_header head;
     const tutti_schedule_ops *ops;
     void *state;
+    int32_t *host_of; /* what head.host_of points to */
 };
 
 tutti_schedule *tutti_schedule_create(const tutti_schedule_header *head, const tutti_schedule_ops *ops, void *state)
 {
     tutti_schedule *s = tutti_alloc(sizeof *s);
-    *s = (tutti_schedule){*head, ops, state};
+    *s = (tutti_schedule){.head = *head, .ops = ops, .state = state};
+    if (head->host_of) {
+        s->host_of = tutti_alloc(sizeof *s->host_of * (size_t)head->nranks);
+        memcpy(s->host_of, head->host_of, sizeof *s->host_of * (size_t)head->nranks);
+        s->head.host_of = s->host_of;
+    }
     return s;
 }
 
@@ -40,6 +46,7 @@ void tutti_schedule_destroy(tutti_schedule *s)
 {
     if (!s) return;
     if (s->ops->destroy) s->ops->destroy(s->state);
+    free(s->host_of);
     free(s);
 }
 
@@ -95,6 +102,7 @@ uint64_t tutti_schedule_hash(const tutti_schedule *s)
     const int64_t fields[] = {head->collective, head->nranks, head->root,       head->slots,
                               head->in_place,   head->wire,   head->determinism};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) add_number(h, fields[i]);
+    for (int32_t r = 0; head->host_of && r < head->nranks; r++) add_number(h, head->host_of[r]);
     for (int32_t r = 0; r < head->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(s, r, &part);

@@ -13,7 +13,7 @@ typedef struct {
     void (*destroy)(void *state); /* NULL: the state owns nothing */
 } tutti_schedule_ops;
 
-/* Takes over `state`. ops must outlive the schedule (static tables). */
+/* Takes over `state`; copies what head->host_of points to. ops must outlive the schedule (static tables). */
 tutti_schedule *tutti_schedule_create(const tutti_schedule_header *head, const tutti_schedule_ops *ops, void *state);
 
 #endif

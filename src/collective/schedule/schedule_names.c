@@ -15,8 +15,8 @@ const char *tutti_collective_name(tutti_collective c)
 
 const char *tutti_wire_class_name(tutti_wire_class c)
 {
-    static const char *const words[] = {"two-sided", "mapped", "one-sided"};
-    return word(words, 3, (unsigned)c);
+    static const char *const words[] = {"two-sided", "mapped", "one-sided", "mixed"};
+    return word(words, TUTTI_NWIRE_CLASSES, (unsigned)c);
 }
 
 const char *tutti_determinism_name(tutti_determinism d)

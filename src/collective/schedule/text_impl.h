@@ -52,6 +52,7 @@ typedef struct {
 
 typedef struct {
     tutti_schedule_header head;
+    int32_t *host_of; /* what head.host_of points to */
     tutti_text_rank *ranks;
     int64_t nsteps;
     int32_t *open; /* of expressions: what each open parenthesis holds so far */

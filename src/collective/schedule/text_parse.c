@@ -18,6 +18,7 @@ static void destroy_text(void *state)
         tutti_part_abandon(&t->ranks[r].builder);
     }
     free(t->ranks);
+    free(t->host_of);
     free(t->open);
     free(t);
 }
@@ -46,10 +47,22 @@ static tutti_status read_name(tutti_lexer *x, const char *more, char *out, size_
     return TUTTI_OK;
 }
 
+/* The host of each rank, behind `wire mixed`. */
+static tutti_status read_hosts(tutti_text *t, tutti_lexer *x)
+{
+    const int32_t n = t->head.nranks;
+    tutti_status st = TUTTI_OK;
+    t->host_of = tutti_alloc(sizeof *t->host_of * (size_t)n);
+    for (int32_t r = 0; r < n && st == TUTTI_OK; r++)
+        st = tutti_lex_number(x, "the host of each rank,", 0, n - 1, &t->host_of[r]);
+    t->head.host_of = t->host_of;
+    return st;
+}
+
 static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
 {
     static const char *const collectives[] = {"allreduce", "reduce-scatter", "all-gather", "gather"};
-    static const char *const wires[] = {"two-sided", "mapped", "one-sided"};
+    static const char *const wires[] = {"two-sided", "mapped", "one-sided", "mixed"};
     static const char *const classes[] = {"per-slice", "fixed", "canonical"};
     static const char *const answers[] = {"no", "yes"};
     tutti_schedule_header *h = &t->head;
@@ -74,9 +87,9 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
         h->in_place = i;
         return st;
     case 6:
-        st = tutti_lex_choice(x, "a wire class", wires, 3, &i);
+        st = tutti_lex_choice(x, "a wire class", wires, TUTTI_NWIRE_CLASSES, &i);
         h->wire = (tutti_wire_class)i;
-        return st;
+        return st == TUTTI_OK && h->wire == TUTTI_WIRE_MIXED ? read_hosts(t, x) : st;
     default:
         st = tutti_lex_choice(x, "a class of sums", classes, 3, &i);
         h->determinism = (tutti_determinism)i;

@@ -149,8 +149,9 @@ char *tutti_schedule_print(const tutti_schedule *s)
     if (h->wire != TUTTI_WIRE_TWO_SIDED) gather_names(&p, s);
     tutti_strbuf_printf(&p.out, "tutti-schedule 1\nalgorithm %s\ncollective %s\nranks %d\nroot %d\nslots %d\n",
                         h->algorithm, tutti_collective_name(h->collective), h->nranks, h->root, h->slots);
-    tutti_strbuf_printf(&p.out, "in-place %s\nwire %s\ndeterminism %s\n", h->in_place ? "yes" : "no",
-                        tutti_wire_class_name(h->wire), tutti_determinism_name(h->determinism));
+    tutti_strbuf_printf(&p.out, "in-place %s\nwire %s", h->in_place ? "yes" : "no", tutti_wire_class_name(h->wire));
+    for (int32_t r = 0; h->host_of && r < h->nranks; r++) tutti_strbuf_printf(&p.out, " %d", h->host_of[r]);
+    tutti_strbuf_printf(&p.out, "\ndeterminism %s\n", tutti_determinism_name(h->determinism));
     for (int32_t r = 0; r < h->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(s, r, &part);

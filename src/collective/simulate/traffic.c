@@ -84,7 +84,7 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
         if (t->kind == TUTTI_TOPOLOGY_HOST)
             work_add(part, t, step, bytes, work);
         else
-            flow_add(out, (tutti_flow){step->stage, part->rank, first->rank, step->channel, bytes});
+            flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, bytes});
         work->sent++;
         break;
     case TUTTI_STEP_SIGNAL: out->nmessages++; break;

@@ -64,8 +64,11 @@ static void wild_numbers_are_refused_or_proved_but_never_followed(void **state)
         const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 3, .in_place = draw(&random) % 2};
         tutti_schedule *s = NULL, *lowered = NULL;
         assert_int_equal(tutti_schedule_compile(names[draw(&random) % 4], &q, &s, NULL), TUTTI_OK);
-        const tutti_wire_class wire = (tutti_wire_class)(draw(&random) % 3);
-        if (wire) assert_int_equal(tutti_schedule_lower(s, wire, &lowered, NULL), TUTTI_OK);
+        const tutti_wire_class wire = (tutti_wire_class)(draw(&random) % TUTTI_NWIRE_CLASSES);
+        if (wire == TUTTI_WIRE_MIXED)
+            assert_int_equal(tutti_schedule_lower_hosts(s, (const int32_t[]){0, 1, 0}, &lowered, NULL), TUTTI_OK);
+        else if (wire)
+            assert_int_equal(tutti_schedule_lower(s, wire, &lowered, NULL), TUTTI_OK);
         tutti_part_source source = tutti_part_source_of(lowered ? lowered : s);
         made m = made_copy(&source);
         for (uint64_t i = 0; i <= seed % 3; i++) spoil(&m, &random);

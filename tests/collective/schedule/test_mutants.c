@@ -87,12 +87,16 @@ static void no_wrong_mutant_of_a_small_schedule_passes(void **state)
     print_scores(scores);
 }
 
-/* One schedule as compiled and in both lowered forms. */
+/* One schedule as compiled and in all lowered forms; mixed: its last rank alone on a host. */
 static void judge_forms(tutti_schedule *s, int seeds, score *scores)
 {
-    for (int wire = TUTTI_WIRE_TWO_SIDED; wire <= TUTTI_WIRE_ONE_SIDED; wire++) {
+    int32_t host_of[8] = {0};
+    host_of[tutti_schedule_head(s)->nranks - 1] = 1;
+    for (int wire = TUTTI_WIRE_TWO_SIDED; wire < TUTTI_NWIRE_CLASSES; wire++) {
         tutti_schedule *lowered = NULL;
-        if (wire != TUTTI_WIRE_TWO_SIDED)
+        if (wire == TUTTI_WIRE_MIXED)
+            assert_int_equal(tutti_schedule_lower_hosts(s, host_of, &lowered, NULL), TUTTI_OK);
+        else if (wire != TUTTI_WIRE_TWO_SIDED)
             assert_int_equal(tutti_schedule_lower(s, (tutti_wire_class)wire, &lowered, NULL), TUTTI_OK);
         tutti_part_source source = tutti_part_source_of(lowered ? lowered : s);
         made m = made_copy(&source);
