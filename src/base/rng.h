@@ -15,6 +15,8 @@ typedef enum {
     TUTTI_STREAM_DRAW, /* drawn data sets */
     TUTTI_STREAM_AUGMENT,
     TUTTI_STREAM_TEST,
+    TUTTI_STREAM_ROUTE,  /* hashed choice of a path */
+    TUTTI_STREAM_SEARCH, /* searches that try things at random */
 } tutti_stream;
 
 typedef struct {

@@ -92,8 +92,7 @@ static tutti_status question_answer(const tutti_flags *f, question *q, tutti_fai
 
 static void print_json(const question *q)
 {
-    char topology[256];
-    tutti_topology_print(&q->topology, topology);
+    char *topology = tutti_topology_print(&q->topology);
     for (int i = 0; i < q->nranks; i++) {
         const tutti_prediction *p = &q->predicted[i];
         tutti_strbuf out = {0};
@@ -118,6 +117,7 @@ static void print_json(const question *q)
         puts(out.text);
         tutti_strbuf_release(&out);
     }
+    free(topology);
 }
 
 static void print_table(const question *q)

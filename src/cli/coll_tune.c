@@ -28,17 +28,17 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
                                  tutti_failure *err)
 {
     tutti_strbuf text = {0};
-    char line[256], *folder = tutti_file_folder(path);
+    char *line = tutti_topology_print(t), *folder = tutti_file_folder(path);
     tutti_strbuf_puts(&text, "# fitted by 'tutti coll tune' on this machine; run it again when the machine changes\n");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
         tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what,
                             algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
                             (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
-    tutti_topology_print(t, line);
     tutti_strbuf_printf(&text, "%s\n", line);
     tutti_status status = tutti_file_make_dir(folder, err);
     if (!status) status = tutti_file_write_atomic(path, text.text, text.length, err);
     free(folder);
+    free(line);
     tutti_strbuf_release(&text);
     return status;
 }

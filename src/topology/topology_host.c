@@ -38,7 +38,7 @@ static tutti_link host_link(const tutti_topology *t, int32_t nranks, int32_t lin
 {
     (void)nranks;
     bool memory = link == ncores_of(t);
-    return (tutti_link){t->figure[memory ? TUTTI_FIGURE_BANDWIDTH : TUTTI_FIGURE_ADD], 0};
+    return (tutti_link){-1, -1, t->figure[memory ? TUTTI_FIGURE_BANDWIDTH : TUTTI_FIGURE_ADD], 0};
 }
 
 static void host_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32])
@@ -58,20 +58,30 @@ static int host_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t
     return 2;
 }
 
+static int32_t host_nseats(const tutti_topology *t, int32_t nranks)
+{
+    (void)t;
+    return nranks;
+}
+
+static const tutti_preset presets[] = {
+    {TUTTI_FIGURE_BANDWIDTH, 20e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_LATENCY, 0.2e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_COPY, 20e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_ADD, 20e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_REMOTE, 5e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_SWITCH, 5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_CORES, 1, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_CACHE, 1 << 20, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+
 const tutti_topology_row tutti_topology_host_row = {
     .name = "host",
-    .figures = 1u << TUTTI_FIGURE_BANDWIDTH | 1u << TUTTI_FIGURE_LATENCY | 1u << TUTTI_FIGURE_COPY |
-               1u << TUTTI_FIGURE_ADD | 1u << TUTTI_FIGURE_REMOTE | 1u << TUTTI_FIGURE_SWITCH |
-               1u << TUTTI_FIGURE_CORES | 1u << TUTTI_FIGURE_CACHE,
-    .assumed = {[TUTTI_FIGURE_BANDWIDTH] = 20e9,
-                [TUTTI_FIGURE_LATENCY] = 0.2e-6,
-                [TUTTI_FIGURE_COPY] = 20e9,
-                [TUTTI_FIGURE_ADD] = 20e9,
-                [TUTTI_FIGURE_REMOTE] = 5e9,
-                [TUTTI_FIGURE_SWITCH] = 5e-6,
-                [TUTTI_FIGURE_CORES] = 1,
-                [TUTTI_FIGURE_CACHE] = 1 << 20},
+    .about = "ranks of one machine that map each other's memory",
+    .presets = presets,
+    .npresets = sizeof presets / sizeof presets[0],
     .detect = host_detect,
+    .nseats = host_nseats,
     .nlinks = host_nlinks,
     .link = host_link,
     .link_name = host_link_name,

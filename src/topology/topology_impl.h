@@ -1,27 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind = one file + one row. */
+/* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind = one file + one row.
+ *
+ * Rows speak of *seats*: where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches are the nodes after
+ * them. Who sits where is common to all kinds (topology_place.c): a row never hears of ranks. */
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
 #include "tutti/topology.h"
 
+/* A figure of a kind, as it is when nobody says more. */
 typedef struct {
-    const char *name;
-    unsigned figures;                  /* bit set of 1 << TUTTI_FIGURE_*: what this kind has */
-    double assumed[TUTTI_NFIGURES];    /* when nobody says more */
-    void (*detect)(tutti_topology *t); /* fills in what this machine tells; NULL = nothing */
+    tutti_figure figure;
+    double value;
+    tutti_provenance from;
+    const char *source;  /* where it stands; NULL = assumed and detected figures need none */
+    const char *meaning; /* for this kind; NULL = what it means everywhere */
+} tutti_preset;
+
+typedef struct {
+    const char *name, *about;
+    const tutti_preset *presets;
+    int npresets;
+    unsigned places;                                     /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
+    void (*detect)(tutti_topology *t);                   /* fills in what this machine tells; NULL = nothing */
+    bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
+    tutti_status (*check)(const tutti_topology *t,
+                          tutti_failure *err); /* figures that do not go together; NULL = none */
+    int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
+    int32_t (*group)(const tutti_topology *t);                  /* seats behind one switch; NULL = no groups */
+    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* NULL: no network */
     int32_t (*nlinks)(const tutti_topology *t, int32_t nranks);
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
-    void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
+    void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
+    void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* NULL: "node>node" */
+    /* src != dst */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
 } tutti_topology_row;
 
-extern const tutti_topology_row tutti_topology_host_row, tutti_topology_star_row;
+extern const tutti_topology_row tutti_topology_host_row, tutti_topology_star_row, tutti_topology_cluster_row,
+    tutti_topology_pcie_row, tutti_topology_dgx1p_row, tutti_topology_dgx1v_row, tutti_topology_dgx2_row,
+    tutti_topology_fat_tree_row, tutti_topology_bigraph_row, tutti_topology_torus_row;
 const tutti_topology_row *tutti_topology_row_at(int kind); /* tutti_topology_kind; NULL past the end */
+const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
+                                          tutti_figure f); /* NULL: it has no such figure */
 
-/* "10Gb" -> 1.25e9 and so on; false if it is no positive figure of the kind that f has. */
+/* A figure as a whole number. */
+static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
+{
+    return (int32_t)t->figure[f];
+}
+
+/* The link out of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
+tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
+
+/* Seat of a rank, and back: -1 if nobody sits there. */
+int32_t tutti_place_seat(const tutti_topology *t, int32_t rank);
+void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
+tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
+
+/* Hashed choice among n equal paths, a function of the seed and of who talks to whom on which channel. */
+int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int level, int32_t n);
+
+/* What a figure is called and measured in (topology_figures.c). */
+const char *tutti_figure_meaning(tutti_figure f);
+const char *tutti_figure_example(tutti_figure f);
+/* "10Gb" -> 1.25e9 and so on; false if it is no figure of the kind that f has. Not for a list of seats. */
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out);
-/* The shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". */
-void tutti_figure_print(tutti_figure f, double value, char out[32]);
+/* The shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". Sets need up to 48 bytes. */
+void tutti_figure_print(tutti_figure f, double value, char out[64]);
 
 #endif

@@ -5,6 +5,18 @@
 
 #include "topology_impl.h"
 
+static int32_t star_nseats(const tutti_topology *t, int32_t nranks)
+{
+    (void)t;
+    return nranks;
+}
+
+static int32_t star_nnodes(const tutti_topology *t, int32_t nranks)
+{
+    (void)t;
+    return nranks + 1;
+}
+
 static int32_t star_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)t;
@@ -13,8 +25,8 @@ static int32_t star_nlinks(const tutti_topology *t, int32_t nranks)
 
 static tutti_link star_link(const tutti_topology *t, int32_t nranks, int32_t link)
 {
-    (void)nranks;
-    return (tutti_link){t->figure[TUTTI_FIGURE_BANDWIDTH], link % 2 ? 0 : t->figure[TUTTI_FIGURE_LATENCY]};
+    return tutti_cable_link(link, link / 2, nranks, t->figure[TUTTI_FIGURE_BANDWIDTH],
+                            link % 2 ? 0 : t->figure[TUTTI_FIGURE_LATENCY]);
 }
 
 static void star_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32])
@@ -31,16 +43,32 @@ static int star_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t
     return 2;
 }
 
+static void star_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
+{
+    (void)t;
+    if (node == nranks)
+        snprintf(out, 40, "switch");
+    else
+        snprintf(out, 40, "host%d", (int)node);
+}
+
+static const tutti_preset presets[] = {
+    {TUTTI_FIGURE_BANDWIDTH, 1.25e9, TUTTI_FROM_ASSUMED, NULL, "of a host's link each way"},
+    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+
 const tutti_topology_row tutti_topology_star_row = {
     .name = "star",
-    .figures = 1u << TUTTI_FIGURE_BANDWIDTH | 1u << TUTTI_FIGURE_LATENCY | 1u << TUTTI_FIGURE_SOFTWARE |
-               1u << TUTTI_FIGURE_ADD,
-    .assumed = {[TUTTI_FIGURE_BANDWIDTH] = 1.25e9,
-                [TUTTI_FIGURE_LATENCY] = 5e-6,
-                [TUTTI_FIGURE_SOFTWARE] = 0.5e-6,
-                [TUTTI_FIGURE_ADD] = 10e9},
+    .about = "one rank a host, all on one switch that never blocks",
+    .presets = presets,
+    .npresets = sizeof presets / sizeof presets[0],
+    .nseats = star_nseats,
+    .nnodes = star_nnodes,
     .nlinks = star_nlinks,
     .link = star_link,
+    .node_name = star_node_name,
     .link_name = star_link_name,
     .route = star_route,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
  *
- * Star: one message must be waited for; (p-1)/p of the vector must leave or reach some rank in a reduce-scatter, an all-gather
- * or a gather, twice that in an allreduce (Patarasuk and Yuan 2009); (p-1) n additions are shared by p ranks.
+ * Network: one message must be waited for; p - 1 vectors must leave the ranks together in a reduce-scatter or an all-gather,
+ * twice that in an allreduce (Patarasuk and Yuan 2009, for ranks that are equal), the root must receive (p-1)/p of one in a
+ * gather; (p-1) n additions are shared by p ranks.
  * Host: each input must be read and each output written, by the cores that there are, and through the memory when the
  * vectors do not fit the caches. In an all-gather the own slice is in place and each slice is read once. */
 #include <math.h>
@@ -20,13 +21,31 @@ double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
     return t->figure[TUTTI_FIGURE_LATENCY] + (turns > 1 ? turns * t->figure[TUTTI_FIGURE_SWITCH] : 0);
 }
 
-static void star_bounds(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_bounds *out)
+/* Bytes a second that ranks can send, all together (or `one` alone can receive), and the shortest latency that there is. */
+static void ends_of(const tutti_topology *t, int32_t p, int32_t one, double *sent, double *received, double *latency)
 {
-    double share = (double)(p - 1) / p, twice = c == TUTTI_ALLREDUCE ? 2 : 1;
+    tutti_fabric net;
+    *sent = *received = 0;
+    *latency = INFINITY;
+    if (!tutti_topology_graph(t, p, &net)) return;
+    for (int32_t l = 0; l < net.nlinks; l++) {
+        const tutti_link *link = &net.links[l];
+        if (link->src < p) *sent += link->bytes_per_s;
+        if (link->dst == one) *received += link->bytes_per_s;
+        if (link->src < p) *latency = fmin(*latency, link->latency_s);
+    }
+    tutti_fabric_release(&net);
+}
+
+static void network_bounds(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_bounds *out)
+{
+    double twice = c == TUTTI_ALLREDUCE ? 2 : 1, sent, received, latency;
     bool adds = c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
-    out->latency_s = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE];
-    out->bandwidth_s = twice * share * bytes / t->figure[TUTTI_FIGURE_BANDWIDTH];
-    out->compute_s = adds ? share * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+    ends_of(t, p, 0, &sent, &received, &latency);
+    out->latency_s = latency + t->figure[TUTTI_FIGURE_SOFTWARE];
+    out->bandwidth_s =
+        c == TUTTI_GATHER ? (double)(p - 1) / p * bytes / received : twice * (double)(p - 1) * bytes / sent;
+    out->compute_s = adds ? (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
 }
 
 /* Bytes that all ranks together must read and write. */
@@ -61,7 +80,7 @@ void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t 
     if (host)
         host_bounds(collective, nranks, n, t, out);
     else
-        star_bounds(collective, nranks, (double)n * TUTTI_ELEMENT_BYTES, t, out);
+        network_bounds(collective, nranks, (double)n * TUTTI_ELEMENT_BYTES, t, out);
     out->best_s = out->latency_s;
     if (out->bandwidth_s > out->best_s) out->best_s = out->bandwidth_s, out->best = host ? "memory" : "bandwidth";
     if (out->compute_s > out->best_s) out->best_s = out->compute_s, out->best = "compute";

@@ -10,117 +10,166 @@
 #include "simulate_impl.h"
 
 typedef struct {
+    int32_t *hops;  /* links of all routes, one after the other */
+    int64_t *first; /* a flow; nflows + 1 */
+    int32_t *used;  /* links that some flow goes over */
+    int32_t nused;
     double *left;     /* capacity that no fixed flow has taken, a link */
     int64_t *waiting; /* flows without a share yet, a link */
     double *share;    /* a flow; 0 = none yet */
 } filling;
 
-static void filling_start(const tutti_flow *flows, int64_t nflows, const tutti_topology *t, int32_t nranks, filling *f)
+static void filling_start(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
+                          filling *f)
 {
-    int32_t links[TUTTI_MAX_HOPS], nlinks = tutti_topology_nlinks(t, nranks);
-    f->left = tutti_alloc((size_t)nlinks * sizeof *f->left);
-    f->waiting = tutti_alloc((size_t)nlinks * sizeof *f->waiting);
+    int32_t links[TUTTI_MAX_HOPS];
+    int64_t room = 4 * nflows + TUTTI_MAX_HOPS;
+    f->left = tutti_alloc((size_t)net->nlinks * sizeof *f->left);
+    f->waiting = tutti_alloc((size_t)net->nlinks * sizeof *f->waiting);
+    f->used = tutti_alloc((size_t)net->nlinks * sizeof *f->used);
     f->share = tutti_alloc((size_t)nflows * sizeof *f->share);
-    for (int32_t l = 0; l < nlinks; l++) f->left[l] = tutti_topology_link(t, nranks, l).bytes_per_s;
+    f->first = tutti_alloc(((size_t)nflows + 1) * sizeof *f->first);
+    f->hops = tutti_alloc((size_t)room * sizeof *f->hops);
+    f->nused = 0;
     for (int64_t i = 0; i < nflows; i++) {
-        int hops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
-        for (int h = 0; h < hops; h++) f->waiting[links[h]]++;
+        int nhops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
+        if (f->first[i] + nhops > room) {
+            room *= 2;
+            f->hops = tutti_realloc(f->hops, (size_t)room * sizeof *f->hops);
+        }
+        for (int h = 0; h < nhops; h++) {
+            f->hops[f->first[i] + h] = links[h];
+            if (f->waiting[links[h]]++) continue;
+            f->used[f->nused++] = links[h];
+            f->left[links[h]] = net->links[links[h]].bytes_per_s;
+        }
+        f->first[i + 1] = f->first[i] + nhops;
+        if (!nhops) f->share[i] = INFINITY; /* stays where it is */
     }
 }
 
+static void filling_release(filling *f)
+{
+    free(f->hops);
+    free(f->first);
+    free(f->used);
+    free(f->left);
+    free(f->waiting);
+    free(f->share);
+}
+
 /* Smallest equal share that any link can still give. */
-static double level_find(const filling *f, int32_t nlinks)
+static double level_find(const filling *f)
 {
     double level = INFINITY;
-    for (int32_t l = 0; l < nlinks; l++)
+    for (int32_t i = 0; i < f->nused; i++) {
+        int32_t l = f->used[i];
         if (f->waiting[l] > 0 && f->left[l] / (double)f->waiting[l] < level) level = f->left[l] / (double)f->waiting[l];
+    }
     return level;
 }
 
 /* Gives `level` to the flows through links that have no more than that for each; returns how many. */
-static int64_t level_fix(const tutti_flow *flows, int64_t nflows, const tutti_topology *t, double level, filling *f)
+static int64_t level_fix(int64_t nflows, double level, filling *f)
 {
-    int32_t links[TUTTI_MAX_HOPS];
     int64_t fixed = 0;
     const double limit = level * (1 + 1e-12);
     for (int64_t i = 0; i < nflows; i++) {
         if (f->share[i] > 0) continue;
-        int hops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
         bool full = false;
-        for (int h = 0; h < hops; h++) full |= f->left[links[h]] / (double)f->waiting[links[h]] <= limit;
+        for (int64_t h = f->first[i]; h < f->first[i + 1]; h++)
+            full |= f->left[f->hops[h]] / (double)f->waiting[f->hops[h]] <= limit;
         if (full) f->share[i] = -level, fixed++; /* negative: counted below, so that one level is one state */
     }
     for (int64_t i = 0; i < nflows; i++) {
         if (f->share[i] >= 0) continue;
-        int hops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
         f->share[i] = level;
-        for (int h = 0; h < hops; h++) {
-            f->left[links[h]] -= level;
-            f->waiting[links[h]]--;
+        for (int64_t h = f->first[i]; h < f->first[i + 1]; h++) {
+            f->left[f->hops[h]] -= level;
+            f->waiting[f->hops[h]]--;
         }
     }
     return fixed;
 }
 
-double tutti_rounds_fill(const tutti_flow *flows, int64_t nflows, const tutti_topology *t, int32_t nranks, double *load)
+tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
+                               int64_t nflows, double *load)
 {
     filling f;
-    int32_t links[TUTTI_MAX_HOPS], nlinks = tutti_topology_nlinks(t, nranks);
-    filling_start(flows, nflows, t, nranks, &f);
-    for (int64_t left = nflows; left > 0;) left -= level_fix(flows, nflows, t, level_find(&f, nlinks), &f);
-    double end = 0;
+    tutti_filled out = {0, 0, INFINITY};
+    filling_start(t, net, flows, nflows, &f);
+    int64_t left = nflows;
+    for (int64_t i = 0; i < nflows; i++) left -= f.share[i] > 0;
+    while (left > 0) left -= level_fix(nflows, level_find(&f), &f);
     for (int64_t i = 0; i < nflows; i++) {
-        int hops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
-        for (int h = 0; h < hops; h++) load[links[h]] += (double)flows[i].bytes;
-        end = fmax(end, (double)flows[i].bytes / f.share[i]);
+        double latency = 0;
+        for (int64_t h = f.first[i]; h < f.first[i + 1]; h++) {
+            load[f.hops[h]] += (double)flows[i].bytes;
+            latency += net->links[f.hops[h]].latency_s;
+        }
+        out.end_s = fmax(out.end_s, (double)flows[i].bytes / f.share[i]);
+        out.most_latency_s = fmax(out.most_latency_s, latency);
+        out.least_latency_s = fmin(out.least_latency_s, latency);
     }
-    free(f.left);
-    free(f.waiting);
-    free(f.share);
-    return end;
+    filling_release(&f);
+    return out;
 }
 
 /* The fullest link of all stages together. */
-static double link_bound(const tutti_topology *t, int32_t nranks, const double *load, tutti_simulation *out)
+static double link_bound(const tutti_fabric *net, const double *load, tutti_simulation *out)
 {
     double longest = 0;
-    for (int32_t l = 0; l < tutti_topology_nlinks(t, nranks); l++) {
-        double seconds = load[l] / tutti_topology_link(t, nranks, l).bytes_per_s;
+    for (int32_t l = 0; l < net->nlinks; l++) {
+        double seconds = load[l] / net->links[l].bytes_per_s;
         if (seconds > longest) longest = seconds, out->bottleneck = l, out->bytes_most = (int64_t)load[l];
     }
     return longest;
 }
 
-static void star_evaluate(const tutti_traffic *traffic, const tutti_topology *t, tutti_simulation *out)
+/* What the ranks do themselves in a stage. */
+typedef struct {
+    int32_t messages; /* that one rank sends, or receives: its core handles one after the other */
+    double most_s;    /* work of the busiest */
+} stage_work;
+
+static stage_work ranks_work(const tutti_traffic *traffic, int32_t stage, double *work, double *longest)
 {
-    int32_t p = traffic->nranks;
-    double wire = t->figure[TUTTI_FIGURE_LATENCY], soft = t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0;
-    double *load = tutti_alloc((size_t)tutti_topology_nlinks(t, p) * sizeof *load);
-    double *work = tutti_alloc((size_t)p * sizeof *work);
+    stage_work out = {0, 0};
+    for (int32_t r = 0; r < traffic->nranks; r++) {
+        const tutti_work *w = &traffic->work[(size_t)stage * (size_t)traffic->nranks + (size_t)r];
+        int32_t handled = w->sent > w->received ? w->sent : w->received;
+        out.messages = handled > out.messages ? handled : out.messages;
+        out.most_s = fmax(out.most_s, w->core_s);
+        work[r] += w->core_s;
+        *longest = fmax(*longest, work[r]);
+    }
+    return out;
+}
+
+static void network_evaluate(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
+                             tutti_simulation *out)
+{
+    double soft = t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0, least_wire = INFINITY;
+    double *load = tutti_alloc((size_t)net->nlinks * sizeof *load);
+    double *work = tutti_alloc((size_t)traffic->nranks * sizeof *work);
     int64_t at = 0;
     for (int32_t stage = 0; stage < traffic->nstages; stage++) {
         int64_t end = at;
         while (end < traffic->nflows && traffic->flows[end].stage == stage) end++;
-        double most = 0;
-        int32_t messages = 0; /* that one rank sends, or receives: its core handles one after the other */
-        for (int32_t r = 0; r < p; r++) {
-            const tutti_work *w = &traffic->work[(size_t)stage * (size_t)p + (size_t)r];
-            int32_t handled = w->sent > w->received ? w->sent : w->received;
-            messages = handled > messages ? handled : messages;
-            work[r] += w->core_s;
-            most = fmax(most, w->core_s);
-            longest_work = fmax(longest_work, work[r]);
-        }
+        stage_work own = ranks_work(traffic, stage, work, &longest_work);
         if (end > at) {
+            tutti_filled filled = tutti_rounds_fill(t, net, traffic->flows + at, end - at, load);
+            least_wire = fmin(least_wire, filled.least_latency_s);
             out->nrounds++;
-            out->latency_s += wire + soft * messages;
-            out->transfer_s += tutti_rounds_fill(traffic->flows + at, end - at, t, p, load);
+            out->latency_s += filled.most_latency_s + soft * own.messages;
+            out->transfer_s += filled.end_s;
         }
-        out->local_s += most;
+        out->local_s += own.most_s;
         at = end;
     }
-    double longest_link = link_bound(t, p, load, out);
-    out->lower_s = fmax(out->nrounds ? wire + soft + longest_link : 0, longest_work);
+    double longest_link = link_bound(net, load, out), waiting = out->nrounds ? least_wire + soft : 0;
+    out->lower_s = fmax(out->nrounds ? waiting + longest_link : 0, longest_work);
+    out->busy_s = fmax(0, out->lower_s - waiting);
     free(load);
     free(work);
 }
@@ -155,6 +204,7 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     }
     if (memory > busiest) out->bottleneck = ncores;
     out->lower_s = fmax(out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, fmax(busiest, memory));
+    out->busy_s = out->lower_s;
     free(total);
     free(core);
     free(rank_bytes);
@@ -167,21 +217,25 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     if (host ? head->wire != TUTTI_WIRE_MAPPED : head->wire == TUTTI_WIRE_MAPPED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "simulate: a %s schedule does not run on a %s (%s)",
-                          tutti_wire_class_name(head->wire), host ? "host" : "star",
-                          host ? "lower it for mapped memory" : "hosts of a star map no memory of each other");
+                          tutti_wire_class_name(head->wire), tutti_topology_kind_name(t->kind),
+                          host ? "lower it for mapped memory" : "its ranks map no memory of each other");
+    tutti_fabric net = {0};
+    tutti_status status = tutti_topology_fits(t, head->nranks, err);
+    if (status) return status;
     tutti_traffic traffic;
     tutti_traffic_collect(s, t, n, &traffic);
     *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic.nmessages};
-    if (host)
+    if (host) {
         host_evaluate(&traffic, t, out);
-    else
-        star_evaluate(&traffic, t, out);
+    } else {
+        tutti_topology_graph(t, head->nranks, &net);
+        network_evaluate(&traffic, t, &net, out);
+        tutti_fabric_release(&net);
+    }
     out->seconds = out->latency_s + out->transfer_s + out->local_s;
     if (out->bottleneck >= 0) {
         tutti_topology_link_name(t, head->nranks, out->bottleneck, out->bottleneck_name);
-        double waiting = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE];
-        double busy = fmax(0, out->lower_s - (host || !out->nrounds ? 0 : waiting));
-        out->bottleneck_busy = out->seconds > 0 ? fmin(1, busy / out->seconds) : 0;
+        out->bottleneck_busy = out->seconds > 0 ? fmin(1, out->busy_s / out->seconds) : 0;
     }
     tutti_traffic_release(&traffic);
     return TUTTI_OK;

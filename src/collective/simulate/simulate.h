@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.h: how long a schedule takes on a topology: closed forms, the round evaluator, and bounds that nothing can beat.
  *
- * Three answers that check each other: bound <= lower <= seconds, and on machines without collisions the closed form of an
+ * Three answers that check each other: bound <= lower <= seconds, and on networks without collisions the closed form of an
  * algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
- * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a star a stage costs latency
- * (when it has messages: lat, and soft for each message that the busiest rank handles), then its messages with max-min shares of their links, fixed for the stage, then the longest local
- * work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
+ * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage
+ * costs latency (when it has messages: that of the longest way among them, and soft for each message that the busiest rank
+ * handles), then its messages with max-min shares of their links, fixed for the stage, then the longest local work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
  * Packet effects, congestion control and noise are not in it.
  *
  * Threads: shared (pure functions). */
@@ -21,16 +21,17 @@ typedef struct {
     double seconds;                        /* expected: rounds with a barrier after each */
     double latency_s, transfer_s, local_s; /* its parts; host: transfer 0 */
     double lower_s;                        /* no execution of this schedule on this topology is shorter */
+    double busy_s;                         /* of that, without the waiting: the busiest link or core */
     int32_t nrounds;                       /* stages that have messages or waits */
     int64_t nmessages;                     /* sends, puts or signals, all ranks */
-    int64_t bytes_most;                    /* on one link (star), by one rank (host) */
+    int64_t bytes_most;                    /* on one link (network), by one rank (host) */
     int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
     char bottleneck_name[32];
     double bottleneck_busy; /* its load / capacity / seconds */
 } tutti_simulation;
 
-/* n elements. A star wants the schedule as compiled (two-sided), a host lowered (mapped); the other way is TUTTI_ERR_USAGE.
- * Cost: every part once, 32 bytes a message. */
+/* n elements. A network wants the schedule as compiled (two-sided), a host lowered (mapped); the other way, or more ranks
+ * than there is room for, is TUTTI_ERR_USAGE. Cost: every part once, 32 bytes a message. */
 tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
                                      tutti_failure *err);
 

@@ -23,6 +23,7 @@ typedef struct {
 
 typedef struct {
     int32_t nranks, nstages;
+    int32_t npaths;    /* flows a message */
     tutti_flow *flows; /* sorted by stage */
     int64_t nflows, room;
     tutti_work *work; /* [stage * nranks + rank] */
@@ -34,9 +35,13 @@ typedef struct {
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out);
 void tutti_traffic_release(tutti_traffic *traffic);
 
-/* Max-min fair shares of the links for flows that start together; returns when the last one ends if shares stay as they
- * are. load[link] += bytes. */
-double tutti_rounds_fill(const tutti_flow *flows, int64_t nflows, const tutti_topology *t, int32_t nranks,
-                         double *load);
+/* Max-min fair shares of the links for flows that start together. */
+typedef struct {
+    double end_s;                           /* when the last one ends if shares stay as they are */
+    double most_latency_s, least_latency_s; /* of their routes */
+} tutti_filled;
+/* load[link] += bytes. */
+tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
+                               int64_t nflows, double *load);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traffic.c: what a schedule moves and computes, by stage, collected from all ranks' parts for one element count.
  *
- * Costs of local work. Star: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
+ * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
  * read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is what a core does
  * there; copies have a rate of their own, and so have inputs in other ranks' memory. */
 #include <math.h>
@@ -17,13 +17,19 @@ static int64_t slice_bytes(const tutti_slice *s, int64_t n)
     return (end - begin) * TUTTI_ELEMENT_BYTES;
 }
 
+/* One message, cut into as many parts as the topology has paths. */
 static void flow_add(tutti_traffic *out, tutti_flow flow)
 {
-    if (out->nflows == out->room) {
+    if (out->nflows + out->npaths > out->room) {
         out->room = out->room ? out->room * 2 : 1024;
         out->flows = tutti_realloc(out->flows, (size_t)out->room * sizeof *out->flows);
     }
-    out->flows[out->nflows++] = flow;
+    for (int32_t i = 0; i < out->npaths; i++) {
+        tutti_flow part = flow;
+        part.channel = flow.channel * out->npaths + i;
+        part.bytes = flow.bytes * (i + 1) / out->npaths - flow.bytes * i / out->npaths;
+        out->flows[out->nflows++] = part;
+    }
 }
 
 static void stages_grow(tutti_traffic *out, int32_t nstages)
@@ -127,7 +133,7 @@ static double part_footprint(const tutti_part *part, bool in_place, int64_t n)
 
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out)
 {
-    *out = (tutti_traffic){.nranks = tutti_schedule_head(s)->nranks};
+    *out = (tutti_traffic){.nranks = tutti_schedule_head(s)->nranks, .npaths = tutti_topology_npaths(t)};
     for (int32_t rank = 0; rank < out->nranks; rank++) {
         tutti_part part;
         tutti_schedule_part(s, rank, &part);

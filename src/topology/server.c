@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c: nodes, cables and ways of servers of GPUs.
+ *
+ *   gpu -- PCIe switch -- root complex "cpu" -- (qpi) -- cpu' -- PCIe switch' -- gpu'
+ *              |
+ *             NIC -- switch between servers
+ *
+ * Cables of a server, in this order: GPU to PCIe switch; PCIe switch to socket; socket to socket; NICs; pairs with NVLinks.
+ * A NIC sits under a PCIe switch; its cable has the rate of the slower of NIC and PCIe. GPU g uses NIC g * nics / GPUs: with
+ * a NIC each that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair with several NVLinks is one
+ * cable with their rates together; a way over NVLinks only goes over other GPUs where there is no direct one, the fewest. */
+#include "server.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct {
+    int32_t ngpus, nswitches, nnics;              /* a server; GPUs that take part */
+    int32_t switch0, cpu0, middle;                /* first node of each */
+    int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each, a server */
+    int32_t pair[TUTTI_SERVER_MAX_NVLINKS];       /* NVLink pairs of GPUs that take part */
+} layout;
+
+static bool takes_part(const tutti_server *s, int gpu)
+{
+    return s->gpus >> gpu & 1;
+}
+
+/* Physical number of the i-th GPU that takes part, and back. */
+static int gpu_of(const tutti_server *s, int32_t i)
+{
+    for (int g = 0;; g++)
+        if (takes_part(s, g) && i-- == 0) return g;
+}
+
+static int32_t index_of(const tutti_server *s, int gpu)
+{
+    return __builtin_popcount(s->gpus & ((1u << gpu) - 1));
+}
+
+int32_t tutti_server_ngpus(const tutti_server *s)
+{
+    return __builtin_popcount(s->gpus);
+}
+
+int32_t tutti_server_nseats(const tutti_server *s)
+{
+    return s->hosts * tutti_server_ngpus(s);
+}
+
+static layout layout_of(const tutti_server *s)
+{
+    layout l = {.ngpus = tutti_server_ngpus(s)};
+    bool pcie = s->wires != TUTTI_WIRES_NVLINK;
+    l.nswitches = pcie ? s->sockets * s->switches : 0;
+    l.nnics = s->joined ? s->nics : 0;
+    l.switch0 = s->hosts * l.ngpus;
+    l.cpu0 = l.switch0 + s->hosts * l.nswitches;
+    l.middle = l.cpu0 + (pcie ? s->hosts * s->sockets : 0);
+    l.to_socket = pcie ? l.ngpus : 0;
+    l.qpi = l.to_socket + l.nswitches;
+    l.nic = l.qpi + (pcie ? s->sockets - 1 : 0);
+    l.nvlink = l.nic + l.nnics;
+    int32_t npairs = 0;
+    for (int32_t i = 0; i < s->nnvlinks && s->wires != TUTTI_WIRES_PCIE; i++)
+        if (takes_part(s, s->nvlinks[i].a) && takes_part(s, s->nvlinks[i].b)) l.pair[npairs++] = i;
+    l.ncables = l.nvlink + npairs;
+    return l;
+}
+
+int32_t tutti_server_nnodes(const tutti_server *s)
+{
+    return layout_of(s).middle + s->joined;
+}
+
+int32_t tutti_server_nlinks(const tutti_server *s)
+{
+    return 2 * s->hosts * layout_of(s).ncables;
+}
+
+/* The PCIe switch of a NIC, as numbered in its server. */
+static int32_t switch_of_nic(const layout *l, int32_t nic)
+{
+    return nic * l->nswitches / l->nnics;
+}
+
+tutti_link tutti_server_link(const tutti_server *s, const tutti_topology *t, int32_t link)
+{
+    layout l = layout_of(s);
+    const double pcie = t->figure[TUTTI_FIGURE_PCIE], near = t->figure[TUTTI_FIGURE_NEAR];
+    int32_t host = link / 2 / l.ncables, cable = link / 2 % l.ncables, sw = l.switch0 + host * l.nswitches;
+    int32_t gpu = host * l.ngpus, cpu = l.cpu0 + host * s->sockets;
+    if (cable < l.to_socket)
+        return tutti_cable_link(link, gpu + cable, sw + gpu_of(s, cable) / s->slots, pcie, link % 2 ? 0 : near);
+    if (cable < l.qpi) {
+        cable -= l.to_socket;
+        return tutti_cable_link(link, sw + cable, cpu + cable / s->switches, pcie, 0);
+    }
+    if (cable < l.nic) return tutti_cable_link(link, cpu, cpu + 1, t->figure[TUTTI_FIGURE_QPI], 0);
+    if (cable < l.nvlink)
+        return tutti_cable_link(link, sw + switch_of_nic(&l, cable - l.nic), l.middle,
+                                fmin(pcie, t->figure[TUTTI_FIGURE_NIC]),
+                                link % 2 ? 0 : t->figure[TUTTI_FIGURE_LATENCY]);
+    const tutti_nvlink *nv = &s->nvlinks[l.pair[cable - l.nvlink]];
+    return tutti_cable_link(link, gpu + index_of(s, nv->a), gpu + index_of(s, nv->b),
+                            nv->count * t->figure[TUTTI_FIGURE_NVLINK], near);
+}
+
+void tutti_server_node_name(const tutti_server *s, int32_t node, char out[40])
+{
+    layout l = layout_of(s);
+    char host[12] = "";
+    int32_t per = node < l.switch0 ? l.ngpus : node < l.cpu0 ? l.nswitches : s->sockets;
+    int32_t at = node - (node < l.switch0 ? 0 : node < l.cpu0 ? l.switch0 : l.cpu0);
+    if (s->hosts > 1) snprintf(host, sizeof host, "h%d.", (int)(at / per));
+    if (node == l.middle)
+        snprintf(out, 40, "switch");
+    else if (node < l.switch0)
+        snprintf(out, 40, "%sgpu%d", host, gpu_of(s, at % per));
+    else
+        snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
+}
+
+/* The way from a GPU to a PCIe switch of its server, over the sockets if it is another than the GPU's own; cables are given
+ * as links in the upward direction, `up` false turns all round (the caller reverses the order). */
+static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)
+{
+    int32_t host = seat / l->ngpus, base = 2 * host * l->ncables, i = seat % l->ngpus, own = gpu_of(s, i) / s->slots;
+    int32_t from = own / s->switches, to = target / s->switches;
+    int n = 0;
+    links[n++] = base + 2 * i + !up;
+    if (own == target) return n;
+    links[n++] = base + 2 * (l->to_socket + own) + !up;
+    if (from != to) links[n++] = base + 2 * l->qpi + ((from == 0) != up);
+    links[n++] = base + 2 * (l->to_socket + target) + up;
+    return n;
+}
+
+/* From a GPU to the switch between servers, or back. */
+static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool up, int32_t *links)
+{
+    int32_t gpu = gpu_of(s, seat % l->ngpus), all = s->sockets * s->switches * s->slots, nic = gpu * l->nnics / all;
+    int32_t part[8];
+    int n = to_switch(s, l, seat, switch_of_nic(l, nic), up, part);
+    part[n++] = 2 * (seat / l->ngpus * l->ncables + l->nic + nic) + !up;
+    for (int i = 0; i < n; i++) links[i] = part[up ? i : n - 1 - i];
+    return n;
+}
+
+/* The link over NVLink from one GPU of the server to another, -1 if they have none. */
+static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int b)
+{
+    for (int32_t c = l->nvlink; c < l->ncables; c++) {
+        const tutti_nvlink *nv = &s->nvlinks[l->pair[c - l->nvlink]];
+        if (nv->a == a && nv->b == b) return 2 * c;
+        if (nv->a == b && nv->b == a) return 2 * c + 1;
+    }
+    return -1;
+}
+
+/* Breadth first from GPU a; before[g] = the GPU before g on a shortest way, -1 = not reached. */
+static void nvlink_search(const tutti_server *s, const layout *l, int a, int before[TUTTI_SERVER_MAX_GPUS])
+{
+    int queue[TUTTI_SERVER_MAX_GPUS], head = 0, tail = 0;
+    for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++) before[g] = -1;
+    before[a] = a;
+    queue[tail++] = a;
+    while (head < tail) {
+        int at = queue[head++];
+        for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++)
+            if (before[g] < 0 && nvlink_between(s, l, at, g) >= 0) before[g] = at, queue[tail++] = g;
+    }
+}
+
+bool tutti_server_nvlinks_join(const tutti_server *s)
+{
+    layout l = layout_of(s);
+    int before[TUTTI_SERVER_MAX_GPUS];
+    nvlink_search(s, &l, gpu_of(s, 0), before);
+    for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++)
+        if (takes_part(s, g) && before[g] < 0) return false;
+    return true;
+}
+
+static int nvlink_route(const tutti_server *s, const layout *l, int a, int b, int32_t *links)
+{
+    int before[TUTTI_SERVER_MAX_GPUS], n = 0;
+    nvlink_search(s, l, a, before);
+    for (int at = b; at != a && before[at] >= 0; at = before[at]) n++;
+    for (int at = b, i = n; at != a && i > 0; at = before[at]) links[--i] = nvlink_between(s, l, before[at], at);
+    return n;
+}
+
+int tutti_server_route(const tutti_server *s, int32_t src, int32_t dst, int32_t links[TUTTI_MAX_HOPS])
+{
+    layout l = layout_of(s);
+    int32_t host = src / l.ngpus, base = 2 * host * l.ncables;
+    int n;
+    if (host == dst / l.ngpus) {
+        int a = gpu_of(s, src % l.ngpus), b = gpu_of(s, dst % l.ngpus);
+        int32_t direct = nvlink_between(s, &l, a, b);
+        if (direct >= 0 || s->wires == TUTTI_WIRES_NVLINK) {
+            n = nvlink_route(s, &l, a, b, links);
+            for (int i = 0; i < n; i++) links[i] += base;
+            return n;
+        }
+        if (!s->through_nics || a / s->slots == b / s->slots) {
+            n = to_switch(s, &l, src, b / s->slots, true, links);
+            links[n++] = base + 2 * (dst % l.ngpus) + 1;
+            return n;
+        }
+    }
+    n = to_middle(s, &l, src, true, links);
+    return n + to_middle(s, &l, dst, false, links + n);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.h: servers of GPUs under PCIe switches, root complexes and a link between two sockets, optionally with NVLinks
+ * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p and dgx1v share.
+ * Threads: shared (pure functions). */
+#ifndef TUTTI_TOPOLOGY_SERVER_H
+#define TUTTI_TOPOLOGY_SERVER_H
+
+#include "topology_impl.h"
+
+enum { TUTTI_SERVER_MAX_GPUS = 16, TUTTI_SERVER_MAX_NVLINKS = 64 };
+
+/* A pair of GPUs joined by `count` NVLinks. */
+typedef struct {
+    uint8_t a, b, count;
+} tutti_nvlink;
+
+/* One server as its kind describes it. */
+typedef struct {
+    int32_t hosts, sockets, switches /* a socket */, slots /* a switch */, nics;
+    bool joined;   /* NICs and a switch between servers are there */
+    unsigned gpus; /* which of sockets * switches * slots take part */
+    tutti_wires wires;
+    bool through_nics; /* between GPUs of one server under different switches */
+    const tutti_nvlink *nvlinks;
+    int32_t nnvlinks;
+} tutti_server;
+
+int32_t tutti_server_nseats(const tutti_server *s);
+int32_t tutti_server_ngpus(const tutti_server *s); /* that take part, a server */
+int32_t tutti_server_nnodes(const tutti_server *s);
+int32_t tutti_server_nlinks(const tutti_server *s);
+tutti_link tutti_server_link(const tutti_server *s, const tutti_topology *t, int32_t link);
+void tutti_server_node_name(const tutti_server *s, int32_t node, char out[40]);
+int tutti_server_route(const tutti_server *s, int32_t src, int32_t dst, int32_t links[TUTTI_MAX_HOPS]);
+/* NVLinks alone join all GPUs that take part. */
+bool tutti_server_nvlinks_join(const tutti_server *s);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_dgx1.c: DGX-1 with P100 (dgx1p) and V100 (dgx1v): eight GPUs on two sockets, two PCIe switches a socket, a NIC a
+ * switch, and NVLinks in a hybrid cube mesh: two quads {0..3}, {4..7}, all pairs of a quad joined, and GPU g with g + 4. P100
+ * has 4 NVLinks a GPU, each pair one: 16 in all. V100 has 6 a GPU: two between 0-3, 0-4, 1-2, 1-5, 2-3, 5-6, 4-7, 6-7, one
+ * between the others, 24 in all (the matrix that `nvidia-smi topo -m` prints on such machines, read in published logs; the
+ * P100 mesh is that with every pair once). gpus= takes any subset of them, as a queueing system hands them out. */
+#include "server.h"
+
+static const tutti_nvlink mesh_p100[] = {
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* one quad */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 1}, {5, 6, 1}, {5, 7, 1}, {6, 7, 1}, /* the other */
+    {0, 4, 1}, {1, 5, 1}, {2, 6, 1}, {3, 7, 1},                       /* between them */
+};
+static const tutti_nvlink mesh_v100[] = {
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, /* one quad */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, /* the other */
+    {0, 4, 2}, {1, 5, 2}, {2, 6, 1}, {3, 7, 1},                       /* between them */
+};
+enum { NPAIRS = sizeof mesh_v100 / sizeof mesh_v100[0], NGPUS = 8 };
+
+static tutti_server server_of(const tutti_topology *t)
+{
+    tutti_server s = {.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
+                      .sockets = 2,
+                      .switches = 2,
+                      .slots = 2,
+                      .nics = tutti_count(t, TUTTI_FIGURE_NICS),
+                      .gpus = (unsigned)t->figure[TUTTI_FIGURE_GPUS],
+                      .wires = (tutti_wires)t->figure[TUTTI_FIGURE_WIRES],
+                      .nvlinks = t->kind == TUTTI_TOPOLOGY_DGX1P ? mesh_p100 : mesh_v100,
+                      .nnvlinks = NPAIRS};
+    s.joined = s.hosts > 1;
+    return s;
+}
+
+static bool dgx1_idle(const tutti_topology *t, tutti_figure f)
+{
+    tutti_server s = server_of(t);
+    if (f == TUTTI_FIGURE_NICS || f == TUTTI_FIGURE_NIC || f == TUTTI_FIGURE_LATENCY) return s.hosts == 1;
+    if (f == TUTTI_FIGURE_PCIE || f == TUTTI_FIGURE_QPI) return s.wires == TUTTI_WIRES_NVLINK;
+    return f == TUTTI_FIGURE_NVLINK && s.wires == TUTTI_WIRES_PCIE;
+}
+
+static tutti_status dgx1_check(const tutti_topology *t, tutti_failure *err)
+{
+    tutti_server s = server_of(t);
+    if (s.gpus >> NGPUS) return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has GPUs 0 to %d", NGPUS - 1);
+    if (t->figure[TUTTI_FIGURE_NICS] > 4 || t->figure[TUTTI_FIGURE_HOSTS] > 4096)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has up to 4 NICs, and there are up to 4096 of them");
+    if (s.wires != TUTTI_WIRES_NVLINK) return TUTTI_OK;
+    if (s.hosts > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: NVLinks do not leave a DGX-1: wires=nvlink wants hosts=1");
+    if (!tutti_server_nvlinks_join(&s))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "topology: NVLinks do not join all of these gpus; wires=both uses PCIe too");
+    return TUTTI_OK;
+}
+
+static int32_t dgx1_nseats(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nseats(&s);
+}
+
+static int32_t dgx1_group(const tutti_topology *t)
+{
+    tutti_server s = server_of(t);
+    return tutti_server_ngpus(&s);
+}
+
+static int32_t dgx1_nnodes(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nnodes(&s);
+}
+
+static int32_t dgx1_nlinks(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nlinks(&s);
+}
+
+static tutti_link dgx1_link(const tutti_topology *t, int32_t nranks, int32_t link)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_link(&s, t, link);
+}
+
+static void dgx1_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    tutti_server_node_name(&s, node, out);
+}
+
+static int dgx1_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS])
+{
+    (void)channel;
+    tutti_server s = server_of(t);
+    return tutti_server_route(&s, src, dst, links);
+}
+
+static const tutti_preset presets_p100[] = {
+    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
+    {TUTTI_FIGURE_WIRES, TUTTI_WIRES_BOTH, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_NVLINK, 18e9, TUTTI_FROM_READ, "NCCL's topology code", NULL},
+    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL},
+    {TUTTI_FIGURE_QPI, 6e9, TUTTI_FROM_READ, "NCCL's topology code, Broadwell's QPI", NULL},
+    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
+    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
+    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL},
+    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"},
+    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
+    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+static const tutti_preset presets_v100[] = {
+    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
+    {TUTTI_FIGURE_WIRES, TUTTI_WIRES_BOTH, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_NVLINK, 20e9, TUTTI_FROM_READ, "NCCL's topology code", NULL},
+    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL},
+    {TUTTI_FIGURE_QPI, 6e9, TUTTI_FROM_READ, "NCCL's topology code, Broadwell's QPI", NULL},
+    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
+    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
+    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL},
+    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"},
+    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
+    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+
+const tutti_topology_row tutti_topology_dgx1p_row = {
+    .name = "dgx1p",
+    .about = "DGX-1 with P100: eight GPUs, 4 NVLinks each in a hybrid cube mesh, PCIe tree",
+    .presets = presets_p100,
+    .npresets = sizeof presets_p100 / sizeof presets_p100[0],
+    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
+    .idle = dgx1_idle,
+    .check = dgx1_check,
+    .nseats = dgx1_nseats,
+    .group = dgx1_group,
+    .nnodes = dgx1_nnodes,
+    .nlinks = dgx1_nlinks,
+    .link = dgx1_link,
+    .node_name = dgx1_node_name,
+    .route = dgx1_route,
+};
+const tutti_topology_row tutti_topology_dgx1v_row = {
+    .name = "dgx1v",
+    .about = "DGX-1 with V100: eight GPUs, 6 NVLinks each in a hybrid cube mesh, PCIe tree",
+    .presets = presets_v100,
+    .npresets = sizeof presets_v100 / sizeof presets_v100[0],
+    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
+    .idle = dgx1_idle,
+    .check = dgx1_check,
+    .nseats = dgx1_nseats,
+    .group = dgx1_group,
+    .nnodes = dgx1_nnodes,
+    .nlinks = dgx1_nlinks,
+    .link = dgx1_link,
+    .node_name = dgx1_node_name,
+    .route = dgx1_route,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_pcie.c: servers of GPUs on PCIe, after the server of EFLOPS (Dong et al., HPCA 2020): nics = GPUs gives each GPU a
+ * NIC of its own under its PCIe switch, fewer are shared; inside=nic sends what would cross the root complex or the link
+ * between sockets out through the NICs instead. */
+#include "server.h"
+
+static tutti_server server_of(const tutti_topology *t)
+{
+    tutti_server s = {.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
+                      .sockets = tutti_count(t, TUTTI_FIGURE_SOCKETS),
+                      .switches = tutti_count(t, TUTTI_FIGURE_SWITCHES),
+                      .slots = tutti_count(t, TUTTI_FIGURE_SLOTS),
+                      .nics = tutti_count(t, TUTTI_FIGURE_NICS),
+                      .wires = TUTTI_WIRES_PCIE,
+                      .through_nics = tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_NIC};
+    s.gpus = (1u << s.sockets * s.switches * s.slots) - 1;
+    s.joined = s.hosts > 1 || s.through_nics;
+    return s;
+}
+
+static bool pcie_idle(const tutti_topology *t, tutti_figure f)
+{
+    bool network = f == TUTTI_FIGURE_NICS || f == TUTTI_FIGURE_NIC || f == TUTTI_FIGURE_LATENCY;
+    if (f == TUTTI_FIGURE_QPI) return tutti_count(t, TUTTI_FIGURE_SOCKETS) == 1;
+    return network && tutti_count(t, TUTTI_FIGURE_HOSTS) == 1 &&
+           tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_PCIE;
+}
+
+static tutti_status pcie_check(const tutti_topology *t, tutti_failure *err)
+{
+    double gpus = t->figure[TUTTI_FIGURE_SOCKETS] * t->figure[TUTTI_FIGURE_SWITCHES] * t->figure[TUTTI_FIGURE_SLOTS];
+    if (t->figure[TUTTI_FIGURE_SOCKETS] > 2 || gpus > TUTTI_SERVER_MAX_GPUS)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: a server has 1 or 2 sockets and up to %d GPUs",
+                          TUTTI_SERVER_MAX_GPUS);
+    if (t->figure[TUTTI_FIGURE_NICS] > gpus || t->figure[TUTTI_FIGURE_HOSTS] > 4096)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: at most one NIC a GPU and 4096 servers");
+    int32_t nics = tutti_count(t, TUTTI_FIGURE_NICS);
+    int32_t nswitches = tutti_count(t, TUTTI_FIGURE_SOCKETS) * tutti_count(t, TUTTI_FIGURE_SWITCHES);
+    if (tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_NIC && nics % nswitches)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "topology: pcie: inside=nic wants as many NICs under each of the %d PCIe switches",
+                          (int)nswitches);
+    return TUTTI_OK;
+}
+
+static int32_t pcie_nseats(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nseats(&s);
+}
+
+static int32_t pcie_group(const tutti_topology *t)
+{
+    tutti_server s = server_of(t);
+    return tutti_server_ngpus(&s);
+}
+
+static int32_t pcie_nnodes(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nnodes(&s);
+}
+
+static int32_t pcie_nlinks(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_nlinks(&s);
+}
+
+static tutti_link pcie_link(const tutti_topology *t, int32_t nranks, int32_t link)
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    return tutti_server_link(&s, t, link);
+}
+
+static void pcie_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
+{
+    (void)nranks;
+    tutti_server s = server_of(t);
+    tutti_server_node_name(&s, node, out);
+}
+
+static int pcie_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS])
+{
+    (void)channel;
+    tutti_server s = server_of(t);
+    return tutti_server_route(&s, src, dst, links);
+}
+
+static const tutti_preset presets[] = {
+    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
+    {TUTTI_FIGURE_SOCKETS, 2, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_SWITCHES, 2, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_SLOTS, 2, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INSIDE, TUTTI_INSIDE_PCIE, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL},
+    {TUTTI_FIGURE_QPI, 10e9, TUTTI_FROM_READ, "NCCL's topology code, Skylake's UPI", NULL},
+    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL},
+    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"},
+    {TUTTI_FIGURE_SOFTWARE, 5.7e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over PCIe, Simple", NULL},
+    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+
+const tutti_topology_row tutti_topology_pcie_row = {
+    .name = "pcie",
+    .about = "servers of GPUs under PCIe switches, NICs shared or one a GPU",
+    .presets = presets,
+    .npresets = sizeof presets / sizeof presets[0],
+    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
+    .idle = pcie_idle,
+    .check = pcie_check,
+    .nseats = pcie_nseats,
+    .group = pcie_group,
+    .nnodes = pcie_nnodes,
+    .nlinks = pcie_nlinks,
+    .link = pcie_link,
+    .node_name = pcie_node_name,
+    .route = pcie_route,
+};
