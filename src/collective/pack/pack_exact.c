@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack_exact.c: packings that reach the bound: directed ones, grown arc by arc.
+ *
+ * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Trees in work are pairs (nodes R,
+ * how many m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over the trees that have no node in X
+ * (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y not, for
+ *   min(m1, c(x, y), maxflow(x, y) - sum of the other m),
+ * where in the flow each other tree is a node of its own that x reaches with m and that reaches all of R (Berczi and Frank;
+ * ForestColl). If that is less than m1, the tree goes on in two. Arcs near the root are tried first: shallow trees. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "maxflow.h"
+#include "pack_impl.h"
+
+typedef struct {
+    int32_t root, nreached;
+    int64_t many;
+    int32_t *chosen; /* way into each node; -1: root or not reached */
+    int32_t *depth;  /* -1 = not reached */
+} growing;
+
+typedef struct {
+    tutti_ways w;
+    growing *trees;
+    int32_t ntrees, capacity;
+} forest;
+
+static void add_tree(forest *f, int32_t root, int64_t many)
+{
+    size_t bytes = (size_t)f->w.nranks * sizeof(int32_t);
+    if (f->ntrees == f->capacity) {
+        f->capacity = f->capacity ? 2 * f->capacity : 16;
+        f->trees = tutti_realloc(f->trees, (size_t)f->capacity * sizeof *f->trees);
+    }
+    growing *t = &f->trees[f->ntrees++];
+    *t = (growing){root, 1, many, tutti_alloc(bytes), tutti_alloc(bytes)};
+    for (int32_t v = 0; v < f->w.nranks; v++) t->chosen[v] = -1, t->depth[v] = v == root ? 0 : -1;
+}
+
+/* The same tree again with `many` of its number. */
+static void divide(forest *f, int32_t tree, int64_t many)
+{
+    size_t bytes = (size_t)f->w.nranks * sizeof(int32_t);
+    add_tree(f, f->trees[tree].root, many);
+    growing *old = &f->trees[tree], *made = &f->trees[f->ntrees - 1];
+    memcpy(made->chosen, old->chosen, bytes);
+    memcpy(made->depth, old->depth, bytes);
+    made->nreached = old->nreached;
+    old->many -= many;
+}
+
+/* How many of the tree may take the way. */
+static int64_t allowed(const forest *f, int32_t tree, int32_t way)
+{
+    const tutti_way *e = &f->w.ways[way];
+    int32_t n = f->w.nranks;
+    int64_t others = 0, most = f->trees[tree].many < e->capacity ? f->trees[tree].many : e->capacity;
+    tutti_maxflow *flow = tutti_maxflow_create(n + f->ntrees);
+    for (int32_t i = 0; i < f->w.nways; i++)
+        if (f->w.ways[i].capacity) tutti_maxflow_arc(flow, f->w.ways[i].src, f->w.ways[i].dst, f->w.ways[i].capacity);
+    for (int32_t i = 0; i < f->ntrees; i++) {
+        const growing *t = &f->trees[i];
+        if (i == tree || t->nreached == n) continue;
+        others += t->many;
+        tutti_maxflow_arc(flow, e->src, n + i, t->many);
+        for (int32_t v = 0; v < n; v++)
+            if (t->depth[v] >= 0) tutti_maxflow_arc(flow, n + i, v, TUTTI_MAXFLOW_UNBOUNDED);
+    }
+    int64_t spare = tutti_maxflow_solve(flow, e->src, e->dst, others + most) - others;
+    tutti_maxflow_destroy(flow);
+    return spare < most ? spare : most;
+}
+
+/* The next way of the tree, near the root first, wide before narrow, and how many take it. */
+static int32_t next_way(const forest *f, int32_t tree, int64_t *many)
+{
+    const growing *t = &f->trees[tree];
+    bool *tried = tutti_alloc((size_t)(f->w.nways + 1) * sizeof *tried);
+    int32_t best = -1;
+    *many = 0;
+    memset(tried, 0, (size_t)f->w.nways * sizeof *tried);
+    while (*many < t->many) {
+        int32_t way = -1;
+        for (int32_t i = 0; i < f->w.nways; i++) {
+            const tutti_way *e = &f->w.ways[i], *now = way < 0 ? NULL : &f->w.ways[way];
+            if (tried[i] || !e->capacity || t->depth[e->src] < 0 || t->depth[e->dst] >= 0) continue;
+            bool nearer = !now || t->depth[e->src] < t->depth[now->src];
+            if (nearer || (t->depth[e->src] == t->depth[now->src] && e->capacity > now->capacity)) way = i;
+        }
+        if (way < 0) break;
+        tried[way] = true;
+        int64_t may = allowed(f, tree, way);
+        if (may > *many) *many = may, best = way;
+    }
+    free(tried);
+    return best;
+}
+
+static void grow(forest *f)
+{
+    for (int32_t tree = 0; tree < f->ntrees; tree++)
+        while (f->trees[tree].nreached < f->w.nranks) {
+            int64_t many;
+            int32_t way = next_way(f, tree, &many);
+            assert(way >= 0 && many > 0); /* the theorem; the demands were met */
+            if (many < f->trees[tree].many) divide(f, tree, f->trees[tree].many - many);
+            growing *t = &f->trees[tree];
+            tutti_way *e = &f->w.ways[way];
+            t->chosen[e->dst] = way, t->depth[e->dst] = t->depth[e->src] + 1, t->nreached++;
+            e->capacity -= many;
+        }
+}
+
+/* What each root's trees carry, in units of the network's, and whose trees there are. */
+static tutti_ratio demands(const tutti_network *g, const tutti_packing *made, int64_t *demand)
+{
+    bool all = made->use != TUTTI_PACKING_BROADCAST;
+    int64_t unit = tutti_network_unit(g), ways = made->use == TUTTI_PACKING_ALLREDUCE ? 2 : 1;
+    tutti_ratio share = tutti_ratio_of(made->bound.num * ways, made->bound.den * unit * (all ? g->nranks : 1));
+    for (int32_t r = 0; r < g->nranks; r++) demand[r] = all || r == made->root ? share.num : 0;
+    return share;
+}
+
+/* One way the trees of an all-gather; for an allreduce the same trees, both ways, at half the rate. */
+static tutti_status pack_directed(const tutti_network *g, tutti_packing *made, tutti_failure *err)
+{
+    int64_t *demand = tutti_alloc((size_t)g->nranks * sizeof *demand), unit = tutti_network_unit(g);
+    tutti_ratio share = demands(g, made, demand);
+    forest f = {0};
+    tutti_status st = tutti_ways_split(g, (tutti_ratio){share.den, unit}, demand, &f.w, err);
+    if (st == TUTTI_OK) {
+        made->unit = tutti_ratio_of(unit, share.den * (made->use == TUTTI_PACKING_ALLREDUCE ? 2 : 1));
+        for (int32_t r = 0; r < g->nranks; r++)
+            if (demand[r]) add_tree(&f, r, demand[r]);
+        grow(&f);
+        for (int32_t i = 0; i < f.ntrees; i++)
+            tutti_ways_tree(&f.w, f.trees[i].chosen, f.trees[i].root, f.trees[i].many, made);
+        tutti_packing_tidy(made);
+    }
+    for (int32_t i = 0; i < f.ntrees; i++) free(f.trees[i].chosen), free(f.trees[i].depth);
+    free(f.trees);
+    tutti_ways_release(&f.w);
+    free(demand);
+    return st;
+}
+
+/* Reduce-scatters go against the arcs of the all-gather. */
+static bool symmetric(const tutti_network *g)
+{
+    for (int32_t i = 0; i < g->narcs; i++)
+        if (tutti_network_capacity(g, g->arcs[i].dst, g->arcs[i].src) != g->arcs[i].capacity) return false;
+    return true;
+}
+
+tutti_status tutti_packing_exact(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_packing *out,
+                                 tutti_failure *err)
+{
+    bool both = use == TUTTI_PACKING_ALLREDUCE, switches = g->nnodes > g->nranks;
+    tutti_packing made;
+    if (!tutti_network_connected(g))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "the network is not connected: no tree spans it");
+    if (both && switches && !symmetric(g))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "an allreduce through switches needs links that are as wide both ways");
+    tutti_packing_init(&made, use, g);
+    made.root = root;
+    made.bound = tutti_packing_bound(g, use, root);
+    tutti_status st = TUTTI_OK;
+    if (g->nranks > 1) st = both && !switches ? tutti_packing_union(g, &made, err) : pack_directed(g, &made, err);
+    if (st == TUTTI_OK)
+        *out = made;
+    else
+        tutti_packing_release(&made);
+    return st;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack_fewest.c: few trees that carry nearly as much, after Blink's tree minimisation.
+ *
+ *   minimise  sum z_i        z_i in {0, 1}: tree i is used
+ *   such that sum x_i >= (1 - loss) rate
+ *             sum over the trees on a link of x_i <= capacity,  0 <= x_i <= z_i times the weakest link of tree i
+ *
+ * Blink asks for the most rate with weights of whole links and loosens that step by step; this asks for what is wanted, few
+ * trees. Without a solver: again and again the tree that the free capacity lets carry the most, until the rate is reached. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/file.h"
+#include "../../base/program.h"
+#include "../../base/strbuf.h"
+#include "packers.h"
+
+enum { MAX_CANDIDATES = 64, MAX_SOLUTION = 1 << 20 };
+
+typedef struct {
+    const tutti_network *g;
+    const tutti_packing *from;
+    int32_t n;     /* candidates: the first n trees */
+    int64_t *load; /* n x narcs: loads of weight 1 */
+    double *room;  /* capacity of each arc, in units of from */
+    double wanted; /* units */
+} choice;
+
+static void begin(choice *c, const tutti_network *g, const tutti_packing *from, double loss)
+{
+    *c = (choice){.g = g, .from = from, .n = from->ntrees < MAX_CANDIDATES ? from->ntrees : MAX_CANDIDATES};
+    c->load = tutti_alloc(((size_t)c->n * (size_t)g->narcs + 1) * sizeof *c->load);
+    c->room = tutti_alloc((size_t)(g->narcs + 1) * sizeof *c->room);
+    for (int32_t a = 0; a < g->narcs; a++) c->room[a] = (double)g->arcs[a].capacity / tutti_ratio_value(from->unit);
+    for (int32_t i = 0; i < c->n; i++) {
+        tutti_packed_tree one = from->trees[i];
+        one.weight = 1;
+        tutti_packing alone = *from;
+        alone.trees = &one, alone.ntrees = 1;
+        tutti_packing_loads(&alone, g, c->load + (size_t)i * (size_t)g->narcs);
+    }
+    c->wanted = (1 - loss) * (double)tutti_packing_weight(from);
+}
+
+static void end(choice *c)
+{
+    free(c->load), free(c->room);
+}
+
+/* What a tree may carry in that room. */
+static double carries(const choice *c, int32_t tree, const double *room)
+{
+    double least = INFINITY;
+    for (int32_t a = 0; a < c->g->narcs; a++) {
+        int64_t load = c->load[(size_t)tree * (size_t)c->g->narcs + (size_t)a];
+        if (load) least = fmin(least, room[a] / (double)load);
+    }
+    return least;
+}
+
+/* How scarce the links of a tree are: the sum of what a piece takes of their room. */
+static double scarcity(const choice *c, int32_t tree, const double *room)
+{
+    double sum = 0;
+    for (int32_t a = 0; a < c->g->narcs; a++) {
+        int64_t load = c->load[(size_t)tree * (size_t)c->g->narcs + (size_t)a];
+        if (load) sum += (double)load / (room[a] + 1e-9);
+    }
+    return sum;
+}
+
+/* x: weights, pieces of that size each for the tree whose links are the least scarce. False: not enough of them. */
+static bool choose_pieces(const choice *c, double piece, double *x)
+{
+    double *room = tutti_alloc((size_t)(c->g->narcs + 1) * sizeof *room), sum = 0;
+    memcpy(room, c->room, (size_t)c->g->narcs * sizeof *room);
+    for (int32_t i = 0; i < c->n; i++) x[i] = 0;
+    while (sum < c->wanted) {
+        int32_t best = -1;
+        double least = INFINITY;
+        for (int32_t i = 0; i < c->n; i++) {
+            double scarce = carries(c, i, room) < piece * (1 - 1e-9) ? INFINITY : scarcity(c, i, room);
+            if (scarce < least) least = scarce, best = i;
+        }
+        if (best < 0) break;
+        x[best] += piece;
+        sum += piece;
+        for (int32_t a = 0; a < c->g->narcs; a++)
+            room[a] = fmax(0, room[a] - piece * (double)c->load[(size_t)best * (size_t)c->g->narcs + (size_t)a]);
+    }
+    free(room);
+    return sum >= c->wanted;
+}
+
+/* Whole trees first; smaller pieces leave less capacity unused. */
+static bool choose_greedily(const choice *c, double *x)
+{
+    double piece = 0;
+    for (int32_t a = 0; a < c->g->narcs; a++) piece = fmax(piece, c->room[a]);
+    for (int parts = 1; parts <= 32; parts++)
+        if (choose_pieces(c, piece / parts, x)) return true;
+    return false;
+}
+
+static void add_terms(tutti_strbuf *sb, const choice *c, const double *chosen, char letter)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->n; i++)
+        if (!chosen || chosen[i] > 0) tutti_strbuf_printf(sb, " + %c%d%s", letter, i, ++n % 16 ? "" : "\n");
+}
+
+static void add_links(tutti_strbuf *sb, const choice *c, const double *chosen, double whole)
+{
+    for (int32_t a = 0; a < c->g->narcs; a++) {
+        int32_t n = 0;
+        for (int32_t i = 0; i < c->n; i++) {
+            int64_t load = c->load[(size_t)i * (size_t)c->g->narcs + (size_t)a];
+            if (!load || (chosen && chosen[i] <= 0)) continue;
+            if (!n) tutti_strbuf_printf(sb, " link%d:", a);
+            tutti_strbuf_printf(sb, " + %lld x%d%s", (long long)load, i, ++n % 16 ? "" : "\n");
+        }
+        if (n) tutti_strbuf_printf(sb, " <= %.12g\n", c->room[a] / whole);
+    }
+}
+
+/* The question in the LP format that solvers share; weights are shares of the rate. With trees chosen (weight > 0): what is the
+ * most that they carry? Else: which ones? */
+static char *question(const choice *c, const double *chosen)
+{
+    tutti_strbuf sb = {0};
+    const double whole = (double)tutti_packing_weight(c->from);
+    tutti_strbuf_puts(&sb, chosen ? "Maximize\n carried:" : "Minimize\n trees:");
+    add_terms(&sb, c, chosen, chosen ? 'x' : 'z');
+    tutti_strbuf_puts(&sb, "\nSubject To\n rate:");
+    add_terms(&sb, c, chosen, 'x');
+    tutti_strbuf_printf(&sb, " >= %.12g\n", c->wanted / whole * (chosen ? 1 - 1e-6 : 1 + 1e-6));
+    add_links(&sb, c, chosen, whole);
+    for (int32_t i = 0; i < c->n && !chosen; i++)
+        tutti_strbuf_printf(&sb, " used%d: x%d - %.12g z%d <= 0\n", i, i, carries(c, i, c->room) / whole, i);
+    if (!chosen) tutti_strbuf_puts(&sb, "Binary\n");
+    for (int32_t i = 0; i < c->n && !chosen; i++) tutti_strbuf_printf(&sb, " z%d\n", i);
+    tutti_strbuf_puts(&sb, "End\n");
+    return tutti_strbuf_detach(&sb);
+}
+
+/* cbc's file: a line that says how it ended, then "number name value cost" a line. */
+static bool read_answer(const choice *c, const char *text, double *x, bool *proved)
+{
+    const double whole = (double)tutti_packing_weight(c->from);
+    double sum = 0;
+    for (int32_t i = 0; i < c->n; i++) x[i] = 0;
+    *proved = !strncmp(text, "Optimal", 7);
+    if (!*proved && strncmp(text, "Stopped", 7)) return false;
+    for (const char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
+        int tree;
+        double value;
+        if (sscanf(line, " %*d x%d %lf", &tree, &value) != 2 || tree < 0 || tree >= c->n || !(value > 1e-9)) continue;
+        x[tree] = value * whole;
+        sum += x[tree];
+    }
+    return sum >= c->wanted * (1 - 1e-6);
+}
+
+/* One question; x holds the chosen trees before and the answer after, chosen false: only the answer. */
+static tutti_status ask_in(const choice *c, const tutti_fewest_options *o, const char *folder, bool chosen, double *x,
+                           bool *proved, tutti_failure *err)
+{
+    char limit[32], path[512], *text = question(c, chosen ? x : NULL), *answer = NULL;
+    size_t nbytes;
+    snprintf(limit, sizeof limit, "%g", o->limit_s);
+    snprintf(path, sizeof path, "%s/trees.lp", folder);
+    tutti_status st = tutti_file_write_atomic(path, text, strlen(text), err);
+    free(text);
+    const char *const argv[] = {o->solver, "trees.lp", "-timeMode", "elapsed",    "-seconds",
+                                limit,     "-solve",   "-solution", "answer.txt", NULL};
+    if (st == TUTTI_OK) st = tutti_program_run(argv, folder, 2 * o->limit_s + 5, err);
+    snprintf(path, sizeof path, "%s/answer.txt", folder);
+    if (st == TUTTI_OK) st = tutti_file_read(path, MAX_SOLUTION, TUTTI_ERR_FAILED, &answer, &nbytes, err);
+    if (st == TUTTI_OK && !read_answer(c, answer, x, proved))
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s found no choice within %g s", o->solver, o->limit_s);
+    free(answer);
+    return st;
+}
+
+/* Which trees, then their best weights. */
+static tutti_status ask(const choice *c, const tutti_fewest_options *o, double *x, bool *proved, tutti_failure *err)
+{
+    char *folder = NULL;
+    bool best;
+    if (!o->solver) return tutti_fail(err, TUTTI_ERR_FAILED, "no solver was asked for");
+    if (!tutti_program_exists(o->solver))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "there is no program '%s' (Debian: coinor-cbc)", o->solver);
+    tutti_status st = tutti_program_folder(&folder, err);
+    if (st != TUTTI_OK) return st;
+    st = ask_in(c, o, folder, false, x, proved, err);
+    if (st == TUTTI_OK) st = ask_in(c, o, folder, true, x, &best, err);
+    tutti_file_remove_tree(folder, NULL);
+    free(folder);
+    return st;
+}
+
+/* Weights rounded down to units that are fine enough; shrunk by what the solver overdid. */
+static void to_packing(const choice *c, const double *x, tutti_packing *out)
+{
+    int64_t finer = 1;
+    double worst = 1;
+    const double whole = (double)tutti_packing_weight(c->from);
+    while (whole * (double)finer < (double)(1 << 22)) finer *= 2;
+    for (int32_t a = 0; a < c->g->narcs; a++) {
+        double load = 0;
+        for (int32_t i = 0; i < c->n; i++) load += x[i] * (double)c->load[(size_t)i * (size_t)c->g->narcs + (size_t)a];
+        worst = fmax(worst, load / c->room[a]);
+    }
+    tutti_packing_init(out, c->from->use, c->g);
+    out->root = c->from->root, out->bound = c->from->bound;
+    out->unit = tutti_ratio_of(c->from->unit.num, c->from->unit.den * finer);
+    for (int32_t i = 0; i < c->n; i++) {
+        int64_t weight = (int64_t)(x[i] / worst * (double)finer + 1e-6);
+        if (!weight) continue;
+        tutti_packing_tree(out, c->from->trees[i].root, weight);
+        for (int32_t k = 0; k < c->from->nranks - 1; k++) {
+            const tutti_tree_edge *e = &c->from->edges[c->from->trees[i].first_edge + k];
+            tutti_packing_edge(out, e->src, e->dst, c->from->via + e->first_via, e->nvia);
+        }
+    }
+    tutti_packing_tidy(out);
+}
+
+static void copy_packing(const tutti_network *g, const tutti_packing *from, tutti_packing *out)
+{
+    tutti_packing_init(out, from->use, g);
+    out->root = from->root, out->bound = from->bound, out->unit = from->unit;
+    for (int32_t i = 0; i < from->ntrees; i++) {
+        tutti_packing_tree(out, from->trees[i].root, from->trees[i].weight);
+        for (int32_t k = 0; k < from->nranks - 1; k++) {
+            const tutti_tree_edge *e = &from->edges[from->trees[i].first_edge + k];
+            tutti_packing_edge(out, e->src, e->dst, from->via + e->first_via, e->nvia);
+        }
+    }
+}
+
+tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *from,
+                                  const tutti_fewest_options *options, tutti_packing *out, tutti_fewest_report *report,
+                                  tutti_failure *err)
+{
+    choice c;
+    tutti_failure why = {0};
+    tutti_status st = tutti_packing_check(from, g, err);
+    if (st != TUTTI_OK) return st;
+    if (from->use == TUTTI_PACKING_ALL_GATHER)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "the trees of an all-gather all belong to different ranks: none can go");
+    *report = (tutti_fewest_report){0};
+    if (from->ntrees <= 1) {
+        copy_packing(g, from, out);
+        report->fewest = true;
+        return TUTTI_OK;
+    }
+    begin(&c, g, from, options->loss);
+    double *x = tutti_alloc((size_t)c.n * sizeof *x);
+    report->solved = ask(&c, options, x, &report->fewest, &why) == TUTTI_OK;
+    if (!report->solved) snprintf(report->why, sizeof report->why, "%.*s", (int)sizeof report->why - 1, why.text);
+    bool chosen = report->solved || choose_greedily(&c, x);
+    if (chosen) {
+        to_packing(&c, x, out);
+        if (tutti_packing_check(out, g, &why) || out->ntrees >= from->ntrees) {
+            tutti_packing_release(out);
+            chosen = false;
+        }
+    }
+    if (!chosen) copy_packing(g, from, out), report->fewest = report->fewest && report->solved;
+    free(x);
+    end(&c);
+    return TUTTI_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack_impl.h: what the packers share: ways between ranks once switches are gone, light trees. Private to collective/pack.
+ * Threads: owner. */
+#ifndef TUTTI_PACK_IMPL_H
+#define TUTTI_PACK_IMPL_H
+
+#include "packers.h"
+
+/* Ways from rank to rank, each with a capacity of its own: an arc, or what splitting left of arcs through switches. */
+typedef struct {
+    int32_t src, dst;
+    int64_t capacity;
+    int32_t first_via, nvia;
+} tutti_way;
+typedef struct {
+    int32_t nranks, nways, nvia;
+    tutti_way *ways;
+    int32_t *via;
+    int32_t ways_capacity, via_capacity;
+} tutti_ways;
+void tutti_ways_release(tutti_ways *w);
+
+/* Capacities are those of g times num / den, which must be whole. demand[r] (times p for all-gather: every rank's) is what each
+ * rank's trees must still carry to all: splitting at switches (u > w > t becomes u > t) keeps max-flow(s, v) >= sum of demands
+ * for a source s with demand[r] to each rank. It always can where as much leaves a switch as comes in (Mader; Bang-Jensen, Frank
+ * and Jackson; used so by ForestColl); elsewhere TUTTI_ERR_USAGE. */
+tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const int64_t *demand, tutti_ways *out,
+                              tutti_failure *err);
+
+/* Edges of the lightest arborescence from root (Chu and Liu 1965; Edmonds 1967), as indices into the ways: chosen[v] reaches v,
+ * chosen[root] = -1. False: not every rank is reached. */
+bool tutti_light_arborescence(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
+/* The same for the lightest spanning tree of a symmetric graph (Prim), rooted at root; length(u, v) = length(v, u). */
+bool tutti_light_tree(const tutti_ways *w, const double *length, int32_t root, int32_t *chosen);
+
+/* Adds the tree that chosen describes. */
+void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, int64_t weight, tutti_packing *out);
+
+/* An exact packing for an allreduce without switches, of made->bound; fills unit and trees. Refused where the links of the whole
+ * machine are more than some thousand units at the bound's denominator. */
+tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);
+
+#endif
