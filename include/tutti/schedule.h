@@ -16,7 +16,8 @@
  *   bank      a buffer with banks = b stands for b buffers; invocation e of the schedule uses bank e mod b.
  *
  *   Step kinds, unlowered (two-sided; slices are this rank's own):
- *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c).
+ *     send   inputs[0] to `peer` on `channel`; completes when received (capacity 0) or buffered (capacity c). A slice of
+ *            no elements (count 0) makes a message that only tells: lowered, it is a signal and a wait.
  *     recv   into outputs[0].
  *     reduce outputs = expression over inputs. Every output gets the same value. The expression is postfix: after
  *            input i is pushed, `folds[i]` times the two topmost values are replaced by their sum (older + newer).
@@ -57,9 +58,18 @@ typedef enum {
     TUTTI_REDUCE_SCATTER, /* in: n a rank; out: rank r holds the sum in slice (r, 1, ranks) */
     TUTTI_ALL_GATHER,     /* in: rank r holds slice (r, 1, ranks); out: all slices on every rank */
     TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
+    TUTTI_BROADCAST,      /* in: n elements on rank `root`; out: the same on every rank */
+    TUTTI_REDUCE,         /* in: n a rank; out: the sum, n elements, on rank `root` */
+    TUTTI_ALL_TO_ALL, /* the vector is a ranks x ranks matrix of blocks, block (i, j) = slice (i * ranks + j, 1, ranks^2):
+                           * what rank i has for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has
+                           * `ranks` buffers of role OUT, ordinal i holds block (i, j). Never in place */
+    TUTTI_BARRIER,    /* no elements; a rank that is through knows that every rank has begun (said READY) */
     TUTTI_NCOLLECTIVES
 } tutti_collective;
-const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", "all-gather", "gather" */
+const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", ... "all-to-all", "barrier" */
+bool tutti_collective_find(const char *name, tutti_collective *out); /* false = none is called so */
+bool tutti_collective_reduces(tutti_collective c);                   /* allreduce, reduce-scatter, reduce: sums */
+bool tutti_collective_has_root(tutti_collective c);                  /* gather, broadcast, reduce */
 
 typedef enum {
     TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
@@ -89,9 +99,9 @@ typedef struct {
 typedef struct {
     char name[16]; /* "in", "in1", "out", "s3" */
     tutti_buffer_role role;
-    int32_t ordinal;       /* which of the buffers of its role: in canonical mode a rank has one `in` a root */
-    int32_t banks;         /* >= 1; only scratch may have more than one */
-    tutti_slice window;    /* what of the index space is stored at all (count = of for everything) */
+    int32_t ordinal;    /* which of the buffers of its role: canonical sums have one `in` a root, all-to-all p `out` */
+    int32_t banks;      /* >= 1; only scratch may have more than one */
+    tutti_slice window; /* what of the index space is stored at all (count = of for everything) */
     int32_t leaf, nleaves; /* role IN: it holds the sum of leaves [leaf, leaf + nleaves). Fast mode: (rank, 1) */
 } tutti_buffer;
 
@@ -154,7 +164,7 @@ typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* "direct", "hierarchical,group=4", ... or the text in the file */
     tutti_collective collective;
     int32_t nranks;
-    int32_t root;  /* gather only, else 0 */
+    int32_t root;  /* of a collective that has one, else 0 */
     int32_t slots; /* canonical: S (a power of two); else 0 */
     bool in_place; /* buffer out is buffer in (ordinal 0): same memory */
     tutti_wire_class wire;
@@ -211,7 +221,8 @@ tutti_status tutti_schedule_parse(const char *name, const char *text, size_t nby
 
 /* The proof, for every element count and for banks + 1 back-to-back invocations: slices in bounds and inside windows,
  * no deadlock at capacity 0, every wait met, no race (two overlapping accesses, one of them a write, not ordered by
- * happens-before), every leaf summed exactly once into every element the collective owes, the claimed determinism class.
+ * happens-before), every leaf summed exactly once into every element the collective owes (or moved there, or, of a barrier,
+ * everybody's READY known), the claimed determinism class.
  * On failure (TUTTI_ERR_FAILED) the text is a counter-example: rank, step, slice, what is missing, double or unordered. */
 typedef struct {
     int64_t nsteps, nmessages; /* of one invocation, all ranks; messages = sends or signals */

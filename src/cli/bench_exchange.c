@@ -75,18 +75,29 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
     return s;
 }
 
+static bool is_matrix(const bench *b)
+{
+    return b->what->collective == TUTTI_ALL_TO_ALL;
+}
+
 static tutti_status bind(bench *b, tutti_failure *err)
 {
     tutti_place places[MOST_INPUTS];
     tutti_status s = TUTTI_OK;
-    size_t bytes = (size_t)b->n * sizeof(float);
+    int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* of a matrix: one row, one column */
+    size_t bytes = (size_t)(held + 1) * sizeof(float);
     for (int k = 0; k < b->nin && !s; k++) {
         s = tutti_region_create(b->group, "bench input", bytes, &b->in[k], err);
         places[k] = (tutti_place){b->in[k], 0};
     }
     if (!s) s = tutti_region_create(b->group, "bench output", bytes, &b->out, err);
-    const tutti_exchange_binding binding = {
-        .name = "bench", .n = b->n, .in = places, .nin = b->nin, .out = {b->out, 0}};
+    const tutti_exchange_binding binding = {.name = "bench",
+                                            .n = b->n,
+                                            .in = places,
+                                            .nin = b->nin,
+                                            .out = {b->out, 0},
+                                            .in_window = is_matrix(b),
+                                            .out_window = is_matrix(b)};
     if (!s) s = tutti_exchange_create(b->group, b->lowered, &binding, &b->x, err);
     return s;
 }
@@ -113,6 +124,11 @@ static float leaf_value(int leaf, int64_t i, int e)
     return (float)((leaf + 1) * (e + 1) + i % 7);
 }
 
+static int64_t slice_begin(const bench *b, int64_t k, int64_t of)
+{
+    return b->n / of * k + b->n % of * k / of;
+}
+
 static void fill_inputs(const bench *b, int e)
 {
     for (int k = 0; k < b->part.nbuffers; k++) {
@@ -120,32 +136,43 @@ static void fill_inputs(const bench *b, int e)
         if (buffer->role != TUTTI_BUFFER_IN) continue;
         float *to = own_memory(b, b->in[buffer->ordinal]);
         int first = buffer->leaf, last = buffer->leaf + buffer->nleaves;
-        for (int64_t i = 0; i < b->n; i++) {
-            to[i] = 0;
-            for (int leaf = first; leaf < last; leaf++) to[i] += leaf_value(leaf, i, e);
+        int64_t begin = is_matrix(b) ? slice_begin(b, b->rank, b->nranks) : 0;
+        int64_t end = is_matrix(b) ? slice_begin(b, b->rank + 1, b->nranks) : b->n;
+        for (int64_t i = begin; i < end; i++) {
+            to[i - begin] = 0;
+            for (int leaf = first; leaf < last; leaf++) to[i - begin] += leaf_value(leaf, i, e);
         }
     }
 }
 
-static int64_t slice_begin(const bench *b, int64_t k)
+static int64_t count_wrong_blocks(const bench *b, int e)
 {
-    return b->n / b->nranks * k + b->n % b->nranks * k / b->nranks;
+    int64_t p = b->nranks, wrong = 0;
+    const float *got = own_memory(b, b->out);
+    for (int64_t q = 0; q < p; q++) {
+        int64_t from = slice_begin(b, q * p + b->rank, p * p), to = slice_begin(b, q * p + b->rank + 1, p * p);
+        for (int64_t i = from; i < to; i++) wrong += *got++ != leaf_value((int)q, i, e);
+    }
+    return wrong;
 }
 
 static int64_t count_wrong(const bench *b, int e)
 {
     tutti_collective c = b->what->collective;
+    if (c == TUTTI_BARRIER) return 0;
+    if (is_matrix(b)) return count_wrong_blocks(b, e);
     const float *got = own_memory(b, b->what->in_place ? b->in[0] : b->out);
     int64_t wrong = 0, from = 0, to = b->n;
     int leaves = b->what->slots ? b->what->slots : b->nranks;
-    if (c == TUTTI_GATHER && b->rank != 0) return 0;
-    if (c == TUTTI_REDUCE_SCATTER) from = slice_begin(b, b->rank), to = slice_begin(b, b->rank + 1);
+    if ((c == TUTTI_GATHER || c == TUTTI_REDUCE) && b->rank != 0) return 0;
+    if (c == TUTTI_REDUCE_SCATTER)
+        from = slice_begin(b, b->rank, b->nranks), to = slice_begin(b, b->rank + 1, b->nranks);
     for (int64_t i = from, owner = 0; i < to; i++) {
         float want = 0;
-        if (c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER) {
+        if (tutti_collective_reduces(c)) {
             for (int leaf = 0; leaf < leaves; leaf++) want += leaf_value(leaf, i, e);
         } else {
-            while (i >= slice_begin(b, owner + 1)) owner++;
+            while (c != TUTTI_BROADCAST && i >= slice_begin(b, owner + 1, b->nranks)) owner++;
             want = leaf_value((int)owner, i, e);
         }
         wrong += got[i] != want;
@@ -183,8 +210,9 @@ static void run_bound(const bench *b, bool stream)
     const float *in[MOST_STREAMS];
     float *out[MOST_STREAMS];
     tutti_collective c = b->what->collective;
-    bool sums = c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER,
-         spreads = c == TUTTI_ALLREDUCE || c == TUTTI_ALL_GATHER;
+    bool sums = tutti_collective_reduces(c),
+         spreads = c == TUTTI_ALLREDUCE || c == TUTTI_ALL_GATHER || c == TUTTI_BROADCAST;
+    if (c == TUTTI_BARRIER) return;
     int64_t share = b->n / b->nranks;
     int nin = sums ? (b->streams_in < MOST_STREAMS ? b->streams_in : MOST_STREAMS) : 1;
     int nout = spreads ? (b->nranks < MOST_STREAMS ? b->nranks : MOST_STREAMS) : 1;
@@ -260,6 +288,8 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
     bench b = {.group = group, .what = what, .rank = tutti_group_rank(group), .nranks = tutti_group_nranks(group)};
     tutti_bench_result result = {.wrong = -1};
     b.n = what->bytes / (long long)sizeof(float);
+    if (is_matrix(&b)) b.n *= b.nranks; /* bytes: of one rank's row */
+    if (what->collective == TUTTI_BARRIER) b.n = 0;
     tutti_status s = make_schedule(&b, result.algorithm, err);
     if (!s) s = bind(&b, err);
     if (!s && what->check) s = check(&b, &result.wrong, err);

@@ -7,6 +7,9 @@
 #include "cli.h"
 #include "tutti/schedule.h"
 
+#define TUTTI_COLL_COLLECTIVES                                                                                         \
+    "allreduce, reduce-scatter, all-gather, gather, broadcast, reduce, all-to-all, barrier (default allreduce)"
+
 int tutti_coll_list(int argc, char **argv);
 int tutti_coll_check(int argc, char **argv);
 int tutti_coll_compile(int argc, char **argv);
@@ -16,12 +19,11 @@ int tutti_coll_tune(int argc, char **argv);
 
 /* Flags that say which schedule is meant (coll_schedule.c). */
 #define TUTTI_COLL_SCHEDULE_FLAGS                                                                                      \
-    {"ranks", "P", "rank count", false},                                                                               \
-        {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},               \
+    {"ranks", "P", "rank count", false}, {"collective", "C", TUTTI_COLL_COLLECTIVES, false},                           \
         {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", false},             \
         {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", false},                           \
         {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", false},                     \
-        {"root", "R", "of a gather (default 0)", false},                                                               \
+        {"root", "R", "of a gather, broadcast or reduce (default 0)", false},                                          \
     {                                                                                                                  \
         "in-place", NULL, "the output is the input", false                                                             \
     }
@@ -31,6 +33,8 @@ typedef struct {
     tutti_schedule *schedule; /* lowered, or the same */
 } tutti_coll_schedule;
 
+/* What --collective says. */
+tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, tutti_failure *err);
 /* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);

@@ -16,8 +16,9 @@
 static const tutti_flag flags[] = {
     {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", false},
     {"ranks", "P", "processes to start (default 2, or the launcher's)", false},
-    {"bytes", "B,..", "sizes of the whole vector: 1KB,64KiB,102MB (default 1KB,64KB,1MB,16MB)", false},
-    {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},
+    {"bytes", "B,..",
+     "sizes of the whole vector (all-to-all: of what a rank sends): 64KiB,102MB (default 1KB,64KB,1MB,16MB)", false},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
     {"slots", "S", "canonical sums over S slots (default 0: fast sums)", false},
     {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", false},
     {"check", "0|1", "compare every element with the exact result (default 1)", false},
@@ -34,17 +35,6 @@ typedef struct {
 } bench_request;
 
 /* --- flags --- */
-
-static tutti_status read_collective(const char *name, tutti_collective *out, tutti_failure *err)
-{
-    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
-        if (!strcmp(tutti_collective_name((tutti_collective)c), name)) {
-            *out = (tutti_collective)c;
-            return TUTTI_OK;
-        }
-    return tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there are allreduce, reduce-scatter, all-gather, gather",
-                      name);
-}
 
 static tutti_status read_sizes(const char *list, bench_request *out, tutti_failure *err)
 {
@@ -72,7 +62,7 @@ static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti
     if (!s) s = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
     if (!s) s = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
     if (!s) s = tutti_cli_int(f, "check", 0, 1, 1, &checks, err);
-    if (!s) s = read_collective(tutti_cli_value(f, "collective", "allreduce"), &out->what.collective, err);
+    if (!s) s = tutti_coll_collective(f, &out->what.collective, err);
     if (!s) s = read_sizes(tutti_cli_value(f, "bytes", "1KB,64KB,1MB,16MB"), out, err);
     if (!s && f->nrest) s = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[0]);
     if (s) return s;
@@ -87,7 +77,7 @@ static double bus_factor(tutti_collective c, int nranks)
 {
     double others = (double)(nranks - 1) / nranks;
     if (c == TUTTI_ALLREDUCE) return 2 * others;
-    return c == TUTTI_GATHER ? 1 : others;
+    return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
 static void print_header(const bench_request *q)
@@ -106,6 +96,12 @@ static void print_header(const bench_request *q)
 static void format_time(double us, char out[16])
 {
     snprintf(out, 16, us < 10 ? "%.3f" : us < 1e4 ? "%.1f" : "%.0f", us);
+}
+
+/* All-to-all is never in place. */
+static bool has_half(const bench_request *q, int in_place)
+{
+    return !in_place || q->what.collective != TUTTI_ALL_TO_ALL;
 }
 
 static double print_half(const tutti_bench_result *r, long long bytes, double factor)
@@ -139,7 +135,7 @@ static void write_row(FILE *to, const bench_request *q, long long bytes, const t
     tutti_strbuf out = {0};
     tutti_json j = {.out = &out};
     double factor = bus_factor(q->what.collective, (int)q->nranks);
-    bool sums = q->what.collective == TUTTI_ALLREDUCE || q->what.collective == TUTTI_REDUCE_SCATTER;
+    bool sums = tutti_collective_reduces(q->what.collective);
     tutti_json_open(&j, NULL, '{');
     tutti_json_text(&j, "collective", tutti_collective_name(q->what.collective));
     tutti_json_int(&j, "ranks", q->nranks);
@@ -147,9 +143,9 @@ static void write_row(FILE *to, const bench_request *q, long long bytes, const t
     tutti_json_int(&j, "count", bytes / 4);
     tutti_json_text(&j, "type", "float");
     tutti_json_text(&j, "redop", sums ? "sum" : "none");
-    tutti_json_int(&j, "root", q->what.collective == TUTTI_GATHER ? 0 : -1);
+    tutti_json_int(&j, "root", tutti_collective_has_root(q->what.collective) ? 0 : -1);
     write_half(&j, "out_of_place", &halves[0], bytes, factor);
-    write_half(&j, "in_place", &halves[1], bytes, factor);
+    if (has_half(q, 1)) write_half(&j, "in_place", &halves[1], bytes, factor);
     tutti_json_close(&j, '}');
     fprintf(to, "%s\n", out.text);
     tutti_strbuf_release(&out);
@@ -162,11 +158,11 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
 {
     double bandwidth = 0, factor = bus_factor(q->what.collective, (int)q->nranks);
     bool first = tutti_group_rank(g) == 0;
-    bool sums = q->what.collective == TUTTI_ALLREDUCE || q->what.collective == TUTTI_REDUCE_SCATTER;
+    bool sums = tutti_collective_reduces(q->what.collective);
     if (first) print_header(q);
     for (int i = 0; i < q->nsizes; i++) {
         tutti_bench_result halves[2];
-        for (int in_place = 0; in_place < 2; in_place++) {
+        for (int in_place = 0; in_place < 2 && has_half(q, in_place); in_place++) {
             tutti_bench_case c = q->what;
             c.bytes = q->sizes[i];
             c.in_place = in_place;
@@ -176,15 +172,16 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
         }
         if (!first) continue;
         printf("%12lld  %12lld  %8s  %6s  %6d", q->sizes[i], q->sizes[i] / 4, "float", sums ? "sum" : "none",
-               q->what.collective == TUTTI_GATHER ? 0 : -1);
-        for (int half = 0; half < 2; half++) bandwidth += print_half(&halves[half], q->sizes[i], factor);
+               tutti_collective_has_root(q->what.collective) ? 0 : -1);
+        for (int half = 0; half < 2 && has_half(q, half); half++)
+            bandwidth += print_half(&halves[half], q->sizes[i], factor);
         printf("  %s\n", halves[0].algorithm);
         fflush(stdout);
         if (json) write_row(json, q, q->sizes[i], halves);
     }
     if (first) {
         printf("# Out of bounds values : %lld %s\n", *wrong, *wrong ? "FAILED" : "OK");
-        printf("# Avg bus bandwidth    : %g\n", bandwidth / (2 * q->nsizes));
+        printf("# Avg bus bandwidth    : %g\n", bandwidth / ((has_half(q, 1) ? 2 : 1) * q->nsizes));
     }
     return TUTTI_OK;
 }

@@ -14,21 +14,10 @@ static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", false},
     {"ranks", "P", "rank count (default 2)", false},
     {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
-    {"collective", "C", "allreduce, reduce-scatter, all-gather, gather (default allreduce)", false},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
     {"json", NULL, "one JSON object a candidate and line", false},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
-
-static tutti_status collective_find(const char *name, tutti_collective *out, tutti_failure *err)
-{
-    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
-        if (!strcmp(tutti_collective_name((tutti_collective)c), name)) {
-            *out = (tutti_collective)c;
-            return TUTTI_OK;
-        }
-    return tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there are allreduce, reduce-scatter, all-gather, gather",
-                      name);
-}
 
 static void print_candidates(const tutti_choice *choice)
 {
@@ -113,7 +102,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!text) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes is missing (try --bytes 1MB)");
     tutti_status status = tutti_cli_bytes("--bytes", text, &bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
-    if (!status) status = collective_find(tutti_cli_value(f, "collective", "allreduce"), &request.collective, err);
+    if (!status) status = tutti_coll_collective(f, &request.collective, err);
     if (!status)
         status =
             strcmp(topology, "host") ? tutti_topology_parse(topology, &t, err) : tutti_topology_of_this_host(&t, err);

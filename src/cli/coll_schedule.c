@@ -25,18 +25,26 @@ static tutti_status choose(const tutti_flags *f, const char *flag, const char *c
                       nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, tutti_failure *err)
+{
+    const char *names[TUTTI_NCOLLECTIVES];
+    int i = 0;
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) names[c] = tutti_collective_name((tutti_collective)c);
+    tutti_status st = choose(f, "collective", names, TUTTI_NCOLLECTIVES, &i, err);
+    *out = (tutti_collective)i;
+    return st;
+}
+
 static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q, tutti_failure *err)
 {
-    const char *collectives[TUTTI_NCOLLECTIVES];
     long ranks = 0, slots = 0, root = 0;
-    int collective = 0;
-    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) collectives[c] = tutti_collective_name((tutti_collective)c);
+    tutti_collective collective = TUTTI_ALLREDUCE;
     if (!tutti_cli_has(f, "ranks")) return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing");
     tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, 0, &ranks, err);
     if (st == TUTTI_OK) st = tutti_cli_int(f, "slots", 0, 1 << 20, 0, &slots, err);
     if (st == TUTTI_OK) st = tutti_cli_int(f, "root", 0, 1 << 20, 0, &root, err);
-    if (st == TUTTI_OK) st = choose(f, "collective", collectives, TUTTI_NCOLLECTIVES, &collective, err);
-    *q = (tutti_compile_request){.collective = (tutti_collective)collective,
+    if (st == TUTTI_OK) st = tutti_coll_collective(f, &collective, err);
+    *q = (tutti_compile_request){.collective = collective,
                                  .nranks = (int32_t)ranks,
                                  .root = (int32_t)root,
                                  .slots = (int32_t)slots,

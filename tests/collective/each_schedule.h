@@ -14,7 +14,7 @@ static inline void each_request(const tutti_algorithm *a, int32_t p, void (*body
         for (int variant = 0; variant < 4; variant++) {
             tutti_compile_request q = {.collective = (tutti_collective)c,
                                        .nranks = p,
-                                       .root = c == TUTTI_GATHER ? p / 2 : 0,
+                                       .root = tutti_collective_has_root((tutti_collective)c) ? p / 2 : 0,
                                        .slots = variant & 1 ? NSLOTS : 0,
                                        .in_place = variant & 2};
             tutti_schedule *s = NULL;

@@ -66,8 +66,14 @@ static const char *open_case(tutti_group *g, const exchange_case *c, bound_case 
         b->places[k] = (tutti_place){b->in[k], SHIFT};
     }
     EXPECT(!tutti_region_create(g, "out", bytes, &b->out, &err));
-    const tutti_exchange_binding binding = {
-        .name = "test", .n = c->n, .in = b->places, .nin = b->nin, .out = {b->out, SHIFT}};
+    const bool matrix = h->collective == TUTTI_ALL_TO_ALL; /* whose index space no rank has room for */
+    const tutti_exchange_binding binding = {.name = "test",
+                                            .n = c->n,
+                                            .in = b->places,
+                                            .nin = b->nin,
+                                            .out = {b->out, SHIFT},
+                                            .in_window = matrix,
+                                            .out_window = matrix};
     EXPECT(!tutti_exchange_create(g, c->lowered, &binding, &b->x, &err));
     tutti_schedule_part(c->lowered, tutti_group_rank(g), &b->part);
     return NULL;
@@ -86,33 +92,50 @@ static float *place_base(const tutti_place *p, int rank)
     return (float *)(void *)((char *)tutti_region_base(p->region, rank) + p->offset);
 }
 
-static void fill_inputs(const bound_case *b, int rank, int64_t n, int e)
+static void fill_inputs(const exchange_case *c, const bound_case *b, int rank, int e)
 {
+    const tutti_schedule_header *h = tutti_schedule_head(c->lowered);
+    int64_t begin = 0, end = c->n;
+    if (h->collective == TUTTI_ALL_TO_ALL) begin = point(rank, c->n, h->nranks), end = point(rank + 1, c->n, h->nranks);
     for (int i = 0; i < b->part.nbuffers; i++) {
         const tutti_buffer *buffer = &b->part.buffers[i];
         if (buffer->role != TUTTI_BUFFER_IN) continue;
         float *to = place_base(&b->places[buffer->ordinal], rank);
-        for (int64_t k = 0; k < n; k++) to[k] = root_value(buffer, k, e);
+        for (int64_t k = begin; k < end; k++) to[k - begin] = root_value(buffer, k, e);
     }
+}
+
+static const char *check_blocks(const exchange_case *c, const bound_case *b, int rank, int e)
+{
+    int p = tutti_schedule_head(c->lowered)->nranks;
+    const float *got = place_base(&(tutti_place){b->out, b->places[0].offset}, rank);
+    for (int from = 0; from < p; from++) {
+        int64_t begin = point(from * p + rank, c->n, p * p), end = point(from * p + rank + 1, c->n, p * p);
+        for (int64_t i = begin; i < end; i++)
+            if (*got++ != leaf_value(from, i, e)) return "an element of a block is wrong";
+    }
+    return NULL;
 }
 
 static const char *check_outputs(const exchange_case *c, const bound_case *b, int rank, int e)
 {
     const tutti_schedule_header *h = tutti_schedule_head(c->lowered);
+    if (h->collective == TUTTI_ALL_TO_ALL) return check_blocks(c, b, rank, e);
+    bool to_root = h->collective == TUTTI_GATHER || h->collective == TUTTI_REDUCE;
+    if (h->collective == TUTTI_BARRIER || (to_root && rank != h->root)) return NULL;
     const tutti_place out = h->in_place ? b->places[0] : (tutti_place){b->out, b->places[0].offset};
     const float *got = place_base(&out, rank);
     int64_t from = 0, to = c->n;
     int leaves = h->slots ? h->slots : h->nranks;
-    if (h->collective == TUTTI_GATHER && rank != h->root) return NULL;
     if (h->collective == TUTTI_REDUCE_SCATTER)
         from = point(rank, c->n, h->nranks), to = point(rank + 1, c->n, h->nranks);
     for (int64_t i = from; i < to; i++) {
         float want = 0;
-        if (h->collective == TUTTI_ALLREDUCE || h->collective == TUTTI_REDUCE_SCATTER) {
+        if (tutti_collective_reduces(h->collective)) {
             for (int leaf = 0; leaf < leaves; leaf++) want += leaf_value(leaf, i, e);
         } else {
-            int owner = 0;
-            while (i >= point(owner + 1, c->n, h->nranks)) owner++;
+            int owner = h->collective == TUTTI_BROADCAST ? h->root : 0;
+            while (h->collective != TUTTI_BROADCAST && i >= point(owner + 1, c->n, h->nranks)) owner++;
             want = leaf_value(owner, i, e);
         }
         if (got[i] != want) return "an element of the result is wrong";
@@ -128,7 +151,7 @@ static const char *run_case(tutti_group *g, void *arg)
     int me = tutti_group_rank(g);
     const char *words = open_case(g, c, &b);
     for (int e = 0; e < c->invocations && !words; e++) {
-        fill_inputs(&b, me, c->n, e);
+        fill_inputs(c, &b, me, e);
         if (c->late_ready) {
             tutti_exchange_start(b.x, 0);
             bool done = false;
@@ -173,7 +196,7 @@ static void every_algorithm_and_collective_is_exact(void **state)
             for (int variant = 0; variant < 2 * TUTTI_NCOLLECTIVES; variant++) {
                 tutti_compile_request q = {.collective = (tutti_collective)(variant / 2), .nranks = p};
                 q.in_place = variant % 2;
-                if (q.collective == TUTTI_GATHER) q.root = p / 2;
+                if (tutti_collective_has_root(q.collective)) q.root = p / 2;
                 const int64_t counts[] = {0, 1, p - 1, p, p + 1, 1003};
                 served += run_request(name, &q, counts[(a + p + variant) % 6], 3);
             }
@@ -233,7 +256,7 @@ static const char *crossed_body(tutti_group *g, void *arg)
     if (!words) words = open_case(g, &second, &b);
     int me = tutti_group_rank(g);
     for (int e = 0; e < 20 && !words; e++) {
-        fill_inputs(&a, me, first.n, e), fill_inputs(&b, me, second.n, e + 1);
+        fill_inputs(&first, &a, me, e), fill_inputs(&second, &b, me, e + 1);
         tutti_exchange_start(a.x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         tutti_exchange_start(b.x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         EXPECT(!tutti_exchange_wait(me % 2 ? a.x : b.x, &err));

@@ -5,15 +5,16 @@
  *   reduce-scatter  every rank hands slice j to its owner j, beginning with the next rank (no incast); the owner sums its p
  *                   inputs in one ordered reduce, a balanced tree over ranks (or roots);
  *   all-gather      the owner hands its slice to everyone;
- *   allreduce       both; gather: one half of the all-gather.
+ *   allreduce       both; gather: one half of the all-gather;
+ *   all-to-all      every rank hands each block to its owner, next rank first; barrier: everyone tells everyone.
  * Mapped: inputs are read where they lie and the reduce writes all ranks' outputs, so each input is read once, each output
  * written once.
  *
  * Two invocations. allreduce: rank r's first message says READY and FREE. An owner writes out of r only after it (so r's
  * caller has let go of out), and r completes only after every owner has written, hence read in of r: no message need be
  * acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation. Reduce-scatter
- * alone returns nothing to r, so r hears that its slices were read; all-gather and gather alone hear first that out is
- * free. */
+ * alone returns nothing to r, so r hears that its slices were read; all-gather, gather and all-to-all alone hear first that
+ * out is free. In a barrier messages are only counted. */
 #include <stdlib.h>
 
 #include "compile_impl.h"
@@ -121,11 +122,46 @@ static void gather_to_root(const direct *d)
     tutti_compile_own_copy(d->q, d->b, tutti_slice_at(root, 0, root, 1, d->p), tutti_slice_at(root, 1, root, 1, d->p));
 }
 
+/* Block (r, j) to rank j, whose output r it is; block (s, r) from rank s. */
+static void exchange_blocks(const direct *d)
+{
+    int32_t r = d->r, p = d->p, of = p * p;
+    const tutti_message send = {.when = TUTTI_WHEN_READY}, recv = {.sequence = 1, .when = TUTTI_WHEN_FREE};
+    for (int32_t k = 1; k < p; k++) {
+        int32_t s = tutti_rank_at(d->q, (int64_t)r - k);
+        tutti_compile_recv(d->b, &recv, tutti_slice_at(r, d->out + s, s * p + r, 1, of),
+                           tutti_slice_at(s, 0, s * p + r, 1, of));
+    }
+    for (int32_t k = 1; k < p; k++) {
+        int32_t j = tutti_rank_at(d->q, (int64_t)r + k);
+        tutti_compile_send(d->b, &send, tutti_slice_at(r, 0, r * p + j, 1, of),
+                           tutti_slice_at(j, d->out + r, r * p + j, 1, of));
+    }
+    tutti_compile_own_copy(d->q, d->b, tutti_slice_at(r, 0, r * p + r, 1, of),
+                           tutti_slice_at(r, d->out + r, r * p + r, 1, of));
+}
+
+static void tell_everyone(const direct *d)
+{
+    const tutti_message send = {.when = TUTTI_WHEN_READY, .hint = TUTTI_HINT_NO_ACK};
+    const tutti_message recv = {.sequence = 1, .hint = TUTTI_HINT_NO_ACK};
+    for (int32_t k = 1; k < d->p; k++) {
+        int32_t to = tutti_rank_at(d->q, (int64_t)d->r + k), from = tutti_rank_at(d->q, (int64_t)d->r - k);
+        tutti_compile_send(d->b, &send, tutti_compile_nothing(d->r), tutti_compile_nothing(to));
+        tutti_compile_recv(d->b, &recv, tutti_compile_nothing(d->r), tutti_compile_nothing(from));
+    }
+    if (d->p == 1) tutti_compile_begin(d->b);
+}
+
 static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
 {
     direct d = {.q = q, .b = b, .r = r, .p = q->nranks, .out = tutti_compile_out(q, r)};
     tutti_compile_buffers(q, r, b);
-    if (q->collective == TUTTI_GATHER) {
+    if (q->collective == TUTTI_BARRIER) {
+        tell_everyone(&d);
+    } else if (q->collective == TUTTI_ALL_TO_ALL) {
+        exchange_blocks(&d);
+    } else if (q->collective == TUTTI_GATHER) {
         gather_to_root(&d);
     } else if (q->collective == TUTTI_ALL_GATHER) {
         gather_recvs(&d, 0, 0); /* first, so that `free` is told before this rank's slice is ready */
@@ -148,7 +184,8 @@ static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_bu
 const tutti_algorithm tutti_algorithm_direct = {
     .name = "direct",
     .summary = "slice j to its owner j, the sum to all: 2 rounds, p - 1 messages each (after GDRAA)",
-    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER | 1u << TUTTI_GATHER,
+    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER | 1u << TUTTI_GATHER |
+                   1u << TUTTI_ALL_TO_ALL | 1u << TUTTI_BARRIER,
     .determinism = TUTTI_DETERMINISM_FIXED,
     .part = direct_part,
 };

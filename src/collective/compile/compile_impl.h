@@ -26,9 +26,15 @@ static inline tutti_slice tutti_slice_at(int32_t rank, int32_t buffer, int32_t f
 {
     return (tutti_slice){rank, buffer, first, count, of};
 }
-/* Adds in0, in1, ... and out (gather: the root only) of `rank`. */
+/* No elements of buffer 0, which in a barrier is the scratch that messages name. */
+static inline tutti_slice tutti_compile_nothing(int32_t rank)
+{
+    return tutti_slice_at(rank, 0, 0, 0, 1);
+}
+/* Adds in0, in1, ... (broadcast: the root only) and out (gather, reduce: the root only; all-to-all: one a rank) of `rank`;
+ * of a barrier, a scratch of nothing. */
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
-/* Number of the buffer out on that rank. In place, out is in 0: same memory under another name. */
+/* Number of the first buffer out on that rank. In place, out is in 0: same memory under another name. */
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank);
 /* Adds a scratch buffer with this window and returns its number. */
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks);
@@ -41,8 +47,10 @@ typedef struct {
 int32_t tutti_compile_send(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 /* out = in; returns the step. In place there is nothing to do: a step that only waits for its conditions where no send
- * does (one rank; the root of a gather), else -1. */
+ * does (one rank; the root of a gather or reduce), else -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
+/* A step that does nothing but wait for READY: of a rank that has nobody to tell that it has begun. */
+int32_t tutti_compile_begin(tutti_part_builder *b);
 
 static inline int32_t tutti_rank_at(const tutti_compile_request *q, int64_t r)
 {

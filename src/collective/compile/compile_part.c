@@ -6,36 +6,58 @@
 
 static tutti_slice input_window(const tutti_compile_request *q, int32_t rank, int32_t buffer)
 {
-    bool whole = q->collective == TUTTI_ALLREDUCE || q->collective == TUTTI_REDUCE_SCATTER;
+    tutti_collective c = q->collective;
+    bool slice = c == TUTTI_ALL_GATHER || c == TUTTI_GATHER || c == TUTTI_ALL_TO_ALL;
     /* in place, the input lies where the whole result will lie */
-    if (q->in_place && (q->collective == TUTTI_ALL_GATHER || rank == q->root)) whole = true;
-    return whole ? tutti_slice_at(rank, buffer, 0, 1, 1) : tutti_slice_at(rank, buffer, rank, 1, q->nranks);
+    if (q->in_place && (c == TUTTI_ALL_GATHER || rank == q->root)) slice = false;
+    return slice ? tutti_slice_at(rank, buffer, rank, 1, q->nranks) : tutti_slice_at(rank, buffer, 0, 1, 1);
+}
+
+static int ninputs(const tutti_compile_request *q, int32_t rank)
+{
+    if (tutti_collective_reduces(q->collective)) return tutti_compile_nroots(q, rank);
+    return q->collective == TUTTI_BARRIER || (q->collective == TUTTI_BROADCAST && rank != q->root) ? 0 : 1;
+}
+
+static int32_t noutputs(const tutti_compile_request *q, int32_t rank)
+{
+    bool to_root = q->collective == TUTTI_GATHER || q->collective == TUTTI_REDUCE;
+    if (q->collective == TUTTI_ALL_TO_ALL) return q->nranks;
+    return q->collective == TUTTI_BARRIER || (to_root && rank != q->root) ? 0 : 1;
+}
+
+static void add_outputs(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b)
+{
+    int32_t p = q->nranks, first = b->part.nbuffers;
+    for (int32_t i = 0; i < noutputs(q, rank); i++) {
+        tutti_buffer out = {.role = TUTTI_BUFFER_OUT, .ordinal = i, .banks = 1};
+        snprintf(out.name, sizeof out.name, i ? "out%d" : "out", i);
+        out.window = tutti_slice_at(rank, first + i, 0, 1, 1);
+        if (q->collective == TUTTI_REDUCE_SCATTER && !q->in_place) out.window = tutti_slice_at(rank, first, rank, 1, p);
+        if (q->collective == TUTTI_ALL_TO_ALL) out.window = tutti_slice_at(rank, first + i, i * p + rank, 1, p * p);
+        tutti_part_buffer(b, &out);
+    }
 }
 
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b)
 {
     tutti_root roots[TUTTI_MAX_ROOTS];
-    int n = tutti_compile_roots(q, rank, roots);
-    bool reduces = q->collective == TUTTI_ALLREDUCE || q->collective == TUTTI_REDUCE_SCATTER;
-    if (!reduces) roots[0] = (tutti_root){rank, 1}, n = 1;
-    for (int i = 0; i < n; i++) {
+    tutti_compile_roots(q, rank, roots);
+    if (!tutti_collective_reduces(q->collective)) roots[0] = (tutti_root){rank, 1};
+    for (int i = 0; i < ninputs(q, rank); i++) {
         tutti_buffer in = {.role = TUTTI_BUFFER_IN, .ordinal = i, .banks = 1};
         snprintf(in.name, sizeof in.name, i ? "in%d" : "in", i);
         in.window = input_window(q, rank, i);
         in.leaf = roots[i].first, in.nleaves = roots[i].count;
         tutti_part_buffer(b, &in);
     }
-    if (q->collective == TUTTI_GATHER && rank != q->root) return;
-    tutti_buffer out = {.name = "out", .role = TUTTI_BUFFER_OUT, .banks = 1};
-    out.window = tutti_slice_at(rank, n, 0, 1, 1);
-    if (q->collective == TUTTI_REDUCE_SCATTER && !q->in_place) out.window = tutti_slice_at(rank, n, rank, 1, q->nranks);
-    tutti_part_buffer(b, &out);
+    add_outputs(q, rank, b);
+    if (q->collective == TUTTI_BARRIER) tutti_compile_scratch(b, tutti_compile_nothing(rank), 1);
 }
 
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank)
 {
-    bool reduces = q->collective == TUTTI_ALLREDUCE || q->collective == TUTTI_REDUCE_SCATTER;
-    return reduces ? tutti_compile_nroots(q, rank) : 1;
+    return ninputs(q, rank);
 }
 
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks)
@@ -79,7 +101,8 @@ int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_
 
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out)
 {
-    if (q->in_place && q->nranks > 1 && q->collective != TUTTI_GATHER) return -1; /* sends wait for READY */
+    bool to_root = q->collective == TUTTI_GATHER || q->collective == TUTTI_REDUCE;
+    if (q->in_place && q->nranks > 1 && !to_root) return -1; /* sends wait for READY */
     tutti_step step =
         tutti_local_step(q->in_place ? TUTTI_STEP_NOP : TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     int32_t index = tutti_part_step(b, &step);
@@ -87,4 +110,10 @@ int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builde
     tutti_part_in(b, in);
     tutti_part_out(b, out);
     return index;
+}
+
+int32_t tutti_compile_begin(tutti_part_builder *b)
+{
+    tutti_step step = tutti_local_step(TUTTI_STEP_NOP, 0, 0, TUTTI_WHEN_READY);
+    return tutti_part_step(b, &step);
 }

@@ -11,7 +11,7 @@
 #include "../schedule/schedule_impl.h"
 #include "compile_impl.h"
 
-enum { MAX_RANKS = 1 << 20, MAX_SLOTS = 1 << 20 };
+enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 
 static const tutti_algorithm *const table[] = {
     &tutti_algorithm_direct,
@@ -77,6 +77,10 @@ static tutti_status check_request(const tutti_compile_request *q, tutti_failure 
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "%d ranks share %d slots: every rank needs one; at most %d ranks, or more slots", q->nranks,
                           q->slots, q->slots);
+    if (q->collective == TUTTI_ALL_TO_ALL && (q->in_place || q->nranks > MAX_MATRIX_RANKS))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "all-to-all needs outputs of its own (not in place) and serves at most %d ranks",
+                          MAX_MATRIX_RANKS);
     return TUTTI_OK;
 }
 
@@ -122,9 +126,10 @@ tutti_status tutti_schedule_compile(const char *name, const tutti_compile_reques
     const tutti_algorithm *a = tutti_algorithm_find(name);
     if (!a) return unknown(name, err);
     tutti_compile_request q = *request;
-    bool reduces = q.collective == TUTTI_ALLREDUCE || q.collective == TUTTI_REDUCE_SCATTER;
+    bool reduces = tutti_collective_reduces(q.collective);
     if (!reduces) q.slots = 0; /* nothing is summed: one class, one form */
-    if (q.collective != TUTTI_GATHER) q.root = 0;
+    if (!tutti_collective_has_root(q.collective)) q.root = 0;
+    if (q.collective == TUTTI_BARRIER) q.in_place = false; /* there is nothing to be in place */
     compiled *state = tutti_alloc(sizeof *state);
     *state = (compiled){a, q, NULL};
     tutti_status st = complete(a, name, state, err);

@@ -137,8 +137,9 @@ void tutti_lower_fuse(tutti_lowering *l)
     for (int32_t i = 0; i < nsequences; i++) previous[i] = -1;
     for (int32_t i = 0; i < p->nsteps; i++) {
         const tutti_step *s = &p->steps[i];
-        if (s->kind == TUTTI_STEP_RECV && tutti_lowers_to_pull(l, s)) fuse_recv(l, u, i);
-        if (s->kind == TUTTI_STEP_SEND && is_stored(l, s)) fuse_send(l, i, previous[s->sequence], last);
+        bool moves = tutti_is_message(s) && !tutti_moves_nothing(l, s);
+        if (moves && s->kind == TUTTI_STEP_RECV && tutti_lowers_to_pull(l, s)) fuse_recv(l, u, i);
+        if (moves && s->kind == TUTTI_STEP_SEND && is_stored(l, s)) fuse_send(l, i, previous[s->sequence], last);
         previous[s->sequence] = s->kind == TUTTI_STEP_SEND ? i : -1;
     }
     free(previous);

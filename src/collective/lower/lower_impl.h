@@ -4,7 +4,8 @@
  * Every send and recv falls into pieces:
  *   pushed  recv: [signal free] ... wait data        send: [wait free], move into the far slice, signal data
  *   pulled  send: signal data ... [wait read]        recv: wait data, move from the far slice, [signal read]
- * Pieces in brackets are left out by NO_ACK. Data of channel c are signalled on 2c, free and read on 2c + 1.
+ * Pieces in brackets are left out by NO_ACK, moves of no elements are left out always. Data of channel c are signalled on
+ * 2c, free and read on 2c + 1.
  *
  * A message between hosts is pushed by a put. Fusion (in mapped memory only) makes a move part of a neighbour: a pulled slice that one reduce alone reads is read by it where it
  * lies; what a reduce or copy makes and a push hands on is written to the far slice by it; pushes of one slice in a row are
@@ -49,6 +50,11 @@ typedef struct {
 static inline bool tutti_is_message(const tutti_step *s)
 {
     return s->kind == TUTTI_STEP_SEND || s->kind == TUTTI_STEP_RECV;
+}
+/* A message of no elements moves nothing: it only tells. */
+static inline bool tutti_moves_nothing(const tutti_lowering *l, const tutti_step *s)
+{
+    return l->in->slices[s->kind == TUTTI_STEP_SEND ? s->first_in : s->first_out].count == 0;
 }
 /* Does the message stay in memory that both ends map? A peer that there is not is the checker's to refuse. */
 static inline bool tutti_lowers_near(const tutti_lowering *l, const tutti_step *s)

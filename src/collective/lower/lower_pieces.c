@@ -58,8 +58,9 @@ static void add_send(levels *v, int32_t i, int32_t floor)
     tutti_piece move = piece_of(PIECE_MOVE, i, stage + 1);
     move.when = s->when;
     for (int32_t f = l->first_fused[i]; f >= 0; f = l->next_fused[f]) move.when |= l->in->steps[f].when;
-    if (partner < 0) add(v, move, floor);
+    if (partner < 0 && !tutti_moves_nothing(l, s)) add(v, move, floor);
     signal.level = stage + 1, signal.part = 2;
+    if (tutti_moves_nothing(l, s)) signal.when = s->when;
     add(v, signal, floor);
 }
 
@@ -81,7 +82,7 @@ static void add_recv(levels *v, int32_t i, int32_t floor)
     add(v, wait, floor);
     tutti_piece move = piece_of(PIECE_MOVE, i, stage + 1);
     move.when = s->when;
-    if (partner < 0) add(v, move, floor);
+    if (partner < 0 && !tutti_moves_nothing(l, s)) add(v, move, floor);
     signal.level = stage + 1, signal.part = 2;
     if (partner >= 0) signal.anchor = partner;
     if (ack) add(v, signal, floor);

@@ -36,7 +36,7 @@ static tutti_status check_once(const tutti_part_source *source, attempt *a, tutt
                        .head = source->head,
                        .err = err,
                        .spare_read = -1,
-                       .full = a->full,
+                       .full = a->full || source->head->collective == TUTTI_BARRIER, /* it is about knowing everybody */
                        .watch = a->cell,
                        .race = -1};
     tutti_status st = tutti_check_load(&c);

@@ -183,9 +183,8 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
     const tutti_check_rank *rank = &c->ranks[r];
     tutti_slice owed;
     int32_t own_lo = 0, own_hi = c->grid.ncells, ready_lo = 0, ready_hi = 0, in0 = -1;
-    bool part = (c->head->collective == TUTTI_ALL_GATHER || c->head->collective == TUTTI_GATHER);
     owed = (tutti_slice){.first = r, .count = 1, .of = c->head->nranks};
-    if (part) tutti_grid_find(&c->grid, &owed, &own_lo, &own_hi);
+    if (tutti_check_fills_slice(c->head)) tutti_grid_find(&c->grid, &owed, &own_lo, &own_hi);
     for (int32_t b = 0; b < rank->nbuffers; b++) {
         if (rank->buffers[b].role != TUTTI_BUFFER_IN) continue;
         int32_t lo, hi, ordinal = rank->buffers[b].ordinal;

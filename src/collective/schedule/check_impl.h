@@ -178,6 +178,7 @@ typedef struct {
     tutti_buffer *buffers;
     int32_t nbuffers;
     int32_t *storage_of;
+    int32_t *outs, nouts; /* an ordinal: storage of that buffer of role OUT (in place: of `in`) */
     int32_t first_thread, nthreads;
     tutti_check_step *steps; /* grouped by sequence */
     int32_t nsteps;
@@ -279,6 +280,17 @@ void tutti_layout_end(tutti_checker *c);
 tutti_status tutti_check_load(tutti_checker *c);
 tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part); /* check_shape.c: one part alone */
 tutti_status tutti_check_leaves(tutti_checker *c);                             /* inputs tile the leaves */
+/* Does this rank owe any elements at the end? */
+static inline bool tutti_check_owes(const tutti_schedule_header *h, int32_t rank)
+{
+    bool to_root = h->collective == TUTTI_GATHER || h->collective == TUTTI_REDUCE;
+    return h->collective != TUTTI_BARRIER && (!to_root || rank == h->root);
+}
+/* Does this rank's caller fill one slice of the vector (rank, 1, ranks), or whatever its inputs store? */
+static inline bool tutti_check_fills_slice(const tutti_schedule_header *h)
+{
+    return h->collective == TUTTI_ALL_GATHER || h->collective == TUTTI_GATHER || h->collective == TUTTI_ALL_TO_ALL;
+}
 int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t number);
 
 /* ---- replay (check_replay.c) and accesses (check_access.c) ---- */

@@ -9,7 +9,7 @@
 
 #include "check_impl.h"
 
-enum { MAX_THREADS = 1 << 15, MAX_CELLS = 400000000 };
+enum { MAX_THREADS = 1 << 15, MAX_CELLS = 400000000, MAX_MATRIX_RANKS = 1 << 14 };
 
 static tutti_status header_shape(tutti_checker *c)
 {
@@ -23,7 +23,23 @@ static tutti_status header_shape(tutti_checker *c)
                           "hosts of the ranks belong to the wire class mixed, and to no other");
     if (h->slots < 0 || (h->slots & (h->slots - 1)))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "%d slots: a power of two is needed", h->slots);
+    if (h->collective == TUTTI_ALL_TO_ALL && (h->in_place || h->nranks > MAX_MATRIX_RANKS))
+        return tutti_fail(c->err, TUTTI_ERR_FAILED, "all-to-all is never in place, and has at most %d ranks",
+                          MAX_MATRIX_RANKS);
     return TUTTI_OK;
+}
+
+/* What ranks owe and what their callers fill: slice r of nranks, row r of a matrix, or everything. */
+static tutti_status mark_owed(tutti_checker *c, int32_t r)
+{
+    int32_t p = c->head->nranks;
+    tutti_slice own = {r, 0, r, 1, p};
+    tutti_status st = TUTTI_OK;
+    if (c->head->collective == TUTTI_REDUCE_SCATTER || tutti_check_fills_slice(c->head))
+        st = tutti_grid_mark(&c->grid, &own, c->err);
+    for (int32_t j = 0; c->head->collective == TUTTI_ALL_TO_ALL && j < p && st == TUTTI_OK; j++)
+        st = tutti_grid_mark(&c->grid, &(tutti_slice){r, 0, r * p + j, 1, p * p}, c->err);
+    return st;
 }
 
 static tutti_status load_buffers(tutti_checker *c, int32_t r)
@@ -42,9 +58,7 @@ static tutti_status load_buffers(tutti_checker *c, int32_t r)
         for (int32_t i = 0; i < part.nsteps; i++)
             if (part.steps[i].sequence >= rank->nthreads) rank->nthreads = part.steps[i].sequence + 1;
         c->nstorages += part.nbuffers;
-        /* what ranks owe and what their callers fill: slice r of nranks, or everything */
-        tutti_slice own = {r, 0, r, 1, c->head->nranks};
-        if (c->head->collective != TUTTI_ALLREDUCE) st = tutti_grid_mark(&c->grid, &own, c->err);
+        st = mark_owed(c, r);
     }
     c->source->release(&part);
     return st;
@@ -195,7 +209,8 @@ static tutti_status load_args(tutti_checker *c, loader *l, const tutti_step *s, 
         if (st != TUTTI_OK) return st;
         tutti_layout_touch(c, p->rank, slice->rank);
         const tutti_buffer *b = &c->ranks[slice->rank].buffers[slice->buffer];
-        if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !(c->head->in_place && b->ordinal == 0))
+        bool is_out = c->head->in_place && b->ordinal == 0 && tutti_check_owes(c->head, slice->rank);
+        if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !is_out)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "writes to an input of rank %d, which is not in place",
                               slice->rank);
         int64_t units = slice->count * (c->grid.units / slice->of);

@@ -3,7 +3,8 @@
  *
  * Inputs of all ranks must tile the leaves (one a rank, or the slots of a canonical sum). Whenever a rank completes an
  * invocation, every cell that it owes must hold an expression that contains each leaf of that invocation exactly once (a
- * reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions that are one node need one proof. */
+ * reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions that are one node need one proof.
+ * After a barrier, the rank must know that everyone said READY of that invocation. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,17 +12,19 @@
 
 static bool reduces(const tutti_checker *c)
 {
-    return c->head->collective == TUTTI_ALLREDUCE || c->head->collective == TUTTI_REDUCE_SCATTER;
+    return tutti_collective_reduces(c->head->collective);
 }
 
-static int32_t out_storage(const tutti_checker *c, int32_t r)
+static void find_outputs(tutti_checker *c, tutti_check_rank *rank)
 {
-    const tutti_check_rank *rank = &c->ranks[r];
+    rank->nouts = c->head->collective == TUTTI_ALL_TO_ALL ? c->head->nranks : 1;
+    rank->outs = TUTTI_ARENA_NEW(&c->arena, int32_t, rank->nouts);
+    for (int32_t k = 0; k < rank->nouts; k++) rank->outs[k] = -1;
     for (int32_t b = 0; b < rank->nbuffers; b++)
-        if (rank->buffers[b].role == TUTTI_BUFFER_OUT) return rank->storage_of[b];
-    for (int32_t b = 0; b < rank->nbuffers && c->head->in_place; b++)
-        if (rank->buffers[b].role == TUTTI_BUFFER_IN && rank->buffers[b].ordinal == 0) return rank->storage_of[b];
-    return -1;
+        if (rank->buffers[b].role == TUTTI_BUFFER_OUT) rank->outs[rank->buffers[b].ordinal] = rank->storage_of[b];
+    for (int32_t b = 0; b < rank->nbuffers && c->head->in_place && rank->outs[0] < 0; b++)
+        if (rank->buffers[b].role == TUTTI_BUFFER_IN && rank->buffers[b].ordinal == 0)
+            rank->outs[0] = rank->storage_of[b];
 }
 
 /* ---- leaves ---- */
@@ -31,6 +34,7 @@ static tutti_status count_inputs(tutti_checker *c)
     for (int32_t r = 0; r < c->head->nranks; r++) {
         tutti_check_rank *rank = &c->ranks[r];
         int32_t highest = -1;
+        find_outputs(c, rank);
         rank->first_leaf = c->nleaves;
         for (int32_t b = 0; b < rank->nbuffers; b++) {
             if (rank->buffers[b].role != TUTTI_BUFFER_IN) continue;
@@ -160,9 +164,10 @@ static bool prove_copy(tutti_checker *c, int32_t r, int32_t e, const tutti_cell 
     return wrong(c, r, e, cell, what);
 }
 
+/* slice: of the output of ordinal slice->buffer. */
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
-    int32_t lo, hi, out = out_storage(c, r);
+    int32_t lo, hi, out = c->ranks[r].outs[slice->buffer];
     tutti_grid_find(&c->grid, slice, &lo, &hi);
     if (lo == hi) return true;
     if (out < 0 || lo < c->storages[out].lo || hi > c->storages[out].hi) {
@@ -183,23 +188,47 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
     return true;
 }
 
+/* The slice must be what rank `owner` handed in there. */
+static bool prove_from(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
+{
+    if (c->ranks[owner].nleaves > 0) return prove_slice(c, r, e, slice, owner);
+    c->finished = true;
+    tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d has no input", owner);
+    return false;
+}
+
+static bool prove_barrier(tutti_checker *c, int32_t r, int32_t e)
+{
+    const tutti_clock *end = &c->threads[c->ranks[r].first_thread].clock;
+    for (int32_t q = 0; q < c->head->nranks; q++) {
+        if (tutti_clock_marked(end, 2 * q) > e) continue;
+        c->finished = c->suspicion = true;
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d may be through invocation %d before rank %d has begun it", r, e,
+                   q);
+        return false;
+    }
+    return true;
+}
+
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation)
 {
-    tutti_slice owed;
-    if (c->head->collective == TUTTI_GATHER && r != c->head->root) return true;
-    if (reduces(c)) {
-        owed = (tutti_slice){.rank = r, .count = 1, .of = 1};
-        if (c->head->collective == TUTTI_REDUCE_SCATTER) owed = (tutti_slice){r, 0, r, 1, c->head->nranks};
-        return prove_slice(c, r, invocation, &owed, -1);
+    int32_t p = c->head->nranks;
+    const tutti_slice all = {.rank = r, .count = 1, .of = 1};
+    switch (c->head->collective) {
+    case TUTTI_ALLREDUCE: return prove_slice(c, r, invocation, &all, -1);
+    case TUTTI_REDUCE_SCATTER: return prove_slice(c, r, invocation, &(tutti_slice){r, 0, r, 1, p}, -1);
+    case TUTTI_REDUCE: return r != c->head->root || prove_slice(c, r, invocation, &all, -1);
+    case TUTTI_BROADCAST: return prove_from(c, r, invocation, &all, c->head->root);
+    case TUTTI_BARRIER: return prove_barrier(c, r, invocation);
+    case TUTTI_ALL_GATHER:
+    case TUTTI_GATHER:
+    case TUTTI_ALL_TO_ALL:
+    case TUTTI_NCOLLECTIVES: break;
     }
-    for (int32_t q = 0; q < c->head->nranks; q++) {
-        owed = (tutti_slice){r, 0, q, 1, c->head->nranks};
-        if (c->ranks[q].nleaves < 1) {
-            c->finished = true;
-            tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d has no input", q);
-            return false;
-        }
-        if (!prove_slice(c, r, invocation, &owed, q)) return false;
+    bool matrix = c->head->collective == TUTTI_ALL_TO_ALL;
+    for (int32_t q = 0; q < p && tutti_check_owes(c->head, r); q++) {
+        const tutti_slice slice = {r, 0, q, 1, p}, block = {r, q, q * p + r, 1, p * p};
+        if (!prove_from(c, r, invocation, matrix ? &block : &slice, q)) return false;
     }
     return true;
 }

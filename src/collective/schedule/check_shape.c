@@ -22,8 +22,10 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
     if (b->banks < 1 || b->banks > MAX_BANKS || (b->banks > 1 && b->role != TUTTI_BUFFER_SCRATCH))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "%d banks; only scratch may have more than one, at most %d",
                           b->banks, MAX_BANKS);
-    if (b->role == TUTTI_BUFFER_OUT && b->ordinal != 0)
-        return tutti_fail(c->err, TUTTI_ERR_FAILED, "there is one buffer `out`, its ordinal is 0");
+    int32_t nouts = c->head->collective == TUTTI_ALL_TO_ALL ? c->head->nranks : 1;
+    if (b->role == TUTTI_BUFFER_OUT && b->ordinal >= nouts)
+        return tutti_fail(c->err, TUTTI_ERR_FAILED, "buffer `out` of ordinal %d: %s has %d", b->ordinal,
+                          tutti_collective_name(c->head->collective), nouts);
     if (b->role == TUTTI_BUFFER_IN && (b->leaf < 0 || b->nleaves < 1))
         return tutti_fail(c->err, TUTTI_ERR_FAILED, "an input holds at least one leaf, not %d+%d", b->leaf, b->nleaves);
     return slice_fits(c, &b->window, "window");
@@ -31,11 +33,18 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
 
 static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 {
+    bool ascending = true; /* ordinals of each role in order, as compilers make them: then none is there twice */
+    int32_t last[3] = {-1, -1, -1};
     for (int32_t i = 0; i < p->nbuffers; i++) {
-        tutti_status st = buffer_shape(c, &p->buffers[i]);
-        bool unique = p->buffers[i].role != TUTTI_BUFFER_SCRATCH; /* scratch is told apart by its index */
+        const tutti_buffer *b = &p->buffers[i];
+        tutti_status st = buffer_shape(c, b);
+        if (st == TUTTI_OK) {
+            ascending = ascending && b->ordinal > last[b->role];
+            last[b->role] = b->ordinal;
+        }
+        bool unique = !ascending && b->role != TUTTI_BUFFER_SCRATCH; /* scratch is told apart by its index */
         for (int32_t k = 0; unique && k < i && st == TUTTI_OK; k++)
-            if (p->buffers[k].role == p->buffers[i].role && p->buffers[k].ordinal == p->buffers[i].ordinal)
+            if (p->buffers[k].role == b->role && p->buffers[k].ordinal == b->ordinal)
                 st = tutti_fail(c->err, TUTTI_ERR_FAILED, "same role and ordinal as buffer %d", k);
         if (st != TUTTI_OK) return tutti_fail_at(c->err, "rank %d: buffer %d", p->rank, i);
     }

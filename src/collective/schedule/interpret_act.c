@@ -42,6 +42,7 @@ static void end_of_sequence(tutti_run *run, const position *p)
     tutti_rank_state *rank = &run->state.ranks[p->rank];
     const tutti_world *w = run->world;
     if (--rank->running > 0) return;
+    if (!tutti_run_may_end(run, p->rank)) return;
     rank->completed++;
     memset(run->state.done + w->first_done[p->rank], 0, (size_t)p->part->nsteps);
     if (rank->completed == w->ninvocations) return;

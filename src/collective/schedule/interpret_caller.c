@@ -15,11 +15,12 @@ static const tutti_buffer *find_buffer(const tutti_world *w, int32_t r, tutti_bu
     return NULL;
 }
 
-/* What the caller writes of an input: its window, in a gather only the rank's own slice. */
+/* What the caller writes of an input: its window, where ranks bring slices together only the rank's own one. */
 static void input_range(const tutti_world *w, int32_t r, const tutti_buffer *in, int64_t *lo, int64_t *hi)
 {
+    tutti_collective c = w->head->collective;
     tutti_world_range(&in->window, w->n, lo, hi);
-    if (w->head->collective != TUTTI_ALL_GATHER && w->head->collective != TUTTI_GATHER) return;
+    if (c != TUTTI_ALL_GATHER && c != TUTTI_GATHER && c != TUTTI_ALL_TO_ALL) return;
     int64_t from, to;
     tutti_world_range(&(tutti_slice){r, 0, r, 1, w->nranks}, w->n, &from, &to);
     if (from > *lo) *lo = from;
@@ -27,27 +28,24 @@ static void input_range(const tutti_world *w, int32_t r, const tutti_buffer *in,
     if (*hi < *lo) *hi = *lo;
 }
 
-static tutti_word *outputs_of(tutti_run *run, int32_t r, int64_t *lo, int64_t *hi)
+static tutti_word *outputs_of(tutti_run *run, int32_t r, int32_t ordinal, int64_t *lo, int64_t *hi)
 {
     const tutti_world *w = run->world;
     int32_t b;
-    const tutti_buffer *out = find_buffer(w, r, TUTTI_BUFFER_OUT, 0, &b);
-    if (!out && w->head->in_place) out = find_buffer(w, r, TUTTI_BUFFER_IN, 0, &b);
+    const tutti_buffer *out = find_buffer(w, r, TUTTI_BUFFER_OUT, ordinal, &b);
+    if (!out && w->head->in_place && ordinal == 0) out = find_buffer(w, r, TUTTI_BUFFER_IN, 0, &b);
     if (!out) return NULL;
     tutti_world_range(&out->window, w->n, lo, hi);
     return run->state.words + w->place[r][b];
 }
 
-static void judge(tutti_run *run, int32_t r, int32_t e)
+/* Elements [lo, hi) of the output of this ordinal. */
+static void judge_range(tutti_run *run, int32_t r, int32_t e, int32_t ordinal, int64_t lo, int64_t hi)
 {
     tutti_world *w = run->world;
-    bool reduces = w->head->collective == TUTTI_ALLREDUCE || w->head->collective == TUTTI_REDUCE_SCATTER;
-    bool strict = reduces && w->head->determinism != TUTTI_DETERMINISM_PER_SLICE;
-    int64_t lo = 0, hi = w->n, from = 0, to = 0;
-    if (w->head->collective == TUTTI_GATHER && r != w->head->root) return;
-    if (w->head->collective == TUTTI_REDUCE_SCATTER)
-        tutti_world_range(&(tutti_slice){r, 0, r, 1, w->nranks}, w->n, &lo, &hi);
-    const tutti_word *out = outputs_of(run, r, &from, &to), *want = w->expected + e * w->n;
+    bool strict = tutti_world_reduces(w) && w->head->determinism != TUTTI_DETERMINISM_PER_SLICE;
+    int64_t from = 0, to = 0;
+    const tutti_word *out = outputs_of(run, r, ordinal, &from, &to), *want = w->expected + e * w->n;
     if (lo < hi && (!out || from > lo || to < hi)) {
         run->wrong = true;
         snprintf(w->text, TUTTI_VERDICT_TEXT, "rank %d has no place for its outputs", r);
@@ -61,6 +59,42 @@ static void judge(tutti_run *run, int32_t r, int32_t e)
         snprintf(w->text, TUTTI_VERDICT_TEXT, "rank %d, invocation %d: element %ld of %ld %s", r, e, (long)i,
                  (long)w->n, out[i].sum == want[i].sum ? "was summed in another order than claimed" : "is wrong");
     }
+}
+
+static void judge(tutti_run *run, int32_t r, int32_t e)
+{
+    const tutti_world *w = run->world;
+    int32_t p = w->nranks;
+    int64_t lo = 0, hi = w->n;
+    switch (w->head->collective) {
+    case TUTTI_BARRIER: return; /* judged where a rank ends */
+    case TUTTI_GATHER:
+    case TUTTI_REDUCE:
+        if (r == w->head->root) judge_range(run, r, e, 0, lo, hi);
+        return;
+    case TUTTI_REDUCE_SCATTER: tutti_world_range(&(tutti_slice){r, 0, r, 1, p}, w->n, &lo, &hi); break;
+    case TUTTI_ALL_TO_ALL:
+        for (int32_t q = 0; q < p; q++) {
+            tutti_world_range(&(tutti_slice){r, 0, q * p + r, 1, p * p}, w->n, &lo, &hi);
+            judge_range(run, r, e, q, lo, hi);
+        }
+        return;
+    default: break;
+    }
+    judge_range(run, r, e, 0, lo, hi);
+}
+
+bool tutti_run_may_end(tutti_run *run, int32_t r)
+{
+    const tutti_world *w = run->world;
+    int32_t e = run->state.ranks[r].completed;
+    for (int32_t q = 0; w->head->collective == TUTTI_BARRIER && q < w->nranks; q++) {
+        if (run->state.ranks[q].ready > e) continue;
+        run->wrong = true;
+        snprintf(w->text, TUTTI_VERDICT_TEXT, "rank %d is through invocation %d before rank %d has begun it", r, e, q);
+        return false;
+    }
+    return true;
 }
 
 static bool is_input(const tutti_world *w, int32_t r, int64_t i)
@@ -87,15 +121,19 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         rank->judged = e;
         return TUTTI_ACT_DONE;
     }
-    int64_t at = (int64_t)(*micro)++ - (e > 0);
-    int64_t lo = 0, hi = 0;
-    tutti_word *out = outputs_of(run, r, &lo, &hi);
-    int64_t from = lo + at * w->chunk, to = from + w->chunk < hi ? from + w->chunk : hi;
-    if (out && from < hi) {
-        for (int64_t i = from; i < to; i++)
+    /* one chunk an action, counted through all outputs; FREE comes with the last */
+    int64_t skip = (int64_t)(*micro)++ - (e > 0), left = 0;
+    for (int32_t ordinal = 0;; ordinal++) {
+        int64_t lo = 0, hi = 0;
+        tutti_word *out = outputs_of(run, r, ordinal, &lo, &hi);
+        if (!out) break;
+        int64_t from = lo + skip * w->chunk;
+        for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             if (!is_input(w, r, i)) out[i].sum = out[i].tree = tutti_world_mix((uint64_t)(i + e * 1000) ^ w->salt);
-        if (to < hi) return TUTTI_ACT_DONE;
+        skip -= (hi - lo + w->chunk - 1) / w->chunk;
+        left = -1 - skip; /* chunks of this and all earlier outputs that are still to come */
     }
+    if (left > 0) return TUTTI_ACT_DONE;
     rank->is_free = e + 1;
     run->state.actors[actor] = (tutti_actor_state){e + 1, 0};
     return TUTTI_ACT_DONE;

@@ -115,6 +115,7 @@ typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act; /*
 tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* one action of that actor; sets run->wrong */
 bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* may the next action's place in the order matter? */
 /* interpret_caller.c */
+bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier that lets rank r through too early; it is said */
 tutti_act tutti_run_scribble(tutti_run *run, int32_t actor);
 tutti_act tutti_run_feed(tutti_run *run, int32_t actor);
 bool tutti_run_is_over(const tutti_run *run);
@@ -131,6 +132,11 @@ static inline uint64_t tutti_world_mix(uint64_t x)
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
+}
+static inline bool tutti_world_reduces(const tutti_world *w)
+{
+    tutti_collective c = w->head->collective;
+    return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER || c == TUTTI_REDUCE;
 }
 /* The value of element i of input `ordinal` of rank r in invocation e. */
 static inline tutti_word tutti_world_leaf(const tutti_world *w, int32_t r, int32_t ordinal, int32_t e, int64_t i)

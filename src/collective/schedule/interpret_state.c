@@ -23,11 +23,6 @@ void tutti_state_create(tutti_state *s, const tutti_world *w)
     s->done = (uint8_t *)at;
 }
 
-static bool reduces(const tutti_world *w)
-{
-    return w->head->collective == TUTTI_ALLREDUCE || w->head->collective == TUTTI_REDUCE_SCATTER;
-}
-
 /* The print of the balanced tree over leaves [first, first + count); false if the inputs do not form it. */
 static bool balanced(const tutti_world *w, int32_t e, int32_t first, int32_t count, tutti_word *out)
 {
@@ -56,7 +51,10 @@ static void expect(tutti_world *w, int32_t e)
     for (int32_t r = 0; r < w->nranks; r++) {
         tutti_slice own = {r, 0, r, 1, w->nranks};
         int64_t lo = 0, hi = w->n;
-        if (!reduces(w)) tutti_world_range(&own, w->n, &lo, &hi);
+        if (w->head->collective == TUTTI_BROADCAST)
+            hi = r == w->head->root ? w->n : 0;
+        else if (!tutti_world_reduces(w))
+            tutti_world_range(&own, w->n, &lo, &hi);
         for (int32_t b = 0; b < w->parts[r].nbuffers; b++) {
             const tutti_buffer *in = &w->parts[r].buffers[b];
             if (in->role != TUTTI_BUFFER_IN) continue;

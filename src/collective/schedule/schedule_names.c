@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_names.c: the words for enums, used by the text form, failures and the command line. */
+#include <string.h>
+
 #include "tutti/schedule.h"
 
 static const char *word(const char *const *words, unsigned n, unsigned i)
@@ -9,8 +11,29 @@ static const char *word(const char *const *words, unsigned n, unsigned i)
 
 const char *tutti_collective_name(tutti_collective c)
 {
-    static const char *const words[] = {"allreduce", "reduce-scatter", "all-gather", "gather"};
-    return word(words, 4, (unsigned)c);
+    static const char *const words[TUTTI_NCOLLECTIVES] = {"allreduce", "reduce-scatter", "all-gather", "gather",
+                                                          "broadcast", "reduce",         "all-to-all", "barrier"};
+    return word(words, TUTTI_NCOLLECTIVES, (unsigned)c);
+}
+
+bool tutti_collective_find(const char *name, tutti_collective *out)
+{
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
+        if (!strcmp(tutti_collective_name((tutti_collective)c), name)) {
+            *out = (tutti_collective)c;
+            return true;
+        }
+    return false;
+}
+
+bool tutti_collective_reduces(tutti_collective c)
+{
+    return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER || c == TUTTI_REDUCE;
+}
+
+bool tutti_collective_has_root(tutti_collective c)
+{
+    return c == TUTTI_GATHER || c == TUTTI_BROADCAST || c == TUTTI_REDUCE;
 }
 
 const char *tutti_wire_class_name(tutti_wire_class c)

@@ -59,9 +59,18 @@ static tutti_status read_hosts(tutti_text *t, tutti_lexer *x)
     return st;
 }
 
+static tutti_status read_collective(tutti_lexer *x, tutti_collective *out)
+{
+    const char *names[TUTTI_NCOLLECTIVES];
+    int i = 0;
+    for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) names[c] = tutti_collective_name((tutti_collective)c);
+    tutti_status st = tutti_lex_choice(x, "a collective", names, TUTTI_NCOLLECTIVES, &i);
+    *out = (tutti_collective)i;
+    return st;
+}
+
 static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
 {
-    static const char *const collectives[] = {"allreduce", "reduce-scatter", "all-gather", "gather"};
     static const char *const wires[] = {"two-sided", "mapped", "one-sided", "mixed"};
     static const char *const classes[] = {"per-slice", "fixed", "canonical"};
     static const char *const answers[] = {"no", "yes"};
@@ -70,10 +79,7 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
     tutti_status st = TUTTI_OK;
     switch (key) {
     case 0: return read_name(x, ",=", h->algorithm, sizeof h->algorithm);
-    case 1:
-        st = tutti_lex_choice(x, "a collective", collectives, 4, &i);
-        h->collective = (tutti_collective)i;
-        return st;
+    case 1: return read_collective(x, &h->collective);
     case 2: return tutti_lex_number(x, "a number of ranks", 1, TUTTI_TEXT_MAX_RANKS, &h->nranks);
     case 3: return tutti_lex_number(x, "a root", 0, h->nranks - 1, &h->root);
     case 4:

@@ -2,8 +2,9 @@
 /* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
  *
  * Network: one message must be waited for; p - 1 vectors must leave the ranks together in a reduce-scatter or an all-gather,
- * twice that in an allreduce (Patarasuk and Yuan 2009, for ranks that are equal), the root must receive (p-1)/p of one in a
- * gather; (p-1) n additions are shared by p ranks.
+ * twice that in an allreduce (Patarasuk and Yuan 2009, for ranks that are equal), (p-1)/p of one in an all-to-all; the root
+ * must send all of it in a broadcast and receive all of it in a reduce, (p-1)/p of it in a gather; (p-1) n additions are
+ * shared by p ranks.
  * Host: each input must be read and each output written, by the cores that there are, and through the memory when the
  * vectors do not fit the caches. In an all-gather the own slice is in place and each slice is read once. */
 #include <math.h>
@@ -21,30 +22,52 @@ double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
     return t->figure[TUTTI_FIGURE_LATENCY] + (turns > 1 ? turns * t->figure[TUTTI_FIGURE_SWITCH] : 0);
 }
 
-/* Bytes a second that ranks can send, all together (or `one` alone can receive), and the shortest latency that there is. */
-static void ends_of(const tutti_topology *t, int32_t p, int32_t one, double *sent, double *received, double *latency)
+/* Bytes a second that the ranks send, all together, and that the root (rank 0) sends and receives; the shortest latency. */
+typedef struct {
+    double sent, root_sends, root_receives, latency;
+} ends;
+
+static ends ends_of(const tutti_topology *t, int32_t p)
 {
     tutti_fabric net;
-    *sent = *received = 0;
-    *latency = INFINITY;
-    if (!tutti_topology_graph(t, p, &net)) return;
+    ends e = {.latency = INFINITY};
+    if (!tutti_topology_graph(t, p, &net)) return e;
     for (int32_t l = 0; l < net.nlinks; l++) {
         const tutti_link *link = &net.links[l];
-        if (link->src < p) *sent += link->bytes_per_s;
-        if (link->dst == one) *received += link->bytes_per_s;
-        if (link->src < p) *latency = fmin(*latency, link->latency_s);
+        if (link->src == 0) e.root_sends += link->bytes_per_s;
+        if (link->dst == 0) e.root_receives += link->bytes_per_s;
+        if (link->src >= p) continue;
+        e.sent += link->bytes_per_s;
+        e.latency = fmin(e.latency, link->latency_s);
     }
     tutti_fabric_release(&net);
+    return e;
+}
+
+/* Seconds that some ranks need at least to send or receive what they must. */
+static double network_transfer(tutti_collective c, int32_t p, double bytes, const ends *e)
+{
+    double most = (double)(p - 1) / p;
+    switch (c) {
+    case TUTTI_ALLREDUCE: return 2 * (double)(p - 1) * bytes / e->sent;
+    case TUTTI_REDUCE_SCATTER:
+    case TUTTI_ALL_GATHER: return (double)(p - 1) * bytes / e->sent;
+    case TUTTI_GATHER: return most * bytes / e->root_receives;
+    case TUTTI_BROADCAST: return bytes / e->root_sends;
+    case TUTTI_REDUCE: return bytes / e->root_receives;
+    case TUTTI_ALL_TO_ALL: return most * bytes / e->sent;
+    case TUTTI_BARRIER:
+    case TUTTI_NCOLLECTIVES: break;
+    }
+    return 0;
 }
 
 static void network_bounds(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_bounds *out)
 {
-    double twice = c == TUTTI_ALLREDUCE ? 2 : 1, sent, received, latency;
-    bool adds = c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
-    ends_of(t, p, 0, &sent, &received, &latency);
-    out->latency_s = latency + t->figure[TUTTI_FIGURE_SOFTWARE];
-    out->bandwidth_s =
-        c == TUTTI_GATHER ? (double)(p - 1) / p * bytes / received : twice * (double)(p - 1) * bytes / sent;
+    ends e = ends_of(t, p);
+    bool adds = tutti_collective_reduces(c);
+    out->latency_s = e.latency + t->figure[TUTTI_FIGURE_SOFTWARE];
+    out->bandwidth_s = network_transfer(c, p, bytes, &e);
     out->compute_s = adds ? (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
 }
 
@@ -56,6 +79,10 @@ static double host_traffic(tutti_collective c, int32_t p, double bytes)
     case TUTTI_REDUCE_SCATTER: return (p + 1) * bytes;
     case TUTTI_ALL_GATHER: return p * bytes;
     case TUTTI_GATHER: return 2.0 * (p - 1) / p * bytes;
+    case TUTTI_BROADCAST: return p * bytes; /* in place: one read, p - 1 written */
+    case TUTTI_REDUCE: return (p + 1) * bytes;
+    case TUTTI_ALL_TO_ALL: return 2 * bytes;
+    case TUTTI_BARRIER:
     case TUTTI_NCOLLECTIVES: break;
     }
     return 0;

@@ -30,8 +30,17 @@ static bool cost_direct(tutti_collective c, int32_t p, int32_t group, cost *out)
 {
     (void)group;
     cost reduce = {1, most_of(p), most_of(p), p - 1}, gather = {1, most_of(p), 0, p - 1};
-    *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    return true; /* gather: the root's link receives what all-gather sends */
+    switch (c) {
+    case TUTTI_ALLREDUCE: *out = plus(reduce, gather); return true;
+    case TUTTI_REDUCE_SCATTER: *out = reduce; return true;
+    case TUTTI_ALL_GATHER:
+    case TUTTI_GATHER: *out = gather; return true; /* the root's link receives what an all-gather sends */
+    case TUTTI_ALL_TO_ALL:
+        *out = (cost){1, most_of(p) / p, 1.0 / p / p, p - 1};
+        return true; /* its own block is copied */
+    case TUTTI_BARRIER: *out = (cost){1, 0, 0, p - 1}; return true;
+    default: return false;
+    }
 }
 
 static bool cost_one_shot(tutti_collective c, int32_t p, int32_t group, cost *out)
@@ -46,7 +55,7 @@ static bool cost_ring(tutti_collective c, int32_t p, int32_t group, cost *out)
     (void)group;
     cost reduce = {p - 1, most_of(p), most_of(p), p - 1}, gather = {p - 1, most_of(p), 0, p - 1};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    return c != TUTTI_GATHER;
+    return c <= TUTTI_ALL_GATHER;
 }
 
 static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, cost *out)
@@ -56,7 +65,7 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, 
     /* alone, the reduce-scatter brings its blocks home from the bit-reversed ranks; nothing moves below 4 ranks */
     cost home = p > 2 ? (cost){1, 1.0 / p, 0, 1} : (cost){0, 0, 0, 0};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? plus(reduce, home) : gather;
-    return c != TUTTI_GATHER && !(p & (p - 1));
+    return c <= TUTTI_ALL_GATHER && !(p & (p - 1));
 }
 
 static cost hierarchy_of(int32_t p, int32_t k)

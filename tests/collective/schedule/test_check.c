@@ -214,6 +214,33 @@ static void an_output_that_no_step_names_is_missed(void **state)
     made_release(&m);
 }
 
+/* In place, only a rank that owes a result may find it in its input. */
+static void a_reduce_in_place_leaves_the_inputs_of_other_ranks_alone(void **state)
+{
+    (void)state;
+    made m = made_create(TUTTI_REDUCE, 2, TUTTI_WIRE_MAPPED);
+    m.head.in_place = true;
+    for (int r = 0; r < 2; r++) made_buffer(&m, r, "in", TUTTI_BUFFER_IN);
+    made_step(&m, 1, TUTTI_STEP_SIGNAL, 0);
+    made_peer(&m, 1, 0, 0);
+    made_when(&m, 1, TUTTI_WHEN_READY);
+    made_step(&m, 0, TUTTI_STEP_WAIT, 0);
+    made_peer(&m, 0, 1, 0);
+    made_step(&m, 0, TUTTI_STEP_REDUCE, 0);
+    made_in(&m, 0, whole(0, IN), 0);
+    made_in(&m, 0, whole(1, IN), 1);
+    made_out(&m, 0, whole(0, IN));
+    made_when(&m, 0, TUTTI_WHEN_READY);
+    made_step(&m, 0, TUTTI_STEP_SIGNAL, 0);
+    made_peer(&m, 0, 1, 0);
+    made_step(&m, 1, TUTTI_STEP_WAIT, 0);
+    made_peer(&m, 1, 0, 0);
+    expect_right(&m, NULL);
+    m.head.root = 1;
+    expect_wrong(&m, "writes to an input of rank 0");
+    made_release(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +259,7 @@ int main(void)
         cmocka_unit_test(folds_must_leave_one_value),
         cmocka_unit_test(a_rank_that_completes_before_its_own_input_is_there_is_refused),
         cmocka_unit_test(an_output_that_no_step_names_is_missed),
+        cmocka_unit_test(a_reduce_in_place_leaves_the_inputs_of_other_ranks_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void all_forms(const tutti_algorithm *a, int p, bool large, tally *t)
         for (int variant = 0; variant < (large ? 1 : 4); variant++) {
             const tutti_compile_request q = {.collective = (tutti_collective)c,
                                              .nranks = p,
-                                             .root = c == TUTTI_GATHER ? p / 2 : 0,
+                                             .root = tutti_collective_has_root((tutti_collective)c) ? p / 2 : 0,
                                              .slots = variant & 1 ? slots_for(p) : 0,
                                              .in_place = variant & 2};
             tutti_schedule *s = NULL, *lowered = NULL;

@@ -113,7 +113,7 @@ static void judge_row(const tutti_algorithm *a, int p, int seeds, bool all, scor
             if (!all && (variant + c) % 2) continue;
             const tutti_compile_request q = {.collective = (tutti_collective)c,
                                              .nranks = p,
-                                             .root = c == TUTTI_GATHER ? p / 2 : 0,
+                                             .root = tutti_collective_has_root((tutti_collective)c) ? p / 2 : 0,
                                              .slots = variant & 1 ? 8 : 0,
                                              .in_place = variant & 2};
             tutti_schedule *s = NULL;
