@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: a list of blocks, newest first; each new block is at least twice as large as the last, so an arena
- * of n bytes costs O(log n) calls of malloc. */
+ * of n bytes costs O(log n) calls of malloc. Large blocks ask for huge pages: who needs an arena that large walks all over it. */
 #include "arena.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
+enum { ALIGNMENT = 64, FIRST_BLOCK = 16384, HUGE_PAGE = 2 << 20 };
 
 struct tutti_arena_block {
     tutti_arena_block *next;
@@ -40,8 +41,9 @@ static tutti_arena_block *block_create(size_t size)
 {
     tutti_arena_block *block = tutti_alloc(sizeof *block);
     block->size = size;
-    block->bytes = aligned_alloc(ALIGNMENT, size);
+    block->bytes = aligned_alloc(size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE, size);
     if (!block->bytes) out_of_memory(size, __FILE__, __LINE__);
+    if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* where it is forbidden, pages are small */
     return block;
 }
 

@@ -14,6 +14,8 @@ static void release(tutti_checker *c)
     free(c->channels);
     free(c->channel_table);
     free(c->cells);
+    free(c->heads);
+    free(c->pieces);
     free(c->reads);
     free(c->witnesses);
     free(c->touched);

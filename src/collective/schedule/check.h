@@ -20,8 +20,9 @@ typedef struct {
     void (*describe_cell)(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out, size_t size);
 } tutti_part_source;
 
-/* As tutti_schedule_check. Memory: cells (20 bytes for each of: rank, buffer, bank, distinct slice) and one clock of
- * (sequences of all ranks) words for each rank and each message that is under way with news of its own. */
+/* As tutti_schedule_check. Memory: 24 bytes for each run of neighbouring slices with one history in a bank of a buffer of
+ * a rank, 56 bytes a step, and one clock of (sequences of all ranks) words for each rank and each message that is under way
+ * with news of its own. */
 tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_report *report, tutti_failure *err);
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);

@@ -53,7 +53,7 @@ static void describe(tutti_checker *c, const tutti_thread *t, const tutti_check_
     tutti_explain_step(c, t->rank, s->index, out + n, size - (size_t)n);
 }
 
-static void add_read(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock)
+void tutti_reads_add(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock)
 {
     if (c->spare_read < 0) {
         int32_t grown = c->reads_capacity ? 2 * c->reads_capacity : 256;
@@ -85,14 +85,14 @@ static void note_read(tutti_checker *c, const tutti_clock *t, tutti_cell *cell, 
         if (tutti_clock_of(t, cell->reader) < cell->rclock) {
             int32_t reader = cell->reader;
             cell->reader = -1;
-            add_read(c, cell, reader, cell->rclock);
-            add_read(c, cell, t->thread, clock);
+            tutti_reads_add(c, cell, reader, cell->rclock);
+            tutti_reads_add(c, cell, t->thread, clock);
             return;
         }
     } else if (cell->reader < -1) {
         tutti_read *last = &c->reads[-2 - cell->reader];
         if (tutti_clock_of(t, last->thread) < last->clock)
-            add_read(c, cell, t->thread, clock);
+            tutti_reads_add(c, cell, t->thread, clock);
         else
             *last = (tutti_read){t->thread, clock, last->next};
         return;
@@ -101,12 +101,13 @@ static void note_read(tutti_checker *c, const tutti_clock *t, tutti_cell *cell, 
     cell->rclock = clock;
 }
 
-bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell)
+static bool watched(const tutti_checker *c, int64_t run, int64_t next)
 {
-    int32_t clock = tutti_clock_event(&t->clock);
-    if (c->watch == cell - c->cells)
-        keep_witness(c,
-                     &(tutti_witness){t->clock.thread, clock, t->rank, s->index, c->ranks[t->rank].invocation, false});
+    return c->watch >= run && c->watch < next;
+}
+
+static bool read_run(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell, int32_t clock)
+{
     if (cell->writer >= 0 && !knows(c, &t->clock, cell->writer, cell->wclock)) {
         char now[300];
         describe(c, t, s, now, sizeof now);
@@ -121,6 +122,21 @@ bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step
         return false;
     }
     note_read(c, &t->clock, cell, clock);
+    return true;
+}
+
+bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage)
+{
+    int32_t clock = tutti_clock_event(&t->clock), e = c->ranks[t->rank].invocation;
+    int64_t lo = tutti_cell_at(c, storage, e, s->lo), hi = lo + s->hi - s->lo;
+    tutti_runs_cut(c, lo, hi);
+    for (int64_t at = lo, next; at < hi; at = next) {
+        next = tutti_run_after(c, at);
+        if (watched(c, at, next))
+            keep_witness(c, &(tutti_witness){t->clock.thread, clock, t->rank, s->index, e, false});
+        if (!read_run(c, t, s, &c->cells[at], clock)) return false;
+    }
+    tutti_runs_join(c, lo, hi);
     return true;
 }
 
@@ -139,42 +155,56 @@ static bool ordered(const tutti_checker *c, const tutti_clock *t, const tutti_ce
     return true;
 }
 
-bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell)
+bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage)
 {
-    int32_t clock = tutti_clock_event(&t->clock), writer = t->clock.thread, other, since;
+    int32_t clock = tutti_clock_event(&t->clock), writer = t->clock.thread, e = c->ranks[t->rank].invocation;
     if (s->kind == TUTTI_STEP_PUT) {
         writer = first_put(c) + s->channel;
         clock = c->channels[s->channel].ngiven + 1;
     }
-    if (c->watch == cell - c->cells)
-        keep_witness(c, &(tutti_witness){writer, clock, t->rank, s->index, c->ranks[t->rank].invocation, true});
-    if (!ordered(c, &t->clock, cell, &other, &since)) {
-        char now[300];
-        describe(c, t, s, now, sizeof now);
-        return race(c, cell, other, since, now);
+    int64_t lo = tutti_cell_at(c, storage, e, s->lo), hi = lo + s->hi - s->lo;
+    tutti_runs_cut(c, lo, hi);
+    for (int64_t at = lo, next; at < hi; at = next) {
+        int32_t other, since;
+        next = tutti_run_after(c, at);
+        if (watched(c, at, next)) keep_witness(c, &(tutti_witness){writer, clock, t->rank, s->index, e, true});
+        if (!ordered(c, &t->clock, &c->cells[at], &other, &since)) {
+            char now[300];
+            describe(c, t, s, now, sizeof now);
+            return race(c, &c->cells[at], other, since, now);
+        }
+        forget_reads(c, &c->cells[at]);
     }
-    forget_reads(c, cell);
-    cell->writer = writer;
-    cell->wclock = clock;
+    tutti_runs_write(c, lo, hi, &(tutti_cell){.writer = writer, .wclock = clock, .reader = -1, .storage = storage});
     return true;
 }
 
-static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, tutti_cell *cell)
+/* The caller of rank r writes cells [lo, hi) of a storage before invocation e; `value` lies there then. */
+static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, int32_t storage, int32_t from, int32_t to,
+                         uint32_t value)
 {
     const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
     int32_t other, since, writer = c->nthreads + 2 * r + mark;
-    if (c->watch == cell - c->cells) keep_witness(c, &(tutti_witness){writer, e + 1, r, -1, e, true});
-    /* the owner's own acts of earlier invocations are in order by themselves */
-    bool own = cell->writer >= c->nthreads + 2 * r && cell->writer <= c->nthreads + 2 * r + 1 && cell->reader == -1;
-    if (!own && !ordered(c, begin, cell, &other, &since)) {
-        char now[300];
-        snprintf(now, sizeof now, "rank %d after its invocation %d, whose caller %s", r, e - 1,
-                 mark ? "uses its outputs" : "overwrites its inputs");
-        return race(c, cell, other, since, now);
+    if (from >= to) return true;
+    int64_t lo = tutti_cell_at(c, storage, e, from), hi = lo + to - from;
+    tutti_runs_cut(c, lo, hi);
+    for (int64_t at = lo, next; at < hi; at = next) {
+        tutti_cell *cell = &c->cells[at];
+        next = tutti_run_after(c, at);
+        if (watched(c, at, next)) keep_witness(c, &(tutti_witness){writer, e + 1, r, -1, e, true});
+        /* the owner's own acts of earlier invocations are in order by themselves */
+        bool own = cell->writer >= c->nthreads + 2 * r && cell->writer <= c->nthreads + 2 * r + 1 && cell->reader == -1;
+        if (!own && !ordered(c, begin, cell, &other, &since)) {
+            char now[300];
+            snprintf(now, sizeof now, "rank %d after its invocation %d, whose caller %s", r, e - 1,
+                     mark ? "uses its outputs" : "overwrites its inputs");
+            return race(c, cell, other, since, now);
+        }
+        forget_reads(c, cell);
     }
-    forget_reads(c, cell);
-    cell->writer = writer;
-    cell->wclock = e + 1;
+    c->npieces = 0;
+    tutti_pieces_add(c, value, to - from);
+    tutti_runs_write(c, lo, hi, &(tutti_cell){.writer = writer, .wclock = e + 1, .reader = -1, .storage = storage});
     return true;
 }
 
@@ -192,22 +222,18 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (lo < own_lo) lo = own_lo;
         if (hi > own_hi) hi = own_hi;
         if (ordinal == 0) in0 = rank->storage_of[b], ready_lo = lo, ready_hi = hi;
-        for (int32_t at = lo; at < hi; at++) {
-            tutti_cell *cell = tutti_cell_at(c, rank->storage_of[b], e, at);
-            if (!owner_writes(c, r, e, 0, cell)) return false;
-            cell->value = 1 + (uint32_t)(e * c->nleaves + rank->first_leaf + ordinal);
-        }
+        uint32_t leaf = 1 + (uint32_t)(e * c->nleaves + rank->first_leaf + ordinal);
+        if (!owner_writes(c, r, e, 0, rank->storage_of[b], lo, hi, leaf)) return false;
     }
     for (int32_t b = 0; b < rank->nbuffers; b++) {
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
         int32_t lo, hi;
         tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
-        for (int32_t at = lo; at < hi; at++) {
-            if (rank->storage_of[b] == in0 && at >= ready_lo && at < ready_hi) continue; /* the input replaced it */
-            tutti_cell *cell = tutti_cell_at(c, rank->storage_of[b], e, at);
-            if (!owner_writes(c, r, e, 1, cell)) return false;
-            cell->value = 0;
-        }
+        bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi; /* by the input, as far as that goes */
+        int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
+                right_lo = replaced && ready_hi > lo ? ready_hi : lo;
+        if (!owner_writes(c, r, e, 1, rank->storage_of[b], lo, left_hi, 0)) return false;
+        if (replaced && !owner_writes(c, r, e, 1, rank->storage_of[b], right_lo, hi, 0)) return false;
     }
     return true;
 }

@@ -7,7 +7,8 @@
  *
  *   grid     the elementary intervals: between neighbours of all distinct slice boundaries first/of. floor(first*n/of)
  *            grows with the fraction, so what is proved for these intervals holds for every n, empty slices included.
- *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it.
+ *   storage  one (rank, memory): buffers of one rank that alias share it. A cell is one interval of one bank of it; cells
+ *            side by side with one history are a run (check_runs.c).
  *   value    a cell holds the number of an expression: leaf or sum; equal up to commutation = same number.
  *   clock    what a thread (one sequence of one rank) knows to have happened (vector clock, FastTrack epochs:
  *            Flanagan & Freund, PLDI 2009).
@@ -74,7 +75,8 @@ typedef struct tutti_base {
     /* a thread: its clock, as known (the holder's own entry is stale); in 32 bits, or (wide = NULL) in 16 */
     int32_t *wide;
     int16_t *narrow;
-    uint8_t *marks; /* 2 a rank: READY, FREE of how many invocations are known */
+    int32_t maker, age; /* of two by one thread the older knows nothing that the younger does not */
+    uint8_t *marks;     /* 2 a rank: READY, FREE of how many invocations are known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 {
@@ -83,8 +85,8 @@ static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 typedef struct {
     tutti_arena arena;
     tutti_base *spare;
-    size_t count_bytes, mark_bytes;
-    bool wide; /* counts may pass 2^15 */
+    size_t begin, count_bytes, mark_bytes; /* of a base: counts begin there, marks follow */
+    bool wide;                             /* counts may pass 2^15 */
 } tutti_clocks;
 static inline int32_t tutti_layout_rank(const tutti_layout *l, int32_t rank)
 {
@@ -115,10 +117,12 @@ static inline int32_t tutti_layout_mark(const tutti_layout *l, int32_t mark)
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
+    int32_t via, via_own; /* besides the base: that much of this thread, -1 = nothing */
 } tutti_news;
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
+    int32_t via, via_own, age;
     bool released; /* `own` was handed out: the next event needs a new one */
 } tutti_clock;
 void tutti_clocks_init(tutti_clocks *c, const tutti_layout *layouts, int32_t nranks, int64_t max_events);
@@ -131,6 +135,7 @@ void tutti_clock_mark(tutti_clocks *c, tutti_clock *t, int32_t mark, int32_t cou
 static inline int32_t tutti_clock_of(const tutti_clock *t, int32_t thread)
 {
     if (thread == t->thread) return t->own;
+    if (thread == t->via) return t->via_own;
     int32_t at = tutti_layout_thread(t->base->layout, thread);
     return at < 0 ? 0 : tutti_base_count(t->base, at);
 }
@@ -211,7 +216,12 @@ typedef struct {
     int32_t writer,
         wclock; /* thread, or nthreads + mark, or nthreads + nmarks + channel (a put: ordinal of the signal) */
     int32_t reader, rclock; /* -1 none, a thread, or -2 - first of a list of reads */
+    int32_t storage;        /* through which it was written */
 } tutti_cell;
+typedef struct {
+    uint32_t value;
+    int32_t ncells;
+} tutti_value_piece;
 typedef struct {
     int32_t thread, clock, next;
 } tutti_read;
@@ -250,6 +260,9 @@ typedef struct {
     int32_t nstorages;
     tutti_cell *cells;
     int64_t ncells;
+    uint64_t *heads;           /* a bit a cell: a run begins here */
+    tutti_value_piece *pieces; /* what is about to be written, from left to right */
+    int32_t npieces, pieces_capacity;
     tutti_read *reads;
     int32_t nreads, reads_capacity, spare_read;
     tutti_channel *channels;
@@ -299,18 +312,42 @@ bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *
 void tutti_check_wake(tutti_checker *c, int32_t thread);
 void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at` */
 
-/* Both return false after setting the failure. */
-bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
-bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell);
+/* Cells [lo, hi) of the step in a storage. Both return false after setting the failure. A write stores c->pieces. */
+bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
+bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
 /* Is the last write to the cell known at t? */
 bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell);
 /* The owner overwrites inputs (READY) and uses outputs (FREE) of rank r before its invocation e. */
 bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e);
-static inline tutti_cell *tutti_cell_at(tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
+static inline int64_t tutti_cell_at(const tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
 {
     const tutti_storage *s = &c->storages[storage];
-    return &c->cells[s->base + (int64_t)(invocation % s->banks) * (s->hi - s->lo) + (at - s->lo)];
+    return s->base + (int64_t)(invocation % s->banks) * (s->hi - s->lo) + (at - s->lo);
 }
+
+/* ---- runs of cells with one history (check_runs.c) ---- */
+static inline int64_t tutti_run_of(const tutti_checker *c, int64_t at) /* its first cell */
+{
+    int64_t word = at / 64;
+    uint64_t bits = c->heads[word] & ~(uint64_t)0 >> (63 - at % 64);
+    while (!bits) bits = c->heads[--word];
+    return word * 64 + 63 - __builtin_clzll(bits);
+}
+static inline int64_t tutti_run_after(const tutti_checker *c, int64_t at) /* first cell of the next run */
+{
+    int64_t word = ++at / 64;
+    uint64_t bits = c->heads[word] & ~(uint64_t)0 << at % 64;
+    while (!bits) bits = c->heads[++word];
+    return word * 64 + __builtin_ctzll(bits);
+}
+void tutti_runs_init(tutti_checker *c); /* once storages are placed */
+void tutti_runs_cut(tutti_checker *c, int64_t lo, int64_t hi);
+void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);                          /* neighbours that are alike */
+void tutti_runs_write(tutti_checker *c, int64_t lo, int64_t hi, const tutti_cell *like); /* pieces, with this history */
+/* The value there; *ncells becomes at most the number of cells from there that have it. */
+uint32_t tutti_runs_value(const tutti_checker *c, int64_t at, int32_t *ncells);
+void tutti_pieces_add(tutti_checker *c, uint32_t value, int32_t ncells);
+void tutti_reads_add(tutti_checker *c, tutti_cell *cell, int32_t thread, int32_t clock);
 
 /* ---- what must come out (check_result.c) ---- */
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation); /* postcondition of one rank */

@@ -100,8 +100,7 @@ static tutti_status place_cells(tutti_checker *c)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "too large to check: more than %d million slices",
                               MAX_CELLS / 1000000);
     }
-    c->cells = tutti_alloc(sizeof *c->cells * (size_t)(c->ncells + 1));
-    for (int64_t i = 0; i < c->ncells; i++) c->cells[i].writer = c->cells[i].reader = -1;
+    tutti_runs_init(c);
     c->ninvocations = banks + 1;
     return TUTTI_OK;
 }

@@ -33,27 +33,35 @@ static bool in_order(tutti_checker *c, const tutti_channel *ch, const tutti_cloc
     return true;
 }
 
-static bool play_moves(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+/* What the step makes of its inputs, as pieces. */
+static void evaluate(tutti_checker *c, const tutti_check_step *s, const int32_t *args, int32_t e)
 {
-    const int32_t *args = c->ranks[t->rank].args + s->args, e = c->ranks[t->rank].invocation;
-    const int32_t *in = inputs(args), *out = outputs(args), *fold = folds(args);
-    for (int32_t at = s->lo; at < s->hi; at++) {
+    const int32_t *in = inputs(args), *fold = folds(args);
+    c->npieces = 0;
+    for (int32_t at = s->lo, ncells; at < s->hi; at += ncells) {
         int32_t depth = 0;
+        ncells = s->hi - at;
+        for (int32_t k = 0; k < args[1]; k++) tutti_runs_value(c, tutti_cell_at(c, in[k], e, at), &ncells);
         for (int32_t k = 0; k < args[1]; k++) {
-            tutti_cell *cell = tutti_cell_at(c, in[k], e, at);
-            if (!tutti_access_read(c, t, s, cell)) return false;
-            c->stack[depth++] = cell->value;
+            c->stack[depth++] = tutti_runs_value(c, tutti_cell_at(c, in[k], e, at), &ncells);
             for (int32_t f = 0; s->kind == TUTTI_STEP_REDUCE && f < fold[k]; f++) {
                 depth--;
                 c->stack[depth - 1] = tutti_values_add(&c->values, c->stack[depth - 1], c->stack[depth]);
             }
         }
-        for (int32_t k = 0; k < args[2]; k++) {
-            tutti_cell *cell = tutti_cell_at(c, out[k], e, at);
-            if (!tutti_access_write(c, t, s, cell)) return false;
-            cell->value = c->stack[0];
-        }
+        tutti_pieces_add(c, c->stack[0], ncells);
     }
+}
+
+static bool play_moves(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    const int32_t *args = c->ranks[t->rank].args + s->args, e = c->ranks[t->rank].invocation;
+    if (s->lo == s->hi) return true;
+    for (int32_t k = 0; k < args[1]; k++)
+        if (!tutti_access_read(c, t, s, inputs(args)[k])) return false;
+    evaluate(c, s, args, e);
+    for (int32_t k = 0; k < args[2]; k++)
+        if (!tutti_access_write(c, t, s, outputs(args)[k])) return false;
     return true;
 }
 
@@ -74,20 +82,22 @@ static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_ste
     if (!in_order(c, ch, &from->clock, &ch->gave_thread, &ch->gave_clock, "two sends are not ordered") ||
         !in_order(c, ch, &to->clock, &ch->took_thread, &ch->took_clock, "two receives are not ordered"))
         return false;
-    for (int32_t at = send->lo; at < send->hi; at++)
-        if (!tutti_access_read(c, from, send, tutti_cell_at(c, source, c->ranks[from->rank].invocation, at)))
-            return false;
+    bool empty = send->lo == send->hi;
+    if (!empty && !tutti_access_read(c, from, send, source)) return false;
     ch->gave_clock = tutti_clock_event(&from->clock);
     tutti_news news = tutti_clock_tell(&from->clock);
     news.depth++;
     tutti_clock_hear(&c->clocks, &to->clock, &news);
     tutti_clock_drop(&c->clocks, &news);
     ch->took_clock = tutti_clock_event(&to->clock);
-    for (int32_t at = send->lo; at < send->hi; at++) {
-        tutti_cell *cell = tutti_cell_at(c, target, c->ranks[to->rank].invocation, at);
-        if (!tutti_access_write(c, to, recv, cell)) return false;
-        cell->value = tutti_cell_at(c, source, c->ranks[from->rank].invocation, at)->value;
+    c->npieces = 0;
+    for (int32_t at = send->lo, ncells; at < send->hi; at += ncells) {
+        ncells = send->hi - at;
+        int64_t cell = tutti_cell_at(c, source, c->ranks[from->rank].invocation, at);
+        uint32_t value = tutti_runs_value(c, cell, &ncells);
+        tutti_pieces_add(c, value, ncells);
     }
+    if (!empty && !tutti_access_write(c, to, recv, target)) return false;
     ch->ngiven++;
     ch->ntaken++;
     return true;

@@ -176,8 +176,10 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
                    r, slice->first, slice->count, slice->of);
         return false;
     }
-    for (int32_t at = lo; at < hi; at++) {
-        const tutti_cell *cell = tutti_cell_at(c, out, e, at);
+    int64_t first = tutti_cell_at(c, out, e, lo), end = first + hi - lo;
+    tutti_runs_cut(c, first, end);
+    for (int64_t at = first; at < end; at = tutti_run_after(c, at)) {
+        const tutti_cell *cell = &c->cells[at];
         if (!cell->value) return wrong(c, r, e, cell, "was never written");
         if (!tutti_access_known(c, &c->threads[c->ranks[r].first_thread].clock, cell)) {
             c->suspicion = true;
