@@ -2,7 +2,8 @@
 /* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started.
  *
  * Signals: SIGTERM and SIGUSR1 are blocked and asked for once a step, which needs no handler and no global; the first asks for
- * an orderly end of all ranks, then they are unblocked: the second ends this process at once. */
+ * an orderly end of all ranks, then they are unblocked: the second ends this process at once. SIGQUIT makes all ranks report
+ * where they are, and go on. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "../job/session.h"
 #include "cli.h"
 #include "progress.h"
+#include "rank_report.h"
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {
@@ -34,7 +36,8 @@ static const char about[] = "Trains a job and keeps metrics.jsonl, the resolved 
                             "was stopped or killed goes on\n"
                             "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
                             "any rank: all save the same\n"
-                            "step and end with 143 or 138. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or "
+                            "step and end with 143 or 138. SIGQUIT: all ranks say where they are, and go on. Under "
+                            "torchrun, mpirun of Open MPI, srun --mpi=pmix or "
                             "any launcher that sets RANK and\nWORLD_SIZE it is one rank of that run.";
 
 static void print_help(void)
@@ -106,18 +109,14 @@ static void print_result(const player *p, const tutti_train_config *c)
     tutti_train_print_result(r);
 }
 
-static void silence(void *arg, const char *words)
-{
-    fprintf(stderr, "tutti train: rank %d: %s\n", tutti_group_rank(arg), words);
-}
-
 static void *play(void *arg)
 {
     player *p = arg;
     tutti_session s = {0};
     tutti_session_data own = {0};
-    tutti_group_on_silence(p->group, silence, p->group);
-    tutti_status st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, &own, &p->err);
+    tutti_cli_reporter reporter = {"train", p->group};
+    tutti_status st = tutti_cli_report(&reporter, &p->err);
+    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, &own, &p->err);
     if (!st)
         st = tutti_session_open(p->job, p->data ? p->data : &own, tutti_group_rank(p->group),
                                 tutti_group_nranks(p->group), &s, &p->err);
@@ -158,6 +157,7 @@ static int run_rank(player *p, tutti_group_config *config)
     config->fingerprint = text;
     tutti_status st = tutti_group_join(config, &p->group, &p->err);
     free(text);
+    tutti_cli_block_quit();
     if (st)
         p->err.status = st;
     else
@@ -176,6 +176,7 @@ static int run_threads(const player *like, int nranks)
     tutti_failure err = {0};
     int code = 0;
     if (!groups || !players || !threads) abort();
+    tutti_cli_block_quit();
     tutti_status st = tutti_session_data_open(like->job, &data, &err);
     if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
     if (st) code = tutti_cli_fail("train", &err);

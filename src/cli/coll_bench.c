@@ -12,6 +12,7 @@
 #include "bench_exchange.h"
 #include "cli.h"
 #include "coll.h"
+#include "rank_report.h"
 
 static const tutti_flag flags[] = {
     {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", false},
@@ -199,6 +200,9 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
     if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
         s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written", q->json);
     if (!s) s = tutti_group_join(config, &g, &err);
+    tutti_cli_block_quit();
+    tutti_cli_reporter reporter = {"coll bench", g};
+    if (!s) s = tutti_cli_report(&reporter, &err);
     if (!s) s = run_sizes(g, q, json, &wrong, &err);
     tutti_group_leave(g);
     if (json && fclose(json) && !s) s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: cannot be written", q->json);

@@ -289,7 +289,7 @@ static const char *missing_body(tutti_group *g, void *arg)
     } else {
         tutti_exchange_start(b.x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         EXPECT(tutti_exchange_wait(b.x, &err) == TUTTI_ERR_PEER);
-        EXPECT(strstr(err.text, "'test'") && strstr(err.text, "(wait)") && strstr(err.text, "bytes"));
+        EXPECT(strstr(err.text, "'test'") && strstr(err.text, "(wait, stage ") && strstr(err.text, "bytes"));
         EXPECT(strstr(err.text, "not arrived: rank 2 ") && !strstr(err.text, "not arrived: rank 1"));
     }
     close_case(&b);

@@ -170,6 +170,7 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
     tutti_exchange *x = b->x;
     int me = x->group->rank;
     *op = (tutti_op){.kind = step->kind, .when = step->when, .peer = step->peer, .channel = step->channel};
+    op->stage = step->stage;
     op->first_dep = step->first_dep, op->ndeps = step->ndeps;
     op->nins = step->nins, op->nouts = step->nouts;
     switch (step->kind) {

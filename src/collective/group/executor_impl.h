@@ -6,7 +6,7 @@
  *   counter   one u64 on a cache line of its own for each (source, channel): written by the source alone, read by the
  *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o.
  *
- * Files: executor.c (life), executor_bind.c (slices to addresses), executor_run.c (steps), executor_wait.c. */
+ * Files: executor.c (life), executor_bind.c (slices to addresses), executor_run.c (steps), executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
 #define TUTTI_EXECUTOR_IMPL_H
 
@@ -17,9 +17,10 @@
 
 enum {
     TUTTI_LINE = 64,
-    TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it lets others look */
-    TUTTI_MAX_BANK_SETS = 64, /* least common multiple of all banks */
-    TUTTI_TIMED = 1 << 13     /* bytes below which a step is not worth two looks at the clock */
+    TUTTI_BLOCK = 1 << 20,     /* bytes of each operand that a step moves before it lets others look */
+    TUTTI_WATCH_NS = 10000000, /* sockets are looked at so often by who does not sleep */
+    TUTTI_MAX_BANK_SETS = 64,  /* least common multiple of all banks */
+    TUTTI_TIMED = 1 << 13      /* bytes below which a step is not worth two looks at the clock */
 };
 
 typedef _Atomic uint64_t tutti_counter;
@@ -35,7 +36,7 @@ typedef struct {
 typedef struct {
     tutti_step_kind kind;
     uint32_t when;
-    int32_t peer, channel;
+    int32_t peer, channel, stage;
     bool stream;
     int32_t first_dep, ndeps;   /* into exchange.deps */
     int32_t nins, nouts, first; /* into a pointer set: inputs, then outputs */
@@ -76,6 +77,7 @@ struct tutti_exchange {
     unsigned when;
     int32_t remaining; /* ops of this invocation */
     bool timed;
+    uint64_t noted;   /* which record of the flight recorder its start is */
     bool left_behind; /* a peer that is needed has left the group: seen once */
     char *average;    /* avg: what this rank divides when its sums are complete */
     int64_t naverage, averaged;
@@ -110,6 +112,19 @@ static inline int64_t tutti_vector_point(const tutti_vector *v, int64_t k, int64
     if (block >= v->nblocks) return v->n;
     return v->first[block] + tutti_slice_point(at % of, v->first[block + 1] - v->first[block], of);
 }
+
+/* --- where it stands, for failures and reports --- */
+
+/* Invocations that `rank` has begun; -1: a far rank. */
+int64_t tutti_exchange_begun(const tutti_exchange *x, int rank);
+bool tutti_exchange_is_absent(const tutti_exchange *x, int rank);
+/* with_state: also what the system says of their processes, which is asked for. */
+void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out);
+/* "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on channel 0, 4096 bytes still to write here" */
+void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out);
+/* The step that holds the first sequence that is held up; -1: none is. Bytes that this rank has yet to write. */
+int32_t tutti_exchange_held_step(const tutti_exchange *x);
+int64_t tutti_exchange_missing(const tutti_exchange *x);
 
 /* One round over one exchange, or over all that are active: true if anything moved. */
 bool tutti_exchange_advance(tutti_exchange *x);

@@ -9,6 +9,7 @@
 #include "../../base/rng.h"
 #include "../../tensor/reduce.h"
 #include "executor_impl.h"
+#include "flight.h"
 
 static bool may_start(const tutti_exchange *x, const tutti_op *op)
 {
@@ -111,6 +112,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
     if (x->remaining == 0 && x->active) {
         if (x->naverage && !average_block(x)) return true;
         x->active = false;
+        tutti_flight_done(x->group->flight, x->noted);
         x->invocation++;
         x->stats.invocations++;
         if (x->timed) x->stats.done_ns = tutti_clock_ns();
@@ -154,7 +156,12 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
     atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
+    const int64_t invocation = x->invocation;
+    x->noted = x->group->flight->noted;
     take_turn(x);
+    /* Now, while the peers' answers are on their way. */
+    tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written)->done =
+        !x->active;
 }
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)
@@ -174,4 +181,5 @@ void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us)
 void tutti_exchange_progress(tutti_group *group)
 {
     tutti_exchange_advance_all(group);
+    if (tutti_clock_ns() - group->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(group);
 }

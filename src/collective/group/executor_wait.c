@@ -9,8 +9,9 @@
 #include "../../base/clock.h"
 #include "../../base/strbuf.h"
 #include "executor_impl.h"
+#include "flight.h"
 
-enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32, WATCH_NS = 10000000 };
+enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32 };
 
 /* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
@@ -26,50 +27,6 @@ static inline void relax(void)
 
 /* --- words --- */
 
-/* A far rank says after a while whether it waits too; who does not is absent. */
-static bool is_absent(const tutti_exchange *x, int rank)
-{
-    if (!tutti_group_is_near(x->group, rank)) return !tutti_group_is_waiting(x->group, rank);
-    const tutti_counter *started = tutti_region_base(x->region, rank);
-    return atomic_load(started) <= (uint64_t)x->invocation;
-}
-
-static void list_absent(const tutti_exchange *x, tutti_strbuf *out)
-{
-    const tutti_group *g = x->group;
-    size_t before = out->length;
-    for (int r = 0; r < g->nranks; r++) {
-        if (r == g->rank || !is_absent(x, r)) continue;
-        tutti_strbuf_printf(out, "%s%s", out->length > before ? ", " : "", g->peers[r].describe);
-    }
-    if (out->length == before) tutti_strbuf_puts(out, "nobody: all have started it");
-}
-
-/* The step that holds each sequence up, the first one in full. */
-static void describe_steps(const tutti_exchange *x, tutti_strbuf *out)
-{
-    const tutti_group *g = x->group;
-    int64_t missing = 0;
-    for (int32_t i = 0; i < x->nops; i++)
-        if (x->ops[i].done <= x->invocation)
-            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)x->vector.bytes;
-    tutti_strbuf_printf(out, "%s: exchange '%s' (%s, invocation %lld): ", g->peers[g->rank].describe, x->name,
-                        x->algorithm, (long long)x->invocation);
-    for (int32_t q = 0; q < x->nsequences; q++) {
-        if (x->sequences[q].at == x->sequences[q].nops) continue;
-        int32_t i = x->sequences[q].ops[x->sequences[q].at];
-        const tutti_op *op = &x->ops[i];
-        tutti_strbuf_printf(out, "step %d (%s)", i, tutti_step_kind_name(op->kind));
-        if (op->kind == TUTTI_STEP_WAIT)
-            tutti_strbuf_printf(out, " for %s on channel %d", g->peers[op->peer].describe, op->channel);
-        if (op->when & ~x->when)
-            tutti_strbuf_printf(out, " held back by this rank's own '%s'",
-                                op->when & ~x->when & TUTTI_WHEN_READY ? "ready" : "free");
-        break;
-    }
-    tutti_strbuf_printf(out, ", %lld bytes still to write here", (long long)missing);
-}
-
 static tutti_status fail_with(tutti_exchange *x, tutti_strbuf *text, int culprit, tutti_failure *err)
 {
     tutti_group_set_failed(x->group, culprit, TUTTI_ERR_PEER, text->text);
@@ -77,12 +34,22 @@ static tutti_status fail_with(tutti_exchange *x, tutti_strbuf *text, int culprit
     return tutti_group_report(x->group, err);
 }
 
+static void describe(const tutti_exchange *x, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "%s: ", x->group->peers[x->group->rank].describe);
+    tutti_exchange_describe(x, out);
+}
+
 static tutti_status fail_late(tutti_exchange *x, tutti_failure *err)
 {
+    char why[TUTTI_HOST_TEXT + 120];
     tutti_strbuf text = {0};
-    describe_steps(x, &text);
+    describe(x, &text);
     tutti_strbuf_printf(&text, ": the deadline of %g s has passed; not arrived: ", x->group->deadline_s);
-    list_absent(x, &text);
+    tutti_exchange_list_absent(x, true, &text);
+    snprintf(why, sizeof why, "the deadline of %g s has passed on %s", x->group->deadline_s,
+             x->group->peers[x->group->rank].describe);
+    tutti_group_dump_all(x->group, why);
     return fail_with(x, &text, -1, err);
 }
 
@@ -91,7 +58,7 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
 {
     tutti_group_report(x->group, err);
     tutti_strbuf text = {0};
-    describe_steps(x, &text);
+    describe(x, &text);
     tutti_fail_at(err, "%.400s", text.text);
     tutti_strbuf_release(&text);
     return x->group->failed;
@@ -103,6 +70,7 @@ typedef struct {
     tutti_exchange *x;
     int64_t idle_since; /* nothing has moved since; 0 = something just did */
     int looks;
+    bool asleep; /* it has been noted */
     tutti_patience patience;
 } waiting;
 
@@ -127,13 +95,26 @@ static bool is_left_behind(tutti_exchange *x)
     return false;
 }
 
+static int32_t held_peer(const tutti_exchange *x)
+{
+    const int32_t step = tutti_exchange_held_step(x);
+    return step < 0 ? -1 : x->ops[step].peer;
+}
+
 static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
 {
     tutti_exchange *x = w->x;
     tutti_group *g = x->group;
     tutti_strbuf words = {0};
-    tutti_strbuf_printf(&words, "%s waits in exchange '%s'; not arrived: ", g->peers[g->rank].describe, x->name);
-    list_absent(x, &words);
+    if (!w->asleep)
+        tutti_flight_note(g->flight, TUTTI_FLIGHT_WAIT, x->name, x->invocation, tutti_exchange_held_step(x),
+                          held_peer(x), tutti_exchange_missing(x));
+    w->asleep = true;
+    if (tutti_patience_is_long(&w->patience)) {
+        tutti_strbuf_printf(&words, "%s waits in exchange '%s'; not arrived: ", g->peers[g->rank].describe, x->name);
+        tutti_exchange_list_absent(x, true, &words);
+        w->patience.stopped = tutti_group_has_stopped(g);
+    }
     double left = tutti_patience_left(g, &w->patience, words.text);
     tutti_strbuf_release(&words);
     if (left <= 0) return fail_late(x, err);
@@ -141,7 +122,7 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     if (g->failed) return report(x, err);
     if (x->active && !tutti_exchange_advance_all(g) && is_left_behind(x)) {
         tutti_strbuf text = {0};
-        describe_steps(x, &text);
+        describe(x, &text);
         tutti_strbuf_puts(&text, ": that rank has left the group");
         return fail_with(x, &text, -1, err);
     }
@@ -185,6 +166,7 @@ tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
         tutti_status s = idle(&w, err);
         if (s) return s;
     }
+    if (w.asleep) tutti_flight_note(g->flight, TUTTI_FLIGHT_WAKE, x->name, x->invocation - 1, -1, -1, 0);
     if (begin) {
         double waited = 1e-9 * (double)(tutti_clock_ns() - begin) - (x->stats.work_s - work_before);
         if (waited > 0) x->stats.wait_s += waited;
@@ -195,7 +177,7 @@ tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
 tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err)
 {
     tutti_group *g = x->group;
-    if (x->active && !tutti_exchange_advance_all(g) && tutti_clock_ns() - g->last_watch_ns > WATCH_NS)
+    if (x->active && !tutti_exchange_advance_all(g) && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS)
         tutti_group_watch(g);
     if (x->active && g->failed) return report(x, err);
     *done = !x->active;

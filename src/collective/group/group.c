@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
+#include "flight.h"
 #include "group_impl.h"
 
 static int cgroup_cores(void)
@@ -50,10 +51,12 @@ tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s)
     g->deadline_s = deadline_s;
     g->cache_bytes = last_level_cache();
     g->peers = tutti_alloc(sizeof *g->peers * (size_t)nranks);
-    g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 2));
+    g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 3));
     g->nhosts = 1, g->nmachine = nranks;
     pthread_mutex_init(&g->star_lock, NULL);
     pthread_mutex_init(&g->abort_lock, NULL);
+    g->flight = tutti_flight_create();
+    g->signal_fd = -1;
     for (int r = 0; r < nranks; r++) g->peers[r].control = g->peers[r].mesh = g->peers[r].bell = -1;
     return g;
 }
@@ -86,11 +89,12 @@ void tutti_group_leave(tutti_group *g)
         tutti_frame_release(&p->partial), tutti_frame_release(&p->arrived);
         for (int i = 0; i < p->npending; i++) close_fd(p->pending[i].fd);
     }
+    close_fd(g->signal_fd);
     tutti_region_destroy(g->board_region);
     if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) free(g->thread_boards);
     pthread_mutex_destroy(&g->abort_lock);
     pthread_mutex_destroy(&g->star_lock);
-    free(g->peers), free(g->polls), free(g);
+    free(g->peers), free(g->polls), free(g->flight), free(g);
 }
 
 int tutti_group_rank(const tutti_group *group)

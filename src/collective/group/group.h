@@ -82,8 +82,15 @@ void tutti_group_long_phase_end(tutti_group *group);
 /* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
 
-/* notice is called by a blocking call, once, when it has waited for 15 s; the words name who has not arrived. */
+/* notice is called by a blocking call, once, when it has waited for 15 s, sooner when who is waited for has been stopped
+ * (SIGSTOP); the words name who has not arrived. It is also handed reports, of many lines: when a deadline passes, on every rank,
+ * and on request. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
+
+/* From now on this signal to any rank makes every rank hand its report to `notice` and go on: what it waits for, which step,
+ * which peer, how many bytes are missing, who has not arrived, who is the slowest, its last 50 operations. The caller has blocked
+ * the signal in all threads; it is looked at while waiting and by tutti_exchange_progress, every 10 ms. */
+tutti_status tutti_group_report_on(tutti_group *group, int signal, tutti_failure *err);
 
 /* Regions: memory of every rank, mapped by all ranks of its host. Create is collective (same order on every rank); each rank gives its own
  * size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures only. */

@@ -10,6 +10,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/strbuf.h"
+#include "flight.h"
 #include "group_impl.h"
 
 typedef struct {
@@ -39,37 +40,48 @@ static const char *kind_name(uint32_t kind)
 
 /* --- failures --- */
 
-static void list_absent(const tutti_group *g, tutti_strbuf *out)
+void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
 {
+    const size_t before = out->length;
     for (int r = 0; r < g->nranks; r++) {
         const tutti_peer *p = &g->peers[r];
         if (r == g->rank || (p->board && atomic_load(&p->board->entered) >= g->calls)) continue;
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
-        tutti_strbuf_printf(out, "%s%s%s", out->length ? ", " : "", p->describe,
-                            p->state == TUTTI_PEER_LEFT ? " which has left" : "");
+        tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
-    if (!out->length) tutti_strbuf_printf(out, "nobody: the answer of %s is missing", g->peers[0].describe);
+    if (out->length == before) tutti_strbuf_printf(out, "nobody: the answer of %s is missing", g->peers[0].describe);
 }
 
 static tutti_status fail_late(tutti_group *g, const control_call *c, tutti_failure *err)
 {
     tutti_strbuf absent = {0};
-    list_absent(g, &absent);
+    tutti_group_list_absent(g, &absent);
     char words[TUTTI_WORDS];
     snprintf(words, sizeof words, "%s: %s '%s': the deadline of %g s has passed; not arrived: %s",
              g->peers[g->rank].describe, kind_name(c->kind), c->what, g->deadline_s, absent.text);
     tutti_strbuf_release(&absent);
+    tutti_group_dump_all(g, words);
     tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
     return tutti_group_report(g, err);
+}
+
+static void describe_wait(const tutti_group *g, const control_call *c, tutti_patience *patience,
+                          char words[TUTTI_WORDS])
+{
+    tutti_strbuf absent = {0};
+    tutti_group_list_absent(g, &absent);
+    snprintf(words, TUTTI_WORDS, "%s waits in %s '%s'; not arrived: %s", g->peers[g->rank].describe, kind_name(c->kind),
+             c->what, absent.text);
+    tutti_strbuf_release(&absent);
+    patience->stopped = tutti_group_has_stopped(g);
 }
 
 /* Waits until fd is readable. Exchanges in flight go on meanwhile: a peer may need them to get here. */
 static tutti_status await_readable(tutti_group *g, const control_call *c, int from, tutti_patience *patience,
                                    tutti_failure *err)
 {
-    char words[TUTTI_WORDS];
-    snprintf(words, sizeof words, "%s waits in %s '%s', at the moment for %s", g->peers[g->rank].describe,
-             kind_name(c->kind), c->what, g->peers[from].describe);
+    char words[TUTTI_WORDS] = "";
+    if (tutti_patience_is_long(patience)) describe_wait(g, c, patience, words);
     double left = tutti_patience_left(g, patience, words);
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
@@ -234,18 +246,27 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     return TUTTI_OK;
 }
 
+/* The name as it travels: names are compared. */
+static void begin_call(tutti_group *g, control_call *c)
+{
+    tutti_board *board = g->peers[g->rank].board;
+    snprintf(g->call_what, sizeof g->call_what, "%s", c->what);
+    c->what = g->call_what;
+    g->call_kind = kind_name(c->kind);
+    g->calls++;
+    if (board) atomic_store(&board->entered, g->calls);
+    tutti_flight_note(g->flight, TUTTI_FLIGHT_CALL, g->call_what, (int64_t)g->calls, -1, -1, (int64_t)c->nown);
+}
+
 static tutti_status call(tutti_group *g, control_call c, control_reply *reply, tutti_failure *err)
 {
     *reply = (control_reply){0};
     tutti_group_watch(g); /* whoever has ended the epoch must not take part: the others would get through without it */
     if (g->failed) return tutti_group_report(g, err);
-    char what[TUTTI_WHAT_TEXT]; /* as it travels: names are compared */
-    snprintf(what, sizeof what, "%s", c.what);
-    c.what = what;
-    g->calls++;
-    tutti_board *board = g->peers[g->rank].board;
-    if (board) atomic_store(&board->entered, g->calls);
+    begin_call(g, &c);
     tutti_status s = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
+    tutti_flight_note(g->flight, TUTTI_FLIGHT_ANSWER, g->call_what, (int64_t)g->calls, -1, -1, 0);
+    g->call_kind = NULL;
     if (!s && reply->status) {
         s = tutti_fail(err, (tutti_status)reply->status, "%s", reply->bytes);
         free(reply->bytes);

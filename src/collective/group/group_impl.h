@@ -15,7 +15,7 @@
  *
  * Files: discover*.c and reach.c (who started this rank), group.c (life), group_threads.c, group_join.c and group_hello.c
  * (rendezvous), group_mesh.c, group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
- * group_control.c, region.c, executor*.c. */
+ * group_control.c, region.c, executor*.c; flight.c, peer_state.c, dump.c (reports of a hang). */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 
@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../base/strbuf.h"
 #include "group.h"
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16 };
@@ -105,7 +106,7 @@ struct tutti_group {
     int nhosts;          /* 1: all peers are near */
     int nmachine;        /* ranks that share this machine's cores and caches */
     tutti_peer *peers;
-    struct pollfd *polls; /* room for 2 * nranks + 2 */
+    struct pollfd *polls; /* room for 2 * nranks + 3 */
     uint64_t calls;       /* control calls begun */
     uint64_t regions;     /* regions begun: their ids */
 
@@ -123,6 +124,12 @@ struct tutti_group {
     tutti_region *board_region;         /* processes; else NULL */
     struct tutti_exchange *exchanges;   /* in creation order */
     bool (*progress)(tutti_group *group);
+
+    struct tutti_flight *flight; /* what this rank did last */
+    const char *call_kind;       /* of the control call under way; NULL = none */
+    char call_what[TUTTI_WHAT_TEXT];
+    int signal_fd;     /* asks for a report; -1 = nobody does */
+    int64_t dumped_ns; /* the last report */
 
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
@@ -143,10 +150,17 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
     bool noticed;
+    bool stopped; /* who is waited for does not run: the notice comes at once */
 } tutti_patience;
 void tutti_patience_begin(tutti_patience *p);
 /* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notice after 15 s. */
 double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words);
+
+/* So long that it is worth asking the system what the absent ranks do. */
+static inline bool tutti_patience_is_long(const tutti_patience *p)
+{
+    return p->used_ns > (int64_t)1e9;
+}
 
 /* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` is ready; handles mesh messages.
  * recheck(arg) is asked once after this rank has declared itself asleep: true = do not sleep. */
@@ -170,6 +184,7 @@ typedef enum {
     TUTTI_MESH_ABORT,
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
+    TUTTI_MESH_DUMP,    /* make your report; words = why */
     TUTTI_MESH_WAITING, /* between hosts: `rank` has waited for seconds; who has not said so is who is waited for */
 } tutti_mesh_kind;
 
@@ -210,6 +225,22 @@ bool tutti_star_drain(tutti_group *g, int rank);
 void tutti_star_set_options(int fd);
 /* Rank 0: passes on to whom `m->rank` cannot reach itself. */
 void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m);
+
+/* --- reports --- */
+
+/* " [stopped by a signal ...]", " [running]", ...: what the system says of a near peer's process; "" if it says nothing. */
+const char *tutti_peer_condition(const tutti_group *g, int rank);
+bool tutti_peer_is_stopped(const tutti_group *g, int rank);
+/* Whether any near peer's process is stopped. */
+bool tutti_group_has_stopped(const tutti_group *g);
+/* Who has not entered the control call that this rank is in. */
+void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out);
+/* This rank's report, and a request to all others for theirs; at most one a second. */
+void tutti_group_dump_all(tutti_group *g, const char *why);
+/* This rank's report alone: somebody else has asked. */
+void tutti_group_dump_asked(tutti_group *g, const char *why);
+/* signal_fd is readable. */
+void tutti_group_take_signal(tutti_group *g);
 
 /* --- join --- */
 typedef struct {

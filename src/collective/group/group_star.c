@@ -60,7 +60,7 @@ void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m)
 void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m)
 {
     const bool passed_on = m->kind == TUTTI_MESH_LONG_BEGIN || m->kind == TUTTI_MESH_LONG_END ||
-                           m->kind == TUTTI_MESH_GOODBYE || m->kind == TUTTI_MESH_WAITING;
+                           m->kind == TUTTI_MESH_GOODBYE || m->kind == TUTTI_MESH_WAITING || m->kind == TUTTI_MESH_DUMP;
     if (g->rank != 0 || g->nhosts == 1 || !passed_on) return;
     for (int r = 1; r < g->nranks; r++)
         if (g->peers[r].host_number != g->peers[m->rank].host_number) tell_one(g, r, m);

@@ -138,6 +138,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
         p->state = TUTTI_PEER_LEFT;
         set_long_phase(g, p, false);
         break;
+    case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_HELLO: break;
     }
@@ -225,7 +226,7 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
     if (g->nlong == 0) p->used_ns += now - p->last_ns;
     p->last_ns = now;
     tell_waiting(g, p, now);
-    if (!p->noticed && p->used_ns > (int64_t)15e9) {
+    if (!p->noticed && p->used_ns > (p->stopped ? (int64_t)2e9 : (int64_t)15e9)) {
         p->noticed = true;
         if (g->notice) g->notice(g->notice_arg, words);
     }
@@ -255,6 +256,7 @@ static int fill_polls(tutti_group *g, const struct pollfd *extra, int nextra)
         int fd = watched_socket(g, r);
         if (fd >= 0 && !g->peers[r].closed) g->polls[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
+    if (g->signal_fd >= 0) g->polls[n++] = (struct pollfd){.fd = g->signal_fd, .events = POLLIN};
     return n;
 }
 
@@ -279,6 +281,10 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
         if (fd == g->peers[g->rank].bell) {
             uint64_t rings;
             (void)!read(fd, &rings, sizeof rings); /* non-blocking: empties it */
+            continue;
+        }
+        if (fd == g->signal_fd) {
+            tutti_group_take_signal(g);
             continue;
         }
         for (int r = 0; r < g->nranks; r++)

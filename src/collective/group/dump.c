@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump.c: the report of one rank: what it waits for, who has not arrived, how far everybody is, its last operations.
+ *
+ * Asked for by a signal (tutti_group_report_on), by a peer that was asked, or made because a deadline has passed; whoever is asked
+ * first asks the others, so that one signal to one rank gives the reports of all. The words go to the caller of the library
+ * (tutti_group_on_silence), who may print them. Training goes on: nothing is changed by looking. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+#include "executor_impl.h"
+#include "flight.h"
+
+/* A request that comes as a signal to every rank arrives from each of the others as well. */
+static const int64_t ONCE_NS = 1000000000;
+
+/* Everything that a near rank has begun: control calls and exchanges. -1: a far rank, which only says whether it waits. */
+static int64_t begun_by(const tutti_group *g, int rank)
+{
+    if (!g->peers[rank].board) return -1;
+    int64_t sum = (int64_t)atomic_load(&g->peers[rank].board->entered);
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
+        const int64_t begun = tutti_exchange_begun(x, rank);
+        if (begun > 0) sum += begun;
+    }
+    return sum;
+}
+
+static void print_far(const tutti_group *g, tutti_strbuf *out)
+{
+    for (int r = 0; r < g->nranks; r++)
+        if (r != g->rank && !g->peers[r].board)
+            tutti_strbuf_printf(out, "  %s %s\n", g->peers[r].describe,
+                                tutti_group_is_waiting(g, r) ? "waits too" : "has not said that it waits");
+}
+
+static void print_progress(const tutti_group *g, tutti_strbuf *out)
+{
+    int64_t least = INT64_MAX, most = -1;
+    int slowest = -1;
+    tutti_strbuf_puts(out, "  exchanges and calls begun:");
+    for (int r = 0; r < g->nranks; r++) {
+        const int64_t begun = begun_by(g, r);
+        if (begun < 0) continue;
+        tutti_strbuf_printf(out, "%s rank %d: %lld", most < 0 ? "" : ",", r, (long long)begun);
+        if (begun < least) least = begun, slowest = r;
+        if (begun > most) most = begun;
+    }
+    if (most > least)
+        tutti_strbuf_printf(out, "; slowest: %s%s\n", g->peers[slowest].describe,
+                            slowest == g->rank ? " (this one)" : tutti_peer_condition(g, slowest));
+    else
+        tutti_strbuf_puts(out, "; nobody is behind\n");
+    print_far(g, out);
+}
+
+static void print_doing(const tutti_group *g, tutti_strbuf *out)
+{
+    bool any = false;
+    if (g->call_kind) {
+        tutti_strbuf_printf(out, "  in control call %llu, %s '%s'; not arrived: ", (unsigned long long)g->calls,
+                            g->call_kind, g->call_what);
+        tutti_group_list_absent(g, out);
+        tutti_strbuf_puts(out, "\n");
+        any = true;
+    }
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
+        if (!x->active) continue;
+        tutti_strbuf_puts(out, "  ");
+        tutti_exchange_describe(x, out);
+        tutti_strbuf_puts(out, "; not arrived: ");
+        tutti_exchange_list_absent(x, true, out);
+        tutti_strbuf_puts(out, "\n");
+        any = true;
+    }
+    if (!any) tutti_strbuf_puts(out, "  no exchange and no control call under way: it computes\n");
+}
+
+static void dump(tutti_group *g, const char *why)
+{
+    const int64_t now = tutti_clock_ns();
+    if (!g->notice || (g->dumped_ns && now - g->dumped_ns < ONCE_NS)) return;
+    g->dumped_ns = now;
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "report of %s (%s)\n", g->peers[g->rank].describe, why);
+    print_doing(g, &text);
+    print_progress(g, &text);
+    tutti_strbuf_puts(&text, "  last operations, the latest first: seconds ago, what, of what, which\n");
+    tutti_flight_print(g->flight, &text);
+    text.text[text.length - 1] = '\0'; /* who prints it ends the line */
+    g->notice(g->notice_arg, text.text);
+    tutti_strbuf_release(&text);
+}
+
+void tutti_group_dump_all(tutti_group *g, const char *why)
+{
+    tutti_mesh_message m = {.kind = TUTTI_MESH_DUMP, .epoch = g->epoch, .rank = g->rank};
+    snprintf(m.words, sizeof m.words, "%s", why);
+    tutti_group_tell(g, &m);
+    dump(g, why);
+}
+
+void tutti_group_dump_asked(tutti_group *g, const char *why)
+{
+    dump(g, why);
+}
+
+tutti_status tutti_group_report_on(tutti_group *g, int signal, tutti_failure *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    g->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (g->signal_fd >= 0) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "cannot listen for signal %d: %s", signal, strerror(errno));
+}
+
+void tutti_group_take_signal(tutti_group *g)
+{
+    struct signalfd_siginfo info;
+    char why[TUTTI_HOST_TEXT + 120];
+    if (read(g->signal_fd, &info, sizeof info) != sizeof info) return; /* another thread has taken it */
+    snprintf(why, sizeof why, "SIG%s to %s", sigabbrev_np((int)info.ssi_signo), g->peers[g->rank].describe);
+    tutti_group_dump_all(g, why);
+}

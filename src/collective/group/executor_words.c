@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_words.c: where an exchange stands, for people: which step holds it up, for whom, what is missing, who has not begun. */
+#include "../../base/strbuf.h"
+#include "executor_impl.h"
+
+int64_t tutti_exchange_begun(const tutti_exchange *x, int rank)
+{
+    const tutti_counter *started = tutti_region_base(x->region, rank);
+    return started ? (int64_t)atomic_load(started) : -1;
+}
+
+/* A far rank says after a while whether it waits too; who does not is absent. */
+bool tutti_exchange_is_absent(const tutti_exchange *x, int rank)
+{
+    const int64_t begun = tutti_exchange_begun(x, rank);
+    if (rank == x->group->rank) return false;
+    return begun < 0 ? !tutti_group_is_waiting(x->group, rank) : begun <= x->invocation;
+}
+
+void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out)
+{
+    const tutti_group *g = x->group;
+    const size_t before = out->length;
+    for (int r = 0; r < g->nranks; r++) {
+        if (!tutti_exchange_is_absent(x, r) && !(with_state && r != g->rank && tutti_peer_is_stopped(g, r))) continue;
+        tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", g->peers[r].describe,
+                            with_state ? tutti_peer_condition(g, r) : "");
+    }
+    if (out->length == before) tutti_strbuf_puts(out, "nobody: all have started it");
+}
+
+int32_t tutti_exchange_held_step(const tutti_exchange *x)
+{
+    for (int32_t q = 0; q < x->nsequences; q++)
+        if (x->sequences[q].at < x->sequences[q].nops) return x->sequences[q].ops[x->sequences[q].at];
+    return -1;
+}
+
+int64_t tutti_exchange_missing(const tutti_exchange *x)
+{
+    int64_t missing = 0;
+    for (int32_t i = 0; i < x->nops; i++)
+        if (x->ops[i].done <= x->invocation)
+            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)x->vector.bytes;
+    return missing;
+}
+
+void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out)
+{
+    const tutti_group *g = x->group;
+    const int32_t i = tutti_exchange_held_step(x);
+    tutti_strbuf_printf(out, "exchange '%s' (%s, invocation %lld): ", x->name, x->algorithm, (long long)x->invocation);
+    if (i >= 0) {
+        const tutti_op *op = &x->ops[i];
+        tutti_strbuf_printf(out, "step %d (%s, stage %d)", i, tutti_step_kind_name(op->kind), op->stage);
+        if (op->kind == TUTTI_STEP_WAIT)
+            tutti_strbuf_printf(out, " for %s on channel %d", g->peers[op->peer].describe, op->channel);
+        if (op->when & ~x->when)
+            tutti_strbuf_printf(out, " held back by this rank's own '%s'",
+                                op->when & ~x->when & TUTTI_WHEN_READY ? "ready" : "free");
+    }
+    tutti_strbuf_printf(out, ", %lld bytes still to write here", (long long)tutti_exchange_missing(x));
+}

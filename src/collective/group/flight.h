@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flight.h: the flight recorder: what this rank did last, for the report of a hang (dump.c).
+ *
+ * A ring of one cache line a record. Exchanges note their start, whether they are done, and the wait in which they first fall
+ * asleep; control calls their beginning and end: not every step, because a step of 1 KB takes as long as a record. Its time is
+ * the time stamp counter, turned into seconds when it is read, by two looks at both clocks.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_FLIGHT_H
+#define TUTTI_FLIGHT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+
+enum { TUTTI_FLIGHT_RECORDS = 64, TUTTI_FLIGHT_SHOWN = 50, TUTTI_FLIGHT_NAME = 28 };
+
+typedef enum {
+    TUTTI_FLIGHT_START,  /* an invocation of an exchange; bytes: what this rank writes in it */
+    TUTTI_FLIGHT_WAIT,   /* asleep in `step` for `peer`; bytes: still to write here */
+    TUTTI_FLIGHT_WAKE,   /* that wait is over, and the exchange done */
+    TUTTI_FLIGHT_CALL,   /* a control call; invocation: its ordinal */
+    TUTTI_FLIGHT_ANSWER, /* its end */
+} tutti_flight_kind;
+
+typedef struct {
+    uint64_t tick;
+    int64_t invocation, bytes;
+    int32_t step, peer;  /* -1: none */
+    uint16_t kind, done; /* tutti_flight_kind; of a start: the invocation has ended */
+    char name[TUTTI_FLIGHT_NAME];
+} tutti_flight_record;
+_Static_assert(sizeof(tutti_flight_record) == 64, "a record is one cache line");
+
+typedef struct tutti_flight {
+    tutti_flight_record records[TUTTI_FLIGHT_RECORDS];
+    uint64_t noted; /* so far; the next goes to noted mod records */
+    uint64_t first_tick;
+    int64_t first_ns;
+} tutti_flight;
+
+#if defined(__x86_64__)
+static inline uint64_t tutti_flight_tick(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+#else
+static inline uint64_t tutti_flight_tick(void)
+{
+    return (uint64_t)tutti_clock_ns();
+}
+#endif
+
+/* name: an array of at least TUTTI_FLIGHT_NAME bytes, of which so many are kept. */
+static inline tutti_flight_record *tutti_flight_note(tutti_flight *f, tutti_flight_kind kind, const char *name,
+                                                     int64_t invocation, int32_t step, int32_t peer, int64_t bytes)
+{
+    tutti_flight_record *r = &f->records[f->noted++ % TUTTI_FLIGHT_RECORDS];
+    r->tick = tutti_flight_tick();
+    r->invocation = invocation, r->bytes = bytes;
+    r->step = step, r->peer = peer;
+    r->kind = (uint16_t)kind, r->done = 0;
+    memcpy(r->name, name, TUTTI_FLIGHT_NAME);
+    return r;
+}
+
+/* The start that was record number `noted` is done, if it is still kept. */
+static inline void tutti_flight_done(tutti_flight *f, uint64_t noted)
+{
+    if (f->noted - noted < TUTTI_FLIGHT_RECORDS) f->records[noted % TUTTI_FLIGHT_RECORDS].done = 1;
+}
+
+/* On the heap, aligned; free(). */
+tutti_flight *tutti_flight_create(void);
+/* One line a record, the latest first, at most TUTTI_FLIGHT_SHOWN. */
+void tutti_flight_print(const tutti_flight *f, tutti_strbuf *out);
+
+#endif
