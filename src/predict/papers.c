@@ -21,7 +21,6 @@ static const tutti_field fields[] = {
     {"baseline", TUTTI_FIELD_TEXT, offsetof(tutti_paper_figure, baseline), "", NULL, 1, 0, "compared with"},
     {"topology", TUTTI_FIELD_TEXT, offsetof(tutti_paper_figure, topology), "", NULL, 1, 0, "text form"},
     {"ranks", TUTTI_FIELD_INT, offsetof(tutti_paper_figure, ranks), NULL, NULL, 1, 65536, "ranks"},
-    {"group", TUTTI_FIELD_INT, offsetof(tutti_paper_figure, group), "0", NULL, 0, 65536, "ranks a group"},
     {"bytes", TUTTI_FIELD_REALS, offsetof(tutti_paper_figure, bytes), "[]", NULL, 1, 1e15, "sizes of a sweep"},
 };
 static const tutti_field_table table = {fields, sizeof fields / sizeof fields[0]};

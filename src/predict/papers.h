@@ -13,7 +13,7 @@
 typedef struct {
     const char *what, *method, *algorithm, *baseline, *topology;
     double published; /* 0 = none */
-    int64_t ranks, group;
+    int64_t ranks;
     tutti_reals bytes;
     double lo, hi; /* ours; equal but for sweeps */
     const char *verdict;

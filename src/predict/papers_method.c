@@ -17,8 +17,8 @@ static tutti_status topology_of(const tutti_paper_figure *f, tutti_topology *out
 
 static tutti_status no_form(const char *algorithm, const tutti_paper_figure *f, tutti_failure *err)
 {
-    return tutti_fail(err, TUTTI_ERR_USAGE, "no closed form for an allreduce by '%s' over %lld ranks (group %lld)",
-                      algorithm, (long long)f->ranks, (long long)f->group);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "no closed form for an allreduce by '%s' over %lld ranks", algorithm,
+                      (long long)f->ranks);
 }
 
 static tutti_status schedule_rounds(tutti_paper_figure *f, tutti_failure *err)
@@ -42,7 +42,7 @@ static tutti_status closed_form_steps(tutti_paper_figure *f, tutti_failure *err)
     tutti_topology t;
     tutti_status status = topology_of(f, &t, err);
     if (status) return status;
-    if (!tutti_simulate_closed_form(f->algorithm, TUTTI_ALLREDUCE, (int32_t)f->ranks, (int32_t)f->group, 1, &t, &form))
+    if (!tutti_simulate_closed_form(f->algorithm, TUTTI_ALLREDUCE, (int32_t)f->ranks, 1, &t, &form))
         return no_form(f->algorithm, f, err);
     f->lo = f->hi = (double)form.nsteps;
     return TUTTI_OK;
@@ -59,12 +59,11 @@ static tutti_status seconds_ratio(tutti_paper_figure *f, tutti_failure *err)
             tutti_topology other = t;
             tutti_closed_form ours, baseline;
             int64_t n = (int64_t)f->bytes.values[i] / TUTTI_ELEMENT_BYTES;
-            int32_t p = (int32_t)f->ranks, group = (int32_t)f->group;
+            int32_t p = (int32_t)f->ranks;
             other.figure[TUTTI_FIGURE_LATENCY] *= factor;
-            if (!tutti_simulate_closed_form(f->algorithm, TUTTI_ALLREDUCE, p, group, n, &t, &ours))
+            if (!tutti_simulate_closed_form(f->algorithm, TUTTI_ALLREDUCE, p, n, &t, &ours))
                 return no_form(f->algorithm, f, err);
-            if (!tutti_simulate_closed_form(f->baseline ? f->baseline : "", TUTTI_ALLREDUCE, p, 0, n, &other,
-                                            &baseline))
+            if (!tutti_simulate_closed_form(f->baseline ? f->baseline : "", TUTTI_ALLREDUCE, p, n, &other, &baseline))
                 return no_form(f->baseline ? f->baseline : "", f, err);
             f->lo = fmin(f->lo, baseline.seconds / ours.seconds);
             f->hi = fmax(f->hi, baseline.seconds / ours.seconds);

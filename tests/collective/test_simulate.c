@@ -47,8 +47,8 @@ static void closed_forms_equal_the_evaluator_without_collisions(void **state)
                     tutti_closed_form form;
                     tutti_simulation sim;
                     const char *name = tutti_algorithm_at(a)->name;
-                    int64_t n = (int64_t)p * p * 1000; /* no slice or block is rounded */
-                    if (!tutti_simulate_closed_form(name, (tutti_collective)c, p, 0, n, &t, &form)) continue;
+                    int64_t n = (int64_t)p * p * 1441440; /* no slice, block or group's slice is rounded */
+                    if (!tutti_simulate_closed_form(name, (tutti_collective)c, p, n, &t, &form)) continue;
                     if (!simulated(name, (tutti_collective)c, p, n, &t, &sim)) continue;
                     if (fabs(form.seconds - sim.seconds) > 1e-9 * form.seconds)
                         fail_msg("%s %s, %d ranks: closed form %.12g, evaluator %.12g", name,

@@ -57,7 +57,60 @@ static inline int32_t tutti_rank_at(const tutti_compile_request *q, int64_t r)
     return (int32_t)((r % q->nranks + q->nranks) % q->nranks);
 }
 
+/* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ----
+ * Each element of a rank's vector is given away at most once before its sum is known; what comes later is put into out.
+ *
+ * Why no message of an allreduce that is made of these need be acknowledged: what a rank holds of an element, it has read or
+ * replaced by something that depends on every reading before. (A sum depends on the giving of each part of it, hence on the
+ * pull that read it; a result, on all of them.) So whoever puts a value into a peer's out knows from that very value that the
+ * former one has been read, and, as the value is made of the peer's own part, that the peer was READY and FREE. A rank is through
+ * when it has the results of all elements; by then everything that it showed was read. What it puts itself is its own work. */
+enum { TUTTI_WALK_IN, TUTTI_WALK_OUT }; /* buffers; inboxes follow */
+typedef struct {
+    const tutti_compile_request *q;
+    tutti_part_builder *b;
+    int32_t r;
+    int32_t sequence, channel; /* of what it sends; what it receives stands in the next sequence */
+    int32_t inboxes;           /* buffer number of inbox 0 */
+    uint32_t first;            /* conditions of messages that come before anything was made */
+    uint32_t pull, push;       /* hints of messages that are summed, and of results */
+    int32_t made, told;        /* steps, -1 = none: what is sent next is there; what the last send came after */
+} tutti_walk;
+/* After tutti_compile_buffers: adds ninboxes inboxes (empty until used). A walk of an allreduce, unless its fields are changed. */
+tutti_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes);
+/* `what` is a range of the vector; its rank and buffer are ignored. Peer and I agree on stage and number of the inbox.
+ * give and add: the peer adds what lies in my buffer `from`; I add what lies in its buffer `from` to my `own`, into `to`. */
+void tutti_walk_give(tutti_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
+typedef struct {
+    int32_t from, own, to; /* buffers */
+    bool theirs_first;     /* order of the sum */
+} tutti_walk_sum;
+void tutti_walk_add(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox, tutti_walk_sum sum);
+/* show and take: from my out to the peer's; from its to mine. */
+void tutti_walk_show(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
+void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
+
+/* Rings over some of the ranks: first, first + stride, ...; I am number `me` of n. */
+typedef struct {
+    int32_t first, stride, n, me;
+} tutti_line;
+/* Slice j of n equal ones of a range. */
+static inline tutti_slice tutti_slice_of(tutti_slice range, int32_t j, int32_t n)
+{
+    return tutti_slice_at(0, 0, range.first * n + range.count * j, range.count, range.of * n);
+}
+/* n - 1 stages from `stage`: the line's sum of slice `me` of the range lies in my out. own, before: buffers where my part and
+ * that of the rank before me lie; inboxes from `inbox`. n = 1: nothing. */
+void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range, int32_t own,
+                             int32_t before, int32_t inbox);
+/* n - 1 stages: all slices, of which each member has its own, are in everyone's out. */
+void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range);
+/* Allreduce of a range over a grid: rings along `near`, of my slice along `far`, along `near` again. 2(near.n - 1) +
+ * 2(far.n - 1) stages from 0, near.n + far.n - 2 inboxes from `inbox`. */
+void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range, int32_t inbox);
+
 extern const tutti_algorithm tutti_algorithm_direct, tutti_algorithm_one_shot, tutti_algorithm_ring,
-    tutti_algorithm_halving_doubling;
+    tutti_algorithm_halving_doubling, tutti_algorithm_binary_blocks, tutti_algorithm_bruck,
+    tutti_algorithm_hierarchical, tutti_algorithm_split_rail, tutti_algorithm_torus, tutti_algorithm_swing;
 
 #endif

@@ -14,10 +14,11 @@
 enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 
 static const tutti_algorithm *const table[] = {
-    &tutti_algorithm_direct,
-    &tutti_algorithm_one_shot,
-    &tutti_algorithm_ring,
-    &tutti_algorithm_halving_doubling,
+    &tutti_algorithm_direct,        &tutti_algorithm_one_shot,
+    &tutti_algorithm_ring,          &tutti_algorithm_halving_doubling,
+    &tutti_algorithm_binary_blocks, &tutti_algorithm_bruck,
+    &tutti_algorithm_hierarchical,  &tutti_algorithm_split_rail,
+    &tutti_algorithm_torus,         &tutti_algorithm_swing,
 };
 enum { NALGORITHMS = sizeof table / sizeof table[0] };
 

@@ -39,7 +39,7 @@ static void candidate_add(const tutti_compile_request *request, int64_t n, const
     c.can = candidate_simulate(request, n, t, &c, &err) == TUTTI_OK;
     if (variant && (!c.can || is_known(out, c.algorithm))) return;
     snprintf(c.refusal, sizeof c.refusal, "%.199s", err.text);
-    tutti_simulate_closed_form(c.algorithm, request->collective, request->nranks, 0, n, t, &c.form);
+    tutti_simulate_closed_form(c.algorithm, request->collective, request->nranks, n, t, &c.form);
     if (c.can && (out->best < 0 || c.sim.seconds < out->candidates[out->best].sim.seconds))
         out->best = out->ncandidates;
     out->candidates[out->ncandidates++] = c;

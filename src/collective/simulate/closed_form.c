@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* closed_form.c: steps, bytes and additions of the algorithms on a star, one row each, from the papers, in the alpha-beta-
- * gamma model (full duplex, one link each way a rank). Nothing here looks at a compiled schedule: that both agree is a test.
+ * gamma model (full duplex, one link each way a rank). Only parameters are read from the table of compilers, nothing from a
+ * compiled schedule: that both agree is a test.
  *
  * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of GDRAA).
  * hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the p/k masters
- * in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. */
+ * in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo. bruck: Bruck et al. 1997.
+ * split-rail and torus: rings along the two directions of a grid; of them every rank carries 2(p-1)/p. */
 #include <math.h>
 #include <string.h>
 
+#include "../compile/compile.h"
 #include "simulate.h"
 
 typedef struct {
@@ -26,9 +29,9 @@ static double most_of(int32_t p)
     return (double)(p - 1) / p;
 }
 
-static bool cost_direct(tutti_collective c, int32_t p, int32_t group, cost *out)
+static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
-    (void)group;
+    (void)param;
     cost reduce = {1, most_of(p), most_of(p), p - 1}, gather = {1, most_of(p), 0, p - 1};
     switch (c) {
     case TUTTI_ALLREDUCE: *out = plus(reduce, gather); return true;
@@ -43,24 +46,24 @@ static bool cost_direct(tutti_collective c, int32_t p, int32_t group, cost *out)
     }
 }
 
-static bool cost_one_shot(tutti_collective c, int32_t p, int32_t group, cost *out)
+static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
-    (void)group;
+    (void)param;
     *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy that lets go of the input at once */
     return c == TUTTI_ALLREDUCE;
 }
 
-static bool cost_ring(tutti_collective c, int32_t p, int32_t group, cost *out)
+static bool cost_ring(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
-    (void)group;
+    (void)param;
     cost reduce = {p - 1, most_of(p), most_of(p), p - 1}, gather = {p - 1, most_of(p), 0, p - 1};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
     return c <= TUTTI_ALL_GATHER;
 }
 
-static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, cost *out)
+static bool cost_halving_doubling(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
-    (void)group;
+    (void)param;
     cost reduce = {log2(p), most_of(p), most_of(p), log2(p)}, gather = {log2(p), most_of(p), 0, log2(p)};
     /* alone, the reduce-scatter brings its blocks home from the bit-reversed ranks; nothing moves below 4 ranks */
     cost home = p > 2 ? (cost){1, 1.0 / p, 0, 1} : (cost){0, 0, 0, 0};
@@ -68,41 +71,146 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, int32_t group, 
     return c <= TUTTI_ALL_GATHER && !(p & (p - 1));
 }
 
-static cost hierarchy_of(int32_t p, int32_t k)
+/* A ring over n ranks: the sum of a range (a part of the vector), each member getting its slice; slices to all of them. */
+static cost ring_scatter(int32_t n, double range)
 {
-    double in = 2 * (k - 1), across = 2 * (p / k - 1);
-    cost to_master = {in, 2 * most_of(k), most_of(k), in}, from_master = {in, 2 * most_of(k), 0, in};
-    cost masters = {across, 2 * most_of(p / k), most_of(p / k), across};
-    return plus(plus(to_master, masters), from_master);
+    return (cost){n - 1, most_of(n) * range, most_of(n) * range, n - 1};
 }
 
-static bool cost_hierarchical(tutti_collective c, int32_t p, int32_t group, cost *out)
+static cost ring_gather(int32_t n, double range)
 {
-    if (c != TUTTI_ALLREDUCE || group < 0 || (group && p % group)) return false;
-    *out = hierarchy_of(p, group ? group : 1);
-    for (int32_t k = 1; !group && k <= p; k++) /* the fewest steps, the smallest such k */
-        if (p % k == 0 && hierarchy_of(p, k).nsteps < out->nsteps) *out = hierarchy_of(p, k);
+    return (cost){n - 1, most_of(n) * range, 0, n - 1};
+}
+
+/* Groups of k and, if k does not divide p, a smaller one, whose slices are larger, at the same time: 2(k - 1) stages. */
+static cost to_or_from_master(int32_t p, int32_t k, bool sums)
+{
+    int32_t rest = p % k ? p % k : k;
+    cost out = {2 * (k - 1), 0, 0, 2 * (k - 1)};
+    for (int32_t t = 0; t < 2 * (k - 1); t++) {
+        out.bytes += t < 2 * (rest - 1) ? 1.0 / rest : 1.0 / k;
+        if (sums && t < k - 1) out.added += t < rest - 1 ? 1.0 / rest : 1.0 / k;
+    }
+    return out;
+}
+
+static bool cost_hierarchical(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    int32_t k = param[0], masters = (p + k - 1) / k;
+    if (c != TUTTI_ALLREDUCE || k > p) return false;
+    cost across = plus(ring_scatter(masters, 1), ring_gather(masters, 1));
+    *out = plus(plus(to_or_from_master(p, k, true), across), to_or_from_master(p, k, false));
     return true;
+}
+
+static cost grid_of(int32_t near, int32_t far)
+{
+    double slice = 1.0 / near;
+    return plus(plus(ring_scatter(near, 1), ring_gather(near, 1)),
+                plus(ring_scatter(far, slice), ring_gather(far, slice)));
+}
+
+static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    if (c != TUTTI_ALLREDUCE || p % param[0]) return false;
+    *out = grid_of(param[0], p / param[0]);
+    return true;
+}
+
+/* Two ways at once share the one link that a rank of a star has: no closed form. */
+static bool cost_torus(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    int32_t rows = param[0], columns = param[1], ways = param[2];
+    if (c != TUTTI_ALLREDUCE || (int64_t)rows * columns != p || ways > 1) return false;
+    *out = grid_of(columns, rows);
+    return true;
+}
+
+static bool cost_swing(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    return c == TUTTI_ALLREDUCE && cost_halving_doubling(c, p, param, out);
+}
+
+/* Up: in stage s the blocks of more than 2^s ranks halve; a block of 2^s takes the slices of the next smaller one, of 2^g,
+ * whose ranks each have 2^(s - g) messages to send. Down: the same without sums. */
+static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    (void)param;
+    cost up = {0};
+    for (int32_t s = 0; 1 << s <= p; s++) {
+        int32_t below = p & ((1 << s) - 1), g = 0;
+        bool halves = 2 << s <= p, joins = (p >> s & 1) && below;
+        while (2 << g <= below) g++;
+        if (!halves && !joins) continue;
+        up.nsteps++;
+        up.bytes += joins ? 1.0 / (1 << g) : 0.5 / (1 << s);
+        up.added += joins ? 1.0 / (1 << s) : 0.5 / (1 << s);
+        up.nmessages += joins ? 1 << (s - g) : 1;
+    }
+    *out = plus(up, (cost){up.nsteps, up.bytes, 0, up.nmessages});
+    return c == TUTTI_ALLREDUCE;
+}
+
+/* Messages of a step that moves `count` slices: a run may pass the last slice, and be cut where sums end (0: nowhere). */
+static int32_t runs_of(int32_t count, int32_t cut)
+{
+    return cut ? 2 + (count > 2) : 1 + (count > 1);
+}
+
+static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    (void)param;
+    cost reduce = {0}, gather = {0};
+    int32_t lg = 0;
+    while (1 << lg < p) lg++;
+    for (int32_t s = 0; s < lg; s++) {
+        int32_t last = p - (1 << (lg - 1)), count = s == lg - 1 ? last : 1 << s;
+        double share = (double)count / p;
+        int32_t cut = s == lg - 2 ? last % count : 0; /* sums of the first step end within the second's run */
+        reduce = plus(reduce, (cost){1, share, share, runs_of(count, cut)});
+        gather = plus(gather, (cost){1, share, 0, runs_of(count, 0)});
+    }
+    *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
+    return c <= TUTTI_ALL_GATHER;
 }
 
 static const struct {
     const char *algorithm;
-    bool (*cost)(tutti_collective c, int32_t p, int32_t group, cost *out);
+    bool (*cost)(tutti_collective c, int32_t p, const int32_t *param, cost *out);
 } rows[] = {
     {"direct", cost_direct},
     {"one-shot", cost_one_shot},
     {"ring", cost_ring},
     {"halving-doubling", cost_halving_doubling},
+    {"binary-blocks", cost_binary_blocks},
+    {"bruck", cost_bruck},
     {"hierarchical", cost_hierarchical},
+    {"split-rail", cost_split_rail},
+    {"torus", cost_torus},
+    {"swing", cost_swing},
 };
 
-bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collective, int32_t nranks, int32_t group,
-                                int64_t n, const tutti_topology *t, tutti_closed_form *out)
+/* Values of the parameters, as they would be compiled. */
+static bool read_parameters(const char *text, tutti_collective collective, int32_t nranks, tutti_compile_request *q)
 {
-    if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR) return false;
+    const tutti_algorithm *a = tutti_algorithm_find(text);
+    *q = (tutti_compile_request){.collective = collective, .nranks = nranks};
+    if (!a || tutti_algorithm_read(a, text, q->param, NULL)) return false;
+    if (a->settle) a->settle(q);
+    return true;
+}
+
+bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collective, int32_t nranks, int64_t n,
+                                const tutti_topology *t, tutti_closed_form *out)
+{
+    tutti_compile_request q;
+    size_t length = strcspn(algorithm, ",");
+    if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR || !read_parameters(algorithm, collective, nranks, &q))
+        return false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cost c = {0};
-        if (strcmp(rows[i].algorithm, algorithm) || !rows[i].cost(collective, nranks, group, &c)) continue;
+        bool named = strlen(rows[i].algorithm) == length && !strncmp(rows[i].algorithm, algorithm, length);
+        if (!named || !rows[i].cost(collective, nranks, q.param, &c)) continue;
         if (nranks == 1) c = (cost){0};
         double bytes = (double)n * TUTTI_ELEMENT_BYTES;
         out->nsteps = (int64_t)c.nsteps;

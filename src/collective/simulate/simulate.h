@@ -5,7 +5,9 @@
  * algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
  * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage
  * costs latency (when it has messages: that of the longest way among them, and soft for each message that the busiest rank
- * handles), then its messages with max-min shares of their links, fixed for the stage, then the longest local work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
+ * handles), then its messages with max-min shares of their links, fixed for the stage (those of one channel go one behind the
+ * other), then the longest local work of any rank. On a host a stage costs a latency (when it waits) and then the work of its
+ * busiest core or of the memory.
  * Packet effects, congestion control and noise are not in it.
  *
  * Threads: shared (pure functions). */
@@ -42,10 +44,10 @@ typedef struct {
     double bytes_added;    /* factor of 1 / add */
     double seconds;        /* on the topology */
 } tutti_closed_form;
-/* group: ranks a group for "hierarchical" (0 = the best one), else ignored. False: no closed form for that algorithm,
- * collective or rank count (halving-doubling off powers of two; hierarchical where group does not divide). */
-bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collective, int32_t nranks, int32_t group,
-                                int64_t n, const tutti_topology *t, tutti_closed_form *out);
+/* algorithm: as for tutti_schedule_compile. False: no closed form for that algorithm, collective or rank count
+ * (halving-doubling off powers of two). */
+bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collective, int32_t nranks, int64_t n,
+                                const tutti_topology *t, tutti_closed_form *out);
 
 /* What no algorithm can beat (endpoints reduce, nothing is compressed). */
 typedef struct {

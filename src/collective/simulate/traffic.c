@@ -17,19 +17,23 @@ static int64_t slice_bytes(const tutti_slice *s, int64_t n)
     return (end - begin) * TUTTI_ELEMENT_BYTES;
 }
 
-/* One message, cut into as many parts as the topology has paths. */
+/* One message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go one behind
+ * the other, as one flow a path. */
 static void flow_add(tutti_traffic *out, tutti_flow flow)
 {
-    if (out->nflows + out->npaths > out->room) {
-        out->room = out->room ? out->room * 2 : 1024;
-        out->flows = tutti_realloc(out->flows, (size_t)out->room * sizeof *out->flows);
+    const tutti_flow *last = out->nflows ? &out->flows[out->nflows - out->npaths] : NULL;
+    if (!last || last->stage != flow.stage || last->src != flow.src || last->dst != flow.dst ||
+        last->channel != flow.channel * out->npaths) {
+        if (out->nflows + out->npaths > out->room) {
+            out->room = out->room ? out->room * 2 : 1024;
+            out->flows = tutti_realloc(out->flows, (size_t)out->room * sizeof *out->flows);
+        }
+        for (int32_t i = 0; i < out->npaths; i++)
+            out->flows[out->nflows++] = (tutti_flow){flow.stage, flow.src, flow.dst, flow.channel * out->npaths + i, 0};
     }
-    for (int32_t i = 0; i < out->npaths; i++) {
-        tutti_flow part = flow;
-        part.channel = flow.channel * out->npaths + i;
-        part.bytes = flow.bytes * (i + 1) / out->npaths - flow.bytes * i / out->npaths;
-        out->flows[out->nflows++] = part;
-    }
+    for (int32_t i = 0; i < out->npaths; i++)
+        out->flows[out->nflows - out->npaths + i].bytes +=
+            flow.bytes * (i + 1) / out->npaths - flow.bytes * i / out->npaths;
 }
 
 static void stages_grow(tutti_traffic *out, int32_t nstages)

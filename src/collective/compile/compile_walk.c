@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile_walk.c: one rank's way through an algorithm: parts of sums are given and added, results shown and taken; rings over
+ * some of the ranks made of these. */
+#include "compile_impl.h"
+
+tutti_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes)
+{
+    tutti_walk w = {.q = q,
+                    .b = b,
+                    .r = r,
+                    .first = TUTTI_WHEN_READY | TUTTI_WHEN_FREE,
+                    .pull = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK,
+                    .push = TUTTI_HINT_NO_ACK,
+                    .made = -1,
+                    .told = -1};
+    w.inboxes = b->part.nbuffers;
+    for (int32_t i = 0; i < ninboxes; i++) tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 0, 1), 1);
+    return w;
+}
+
+static tutti_slice placed(tutti_slice what, int32_t rank, int32_t buffer)
+{
+    return tutti_slice_at(rank, buffer, what.first, what.count, what.of);
+}
+
+static void walk_send(tutti_walk *w, int32_t stage, uint32_t hint, tutti_slice near, tutti_slice far)
+{
+    const tutti_message m = {.sequence = w->sequence,
+                             .stage = stage,
+                             .channel = w->channel,
+                             .hint = hint,
+                             .when = w->made < 0 ? w->first : 0};
+    tutti_compile_send(w->b, &m, near, far);
+    if (w->made > w->told) tutti_part_dep(w->b, w->made);
+    w->told = w->made;
+}
+
+void tutti_walk_give(tutti_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox)
+{
+    walk_send(w, stage, w->pull, placed(what, w->r, from), placed(what, peer, w->inboxes + inbox));
+}
+
+void tutti_walk_add(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox, tutti_walk_sum sum)
+{
+    const tutti_message m = {.sequence = w->sequence + 1, .stage = stage, .channel = w->channel, .hint = w->pull};
+    tutti_slice got = placed(what, w->r, w->inboxes + inbox), own = placed(what, w->r, sum.own);
+    w->b->part.buffers[got.buffer].window = got;
+    tutti_compile_recv(w->b, &m, got, placed(what, peer, sum.from));
+    tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, m.sequence, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    w->made = tutti_part_step(w->b, &reduce);
+    tutti_part_fold(w->b, sum.theirs_first ? got : own, 0);
+    tutti_part_fold(w->b, sum.theirs_first ? own : got, 1);
+    tutti_part_out(w->b, placed(what, w->r, sum.to));
+}
+
+void tutti_walk_show(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what)
+{
+    walk_send(w, stage, w->push, placed(what, w->r, TUTTI_WALK_OUT), placed(what, peer, TUTTI_WALK_OUT));
+}
+
+void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what)
+{
+    const tutti_message m = {
+        .sequence = w->sequence + 1, .stage = stage, .channel = w->channel, .hint = w->push, .when = TUTTI_WHEN_FREE};
+    w->made = tutti_compile_recv(w->b, &m, placed(what, w->r, TUTTI_WALK_OUT), placed(what, peer, TUTTI_WALK_OUT));
+}
+
+/* Both count round the line: number -1 is the last one. */
+static int32_t rank_on(const tutti_line *l, int32_t at)
+{
+    return l->first + (at + l->n) % l->n * l->stride;
+}
+
+static tutti_slice slice_on(const tutti_line *l, tutti_slice range, int32_t j)
+{
+    return tutti_slice_of(range, (j + 2 * l->n) % l->n, l->n);
+}
+
+void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range, int32_t own,
+                             int32_t before, int32_t inbox)
+{
+    for (int32_t s = 0; s < l->n - 1; s++) {
+        tutti_slice give = slice_on(l, range, l->me - s - 1), take = slice_on(l, range, l->me - s - 2);
+        tutti_walk_give(w, stage + s, rank_on(l, l->me + 1), s ? TUTTI_WALK_OUT : own, give, inbox + s);
+        tutti_walk_add(w, stage + s, rank_on(l, l->me - 1), take, inbox + s,
+                       (tutti_walk_sum){s ? TUTTI_WALK_OUT : before, own, TUTTI_WALK_OUT, true});
+    }
+}
+
+void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range)
+{
+    for (int32_t s = 0; s < l->n - 1; s++) {
+        tutti_walk_show(w, stage + s, rank_on(l, l->me + 1), slice_on(l, range, l->me - s));
+        tutti_walk_take(w, stage + s, rank_on(l, l->me - 1), slice_on(l, range, l->me - s - 1));
+    }
+}
+
+void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range, int32_t inbox)
+{
+    int32_t across = near->n - 1, back = across + 2 * (far->n - 1), own = near->n > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
+    tutti_slice mine = tutti_slice_of(range, near->me, near->n);
+    tutti_walk_ring_scatter(w, near, 0, range, TUTTI_WALK_IN, TUTTI_WALK_IN, inbox);
+    tutti_walk_ring_scatter(w, far, across, mine, own, own, inbox + across);
+    tutti_walk_ring_gather(w, far, across + far->n - 1, mine);
+    tutti_walk_ring_gather(w, near, back, range);
+}
