@@ -12,6 +12,7 @@ static const tutti_command verbs[] = {
     {"list", "the algorithms there are and what they serve", tutti_coll_list},
     {"compile", "print one as text", tutti_coll_compile},
     {"check", "prove that one is right, or show where it is not", tutti_coll_check},
+    {"verify-all", "prove all algorithms at 1 to 1,024 ranks, for every wire", tutti_coll_verify_all},
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},
     {"tune", "fit alpha, beta and gamma on this host; --check: the model against it", tutti_coll_tune},
 };

@@ -43,6 +43,15 @@ static void list_shows_every_algorithm(void **state)
     expect("coll list ring", 2, "unexpected argument 'ring'");
 }
 
+static void verify_all_proves_the_table_at_given_rank_counts(void **state)
+{
+    (void)state;
+    expect("coll verify-all --ranks 2,3", 0, "right for every vector length");
+    expect("coll verify-all --ranks 4 --jobs 2", 0, "\nhalving-doubling ");
+    expect("coll verify-all --ranks 2000", 2, "1024");
+    expect("coll verify-all ring", 2, "unexpected argument 'ring'");
+}
+
 static void refusals_are_usage_errors_with_a_way_out(void **state)
 {
     (void)state;
@@ -114,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_shows_every_algorithm),
+        cmocka_unit_test(verify_all_proves_the_table_at_given_rank_counts),
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),
         cmocka_unit_test(the_manual_shows_what_the_program_prints),
