@@ -56,6 +56,8 @@ static void prepare(type_case *c)
         for (int k = 0; k < r->nranks; k++)
             if (h->collective == TUTTI_ALLREDUCE)
                 reference_divide(r, k, 0, r->n);
+            else if (h->collective == TUTTI_REDUCE && k == h->root)
+                reference_divide(r, k, 0, r->n);
             else if (h->collective == TUTTI_REDUCE_SCATTER)
                 reference_divide(r, k, reference_point(r, k, r->nranks), reference_point(r, k + 1, r->nranks));
     }
@@ -171,7 +173,7 @@ typedef struct {
 
 static int blocks_of(const tutti_compile_request *q)
 {
-    return q->nranks;
+    return q->collective == TUTTI_ALL_TO_ALL ? q->nranks * q->nranks : q->nranks;
 }
 
 /* false: the algorithm refuses this request. */
@@ -203,11 +205,6 @@ static bool run_wanted(const wanted_case *w)
     return true;
 }
 
-static bool sums(tutti_collective c)
-{
-    return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
-}
-
 static void every_type_and_operation_has_the_bits_of_its_schedule(void **state)
 {
     (void)state;
@@ -223,8 +220,8 @@ static void every_type_and_operation_has_the_bits_of_its_schedule(void **state)
                     w.type = (tutti_dtype)t, w.op = (tutti_operation)op;
                     w.q.nranks = 2 + at % 4, w.q.in_place = at / 4 % 2;
                     w.q.collective = (tutti_collective)(at / 8 % TUTTI_NCOLLECTIVES);
-                    w.q.root = w.q.collective == TUTTI_GATHER ? w.q.nranks / 2 : 0;
-                    if (sums(w.q.collective) && !tutti_can_reduce(w.type, w.op)) continue;
+                    w.q.root = tutti_collective_has_root(w.q.collective) ? w.q.nranks / 2 : 0;
+                    if (tutti_collective_reduces(w.q.collective) && !tutti_can_reduce(w.type, w.op)) continue;
                     if (run_wanted(&w)) wanted--;
                 }
             }

@@ -15,7 +15,7 @@ typedef struct {
 
 static int32_t count_blocks(const tutti_schedule_header *h)
 {
-    return h->nranks;
+    return h->collective == TUTTI_ALL_TO_ALL ? h->nranks * h->nranks : h->nranks;
 }
 
 /* "3 0 5 1": as many as there is room for, then a hash of all. */
@@ -44,7 +44,7 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
                                 const tutti_exchange_binding *binding, tutti_failure *err)
 {
     const int32_t nblocks = count_blocks(h);
-    if (tutti_exchange_sums(h->collective) && !tutti_can_reduce(binding->type, binding->op))
+    if (tutti_collective_reduces(h->collective) && !tutti_can_reduce(binding->type, binding->op))
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': %s is moved, there is no %s of it", x->name,
                           tutti_dtype_name(binding->type), tutti_operation_name(binding->op));
     if (h->in_place && (binding->in_window || binding->out_window))

@@ -40,6 +40,9 @@ typedef struct {
     /* Only the window that the rank stores lies at the place, from its first element on, several outputs one after the other.
      * Not for schedules in place. */
     bool in_window, out_window;
+    /* Inputs and outputs are plain memory of this rank, no places are needed, and each start is preceded by an aim. Only for
+     * schedules in which a rank touches nobody's inputs and outputs but its own (one-shot). */
+    bool plain;
     int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
@@ -51,6 +54,13 @@ void tutti_exchange_destroy(tutti_exchange *x);
 /* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting, unless an
  * exchange of a lower priority number can go on: that one does. */
 void tutti_exchange_start(tutti_exchange *x, unsigned when);
+/* Plain memory of the next invocation, which moves only the first n <= binding.n elements of everything; the same n on every
+ * rank. in place: in = out. stream: the outputs exceed the caches. */
+void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
+/* again is called when an invocation is complete, inside whatever call drove it; true: the next one begins with the same
+ * conditions (it may have aimed), and the exchange stays in flight. It may not start or destroy exchanges. */
+void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
+
 /* The caller says that these conditions hold now. Does what it can without waiting. */
 void tutti_exchange_tell(tutti_exchange *x, unsigned when);
 /* Never blocks. */
@@ -58,6 +68,8 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
 /* Until done, the deadline, or a death: the failure names rank, host, exchange, schedule step, peer, bytes missing, who has
  * not arrived. Drives the group's other exchanges meanwhile. */
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
+/* As tutti_exchange_wait, until *done, which an `again` of this exchange sets. */
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err);
 /* Drives all exchanges in flight once; never blocks. */
 void tutti_exchange_progress(tutti_group *group);
 

@@ -15,6 +15,7 @@ typedef struct {
     size_t stride;  /* between banks, bytes */
     int32_t banks;
     size_t bytes_left; /* from base to the end of its region */
+    bool plain;        /* has no base yet */
 } buffer_place;
 
 typedef struct {
@@ -83,9 +84,14 @@ static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *bu
     if (is_in && ordinal >= b->binding->nin)
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': rank %d has input %d, the binding gives only %d",
                           b->x->name, rank, ordinal, b->binding->nin);
+    const bool window = is_in ? b->binding->in_window : b->binding->out_window;
+    if (b->binding->plain) { /* addresses come with each aim */
+        *out = (buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = true};
+        if (window) out->origin = window_first(buffer, &b->x->vector);
+        return TUTTI_OK;
+    }
     const tutti_place *place = is_in ? &b->binding->in[ordinal] : &b->binding->out;
     size_t offset = place->offset;
-    const bool window = is_in ? b->binding->in_window : b->binding->out_window;
     if (window && !is_in) offset += *packed, *packed += window_bytes(buffer, &b->x->vector);
     if (!place->region || offset % tutti_dtype_bytes(b->x->type) || offset > tutti_region_bytes(place->region, rank))
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
@@ -122,6 +128,10 @@ static tutti_status bind_slice(binder *b, const tutti_slice *s, int64_t *n)
     const buffer_place *p = &b->places[s->rank][s->buffer];
     if (p->banks == 0) return b->err && b->err->status ? b->err->status : TUTTI_ERR_USAGE;
     const tutti_vector *v = &b->x->vector;
+    if (p->plain && s->rank != b->x->group->rank)
+        return tutti_fail(b->err, TUTTI_ERR_USAGE,
+                          "exchange '%s': a step of rank %d touches buffer %d of rank %d, which lies in plain memory",
+                          b->x->name, b->x->group->rank, s->buffer, s->rank);
     int64_t from = tutti_vector_point(v, s->first, s->of), to = tutti_vector_point(v, s->first + s->count, s->of);
     *n = to - from;
     size_t end = to > from ? (size_t)(to - p->origin) * v->bytes : 0;
@@ -165,6 +175,16 @@ static void number_counters(tutti_exchange *x, tutti_step_kind kind)
     }
 }
 
+/* With plain memory invocations may be shorter than the vector: then all slices of a step must be cut at one element. */
+static tutti_status note_begin(binder *b, const tutti_slice *s, int32_t k, tutti_op *op)
+{
+    const int64_t from = tutti_vector_point(&b->x->vector, s->first, s->of);
+    if (k == 0) op->from = from;
+    if (op->from == from || !b->binding->plain) return TUTTI_OK;
+    return tutti_fail(b->err, TUTTI_ERR_USAGE,
+                      "exchange '%s': a step moves elements to other positions: not with plain memory", b->x->name);
+}
+
 static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_step *step, tutti_op *op)
 {
     tutti_exchange *x = b->x;
@@ -197,6 +217,8 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
             return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': a step with slices of %lld and %lld elements",
                               x->name, (long long)op->n, (long long)n);
         op->n = n;
+        status = note_begin(b, s, k, op);
+        if (status) return status;
     }
     return TUTTI_OK;
 }
@@ -256,11 +278,34 @@ static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedu
     return vectors * (double)x->vector.n * (double)x->vector.bytes > (double)x->group->cache_bytes;
 }
 
+static bool is_plain(const binder *b, const tutti_slice *s)
+{
+    return b->places[s->rank][s->buffer].plain;
+}
+
+/* Notes the pointers of the step that follow each aim. */
+static void note_plain(binder *b, const tutti_part *part, int32_t i, int32_t set)
+{
+    tutti_exchange *x = b->x;
+    tutti_op *op = &x->ops[i];
+    const tutti_slice *slices = part->slices;
+    for (int32_t k = 0; k < op->nins + op->nouts; k++) {
+        const tutti_slice *s =
+            k < op->nins ? &slices[part->steps[i].first_in + k] : &slices[part->steps[i].first_out + k - op->nins];
+        if (!is_plain(b, s)) continue;
+        const bool out = part->buffers[s->buffer].role == TUTTI_BUFFER_OUT;
+        op->writes_plain |= k >= op->nins;
+        const int64_t first = tutti_vector_point(&x->vector, s->first, s->of) - b->places[s->rank][s->buffer].origin;
+        x->plain[x->nplain++] = (tutti_plain_pointer){set, op->first + k, out, first * (int64_t)x->vector.bytes};
+    }
+}
+
 static void bind_pointers(binder *b, const tutti_part *part, bool large)
 {
     tutti_exchange *x = b->x;
     int32_t total = 0;
     for (int32_t i = 0; i < x->nops; i++) x->ops[i].first = total, total += x->ops[i].nins + x->ops[i].nouts;
+    if (b->binding->plain) x->plain = TUTTI_ARENA_NEW(&x->arena, tutti_plain_pointer, total * x->nsets + 1);
     for (int32_t set = 0; set < x->nsets; set++) {
         x->pointers[set] = TUTTI_ARENA_NEW(&x->arena, char *, total + 1);
         for (int32_t i = 0; i < x->nops; i++) {
@@ -270,6 +315,10 @@ static void bind_pointers(binder *b, const tutti_part *part, bool large)
             for (int32_t k = 0; k < op->nins; k++) to[k] = slice_address(b, &part->slices[step->first_in + k], set);
             for (int32_t k = 0; k < op->nouts; k++)
                 to[op->nins + k] = slice_address(b, &part->slices[step->first_out + k], set);
+            if (b->binding->plain) {
+                note_plain(b, part, i, set);
+                continue;
+            }
             op->stream = large;
             for (int32_t k = 0; k < op->nins; k++)
                 for (int32_t o = 0; o < op->nouts; o++)
@@ -284,12 +333,13 @@ static tutti_status bind_average(binder *b, const tutti_part *part)
     const tutti_schedule_header *h = tutti_schedule_head(b->schedule);
     int me = b->x->group->rank;
     tutti_slice owned = {.rank = me, .buffer = -1, .first = 0, .count = 1, .of = 1};
+    if (h->collective == TUTTI_REDUCE && me != h->root) return TUTTI_OK;
     if (h->collective == TUTTI_REDUCE_SCATTER) owned = (tutti_slice){me, -1, me, 1, h->nranks};
     for (int32_t i = 0; i < part->nbuffers; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_OUT) owned.buffer = i;
     if (owned.buffer < 0) return TUTTI_OK; /* nothing comes out here */
     tutti_status s = bind_slice(b, &owned, &b->x->naverage);
-    if (!s) b->x->average = slice_address(b, &owned, 0);
+    if (!s && !b->binding->plain) b->x->average = slice_address(b, &owned, 0);
     return s;
 }
 
@@ -313,10 +363,11 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     number_counters(x, TUTTI_STEP_SIGNAL);
     number_counters(x, TUTTI_STEP_WAIT);
     bind_sequences(x, part);
-    if (x->op == TUTTI_AVG && tutti_exchange_sums(tutti_schedule_head(schedule)->collective))
+    if (x->op == TUTTI_AVG && tutti_collective_reduces(tutti_schedule_head(schedule)->collective))
         s = bind_average(&b, part);
     if (s) return s;
     bind_pointers(&b, part, exceeds_caches(x, schedule));
+    x->length = x->vector.n;
     x->started = tutti_region_base(x->region, x->group->rank);
     return TUTTI_OK;
 }

@@ -42,10 +42,19 @@ typedef struct {
     int32_t nins, nouts, first; /* into a pointer set: inputs, then outputs */
     const uint8_t *folds;       /* reduce */
     int64_t n, cursor;          /* elements; how many of them are done */
-    tutti_counter *counter;     /* signal: in the peer's memory; wait: in ours */
-    uint64_t each, ordinal;     /* counter reaches invocation * each + ordinal */
-    int64_t done;               /* 1 + the last invocation in which it was completed */
+    int64_t from;               /* first element of its slices: with plain memory they all begin there */
+    bool writes_plain;
+    tutti_counter *counter; /* signal: in the peer's memory; wait: in ours */
+    uint64_t each, ordinal; /* counter reaches invocation * each + ordinal */
+    int64_t done;           /* 1 + the last invocation in which it was completed */
 } tutti_op;
+
+/* A pointer into this rank's plain memory: set anew for each invocation. */
+typedef struct {
+    int32_t set, at; /* pointers[set][at] */
+    bool out;
+    int64_t offset; /* bytes behind the aim */
+} tutti_plain_pointer;
 
 typedef struct {
     int32_t *ops; /* in program order */
@@ -81,6 +90,12 @@ struct tutti_exchange {
     bool left_behind; /* a peer that is needed has left the group: seen once */
     char *average;    /* avg: what this rank divides when its sums are complete */
     int64_t naverage, averaged;
+    tutti_plain_pointer *plain;
+    int32_t nplain;
+    int64_t length; /* elements of this invocation: n, with plain memory perhaps fewer */
+    bool stream;    /* plain: outputs bypass the caches in this invocation */
+    bool (*again)(void *arg);
+    void *again_arg;
     uint64_t delay_seed;
     int32_t delay_us;
     tutti_exchange_stats stats;
@@ -92,11 +107,6 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
 /* Bytes of this rank's part of the shared region, and the channels that a part uses. */
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v);
 int32_t tutti_part_channels(const tutti_part *part);
-/* Whether elements are combined, or only moved. */
-static inline bool tutti_exchange_sums(tutti_collective c)
-{
-    return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER;
-}
 
 /* Elements before slice point k of `of`: floor(k * n / of) without overflow. */
 static inline int64_t tutti_slice_point(int64_t k, int64_t n, int64_t of)

@@ -33,26 +33,35 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
         base = moved;
     }
     char *const *out = base + op->nins;
+    const bool stream = op->stream || (op->writes_plain && x->stream);
     if (op->kind == TUTTI_STEP_REDUCE)
-        tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, op->stream);
+        tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
     else
-        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, op->stream);
+        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, stream);
+}
+
+/* What of a step's elements this invocation moves. */
+static int64_t elements_of(const tutti_exchange *x, const tutti_op *op)
+{
+    const int64_t left = x->length - op->from;
+    if (x->length == x->vector.n || left >= op->n) return op->n;
+    return left > 0 ? left : 0;
 }
 
 /* True when the step is complete. */
 static bool move_data(tutti_exchange *x, tutti_op *op)
 {
-    const int64_t bytes = (int64_t)x->vector.bytes;
-    if (op->n * bytes < TUTTI_TIMED) {
-        move_block(x, op, 0, op->n);
+    const int64_t bytes = (int64_t)x->vector.bytes, elements = elements_of(x, op);
+    if (elements * bytes < TUTTI_TIMED) {
+        move_block(x, op, 0, elements);
         return true;
     }
-    int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
+    int64_t begin = tutti_clock_ns(), left = elements - op->cursor;
     int64_t n = left * bytes <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK / bytes;
     move_block(x, op, op->cursor, n);
     op->cursor += n;
     x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
-    if (op->cursor < op->n) return false;
+    if (op->cursor < elements) return false;
     op->cursor = 0;
     return true;
 }
@@ -81,13 +90,22 @@ static bool run_op(tutti_exchange *x, tutti_op *op)
 /* One block of the division that makes a sum an average; true when all of it is done. */
 static bool average_block(tutti_exchange *x)
 {
-    const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
+    const int64_t bytes = (int64_t)x->vector.bytes,
+                  most = x->naverage < x->length || !x->plain ? x->naverage : x->length;
+    const int64_t left = most - x->averaged;
     const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
     tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->group->nranks);
     x->averaged += n;
-    if (x->averaged < x->naverage) return false;
+    if (x->averaged < most) return false;
     x->averaged = 0;
     return true;
+}
+
+static void begin(tutti_exchange *x)
+{
+    x->remaining = x->nops;
+    for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
+    atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
 }
 
 bool tutti_exchange_advance(tutti_exchange *x)
@@ -111,11 +129,15 @@ bool tutti_exchange_advance(tutti_exchange *x)
     }
     if (x->remaining == 0 && x->active) {
         if (x->naverage && !average_block(x)) return true;
-        x->active = false;
-        tutti_flight_done(x->group->flight, x->noted);
         x->invocation++;
         x->stats.invocations++;
         if (x->timed) x->stats.done_ns = tutti_clock_ns();
+        x->active = x->again && x->again(x->again_arg);
+        if (x->active)
+            begin(x);
+        else
+            tutti_flight_done(x->group->flight, x->noted);
+        return true;
     }
     return moved;
 }
@@ -152,9 +174,7 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
 {
     x->active = true;
     x->when = when;
-    x->remaining = x->nops;
-    for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
-    atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
+    begin(x);
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
     const int64_t invocation = x->invocation;
     x->noted = x->group->flight->noted;
@@ -162,6 +182,23 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     /* Now, while the peers' answers are on their way. */
     tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written)->done =
         !x->active;
+}
+
+void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream)
+{
+    for (int32_t i = 0; i < x->nplain; i++) {
+        const tutti_plain_pointer *p = &x->plain[i];
+        x->pointers[p->set][p->at] = (p->out ? (char *)out : (char *)(uintptr_t)in) + p->offset;
+    }
+    x->average = out;
+    x->length = n;
+    x->stream = stream;
+}
+
+void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg)
+{
+    x->again = again;
+    x->again_arg = arg;
 }
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)

@@ -148,12 +148,17 @@ static tutti_status idle(waiting *w, tutti_failure *err)
 
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
 {
+    return tutti_exchange_wait_for(x, NULL, err);
+}
+
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err)
+{
     tutti_group *g = x->group;
     if (!x->active) return TUTTI_OK;
     waiting w = {.x = x};
     int64_t begin = 0;
     double work_before = x->stats.work_s;
-    while (x->active) {
+    while (x->active && !(done && *done)) {
         if (tutti_exchange_advance_all(g)) {
             w.idle_since = 0;
             continue;
