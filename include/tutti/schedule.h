@@ -181,6 +181,8 @@ void tutti_part_release(tutti_part *part);
 void tutti_schedule_destroy(tutti_schedule *s); /* NULL is accepted */
 /* xxh3 over header and all parts; equal text means equal hash. Cost: generates every part once. */
 uint64_t tutti_schedule_hash(const tutti_schedule *s);
+/* Of one part alone; cost: generates it once. */
+uint64_t tutti_schedule_part_hash(const tutti_schedule *s, int32_t rank);
 
 /* Compiles an algorithm: NAME[,parameter=value]... such as "hierarchical,group=4", one row of the table in
  * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the row with

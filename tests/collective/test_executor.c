@@ -356,6 +356,41 @@ static void disagreement_and_short_regions_are_refused_at_create(void **state)
     tutti_schedule_destroy(lowered), tutti_schedule_destroy(compiled);
 }
 
+static const char *renamed_body(tutti_group *g, void *arg)
+{
+    tutti_failure err = {0};
+    tutti_region *region;
+    tutti_schedule *const *schedules = arg;
+    EXPECT(!tutti_region_create(g, "data", 4096, &region, &err));
+    const tutti_place place = {region, 0};
+    tutti_exchange *x;
+    const tutti_exchange_binding binding = {
+        .name = "test", .n = 100, .in = &place, .nin = 1, .out = (tutti_place){region, 2048}};
+    const bool odd = tutti_group_rank(g) == 1;
+    EXPECT(tutti_exchange_create(g, schedules[odd], &binding, &x, &err) == TUTTI_ERR_RENDEZVOUS);
+    EXPECT(strstr(err.text, "the ranks run different schedules") && strstr(err.text, "for itself"));
+    tutti_region_destroy(region);
+    return NULL;
+}
+
+/* A file that calls itself `direct` and is not. */
+static void a_schedule_that_differs_inside_is_refused_with_both_hashes(void **state)
+{
+    (void)state;
+    tutti_schedule *compiled[2], *lowered[2];
+    tutti_failure err = {0};
+    for (int i = 0; i < 2; i++) lowered[i] = make_schedule(i ? "one-shot" : "direct", 3, &compiled[i]);
+    char *text = tutti_schedule_print(lowered[1]), *name = strstr(text, "one-shot");
+    assert_non_null(name);
+    memmove(name + 6, name + 8, strlen(name + 8) + 1);
+    memcpy(name, "direct", 6);
+    tutti_schedule_destroy(lowered[1]);
+    assert_int_equal(tutti_schedule_parse("renamed", text, strlen(text), &lowered[1], &err), TUTTI_OK);
+    free(text);
+    run_ranks(3, 30, renamed_body, lowered);
+    for (int i = 0; i < 2; i++) tutti_schedule_destroy(lowered[i]), tutti_schedule_destroy(compiled[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_deadline_names_step_and_who_has_not_arrived),
         cmocka_unit_test(a_peer_that_leaves_early_is_named_at_once),
         cmocka_unit_test(disagreement_and_short_regions_are_refused_at_create),
+        cmocka_unit_test(a_schedule_that_differs_inside_is_refused_with_both_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # launchers.sh: four ranks by each launcher train to the same weights as `tutti train --ranks 4`, and end with the right codes.
-# usage: launchers.sh TUTTI mpirun | mpich | torchrun [PROGRAM] | slurm     exit 77: the launcher is not here
+# usage: launchers.sh TUTTI hand | mpirun | mpich | torchrun [PROGRAM] | slurm     exit 77: the launcher is not here
 set -u
 tutti=$(readlink -f "$1") launcher=$2 torchrun=${3:-}
 source "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
@@ -50,7 +50,40 @@ $train --ranks 4 >"$dir/log" 2>&1 || complain "no result to compare with"
 hash=$(awk '/^weights/ {print $2}' "$dir/log")
 if [ "$(id -u)" = 0 ]; then as_root="--allow-run-as-root"; else as_root=""; fi
 
+# By hand: rank 0 as it is, rank 1 with these variables and these arguments. Both must end with CODE and say the words.
+expect_pair() {
+    local code=$1 words=$2 program=$3 variables=$4 port zero got
+    shift 4
+    port=$(slurm_ports 1)
+    env RANK=0 TUTTI_DEADLINE_S=15 WORLD_SIZE=2 MASTER_PORT="$port" $train >"$dir/log" 2>&1 &
+    zero=$!
+    env RANK=1 TUTTI_DEADLINE_S=15 WORLD_SIZE=2 MASTER_PORT="$port" $variables ${train/$tutti/$program} "$@" >"$dir/log1" 2>&1
+    got=$?
+    [ $got = "$code" ] || complain "rank 1: exit $got, not $code: $variables $*"
+    wait $zero
+    got=$?
+    [ $got = "$code" ] || complain "rank 0: exit $got, not $code: $variables $*"
+    grep -qF -- "$words" "$dir/log" || complain "rank 0 does not say '$words': $variables $*"
+    [ "$code" = 0 ] || grep -qF -- "$words" "$dir/log1" || complain "rank 1 does not say '$words': $variables $*"
+}
+
 case $launcher in
+hand)
+    $train --ranks 2 >"$dir/log" 2>&1 || complain "no result to compare with"
+    pair=$(awk '/^weights/ {print $2}' "$dir/log")
+    cp "$tutti" "$dir/other"
+    printf x >>"$dir/other"
+    expect_pair 0 "weights $pair step 6" "$tutti" A=0
+    expect_pair 5 "rank 0 has 2 ranks, rank 1" "$tutti" WORLD_SIZE=4
+    expect_pair 5 "has 4 ranks" "$tutti" WORLD_SIZE=4
+    expect_pair 5 "different builds of the program" "$dir/other" A=0
+    expect_pair 5 "rank 0 has 'threads: 1', rank 1 has 'threads: 2'" "$tutti" A=0 --set threads=2
+    expect_pair 5 "rank 1 has '  algorithm: \"ring\"'" "$tutti" A=0 --set exchange.algorithm=ring
+    if grep -q avx2 /proc/cpuinfo; then # a processor that has only the generic row takes no other
+        expect_pair 5 "instruction set (TUTTI_ISA)" "$tutti" TUTTI_ISA=generic
+        expect_pair 5 "has generic" "$tutti" TUTTI_ISA=generic
+    fi
+    ;;
 mpirun)
     need mpirun.openmpi
     check_launcher mpirun.openmpi $as_root --oversubscribe -n 4

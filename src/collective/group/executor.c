@@ -10,7 +10,8 @@
 /* What every rank tells before memory is shared. */
 typedef struct {
     int32_t nchannels;
-    char words[340]; /* must agree */
+    uint64_t part, next_part; /* hashes of the own part and of the next rank's, as this rank has them */
+    char words[340];          /* must agree */
 } exchange_notice;
 
 static int32_t count_blocks(const tutti_schedule_header *h)
@@ -67,11 +68,31 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-static tutti_status agree(tutti_exchange *x, const tutti_schedule_header *h, const tutti_part *part,
+/* Two files may say the same of themselves and differ inside. Each rank looks at its own part and the next rank's: hashing all
+ * would cost all of them at every rank. */
+static tutti_status compare_parts(const tutti_group *g, const exchange_notice *all, tutti_failure *err)
+{
+    for (int r = 0; r < g->nranks; r++) {
+        char one[17], other[17];
+        const int next = (r + 1) % g->nranks;
+        if (all[r].next_part == all[next].part) continue;
+        tutti_hash_text(all[r].next_part, one), tutti_hash_text(all[next].part, other);
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                          "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
+                          next, one, g->peers[r].describe, other, all[r].words);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status agree(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                           const tutti_exchange_binding *binding, tutti_failure *err)
 {
     tutti_group *g = x->group;
-    exchange_notice own = {.nchannels = tutti_part_channels(part)}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    const tutti_schedule_header *h = tutti_schedule_head(schedule);
+    exchange_notice own = {.nchannels = tutti_part_channels(part),
+                           .part = tutti_schedule_part_hash(schedule, g->rank),
+                           .next_part = tutti_schedule_part_hash(schedule, (g->rank + 1) % g->nranks)},
+                    *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     describe(h, binding, own.words, sizeof own.words);
     tutti_status s = tutti_group_all_gather(g, "exchange", &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !s; r++) {
@@ -80,6 +101,7 @@ static tutti_status agree(tutti_exchange *x, const tutti_schedule_header *h, con
             s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
                            g->peers[0].describe, all[0].words, g->peers[r].describe, all[r].words);
     }
+    if (!s) s = compare_parts(g, all, err);
     free(all);
     return s;
 }
@@ -134,7 +156,7 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
     snprintf(x->name, sizeof x->name, "%s", binding->name);
     snprintf(x->algorithm, sizeof x->algorithm, "%s", h->algorithm);
     tutti_schedule_part(schedule, g->rank, &part);
-    tutti_status s = agree(x, h, &part, binding, &own);
+    tutti_status s = agree(x, schedule, &part, binding, &own);
     if (!s) s = take_vector(x, h, binding, &own);
     if (!s) {
         size_t bytes = tutti_exchange_own_bytes(&part, g->nranks, x->nchannels, &x->vector);

@@ -94,6 +94,16 @@ static void add_part(tutti_hasher *h, const tutti_part *p)
     for (int32_t i = 0; i < p->nsteps; i++) add_step(h, p, &p->steps[i]);
 }
 
+uint64_t tutti_schedule_part_hash(const tutti_schedule *s, int32_t rank)
+{
+    tutti_hasher *h = tutti_hasher_create();
+    tutti_part part;
+    tutti_schedule_part(s, rank, &part);
+    add_part(h, &part);
+    tutti_part_release(&part);
+    return tutti_hasher_finish(h);
+}
+
 uint64_t tutti_schedule_hash(const tutti_schedule *s)
 {
     tutti_hasher *h = tutti_hasher_create();

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,9 +193,10 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
 {
     const tutti_train_config *c = t->config;
     const tutti_plan *p = t->plan;
-    char hash[17];
+    char hash[17], words[96];
     tutti_hash_text(tutti_plan_hash(p), hash);
-    tutti_status st = tutti_group_agree(t->group, "plan", hash, err);
+    snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
+    tutti_status st = tutti_group_agree(t->group, "plan", words, err);
     if (!st)
         st = tutti_shared_create(t->group, p, c->update.rule != TUTTI_RULE_SGD, c->dir && t->nranks > 1, &t->shared,
                                  err);
