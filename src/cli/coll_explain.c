@@ -9,31 +9,47 @@
 #include "../collective/simulate/choose.h"
 #include "cli.h"
 #include "coll.h"
+#include "coll_ranges.h"
 
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", false},
     {"ranks", "P", "rank count (default 2)", false},
     {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
     {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
-    {"json", NULL, "one JSON object a candidate and line", false},
+    {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", false},
+    {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", false},
+    {"all", NULL, "simulate schedules of millions of steps, too", false},
+    {"json", NULL, "one JSON object a candidate (or range) and line", false},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0] };
+enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS = 16 << 20, MOST_STEPS_OF_RANGES = 1 << 19 };
+
+static int name_width(const tutti_choice *choice)
+{
+    int width = 18;
+    for (int i = 0; i < choice->ncandidates; i++) {
+        int length = (int)strlen(choice->candidates[i].algorithm);
+        width = length > width ? length : width;
+    }
+    return width;
+}
 
 static void print_candidates(const tutti_choice *choice)
 {
-    printf("%-18s %11s %11s %11s %11s %11s %7s %9s  %s\n", "algorithm", "predicted", "latency", "transfer", "local",
-           "at least", "rounds", "messages", "busiest");
+    int width = name_width(choice);
+    printf("%-*s %11s %11s %11s %11s %11s %7s %9s  %s\n", width, "algorithm", "predicted", "latency", "transfer",
+           "local", "at least", "rounds", "messages", "busiest");
     for (int i = 0; i < choice->ncandidates; i++) {
         const tutti_candidate *c = &choice->candidates[i];
         const tutti_simulation *s = &c->sim;
         if (!c->can) {
-            printf("%-18s cannot: %s\n", c->algorithm, c->refusal);
+            printf("%-*s %s: %s%s\n", width, c->algorithm, c->skipped ? "skipped" : "cannot", c->refusal,
+                   c->skipped ? " (--all does it)" : "");
             continue;
         }
-        printf("%-18s %9.2fus %9.2fus %9.2fus %9.2fus %9.2fus %7d %9lld  %s %.0f%%%s\n", c->algorithm, s->seconds * 1e6,
-               s->latency_s * 1e6, s->transfer_s * 1e6, s->local_s * 1e6, s->lower_s * 1e6, s->nrounds,
-               (long long)s->nmessages, s->bottleneck < 0 ? "-" : s->bottleneck_name, 100 * s->bottleneck_busy,
-               i == choice->best ? "  <-" : "");
+        printf("%-*s %9.2fus %9.2fus %9.2fus %9.2fus %9.2fus %7d %9lld  %s %.0f%%%s\n", width, c->algorithm,
+               s->seconds * 1e6, s->latency_s * 1e6, s->transfer_s * 1e6, s->local_s * 1e6, s->lower_s * 1e6,
+               s->nrounds, (long long)s->nmessages, s->bottleneck < 0 ? "-" : s->bottleneck_name,
+               100 * s->bottleneck_busy, i == choice->best ? "  <-" : "");
     }
 }
 
@@ -92,37 +108,94 @@ static void print_json(const tutti_choice *choice)
     }
 }
 
+/* How many of the figures that the times rest on are measured. */
+static void print_provenance(const tutti_topology *t)
+{
+    int count[TUTTI_FROM_RECALLED + 1] = {0};
+    for (int f = 0; f < TUTTI_NFIGURES; f++)
+        if (t->figure[f] > 0) count[t->from[f]]++;
+    printf("figures:");
+    for (int p = 0; p <= TUTTI_FROM_RECALLED; p++)
+        if (count[p]) printf(" %d %s", count[p], tutti_provenance_name((tutti_provenance)p));
+    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    printf("%s\n\n", host && !count[TUTTI_FROM_FITTED] ? "; none is fitted: 'tutti coll tune' measures this host" : "");
+}
+
+static tutti_status find_policy(const char *name, const tutti_policy **out, tutti_failure *err)
+{
+    for (int i = 0; i < tutti_policy_count(); i++) {
+        *out = tutti_policy_at(i);
+        if (!strcmp((*out)->name, name)) return TUTTI_OK;
+    }
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--policy %s: there are fastest, hybrid", name);
+}
+
+static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
+                           const char *sizes)
+{
+    char *described = tutti_topology_describe(t);
+    printf("%s of %s over %d ranks, %s: %s\n%s", tutti_collective_name(q->collective), sizes, q->nranks, policy->name,
+           policy->summary, described);
+    print_provenance(t);
+    free(described);
+}
+
+static tutti_status explain_one(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
+                                int64_t bytes, const tutti_topology *t, tutti_failure *err)
+{
+    tutti_choice *choice = malloc(sizeof *choice);
+    if (!choice) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
+    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : MOST_STEPS, q, bytes / TUTTI_ELEMENT_BYTES, t, choice);
+    if (tutti_cli_has(f, "json")) {
+        print_json(choice);
+    } else {
+        char size[40];
+        snprintf(size, sizeof size, "%lld bytes", (long long)bytes);
+        print_question(q, policy, t, size);
+        print_candidates(choice);
+        print_reason(choice);
+    }
+    free(choice);
+    return TUTTI_OK;
+}
+
+static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
+                                   int64_t bytes, const tutti_topology *t, tutti_failure *err)
+{
+    tutti_ranges *ranges = malloc(sizeof *ranges);
+    if (!ranges) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
+    int64_t most = bytes / TUTTI_ELEMENT_BYTES, limit = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES;
+    tutti_status st = tutti_choose_ranges(policy, limit, q, most ? most : 1, t, ranges, err);
+    bool json = tutti_cli_has(f, "json");
+    if (!st && !json) print_question(q, policy, t, "all sizes");
+    if (!st) tutti_coll_print_ranges(ranges, json);
+    free(ranges);
+    return st;
+}
+
 static tutti_status explain(const tutti_flags *f, tutti_failure *err)
 {
     tutti_compile_request request = {.in_place = true};
     tutti_topology t;
     long ranks;
     long long bytes = 0;
-    const char *text = tutti_cli_value(f, "bytes", NULL), *topology = tutti_cli_value(f, "topology", "host");
+    const tutti_policy *policy = NULL;
+    bool ranges = tutti_cli_has(f, "ranges");
+    const char *text = tutti_cli_value(f, "bytes", ranges ? "1GiB" : NULL);
+    const char *topology = tutti_cli_value(f, "topology", "host");
     if (!text) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes is missing (try --bytes 1MB)");
     tutti_status status = tutti_cli_bytes("--bytes", text, &bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
     if (!status) status = tutti_coll_collective(f, &request.collective, err);
+    if (!status) status = find_policy(tutti_cli_value(f, "policy", "fastest"), &policy, err);
     if (!status)
         status =
             strcmp(topology, "host") ? tutti_topology_parse(topology, &t, err) : tutti_topology_of_this_host(&t, err);
+    if (!status) status = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (status) return status;
     request.nranks = (int32_t)ranks;
-    tutti_choice *choice = malloc(sizeof *choice);
-    if (!choice) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
-    tutti_choose_algorithm(&request, bytes / TUTTI_ELEMENT_BYTES, &t, choice);
-    if (tutti_cli_has(f, "json")) {
-        print_json(choice);
-    } else {
-        char *described = tutti_topology_describe(&t);
-        printf("%s of %lld bytes over %ld ranks\n%s\n", tutti_collective_name(request.collective), bytes, ranks,
-               described);
-        print_candidates(choice);
-        print_reason(choice);
-        free(described);
-    }
-    free(choice);
-    return TUTTI_OK;
+    return ranges ? explain_ranges(f, policy, &request, bytes, &t, err)
+                  : explain_one(f, policy, &request, bytes, &t, err);
 }
 
 int tutti_coll_explain(int argc, char **argv)
@@ -131,9 +204,11 @@ int tutti_coll_explain(int argc, char **argv)
     tutti_failure err = {0};
     if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll explain", &err);
     if (f.help) {
-        tutti_cli_help(stdout, "tutti coll explain --bytes B --ranks P [options]",
-                       "Predicted time of every algorithm, the choice and why, and its distance to the best bound.",
-                       flags, NFLAGS);
+        tutti_cli_help(
+            stdout, "tutti coll explain --bytes B --ranks P [options]",
+            "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
+            "--ranges, which algorithm is best from which size on.",
+            flags, NFLAGS);
         return 0;
     }
     return explain(&f, &err) ? tutti_cli_fail("coll explain", &err) : 0;

@@ -65,6 +65,11 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect(f, "coll explain --bytes 100MB --ranks 8 --topology star,bw=10Gb,lat=5us", 0, "best bound (bandwidth)");
     expect(f, "coll explain --bytes 1MB --ranks 4", 0, "choice: direct");
     expect(f, "coll explain --bytes 1MB --ranks 4 --json", 0, "\"chosen\":true");
+    expect(f, "coll explain --ranges --ranks 8 --topology star", 0, "one-shot");
+    expect(f, "coll explain --ranges --ranks 8 --topology star --json", 0, "\"first_bytes\":4");
+    expect(f, "coll explain --ranges --policy hybrid --ranks 64 --topology star,bw=100Gb", 0, "hierarchical,group=5");
+    expect(f, "coll explain --policy hybird --bytes 4 --ranks 4", 2, "fastest, hybrid");
+    expect(f, "coll explain --bytes 1MB --ranks 4096 --topology star", 0, "thousand steps");
     expect(f, "coll explain --ranks 4", 2, "--bytes is missing");
     expect(f, "coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
     expect(f, "coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");

@@ -3,57 +3,35 @@
 #include "choose.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../compile/compile.h"
+#include "../../base/arena.h"
+#include "choose_impl.h"
 
-static tutti_status candidate_simulate(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
-                                       tutti_candidate *c, tutti_failure *err)
+void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request, int64_t n,
+                     const tutti_topology *t, tutti_choice *out)
 {
-    tutti_schedule *compiled = NULL, *lowered = NULL;
-    tutti_status status = tutti_schedule_compile(c->algorithm, request, &compiled, err);
-    if (!status) memcpy(c->algorithm, tutti_schedule_head(compiled)->algorithm, sizeof c->algorithm);
-    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    if (!status && host) status = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
-    if (!status) status = tutti_simulate_schedule(host ? lowered : compiled, t, n, &c->sim, err);
-    tutti_schedule_destroy(lowered);
-    tutti_schedule_destroy(compiled);
-    return status;
-}
-
-static bool is_known(const tutti_choice *choice, const char *algorithm)
-{
-    for (int i = 0; i < choice->ncandidates; i++)
-        if (!strcmp(choice->candidates[i].algorithm, algorithm)) return true;
-    return false;
-}
-
-/* variant: parameters, NULL = what stands initially. A variant that is no other or cannot be had is left out. */
-static void candidate_add(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
-                          const tutti_algorithm *a, const char *variant, tutti_choice *out)
-{
-    if (out->ncandidates == TUTTI_MAX_CANDIDATES) return;
-    tutti_candidate c = {0};
-    tutti_failure err = {0};
-    snprintf(c.algorithm, sizeof c.algorithm, "%s%s%s", a->name, variant ? "," : "", variant ? variant : "");
-    c.can = candidate_simulate(request, n, t, &c, &err) == TUTTI_OK;
-    if (variant && (!c.can || is_known(out, c.algorithm))) return;
-    snprintf(c.refusal, sizeof c.refusal, "%.199s", err.text);
-    tutti_simulate_closed_form(c.algorithm, request->collective, request->nranks, n, t, &c.form);
-    if (c.can && (out->best < 0 || c.sim.seconds < out->candidates[out->best].sim.seconds))
-        out->best = out->ncandidates;
-    out->candidates[out->ncandidates++] = c;
+    tutti_contenders *all = tutti_alloc(sizeof *all);
+    tutti_contenders_open(policy, most_steps, request, t, all);
+    *out = (tutti_choice){.best = -1, .ncandidates = all->n};
+    for (int i = 0; i < all->n; i++) {
+        tutti_candidate *c = &out->candidates[i];
+        tutti_failure err = {0};
+        memcpy(c->algorithm, all->list[i].algorithm, sizeof c->algorithm);
+        c->skipped = all->list[i].too_many;
+        c->can = tutti_contender_simulate(&all->list[i], t, n, &c->sim, &err) == TUTTI_OK;
+        snprintf(c->refusal, sizeof c->refusal, "%.199s", err.text);
+        tutti_simulate_closed_form(c->algorithm, request->collective, request->nranks, n, t, &c->form);
+        if (c->can && (out->best < 0 || tutti_is_faster(c->sim.seconds, out->candidates[out->best].sim.seconds)))
+            out->best = i;
+    }
+    tutti_contenders_close(all);
+    free(all);
+    tutti_simulate_bounds(request->collective, request->nranks, n, t, &out->bounds);
 }
 
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t, tutti_choice *out)
 {
-    tutti_compile_request q = *request;
-    q.topology = t;
-    *out = (tutti_choice){.best = -1};
-    for (int i = 0; i < tutti_algorithm_count(); i++) {
-        const tutti_algorithm *a = tutti_algorithm_at(i);
-        candidate_add(&q, n, t, a, NULL, out);
-        for (int v = 0; a->variants[v]; v++) candidate_add(&q, n, t, a, a->variants[v], out);
-    }
-    tutti_simulate_bounds(request->collective, request->nranks, n, t, &out->bounds);
+    tutti_choose_by(tutti_policy_at(0), 0, request, n, t, out);
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose_impl.h: the schedules that the chooser compares, compiled once and simulated for any size; private to choose*.c.
+ * Threads: owner. */
+#ifndef TUTTI_CHOOSE_IMPL_H
+#define TUTTI_CHOOSE_IMPL_H
+
+#include "choose.h"
+
+typedef struct {
+    char algorithm[TUTTI_ALGORITHM_TEXT];
+    tutti_schedule *compiled, *lowered; /* NULL: cannot, or has too many steps */
+    int64_t nsteps;                     /* about, all ranks */
+    bool too_many;
+    char refusal[200];
+} tutti_contender;
+
+typedef struct {
+    tutti_contender list[TUTTI_MAX_CANDIDATES];
+    int n;
+} tutti_contenders;
+
+void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
+                           const tutti_topology *t, tutti_contenders *out);
+void tutti_contenders_close(tutti_contenders *c);
+tutti_status tutti_contender_simulate(const tutti_contender *c, const tutti_topology *t, int64_t n,
+                                      tutti_simulation *out, tutti_failure *err);
+/* Is a so much shorter than b that it is no matter of rounding? */
+static inline bool tutti_is_faster(double a, double b)
+{
+    return a < b * (1 - 1e-3);
+}
+
+#endif
