@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "tutti/schedule.h"
+#include "tutti/topology.h"
 
 #define TUTTI_COLL_COLLECTIVES                                                                                         \
     "allreduce, reduce-scatter, all-gather, gather, broadcast, reduce, all-to-all, barrier (default allreduce)"
@@ -24,12 +25,14 @@ int tutti_coll_verify_all(int argc, char **argv);
         {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", false},             \
         {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", false},                           \
         {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", false},                     \
+        {"topology", "T", "for algorithms that are bound to one, such as dgx1v,wires=nvlink,gpus=0.1.4", false},       \
         {"root", "R", "of a gather, broadcast or reduce (default 0)", false},                                          \
     {                                                                                                                  \
         "in-place", NULL, "the output is the input", false                                                             \
     }
 
 typedef struct {
+    tutti_topology *topology; /* that it was compiled for, or NULL */
     tutti_schedule *source;   /* as compiled or read */
     tutti_schedule *schedule; /* lowered, or the same */
 } tutti_coll_schedule;

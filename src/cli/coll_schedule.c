@@ -95,8 +95,16 @@ static tutti_status finish(const tutti_flags *f, tutti_coll_schedule *s, tutti_c
     if (st == TUTTI_OK)
         *out = *s;
     else
-        tutti_schedule_destroy(s->source);
+        tutti_coll_close(s);
     return st;
+}
+
+/* --topology, which lives as long as what is compiled for it. */
+static tutti_status read_topology(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
+{
+    if (!tutti_cli_has(f, "topology")) return TUTTI_OK;
+    s->topology = tutti_alloc(sizeof *s->topology);
+    return tutti_topology_parse(tutti_cli_value(f, "topology", ""), s->topology, err);
 }
 
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
@@ -105,8 +113,12 @@ tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tu
     tutti_compile_request q;
     tutti_coll_schedule s = {0};
     tutti_status st = read_request(f, &q, err);
+    if (st == TUTTI_OK) st = read_topology(f, &s, err);
+    q.topology = s.topology;
     if (st == TUTTI_OK) st = tutti_schedule_compile(name, &q, &s.source, err);
-    return st == TUTTI_OK ? finish(f, &s, out, err) : st;
+    if (st == TUTTI_OK) return finish(f, &s, out, err);
+    free(s.topology);
+    return st;
 }
 
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err)
@@ -132,5 +144,6 @@ void tutti_coll_close(tutti_coll_schedule *s)
 {
     if (s->schedule != s->source) tutti_schedule_destroy(s->schedule);
     tutti_schedule_destroy(s->source);
+    free(s->topology);
     *s = (tutti_coll_schedule){0};
 }

@@ -10,6 +10,7 @@
 #include "collective/compile/compile.h"
 #include "collective/group/executor.h"
 #include "thread_ranks.h"
+#include "tutti/topology.h"
 
 enum { MOST_ROOTS = 16 };
 
@@ -189,13 +190,15 @@ static bool run_request(const char *algorithm, const tutti_compile_request *q, i
 static void every_algorithm_and_collective_is_exact(void **state)
 {
     (void)state;
+    tutti_topology star; /* for rows that are bound to a topology */
+    assert_int_equal(tutti_topology_parse("star", &star, NULL), TUTTI_OK);
     for (int a = 0; a < tutti_algorithm_count(); a++) {
         const char *name = tutti_algorithm_at(a)->name;
         int served = 0;
         for (int p = 1; p <= 9; p++)
             for (int variant = 0; variant < 2 * TUTTI_NCOLLECTIVES; variant++) {
                 tutti_compile_request q = {.collective = (tutti_collective)(variant / 2), .nranks = p};
-                q.in_place = variant % 2;
+                q.in_place = variant % 2, q.topology = &star;
                 if (tutti_collective_has_root(q.collective)) q.root = p / 2;
                 const int64_t counts[] = {0, 1, p - 1, p, p + 1, 1003};
                 served += run_request(name, &q, counts[(a + p + variant) % 6], 3);

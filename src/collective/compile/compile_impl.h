@@ -112,5 +112,6 @@ void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *fa
 extern const tutti_algorithm tutti_algorithm_direct, tutti_algorithm_one_shot, tutti_algorithm_ring,
     tutti_algorithm_halving_doubling, tutti_algorithm_binary_blocks, tutti_algorithm_bruck,
     tutti_algorithm_hierarchical, tutti_algorithm_split_rail, tutti_algorithm_torus, tutti_algorithm_swing;
+extern const tutti_algorithm tutti_algorithm_trees;
 
 #endif

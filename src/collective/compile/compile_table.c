@@ -19,6 +19,7 @@ static const tutti_algorithm *const table[] = {
     &tutti_algorithm_binary_blocks, &tutti_algorithm_bruck,
     &tutti_algorithm_hierarchical,  &tutti_algorithm_split_rail,
     &tutti_algorithm_torus,         &tutti_algorithm_swing,
+    &tutti_algorithm_trees,
 };
 enum { NALGORITHMS = sizeof table / sizeof table[0] };
 

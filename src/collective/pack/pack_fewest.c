@@ -6,7 +6,7 @@
  *             sum over the trees on a link of x_i <= capacity,  0 <= x_i <= z_i times the weakest link of tree i
  *
  * Blink asks for the most rate with weights of whole links and loosens that step by step; this asks for what is wanted, few
- * trees. Without a solver: again and again the tree that the free capacity lets carry the most, until the rate is reached. */
+ * trees. Without a solver trees are dropped one by one, the lightest first, while the others can carry the rate. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,99 +16,77 @@
 #include "../../base/file.h"
 #include "../../base/program.h"
 #include "../../base/strbuf.h"
-#include "packers.h"
+#include "pack_impl.h"
 
 enum { MAX_CANDIDATES = 64, MAX_SOLUTION = 1 << 20 };
 
 typedef struct {
     const tutti_network *g;
     const tutti_packing *from;
-    int32_t n;     /* candidates: the first n trees */
-    int64_t *load; /* n x narcs: loads of weight 1 */
-    double *room;  /* capacity of each arc, in units of from */
-    double wanted; /* units */
+    tutti_tree_loads l; /* of the first trees of `from`; rooms in its units */
+    double wanted;      /* units */
 } choice;
+
+static int64_t load_on(const choice *c, int32_t tree, int32_t link)
+{
+    return c->l.load[(size_t)tree * (size_t)c->l.nlinks + (size_t)link];
+}
 
 static void begin(choice *c, const tutti_network *g, const tutti_packing *from, double loss)
 {
-    *c = (choice){.g = g, .from = from, .n = from->ntrees < MAX_CANDIDATES ? from->ntrees : MAX_CANDIDATES};
-    c->load = tutti_alloc(((size_t)c->n * (size_t)g->narcs + 1) * sizeof *c->load);
-    c->room = tutti_alloc((size_t)(g->narcs + 1) * sizeof *c->room);
-    for (int32_t a = 0; a < g->narcs; a++) c->room[a] = (double)g->arcs[a].capacity / tutti_ratio_value(from->unit);
-    for (int32_t i = 0; i < c->n; i++) {
+    *c = (choice){.g = g, .from = from, .l.nlinks = g->narcs};
+    c->l.ntrees = from->ntrees < MAX_CANDIDATES ? from->ntrees : MAX_CANDIDATES;
+    c->l.load = tutti_alloc(((size_t)c->l.ntrees * (size_t)g->narcs + 1) * sizeof *c->l.load);
+    c->l.room = tutti_alloc((size_t)(g->narcs + 1) * sizeof *c->l.room);
+    for (int32_t a = 0; a < g->narcs; a++) c->l.room[a] = (double)g->arcs[a].capacity / tutti_ratio_value(from->unit);
+    for (int32_t i = 0; i < c->l.ntrees; i++) {
         tutti_packed_tree one = from->trees[i];
         one.weight = 1;
         tutti_packing alone = *from;
         alone.trees = &one, alone.ntrees = 1;
-        tutti_packing_loads(&alone, g, c->load + (size_t)i * (size_t)g->narcs);
+        tutti_packing_loads(&alone, g, c->l.load + (size_t)i * (size_t)g->narcs);
     }
     c->wanted = (1 - loss) * (double)tutti_packing_weight(from);
 }
 
 static void end(choice *c)
 {
-    free(c->load), free(c->room);
+    free(c->l.load), free(c->l.room);
 }
 
-/* What a tree may carry in that room. */
-static double carries(const choice *c, int32_t tree, const double *room)
+/* What a tree may carry alone. */
+static double carries(const choice *c, int32_t tree)
 {
     double least = INFINITY;
-    for (int32_t a = 0; a < c->g->narcs; a++) {
-        int64_t load = c->load[(size_t)tree * (size_t)c->g->narcs + (size_t)a];
-        if (load) least = fmin(least, room[a] / (double)load);
-    }
+    for (int32_t a = 0; a < c->l.nlinks; a++)
+        if (load_on(c, tree, a)) least = fmin(least, c->l.room[a] / (double)load_on(c, tree, a));
     return least;
 }
 
-/* How scarce the links of a tree are: the sum of what a piece takes of their room. */
-static double scarcity(const choice *c, int32_t tree, const double *room)
-{
-    double sum = 0;
-    for (int32_t a = 0; a < c->g->narcs; a++) {
-        int64_t load = c->load[(size_t)tree * (size_t)c->g->narcs + (size_t)a];
-        if (load) sum += (double)load / (room[a] + 1e-9);
-    }
-    return sum;
-}
-
-/* x: weights, pieces of that size each for the tree whose links are the least scarce. False: not enough of them. */
-static bool choose_pieces(const choice *c, double piece, double *x)
-{
-    double *room = tutti_alloc((size_t)(c->g->narcs + 1) * sizeof *room), sum = 0;
-    memcpy(room, c->room, (size_t)c->g->narcs * sizeof *room);
-    for (int32_t i = 0; i < c->n; i++) x[i] = 0;
-    while (sum < c->wanted) {
-        int32_t best = -1;
-        double least = INFINITY;
-        for (int32_t i = 0; i < c->n; i++) {
-            double scarce = carries(c, i, room) < piece * (1 - 1e-9) ? INFINITY : scarcity(c, i, room);
-            if (scarce < least) least = scarce, best = i;
-        }
-        if (best < 0) break;
-        x[best] += piece;
-        sum += piece;
-        for (int32_t a = 0; a < c->g->narcs; a++)
-            room[a] = fmax(0, room[a] - piece * (double)c->load[(size_t)best * (size_t)c->g->narcs + (size_t)a]);
-    }
-    free(room);
-    return sum >= c->wanted;
-}
-
-/* Whole trees first; smaller pieces leave less capacity unused. */
+/* x: weights. Trees go, the lightest first, as long as the others can still carry what is wanted. False: they never could. */
 static bool choose_greedily(const choice *c, double *x)
 {
-    double piece = 0;
-    for (int32_t a = 0; a < c->g->narcs; a++) piece = fmax(piece, c->room[a]);
-    for (int parts = 1; parts <= 32; parts++)
-        if (choose_pieces(c, piece / parts, x)) return true;
-    return false;
+    int32_t n = c->l.ntrees;
+    bool *use = tutti_alloc((size_t)n * sizeof *use), *tried = tutti_alloc((size_t)n * sizeof *tried);
+    const double enough = c->wanted * (1 - 1e-9);
+    for (int32_t i = 0; i < n; i++) use[i] = true, tried[i] = false;
+    bool can = tutti_most_carried(&c->l, use, x) >= enough;
+    for (int32_t k = 0; k < n && can; k++) {
+        int32_t lightest = -1;
+        for (int32_t i = 0; i < n; i++)
+            if (!tried[i] && (lightest < 0 || x[i] < x[lightest])) lightest = i;
+        tried[lightest] = true;
+        use[lightest] = false;
+        if (tutti_most_carried(&c->l, use, x) < enough) use[lightest] = true, tutti_most_carried(&c->l, use, x);
+    }
+    free(use), free(tried);
+    return can;
 }
 
 static void add_terms(tutti_strbuf *sb, const choice *c, const double *chosen, char letter)
 {
     int32_t n = 0;
-    for (int32_t i = 0; i < c->n; i++)
+    for (int32_t i = 0; i < c->l.ntrees; i++)
         if (!chosen || chosen[i] > 0) tutti_strbuf_printf(sb, " + %c%d%s", letter, i, ++n % 16 ? "" : "\n");
 }
 
@@ -116,13 +94,13 @@ static void add_links(tutti_strbuf *sb, const choice *c, const double *chosen, d
 {
     for (int32_t a = 0; a < c->g->narcs; a++) {
         int32_t n = 0;
-        for (int32_t i = 0; i < c->n; i++) {
-            int64_t load = c->load[(size_t)i * (size_t)c->g->narcs + (size_t)a];
+        for (int32_t i = 0; i < c->l.ntrees; i++) {
+            int64_t load = load_on(c, i, a);
             if (!load || (chosen && chosen[i] <= 0)) continue;
             if (!n) tutti_strbuf_printf(sb, " link%d:", a);
             tutti_strbuf_printf(sb, " + %lld x%d%s", (long long)load, i, ++n % 16 ? "" : "\n");
         }
-        if (n) tutti_strbuf_printf(sb, " <= %.12g\n", c->room[a] / whole);
+        if (n) tutti_strbuf_printf(sb, " <= %.12g\n", c->l.room[a] / whole);
     }
 }
 
@@ -138,10 +116,10 @@ static char *question(const choice *c, const double *chosen)
     add_terms(&sb, c, chosen, 'x');
     tutti_strbuf_printf(&sb, " >= %.12g\n", c->wanted / whole * (chosen ? 1 - 1e-6 : 1 + 1e-6));
     add_links(&sb, c, chosen, whole);
-    for (int32_t i = 0; i < c->n && !chosen; i++)
-        tutti_strbuf_printf(&sb, " used%d: x%d - %.12g z%d <= 0\n", i, i, carries(c, i, c->room) / whole, i);
+    for (int32_t i = 0; i < c->l.ntrees && !chosen; i++)
+        tutti_strbuf_printf(&sb, " used%d: x%d - %.12g z%d <= 0\n", i, i, carries(c, i) / whole, i);
     if (!chosen) tutti_strbuf_puts(&sb, "Binary\n");
-    for (int32_t i = 0; i < c->n && !chosen; i++) tutti_strbuf_printf(&sb, " z%d\n", i);
+    for (int32_t i = 0; i < c->l.ntrees && !chosen; i++) tutti_strbuf_printf(&sb, " z%d\n", i);
     tutti_strbuf_puts(&sb, "End\n");
     return tutti_strbuf_detach(&sb);
 }
@@ -151,13 +129,14 @@ static bool read_answer(const choice *c, const char *text, double *x, bool *prov
 {
     const double whole = (double)tutti_packing_weight(c->from);
     double sum = 0;
-    for (int32_t i = 0; i < c->n; i++) x[i] = 0;
+    for (int32_t i = 0; i < c->l.ntrees; i++) x[i] = 0;
     *proved = !strncmp(text, "Optimal", 7);
     if (!*proved && strncmp(text, "Stopped", 7)) return false;
     for (const char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
         int tree;
         double value;
-        if (sscanf(line, " %*d x%d %lf", &tree, &value) != 2 || tree < 0 || tree >= c->n || !(value > 1e-9)) continue;
+        if (sscanf(line, " %*d x%d %lf", &tree, &value) != 2 || tree < 0 || tree >= c->l.ntrees || !(value > 1e-9))
+            continue;
         x[tree] = value * whole;
         sum += x[tree];
     }
@@ -211,13 +190,13 @@ static void to_packing(const choice *c, const double *x, tutti_packing *out)
     while (whole * (double)finer < (double)(1 << 22)) finer *= 2;
     for (int32_t a = 0; a < c->g->narcs; a++) {
         double load = 0;
-        for (int32_t i = 0; i < c->n; i++) load += x[i] * (double)c->load[(size_t)i * (size_t)c->g->narcs + (size_t)a];
-        worst = fmax(worst, load / c->room[a]);
+        for (int32_t i = 0; i < c->l.ntrees; i++) load += x[i] * (double)load_on(c, i, a);
+        worst = fmax(worst, load / c->l.room[a]);
     }
     tutti_packing_init(out, c->from->use, c->g);
     out->root = c->from->root, out->bound = c->from->bound;
     out->unit = tutti_ratio_of(c->from->unit.num, c->from->unit.den * finer);
-    for (int32_t i = 0; i < c->n; i++) {
+    for (int32_t i = 0; i < c->l.ntrees; i++) {
         int64_t weight = (int64_t)(x[i] / worst * (double)finer + 1e-6);
         if (!weight) continue;
         tutti_packing_tree(out, c->from->trees[i].root, weight);
@@ -260,7 +239,7 @@ tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *f
         return TUTTI_OK;
     }
     begin(&c, g, from, options->loss);
-    double *x = tutti_alloc((size_t)c.n * sizeof *x);
+    double *x = tutti_alloc((size_t)c.l.ntrees * sizeof *x);
     report->solved = ask(&c, options, x, &report->fewest, &why) == TUTTI_OK;
     if (!report->solved) snprintf(report->why, sizeof report->why, "%.*s", (int)sizeof report->why - 1, why.text);
     bool chosen = report->solved || choose_greedily(&c, x);

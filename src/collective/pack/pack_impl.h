@@ -36,6 +36,15 @@ bool tutti_light_tree(const tutti_ways *w, const double *length, int32_t root, i
 /* Adds the tree that chosen describes. */
 void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, int64_t weight, tutti_packing *out);
 
+/* What each tree puts on each link for a unit of weight, and what the links carry. */
+typedef struct {
+    int32_t ntrees, nlinks;
+    int64_t *load; /* ntrees x nlinks */
+    double *room;
+} tutti_tree_loads;
+/* The most that the trees with use[i] carry together; x: their weights, few of which are not 0. */
+double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x);
+
 /* An exact packing for an allreduce without switches, of made->bound; fills unit and trees. Refused where the links of the whole
  * machine are more than some thousand units at the bound's denominator. */
 tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);

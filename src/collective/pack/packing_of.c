@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packing_of.c: a topology's links as a network, and the trees for it. */
+#include <math.h>
+
+#include "packing_of.h"
+
+enum { MAX_PACKED_RANKS = 32, MAX_ONE_HOP_RANKS = 64 };
+
+tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool direct_only, tutti_network *out,
+                              tutti_failure *err)
+{
+    tutti_fabric fabric;
+    tutti_status st = tutti_topology_fits(t, nranks, err);
+    if (st != TUTTI_OK) return st;
+    if (!tutti_topology_graph(t, nranks, &fabric))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "topology %s: ranks of one host have no links to pack trees into; dgx1v or torus have",
+                          tutti_topology_kind_name(t->kind));
+    tutti_network_init(out, nranks, direct_only ? nranks : fabric.nnodes);
+    for (int32_t i = 0; i < fabric.nlinks; i++) {
+        const tutti_link *l = &fabric.links[i];
+        if (direct_only && (l->src >= nranks || l->dst >= nranks)) continue;
+        double most = (double)(TUTTI_NETWORK_MAX_CAPACITY / 16);
+        tutti_network_add(out, l->src, l->dst, llround(fmin(l->bytes_per_s, most)));
+    }
+    tutti_fabric_release(&fabric);
+    return TUTTI_OK;
+}
+
+/* From every rank, or from the root alone. */
+static void pack_one_hop(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_packing *out)
+{
+    tutti_packing_init(out, use, g);
+    out->root = root;
+    for (int32_t r = 0; r < g->nranks; r++) {
+        if (use == TUTTI_PACKING_BROADCAST && r != root) continue;
+        tutti_packing_tree(out, r, 1);
+        for (int32_t k = 1; k < g->nranks; k++) tutti_packing_edge(out, r, (r + k) % g->nranks, NULL, 0);
+    }
+}
+
+/* Exactly, where that has no more unit links than it takes; then fewer trees. */
+static tutti_status pack_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
+                               tutti_packing *out, tutti_failure *err)
+{
+    const tutti_fewest_options options = {.loss = loss};
+    tutti_fewest_report report;
+    tutti_packing all;
+    tutti_status st = tutti_packing_exact(g, use, root, &all, NULL);
+    if (st != TUTTI_OK) st = tutti_packing_by_weights(g, use, root, 0.01, &all, err);
+    if (st != TUTTI_OK) return st;
+    st = tutti_packing_fewest(g, &all, &options, out, &report, err);
+    tutti_packing_release(&all);
+    return st;
+}
+
+tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
+                              tutti_packing *out, bool *one_hop, tutti_failure *err)
+{
+    tutti_network g;
+    tutti_status st = tutti_network_of(t, nranks, true, &g, err);
+    if (st != TUTTI_OK) return st;
+    bool links = nranks > 1 && tutti_network_connected(&g);
+    if (links && nranks > MAX_PACKED_RANKS)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: trees are packed into direct links between at most %d", nranks,
+                        MAX_PACKED_RANKS);
+    else if (!links && nranks > MAX_ONE_HOP_RANKS)
+        st =
+            tutti_fail(err, TUTTI_ERR_USAGE,
+                       "%d ranks through switches: one-hop trees are made for up to %d; 'direct' sends the same at any "
+                       "rank count",
+                       nranks, MAX_ONE_HOP_RANKS);
+    else if (links)
+        st = pack_links(&g, use, root, loss, out, err);
+    else
+        pack_one_hop(&g, use, root, out);
+    if (st == TUTTI_OK && one_hop) *one_hop = !links;
+    tutti_network_release(&g);
+    return st;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packing_of.h: which trees a topology gets: its links as a network, and a packing whose edges travel as the topology routes.
+ *
+ * Where links between ranks (NVLinks, a torus) join all ranks, trees are packed into those. Elsewhere bytes go through switches,
+ * which the topology routes, not we: then every rank is the root of a one-hop tree over all others, all equally heavy (after
+ * Blink on DGX-2): the algorithm `direct`, in chunks. Threads: shared. */
+#ifndef TUTTI_PACKING_OF_H
+#define TUTTI_PACKING_OF_H
+
+#include "packers.h"
+#include "tutti/topology.h"
+
+/* All links of a topology, or those between two ranks only; capacities in bytes/s. TUTTI_ERR_USAGE: a host has no links to
+ * pack into, or there is no room for nranks. */
+tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool direct_only, tutti_network *out,
+                              tutti_failure *err);
+
+/* At most `loss` of the rate (0 .. 0.5) is given for having fewer trees, by the greedy choice, so that every rank that asks has
+ * the same trees. A broadcast or a reduction to `root` gets trees from there. one_hop (may be NULL): the trees are those of
+ * the second case; they carry no bound, and weights are shares. */
+tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
+                              tutti_packing *out, bool *one_hop, tutti_failure *err);
+
+#endif
