@@ -9,18 +9,23 @@
 
 #include "collective/compile/compile.h"
 
-static tutti_schedule *compiled(const char *text, int32_t p, bool in_place)
+static tutti_schedule *compiled_for(tutti_collective c, const char *text, int32_t p, bool in_place)
 {
-    const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = p, .in_place = in_place};
+    const tutti_compile_request q = {.collective = c, .nranks = p, .in_place = in_place};
     tutti_schedule *s = NULL;
     tutti_failure err = {0};
     if (tutti_schedule_compile(text, &q, &s, &err)) fail_msg("%s at %d ranks: %s", text, p, err.text);
     return s;
 }
 
-static void must_hold(const char *text, int32_t p)
+static tutti_schedule *compiled(const char *text, int32_t p, bool in_place)
 {
-    tutti_schedule *s = compiled(text, p, p % 2), *lowered = NULL;
+    return compiled_for(TUTTI_ALLREDUCE, text, p, in_place);
+}
+
+static void must_hold_for(tutti_collective c, const char *text, int32_t p)
+{
+    tutti_schedule *s = compiled_for(c, text, p, p % 2), *lowered = NULL;
     tutti_failure err = {0};
     if (tutti_schedule_check(s, NULL, &err)) fail_msg("%s at %d ranks: %s", text, p, err.text);
     for (int wire = TUTTI_WIRE_MAPPED; wire <= TUTTI_WIRE_ONE_SIDED; wire++) {
@@ -29,6 +34,11 @@ static void must_hold(const char *text, int32_t p)
         tutti_schedule_destroy(lowered);
     }
     tutti_schedule_destroy(s);
+}
+
+static void must_hold(const char *text, int32_t p)
+{
+    must_hold_for(TUTTI_ALLREDUCE, text, p);
 }
 
 static void hierarchies_hold_with_groups_of_any_size(void **state)
@@ -51,6 +61,8 @@ static void grids_hold_with_every_divisor(void **state)
             if (p % k) continue;
             snprintf(text, sizeof text, "split-rail,group=%d", k);
             must_hold(text, p);
+            must_hold_for(TUTTI_REDUCE_SCATTER, text, p);
+            must_hold_for(TUTTI_ALL_GATHER, text, p);
             snprintf(text, sizeof text, "torus,rows=%d,ways=2", k);
             must_hold(text, p);
             snprintf(text, sizeof text, "torus,rows=%d,columns=%d", k, p / k);

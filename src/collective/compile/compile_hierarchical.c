@@ -12,6 +12,8 @@
  * which it is made of; the result replaces the slice, which the master could have only from the next rank. */
 #include "compile_impl.h"
 
+static const tutti_slice whole = {0, 0, 0, 1, 1};
+
 static int64_t steps_with(int64_t p, int64_t k)
 {
     return 4 * (k - 1) + 2 * ((p + k - 1) / k - 1);
@@ -43,20 +45,21 @@ static tutti_status hierarchical_accept(const tutti_compile_request *q, tutti_fa
 static void bring_to_master(tutti_walk *w, const tutti_line *group, int32_t stage)
 {
     int32_t n = group->n, before = (group->me + n - 1) % n;
-    const tutti_slice whole = tutti_slice_at(0, 0, 0, 1, 1);
+    const tutti_cut slices = tutti_cut_range(whole, n);
     for (int32_t t = 0; t < n - 1; t++) {
         int32_t give = group->me - t, take = before - t;
-        if (give > 0) tutti_walk_show(w, stage + t, group->first + (group->me + 1) % n, tutti_slice_of(whole, give, n));
-        if (take > 0) tutti_walk_take(w, stage + t, group->first + before, tutti_slice_of(whole, take, n));
+        if (give > 0)
+            tutti_walk_show(w, stage + t, group->first + (group->me + 1) % n, tutti_cut_piece(&slices, give, 0));
+        if (take > 0) tutti_walk_take(w, stage + t, group->first + before, tutti_cut_piece(&slices, take, 0));
     }
 }
 
 static void bring_from_master(tutti_walk *w, const tutti_line *group, int32_t stage)
 {
-    const tutti_slice whole = tutti_slice_at(0, 0, 0, 1, 1);
+    const tutti_cut slices = tutti_cut_range(whole, group->n);
     int32_t me = group->me, rank = w->r;
     for (int32_t t = 0; t < group->n && group->n > 1; t++) {
-        tutti_slice slice = tutti_slice_of(whole, t, group->n);
+        tutti_slice slice = tutti_cut_piece(&slices, t, 0);
         if (me > 0) tutti_walk_take(w, stage + me - 1 + t, rank - 1, slice);
         if (me < group->n - 1) tutti_walk_show(w, stage + me + t, rank + 1, slice);
     }
@@ -67,23 +70,30 @@ static int32_t group_size(int32_t p, int32_t k, int32_t group)
     return p - group * k < k ? p - group * k : k;
 }
 
+/* Where the master of a group has the group's sum. */
+static int32_t sums_of(int32_t p, int32_t k, int32_t group)
+{
+    return group_size(p, k, group) > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
+}
+
 static void hierarchical_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)
 {
     int32_t p = q->nranks, k = q->param[0], ngroups = (p + k - 1) / k, mine = r / k;
     int32_t before = (mine + ngroups - 1) % ngroups, masters_at = 2 * (k - 1);
     const tutti_line group = {mine * k, 1, group_size(p, k, mine), r % k}, masters = {0, k, ngroups, mine};
-    const tutti_slice whole = tutti_slice_at(0, 0, 0, 1, 1);
+    const tutti_cut slices = tutti_cut_range(whole, group.n), shares = tutti_cut_range(whole, ngroups);
     tutti_compile_buffers(q, r, b);
     if (p == 1) {
         tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
         return;
     }
     tutti_walk w = tutti_walk_begin(q, r, b, k - 1 + ngroups - 1);
-    tutti_walk_ring_scatter(&w, &group, 0, whole, TUTTI_WALK_IN, TUTTI_WALK_IN, 0);
+    tutti_walk_ring_scatter(&w, &group, 0, &slices, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, 0);
     bring_to_master(&w, &group, group.n - 1);
     if (group.me == 0) {
-        tutti_walk_ring_scatter(&w, &masters, masters_at, whole, group.n > 1, group_size(p, k, before) > 1, k - 1);
-        tutti_walk_ring_gather(&w, &masters, masters_at + ngroups - 1, whole);
+        tutti_walk_ring_scatter(&w, &masters, masters_at, &shares, sums_of(p, k, mine), sums_of(p, k, before),
+                                TUTTI_WALK_OUT, k - 1);
+        tutti_walk_ring_gather(&w, &masters, masters_at + ngroups - 1, &shares);
     }
     bring_from_master(&w, &group, masters_at + 2 * (ngroups - 1));
 }

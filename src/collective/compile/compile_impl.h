@@ -72,6 +72,7 @@ typedef struct {
     int32_t r;
     int32_t sequence, channel; /* of what it sends; what it receives stands in the next sequence */
     int32_t inboxes;           /* buffer number of inbox 0 */
+    int32_t sums;              /* buffer of a ring's partial sums: out */
     uint32_t first;            /* conditions of messages that come before anything was made */
     uint32_t pull, push;       /* hints of messages that are summed, and of results */
     int32_t made, told;        /* steps, -1 = none: what is sent next is there; what the last send came after */
@@ -94,17 +95,26 @@ void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice wha
 typedef struct {
     int32_t first, stride, n, me;
 } tutti_line;
-/* Slice j of n equal ones of a range. */
-static inline tutti_slice tutti_slice_of(tutti_slice range, int32_t j, int32_t n)
+/* What the members of a line own: piece i of member j is blocks [first + j by_member + i by_piece, + count) of `of`. */
+typedef struct {
+    int32_t first, by_member, count, of;
+    int32_t npieces, by_piece;
+} tutti_cut;
+/* A range in n equal slices of one piece. */
+static inline tutti_cut tutti_cut_range(tutti_slice range, int32_t n)
 {
-    return tutti_slice_at(0, 0, range.first * n + range.count * j, range.count, range.of * n);
+    return (tutti_cut){range.first * n, range.count, range.count, range.of * n, 1, 0};
 }
-/* n - 1 stages from `stage`: the line's sum of slice `me` of the range lies in my out. own, before: buffers where my part and
- * that of the rank before me lie; inboxes from `inbox`. n = 1: nothing. */
-void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range, int32_t own,
-                             int32_t before, int32_t inbox);
-/* n - 1 stages: all slices, of which each member has its own, are in everyone's out. */
-void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range);
+static inline tutti_slice tutti_cut_piece(const tutti_cut *c, int32_t j, int32_t i)
+{
+    return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
+}
+/* n - 1 stages from `stage`: the line's sum of my pieces lies in buffer `home`; partial sums lie in w->sums. own, before:
+ * buffers where my part and that of the rank before me lie. (n - 1) npieces inboxes from `inbox`. n = 1: nothing. */
+void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c, int32_t own,
+                             int32_t before, int32_t home, int32_t inbox);
+/* n - 1 stages: all pieces, of which each member has its own, are in everyone's out. */
+void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c);
 /* Allreduce of a range over a grid: rings along `near`, of my slice along `far`, along `near` again. 2(near.n - 1) +
  * 2(far.n - 1) stages from 0, near.n + far.n - 2 inboxes from `inbox`. */
 void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range, int32_t inbox);

@@ -8,6 +8,7 @@ tutti_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_par
     tutti_walk w = {.q = q,
                     .b = b,
                     .r = r,
+                    .sums = TUTTI_WALK_OUT,
                     .first = TUTTI_WHEN_READY | TUTTI_WHEN_FREE,
                     .pull = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK,
                     .push = TUTTI_HINT_NO_ACK,
@@ -65,42 +66,50 @@ void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice wha
     w->made = tutti_compile_recv(w->b, &m, placed(what, w->r, TUTTI_WALK_OUT), placed(what, peer, TUTTI_WALK_OUT));
 }
 
-/* Both count round the line: number -1 is the last one. */
+/* Numbers count round the line: -1 is the last one. */
+static int32_t number_on(const tutti_line *l, int32_t at)
+{
+    return (at + 2 * l->n) % l->n;
+}
+
 static int32_t rank_on(const tutti_line *l, int32_t at)
 {
-    return l->first + (at + l->n) % l->n * l->stride;
+    return l->first + number_on(l, at) * l->stride;
 }
 
-static tutti_slice slice_on(const tutti_line *l, tutti_slice range, int32_t j)
-{
-    return tutti_slice_of(range, (j + 2 * l->n) % l->n, l->n);
-}
-
-void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range, int32_t own,
-                             int32_t before, int32_t inbox)
+void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c, int32_t own,
+                             int32_t before, int32_t home, int32_t inbox)
 {
     for (int32_t s = 0; s < l->n - 1; s++) {
-        tutti_slice give = slice_on(l, range, l->me - s - 1), take = slice_on(l, range, l->me - s - 2);
-        tutti_walk_give(w, stage + s, rank_on(l, l->me + 1), s ? TUTTI_WALK_OUT : own, give, inbox + s);
-        tutti_walk_add(w, stage + s, rank_on(l, l->me - 1), take, inbox + s,
-                       (tutti_walk_sum){s ? TUTTI_WALK_OUT : before, own, TUTTI_WALK_OUT, true});
+        int32_t give = number_on(l, l->me - s - 1), take = number_on(l, l->me - s - 2), at = inbox + s * c->npieces;
+        const tutti_walk_sum sum = {s ? w->sums : before, own, s == l->n - 2 ? home : w->sums, true};
+        for (int32_t i = 0; i < c->npieces; i++)
+            tutti_walk_give(w, stage + s, rank_on(l, l->me + 1), s ? w->sums : own, tutti_cut_piece(c, give, i),
+                            at + i);
+        for (int32_t i = 0; i < c->npieces; i++)
+            tutti_walk_add(w, stage + s, rank_on(l, l->me - 1), tutti_cut_piece(c, take, i), at + i, sum);
     }
 }
 
-void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, tutti_slice range)
+void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c)
 {
     for (int32_t s = 0; s < l->n - 1; s++) {
-        tutti_walk_show(w, stage + s, rank_on(l, l->me + 1), slice_on(l, range, l->me - s));
-        tutti_walk_take(w, stage + s, rank_on(l, l->me - 1), slice_on(l, range, l->me - s - 1));
+        int32_t show = number_on(l, l->me - s), take = number_on(l, l->me - s - 1);
+        for (int32_t i = 0; i < c->npieces; i++)
+            tutti_walk_show(w, stage + s, rank_on(l, l->me + 1), tutti_cut_piece(c, show, i));
+        for (int32_t i = 0; i < c->npieces; i++)
+            tutti_walk_take(w, stage + s, rank_on(l, l->me - 1), tutti_cut_piece(c, take, i));
     }
 }
 
 void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range, int32_t inbox)
 {
-    int32_t across = near->n - 1, back = across + 2 * (far->n - 1), own = near->n > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
-    tutti_slice mine = tutti_slice_of(range, near->me, near->n);
-    tutti_walk_ring_scatter(w, near, 0, range, TUTTI_WALK_IN, TUTTI_WALK_IN, inbox);
-    tutti_walk_ring_scatter(w, far, across, mine, own, own, inbox + across);
-    tutti_walk_ring_gather(w, far, across + far->n - 1, mine);
-    tutti_walk_ring_gather(w, near, back, range);
+    int32_t across = near->n - 1, back = across + 2 * (far->n - 1);
+    int32_t own = near->n > 1 ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
+    const tutti_cut all = tutti_cut_range(range, near->n);
+    const tutti_cut mine = tutti_cut_range(tutti_cut_piece(&all, near->me, 0), far->n);
+    tutti_walk_ring_scatter(w, near, 0, &all, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, inbox);
+    tutti_walk_ring_scatter(w, far, across, &mine, own, own, TUTTI_WALK_OUT, inbox + across);
+    tutti_walk_ring_gather(w, far, across + far->n - 1, &mine);
+    tutti_walk_ring_gather(w, near, back, &all);
 }

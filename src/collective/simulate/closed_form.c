@@ -112,9 +112,13 @@ static cost grid_of(int32_t near, int32_t far)
 
 static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
-    if (c != TUTTI_ALLREDUCE || p % param[0]) return false;
-    *out = grid_of(param[0], p / param[0]);
-    return true;
+    int32_t k = param[0], ngroups = p / k;
+    if (p % k) return false;
+    cost reduce = plus(ring_scatter(k, 1), ring_scatter(ngroups, 1.0 / k));
+    cost gather = plus(ring_gather(k, 1), ring_gather(ngroups, 1.0 / k));
+    *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
+    if (c != TUTTI_ALLREDUCE) out->nmessages += (k - 1) * (ngroups - 1); /* a share in the group is ngroups slices */
+    return c <= TUTTI_ALL_GATHER;
 }
 
 /* Two ways at once share the one link that a rank of a star has: no closed form. */
