@@ -64,12 +64,12 @@ static void no_schedule_is_below_its_lower_bound_or_any_bound(void **state)
     (void)state;
     static const char *const texts[] = {"star", "star,bw=1Gb,lat=50us", "host,cores=2,cache=1MiB",
                                         "host,cores=8,cache=1B,lat=1us,bw=5GB"};
-    for (int x = 0; x < 4; x++)
+    for (int x = 0; x < 4; x++) {
+        const tutti_topology t = parsed(texts[x]);
         for (int a = 0; a < tutti_algorithm_count(); a++)
             for (int32_t p = 2; p <= 12; p++)
                 for (int64_t n = 1; n < 10000000; n *= 97)
                     for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {
-                        tutti_topology t = parsed(texts[x]);
                         tutti_simulation sim;
                         tutti_bounds bounds;
                         if (!simulated(tutti_algorithm_at(a)->name, (tutti_collective)c, p, n, &t, &sim)) continue;
@@ -83,6 +83,7 @@ static void no_schedule_is_below_its_lower_bound_or_any_bound(void **state)
                                      tutti_algorithm_at(a)->name, tutti_collective_name((tutti_collective)c), texts[x],
                                      p, (long long)n, bounds.best_s, sim.lower_s, sim.seconds);
                     }
+    }
 }
 
 static void flows_share_links_max_min_fairly(void **state)

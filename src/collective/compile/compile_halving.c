@@ -246,13 +246,7 @@ static void halving_part(const tutti_compile_request *q, int32_t r, tutti_part_b
 
 static tutti_status halving_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (!q->slots || !(q->nranks & (q->nranks - 1))) return TUTTI_OK;
-    int32_t below = 1;
-    while (2 * below < q->nranks) below *= 2;
-    return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "halving-doubling makes canonical sums at powers of two only, not at %d ranks (pairs that merge "
-                      "beforehand change the tree); %d or %d ranks can, and direct at any count",
-                      q->nranks, below, 2 * below);
+    return tutti_accept_powers_of_two("halving-doubling", "pairs that merge beforehand change the tree", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_halving_doubling = {

@@ -20,6 +20,9 @@ typedef struct {
     int depth;
 } tutti_balance;
 int tutti_balance_push(tutti_balance *t, int32_t nleaves, bool last);
+/* Canonical sums at powers of two only: else the refusal, with why it is so and counts that can. */
+tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
+                                        tutti_failure *err);
 
 /* ---- parts (compile_part.c) ---- */
 static inline tutti_slice tutti_slice_at(int32_t rank, int32_t buffer, int32_t first, int32_t count, int32_t of)
@@ -36,6 +39,8 @@ static inline tutti_slice tutti_compile_nothing(int32_t rank)
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
 /* Number of the first buffer out on that rank. In place, out is in 0: same memory under another name. */
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank);
+/* Number of the first scratch buffer on that rank. */
+int32_t tutti_compile_first_scratch(const tutti_compile_request *q, int32_t rank);
 /* Adds a scratch buffer with this window and returns its number. */
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks);
 
@@ -121,7 +126,8 @@ void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *fa
 
 extern const tutti_algorithm tutti_algorithm_direct, tutti_algorithm_one_shot, tutti_algorithm_ring,
     tutti_algorithm_halving_doubling, tutti_algorithm_binary_blocks, tutti_algorithm_bruck,
-    tutti_algorithm_hierarchical, tutti_algorithm_split_rail, tutti_algorithm_torus, tutti_algorithm_swing;
-extern const tutti_algorithm tutti_algorithm_trees;
+    tutti_algorithm_hierarchical, tutti_algorithm_split_rail, tutti_algorithm_torus, tutti_algorithm_swing,
+    tutti_algorithm_recursive_doubling, tutti_algorithm_dissemination, tutti_algorithm_binomial,
+    tutti_algorithm_knomial, tutti_algorithm_double_tree, tutti_algorithm_trees;
 
 #endif

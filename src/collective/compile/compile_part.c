@@ -60,6 +60,11 @@ int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank)
     return ninputs(q, rank);
 }
 
+int32_t tutti_compile_first_scratch(const tutti_compile_request *q, int32_t rank)
+{
+    return ninputs(q, rank) + noutputs(q, rank);
+}
+
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks)
 {
     int32_t number = b->part.nbuffers;

@@ -48,3 +48,16 @@ int tutti_balance_push(tutti_balance *t, int32_t nleaves, bool last)
     }
     return folds;
 }
+
+tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
+                                        tutti_failure *err)
+{
+    if (!q->slots || !(q->nranks & (q->nranks - 1))) return TUTTI_OK;
+    int32_t below = 1;
+    while (2 * below < q->nranks) below *= 2;
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "%s makes canonical sums at powers of two only, not at %d ranks (%s); %d or %d ranks can, and direct "
+        "at any count",
+        name, q->nranks, why, below, 2 * below);
+}

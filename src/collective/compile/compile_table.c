@@ -14,11 +14,21 @@
 enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 
 static const tutti_algorithm *const table[] = {
-    &tutti_algorithm_direct,        &tutti_algorithm_one_shot,
-    &tutti_algorithm_ring,          &tutti_algorithm_halving_doubling,
-    &tutti_algorithm_binary_blocks, &tutti_algorithm_bruck,
-    &tutti_algorithm_hierarchical,  &tutti_algorithm_split_rail,
-    &tutti_algorithm_torus,         &tutti_algorithm_swing,
+    &tutti_algorithm_direct,
+    &tutti_algorithm_one_shot,
+    &tutti_algorithm_ring,
+    &tutti_algorithm_halving_doubling,
+    &tutti_algorithm_recursive_doubling,
+    &tutti_algorithm_dissemination,
+    &tutti_algorithm_binomial,
+    &tutti_algorithm_knomial,
+    &tutti_algorithm_double_tree,
+    &tutti_algorithm_binary_blocks,
+    &tutti_algorithm_bruck,
+    &tutti_algorithm_hierarchical,
+    &tutti_algorithm_split_rail,
+    &tutti_algorithm_torus,
+    &tutti_algorithm_swing,
     &tutti_algorithm_trees,
 };
 enum { NALGORITHMS = sizeof table / sizeof table[0] };
@@ -54,7 +64,7 @@ static tutti_status unknown(const char *text, tutti_failure *err)
 
 static tutti_status refuse_collective(const tutti_algorithm *a, tutti_collective c, tutti_failure *err)
 {
-    char others[200] = "";
+    char others[300] = "";
     for (int i = 0; i < NALGORITHMS; i++) {
         size_t n = strlen(others);
         if (table[i]->collectives & 1u << c)

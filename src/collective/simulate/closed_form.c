@@ -6,7 +6,9 @@
  * ring: Patarasuk and Yuan 2009. halving-doubling: Rabenseifner 2004. direct: every rank owns a slice (our reading of GDRAA).
  * hierarchical: Jia et al. 2018: in groups of k a ring reduce to the master in 2(k-1) steps, a ring over the p/k masters
  * in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo. bruck: Bruck et al. 1997.
- * split-rail and torus: rings along the two directions of a grid; of them every rank carries 2(p-1)/p. */
+ * split-rail and torus: rings along the two directions of a grid; of them every rank carries 2(p-1)/p. recursive-doubling,
+ * binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel and Manber 1988. double-tree: Sanders,
+ * Speck and Traeff 2009. */
 #include <math.h>
 #include <string.h>
 
@@ -178,6 +180,108 @@ static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost
     return c <= TUTTI_ALL_GATHER;
 }
 
+/* Whole vectors; who folds its input costs a step before and after. What is shown first is a copy. */
+static bool cost_recursive_doubling(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    (void)param;
+    int32_t lg = 0;
+    while (2 << lg <= p) lg++;
+    double steps = lg + (p & (p - 1) ? 2 : 0);
+    *out = c == TUTTI_BARRIER ? (cost){steps, 0, 0, steps} : (cost){steps, steps, lg + 1, steps};
+    return c == TUTTI_ALLREDUCE || c == TUTTI_BARRIER;
+}
+
+static bool cost_dissemination(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    *out = (cost){0};
+    for (int64_t distance = 1; distance < p; distance *= param[0]) {
+        int64_t reached = (p - 1) / distance;
+        out->nsteps++, out->nmessages += (double)(reached < param[0] - 1 ? reached : param[0] - 1);
+    }
+    return c == TUTTI_BARRIER;
+}
+
+/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others, in a gather with all
+ * but its own part of the largest interval (if several parts meet at a link they must be equal for a closed form). Inner
+ * ranks of a gather copy their own slice. */
+static bool cost_tree(tutti_collective c, int32_t p, int32_t radix, cost *out)
+{
+    cost up = {0}, gather = {.added = p > radix ? 1.0 / p : 0};
+    bool equal = true;
+    for (int32_t n = p; n > 1; n = (n + radix - 1) / radix) {
+        int32_t parts = n < radix ? n : radix;
+        equal = equal && n % parts == 0;
+        up = plus(up, (cost){1, parts - 1, parts - 1, parts - 1});
+        gather = plus(gather, (cost){1, (double)(n - n / parts) / p, 0, parts - 1});
+    }
+    cost down = {up.nsteps, up.bytes, 0, up.nmessages};
+    switch (c) {
+    case TUTTI_ALLREDUCE: *out = plus(up, down); return true;
+    case TUTTI_REDUCE: *out = up; return true;
+    case TUTTI_BROADCAST: *out = down; return true;
+    case TUTTI_GATHER: *out = gather; return equal || radix == 2;
+    default: return false;
+    }
+}
+
+static bool cost_binomial(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    (void)param;
+    return cost_tree(c, p, 2, out);
+}
+
+/* An allreduce is the k-ary halving-doubling, for heads of runs that first serve the others of their run. */
+static bool cost_knomial(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    int32_t k = param[0], core = 1, digits = 0;
+    if (c != TUTTI_ALLREDUCE) return cost_tree(c, p, k, out);
+    while ((int64_t)core * k <= p) core *= k, digits++;
+    double others = (p + core - 1) / core - 1, messages = digits * (k - 1);
+    cost reduce = {digits, most_of(core), most_of(core), messages}, gather = {digits, most_of(core), 0, messages};
+    cost before = {core < p, others, others, others}, after = {core < p, others, 0, others};
+    *out = plus(plus(before, reduce), plus(gather, after));
+    return true;
+}
+
+/* In each stage some rank sends or receives two chunks, of n / 2c each; but where the tree has one rank more than a power of
+ * two, its topmost inner rank has one child, and with nothing else under way only one chunk moves. */
+static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
+{
+    bool single = p > 2 && !((p - 1) & (p - 2)) && (p == 3 || c == 1);
+    double stages = nlevels + c - 1, chunks = 2 * stages - single;
+    return (cost){stages, chunks / (2 * c), chunks / (2 * c), chunks};
+}
+
+/* Chunks that some rank sends or receives in a stage of an allreduce of 2^nlevels ranks: one that is inner at a level of one
+ * tree, and a leaf of the other, on its way up and down; the root; the rank that is a leaf of both. */
+static int32_t double_tree_chunks(int32_t stage, int32_t nlevels, int32_t c)
+{
+#define MOVES(since) (stage >= (since) && stage < (since) + c)
+    int32_t most = 2 * (MOVES(0) || MOVES(nlevels - 1) || MOVES(nlevels) || MOVES(2 * nlevels - 1));
+    for (int32_t l = 0; l < nlevels - 1; l++) {
+        int32_t sent = MOVES(nlevels - 1 - l) + MOVES(0) + 2 * MOVES(nlevels + l + 1);
+        int32_t received = 2 * MOVES(nlevels - 2 - l) + MOVES(nlevels + l) + MOVES(2 * nlevels - 1);
+        if (sent > most) most = sent;
+        if (received > most) most = received;
+    }
+    return most;
+#undef MOVES
+}
+
+static bool cost_double_tree(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    int32_t nlevels = 0, nchunks = param[0];
+    while (1 << nlevels < p) nlevels++;
+    cost once = double_tree_once(p, nlevels, nchunks);
+    *out = once;
+    if (c != TUTTI_REDUCE) out->added = 0;
+    if (c == TUTTI_REDUCE || c == TUTTI_BROADCAST) return true;
+    *out = (cost){.nsteps = 2 * nlevels + nchunks - 1, .added = once.added};
+    for (int32_t s = 0; s < (int32_t)out->nsteps; s++) out->nmessages += double_tree_chunks(s, nlevels, nchunks);
+    out->bytes = out->nmessages / (2 * nchunks);
+    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* else leaves lie on two levels: no closed form */
+}
+
 static const struct {
     const char *algorithm;
     bool (*cost)(tutti_collective c, int32_t p, const int32_t *param, cost *out);
@@ -186,6 +290,11 @@ static const struct {
     {"one-shot", cost_one_shot},
     {"ring", cost_ring},
     {"halving-doubling", cost_halving_doubling},
+    {"recursive-doubling", cost_recursive_doubling},
+    {"dissemination", cost_dissemination},
+    {"binomial", cost_binomial},
+    {"k-nomial", cost_knomial},
+    {"double-tree", cost_double_tree},
     {"binary-blocks", cost_binary_blocks},
     {"bruck", cost_bruck},
     {"hierarchical", cost_hierarchical},
