@@ -51,6 +51,13 @@ static inline int reference_buffer(const tutti_part *p, tutti_buffer_role role, 
     return -1;
 }
 
+/* Is this an output that lies in the rank's input? (Of a broadcast, only the root has one.) */
+static inline bool reference_shares(const reference_run *r, const tutti_part *p, int buffer)
+{
+    return tutti_schedule_head(r->schedule)->in_place && p->buffers[buffer].role == TUTTI_BUFFER_OUT &&
+           reference_buffer(p, TUTTI_BUFFER_IN, 0) >= 0;
+}
+
 static inline void reference_open(reference_run *r)
 {
     const tutti_schedule_header *h = tutti_schedule_head(r->schedule);
@@ -62,9 +69,8 @@ static inline void reference_open(reference_run *r)
         r->rank[k].memory = calloc((size_t)p->nbuffers + 1, sizeof(void *));
         r->rank[k].done = calloc((size_t)p->nsteps + 1, sizeof(bool));
         for (int i = 0; i < p->nbuffers; i++) r->rank[k].memory[i] = calloc((size_t)r->n + 1, r->bytes);
-        if (!h->in_place) continue;
         for (int i = 0; i < p->nbuffers; i++) {
-            if (p->buffers[i].role != TUTTI_BUFFER_OUT) continue;
+            if (!reference_shares(r, p, i)) continue;
             free(r->rank[k].memory[i]);
             r->rank[k].memory[i] = r->rank[k].memory[reference_buffer(p, TUTTI_BUFFER_IN, 0)];
         }
@@ -73,11 +79,10 @@ static inline void reference_open(reference_run *r)
 
 static inline void reference_close(reference_run *r)
 {
-    const bool in_place = tutti_schedule_head(r->schedule)->in_place;
     for (int k = 0; k < r->nranks; k++) {
         tutti_part *p = &r->rank[k].part;
         for (int i = 0; i < p->nbuffers; i++)
-            if (!in_place || p->buffers[i].role != TUTTI_BUFFER_OUT) free(r->rank[k].memory[i]);
+            if (!reference_shares(r, p, i)) free(r->rank[k].memory[i]);
         free(r->rank[k].memory), free(r->rank[k].done);
         tutti_part_release(p);
     }

@@ -36,7 +36,9 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
     (void)param;
     cost reduce = {1, most_of(p), most_of(p), p - 1}, gather = {1, most_of(p), 0, p - 1};
     switch (c) {
-    case TUTTI_ALLREDUCE: *out = plus(reduce, gather); return true;
+    case TUTTI_ALLREDUCE:
+    case TUTTI_REDUCE: *out = plus(reduce, gather); return true;
+    case TUTTI_BROADCAST: *out = plus(gather, gather); return true;
     case TUTTI_REDUCE_SCATTER: *out = reduce; return true;
     case TUTTI_ALL_GATHER:
     case TUTTI_GATHER: *out = gather; return true; /* the root's link receives what an all-gather sends */
