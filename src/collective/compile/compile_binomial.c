@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_binomial.c: the binomial tree: in each step twice as many ranks take part.
  *
- *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_tree.h): for
+ *   broadcast, reduce, gather   ceil(lg p) steps down or up the tree that halves intervals of ranks (compile_rooted.h): for
  *                               p = 2^k and root 0 rank r's parent is r with its lowest bit cleared, as in the textbooks;
  *                               otherwise the intervals are halves as equal as can be, and the root's half keeps its root.
  *                               (Rejected: renumbering ranks from the root: subtrees would wrap around the end of the
  *                               vector, and canonical sums would be possible for root 0 alone.)
  *   allreduce                   reduce to rank 0, then broadcast: 2 ceil(lg p) steps with whole vectors.
  *
- * Two invocations: compile_tree.h. */
-#include "compile_tree.h"
+ * Two invocations: compile_rooted.h. */
+#include "compile_rooted.h"
 
 static void place(const tutti_tree *t, int32_t rank, tutti_tree_place *out)
 {
@@ -20,7 +20,7 @@ static void binomial_part(const tutti_compile_request *q, int32_t r, tutti_part_
 {
     tutti_tree t = {.q = q, .b = b, .r = r, .nchunks = 1, .of = 1, .place = place};
     t.nlevels = tutti_interval_levels(q->nranks, 2);
-    tutti_trees_part(&t, 1);
+    tutti_rooted_part(&t, 1);
 }
 
 static tutti_status binomial_accept(const tutti_compile_request *q, tutti_failure *err)

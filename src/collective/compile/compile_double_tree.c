@@ -12,8 +12,8 @@
  *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c;   allreduce   2 ceil(lg p) + c - 1: a chunk comes down
  *   as soon as its sum is at the root. The halves are summed in two different trees: no canonical sums.
  *
- * Two invocations: compile_tree.h. Both trees have channels and sequences of their own. */
-#include "compile_tree.h"
+ * Two invocations: compile_rooted.h. Both trees have channels and sequences of their own. */
+#include "compile_rooted.h"
 
 enum { CHUNKS }; /* parameters */
 
@@ -86,7 +86,7 @@ static void double_tree_part(const tutti_compile_request *q, int32_t r, tutti_pa
                                 .of = 2 * nchunks,
                                 .before = i ? &trees[0] : NULL,
                                 .place = place};
-    tutti_trees_part(trees, 2);
+    tutti_rooted_part(trees, 2);
 }
 
 static tutti_status double_tree_accept(const tutti_compile_request *q, tutti_failure *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_knomial.c: radix k instead of 2: each step with k - 1 peers, log_k p steps.
  *
- *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_tree.h).
+ *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_rooted.h).
  *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0 .. P-1
  *                               meet in groups that differ in one digit of base k, lowest digit first. Each member keeps one
  *                               part of the range that all k hold, sums it from the others, and so on; then the same steps
@@ -11,8 +11,8 @@
  *
  * Two invocations of an allreduce. The first message of a rank says READY and FREE; each later one follows from all before it.
  * That a part was pulled shows in the sum of it that the same peer pushes back; a peer pushes into what it alone has read
- * since. The others of a run hear last. Nothing is acknowledged. Trees: compile_tree.h. */
-#include "compile_tree.h"
+ * since. The others of a run hear last. Nothing is acknowledged. Trees: compile_rooted.h. */
+#include "compile_rooted.h"
 
 typedef struct {
     const tutti_compile_request *q;
@@ -193,7 +193,7 @@ static void knomial_part(const tutti_compile_request *q, int32_t r, tutti_part_b
     if (q->collective == TUTTI_ALLREDUCE && q->nranks > 1)
         allreduce_part(q, r, b);
     else
-        tutti_trees_part(&t, 1);
+        tutti_rooted_part(&t, 1);
 }
 
 static tutti_status knomial_accept(const tutti_compile_request *q, tutti_failure *err)

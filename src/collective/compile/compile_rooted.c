@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_tree.c: what travels along a rooted tree, whatever its shape (compile_tree.h). */
-#include "compile_tree.h"
+/* compile_rooted.c: what travels along a rooted tree, whatever its shape (compile_rooted.h). */
+#include "compile_rooted.h"
 
 /* ---- interval trees ---- */
 
@@ -245,7 +245,7 @@ static void gather_up(const tutti_tree *t)
 
 /* ---- a part ---- */
 
-void tutti_trees_part(tutti_tree *trees, int ntrees)
+void tutti_rooted_part(tutti_tree *trees, int ntrees)
 {
     const tutti_compile_request *q = trees[0].q;
     int32_t r = trees[0].r, out = tutti_compile_out(q, r), made[TUTTI_MAX_CHUNKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_tree.h: collectives along rooted trees: sums go up, results come down, slices are gathered; a row gives the shape.
+/* compile_rooted.h: collectives along rooted trees: sums go up, results come down, slices are gathered; a row gives the shape.
  *
  * A shape says, for any rank, who its parent is and who its children are, each edge with its level (0 = at the root). What
  * travels on one tree is a run of equal chunks, one after the other; the message of chunk k over an edge of level l has stage
@@ -13,8 +13,8 @@
  * a child says first that its output is free. Every message of a tree and direction has a channel and a sequence of its own.
  *
  * Threads: owner. */
-#ifndef TUTTI_COMPILE_TREE_H
-#define TUTTI_COMPILE_TREE_H
+#ifndef TUTTI_COMPILE_ROOTED_H
+#define TUTTI_COMPILE_ROOTED_H
 
 #include "compile_impl.h"
 
@@ -52,6 +52,6 @@ int32_t tutti_interval_levels(int32_t p, int32_t radix);
 
 /* All of a rank's part: buffers, then what the collective asks of these trees (gather: of one interval tree). `own` and
  * `parent` are filled here. */
-void tutti_trees_part(tutti_tree *trees, int ntrees);
+void tutti_rooted_part(tutti_tree *trees, int ntrees);
 
 #endif
