@@ -15,6 +15,13 @@ else()
   endforeach()
 endif()
 
+if(UCX_FOUND)
+  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/ucx_absent\\.c$")
+  list(APPEND TUTTI_LIBS PkgConfig::UCX)
+else()
+  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/ucx_wire\\.c$")
+endif()
+
 if(HWLOC_FOUND)
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/detect_sysfs\\.c$")
   list(APPEND TUTTI_LIBS PkgConfig::HWLOC)

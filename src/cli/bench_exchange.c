@@ -32,14 +32,15 @@ typedef struct {
 
 /* --- setting up --- */
 
-static tutti_status choose(const tutti_compile_request *q, int64_t n, char name[TUTTI_ALGORITHM_TEXT],
+/* Between hosts by the figures that a star has without measurement. */
+static tutti_status choose(const tutti_compile_request *q, int64_t n, int nhosts, char name[TUTTI_ALGORITHM_TEXT],
                            tutti_failure *err)
 {
-    tutti_topology host;
-    tutti_status s = tutti_topology_of_this_host(&host, err);
+    tutti_topology where;
+    tutti_status s = nhosts == 1 ? tutti_topology_of_this_host(&where, err) : tutti_topology_parse("star", &where, err);
     if (s) return s;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_choose_algorithm(q, n, &host, choice);
+    tutti_choose_algorithm(q, n, &where, choice);
     if (choice->best < 0)
         s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this");
     else
@@ -55,9 +56,9 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
     tutti_check_report report;
     tutti_status s = TUTTI_OK;
     snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", b->what->algorithm);
-    if (!strcmp(name, "auto")) s = choose(&q, b->n, name, err);
+    if (!strcmp(name, "auto")) s = choose(&q, b->n, tutti_group_nhosts(b->group), name, err);
     if (!s) s = tutti_schedule_compile(name, &q, &b->compiled, err);
-    if (!s) s = tutti_schedule_lower(b->compiled, TUTTI_WIRE_MAPPED, &b->lowered, err);
+    if (!s) s = tutti_schedule_lower_hosts(b->compiled, tutti_group_hosts(b->group), &b->lowered, err);
     if (!s) s = tutti_schedule_check(b->lowered, &report, err);
     for (int r = 0; !s && r < b->nranks; r++) {
         tutti_part part;

@@ -81,10 +81,11 @@ static double bus_factor(tutti_collective c, int nranks)
     return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
-static void print_header(const bench_request *q)
+static void print_header(const tutti_group *g, const bench_request *q)
 {
-    printf("# tutti coll bench: %s on %ld ranks of this host over shm, %s; time = median of rounds, slowest rank\n",
-           tutti_collective_name(q->what.collective), q->nranks, tutti_elementwise_isa());
+    printf("# tutti coll bench: %s on %ld ranks on %d host%s over %s, %s; time = median of rounds, slowest rank\n",
+           tutti_collective_name(q->what.collective), q->nranks, tutti_group_nhosts(g),
+           tutti_group_nhosts(g) == 1 ? "" : "s", tutti_group_wires(g), tutti_elementwise_isa());
     printf("# %%bound: time of a loop with the same reads and writes and no synchronisation / time\n#\n");
     printf("#%47s  %-43s%-43s\n", "", "out-of-place", "in-place");
     printf("#%11s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
@@ -160,7 +161,7 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
     double bandwidth = 0, factor = bus_factor(q->what.collective, (int)q->nranks);
     bool first = tutti_group_rank(g) == 0;
     bool sums = tutti_collective_reduces(q->what.collective);
-    if (first) print_header(q);
+    if (first) print_header(g, q);
     for (int i = 0; i < q->nsizes; i++) {
         tutti_bench_result halves[2];
         for (int in_place = 0; in_place < 2 && has_half(q, in_place); in_place++) {

@@ -64,7 +64,8 @@ static inline void run_mode(const char *self, const char *mode, int nranks, outc
 
 static inline void expect_words(const outcome *o, int rank, const char *words)
 {
-    if (!strstr(o->heard[rank], words)) fail_msg("rank %d said '%s', not '%s'", rank, o->heard[rank], words);
+    if (!strstr(o->heard[rank], words))
+        fail_msg("rank %d said '%s', not '%s'; the launcher: %s", rank, o->heard[rank], words, o->words);
 }
 
 #endif

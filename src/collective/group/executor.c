@@ -136,18 +136,13 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(schedule);
-    if (h->wire != TUTTI_WIRE_MAPPED || h->nranks != g->nranks || binding->n < 0)
+    const bool fits = h->wire != TUTTI_WIRE_TWO_SIDED && (h->wire != TUTTI_WIRE_MAPPED || g->nhosts == 1);
+    if (!fits || h->nranks != g->nranks || binding->n < 0)
         return tutti_fail(
             err, TUTTI_ERR_USAGE,
-            "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for mapped memory "
-            "and %d ranks",
-            binding->name, tutti_wire_class_name(h->wire), h->nranks, g->nranks);
-    if (g->nhosts > 1)
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "exchange '%s': the schedule is lowered for mapped memory, but the ranks of this group are on "
-            "%d hosts",
-            binding->name, g->nhosts);
+            "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for its %d ranks "
+            "on %d host%s",
+            binding->name, tutti_wire_class_name(h->wire), h->nranks, g->nranks, g->nhosts, g->nhosts == 1 ? "" : "s");
     tutti_exchange *x = tutti_alloc(sizeof *x);
     tutti_failure own = {0};
     tutti_part part;
@@ -171,7 +166,9 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
         tutti_exchange_destroy(x);
         return tutti_fail(err, s, "%s", own.text);
     }
+    tutti_group_lock(g);
     insert(g, x);
+    tutti_group_unlock(g);
     *out = x;
     return TUTTI_OK;
 }
@@ -179,11 +176,14 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
 void tutti_exchange_destroy(tutti_exchange *x)
 {
     if (!x) return;
+    tutti_group_lock(x->group);
     for (tutti_exchange **at = &x->group->exchanges; *at; at = &(*at)->next)
         if (*at == x) {
             *at = x->next;
             break;
         }
+    for (int32_t i = 0; i < x->nops; i++) tutti_put_release(x->ops[i].flight);
+    tutti_group_unlock(x->group);
     tutti_region_destroy(x->region);
     tutti_arena_release(&x->arena);
     free(x);
@@ -191,7 +191,9 @@ void tutti_exchange_destroy(tutti_exchange *x)
 
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out)
 {
+    tutti_group_lock(x->group);
     *out = x->stats;
+    tutti_group_unlock(x->group);
 }
 
 void tutti_exchange_time(tutti_exchange *x, bool on)

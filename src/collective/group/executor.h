@@ -7,6 +7,7 @@
  * set (doorbells, control sockets), so more ranks than cores do not collapse.
  *
  * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
+ * Between hosts bytes travel over the group's wire, and a thread of the group makes progress while the owner computes.
  * Several exchanges may be in flight; tutti_exchange_progress drives all of them.
  * Threads: owner of the group. */
 #ifndef TUTTI_EXECUTOR_H
@@ -46,7 +47,8 @@ typedef struct {
     int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
-/* schedule: lowered for TUTTI_WIRE_MAPPED and checked; must outlive the exchange. Scratch and counters are allocated here. */
+/* schedule: lowered for the hosts of the group (tutti_schedule_lower_hosts, or any lowering on one host) and checked; must
+ * outlive the exchange. Scratch and counters are allocated here. */
 tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
 void tutti_exchange_destroy(tutti_exchange *x);

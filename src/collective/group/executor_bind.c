@@ -8,7 +8,7 @@
 #include "../../base/clock.h"
 #include "executor_impl.h"
 
-/* Where the buffers of one rank lie in our address space. */
+/* Where the buffers of one rank lie: in our address space, or in that of a far rank. */
 typedef struct {
     char *base;     /* of element `origin`, bank 0 */
     int64_t origin; /* first stored element */
@@ -16,6 +16,7 @@ typedef struct {
     int32_t banks;
     size_t bytes_left; /* from base to the end of its region */
     bool plain;        /* has no base yet */
+    tutti_wire *wire;  /* far memory: base is the peer's address */
 } buffer_place;
 
 typedef struct {
@@ -67,11 +68,20 @@ int32_t tutti_part_channels(const tutti_part *part)
 
 /* --- buffers --- */
 
+/* Where memory of `rank` begins: mapped here, or as the far rank sees it itself. */
+static char *memory_of(const binder *b, const tutti_region *region, int32_t rank, tutti_wire **wire)
+{
+    *wire = tutti_group_is_near(b->x->group, rank) ? NULL : b->x->group->wire;
+    return *wire ? (char *)(uintptr_t)tutti_region_far(region, rank) : tutti_region_base(region, rank);
+}
+
 static void place_scratch(const binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch, buffer_place *out)
 {
-    char *base = tutti_region_base(b->x->region, rank);
+    tutti_wire *wire;
+    char *base = memory_of(b, b->x->region, rank, &wire);
     size_t each = bank_bytes(buffer, &b->x->vector);
-    *out = (buffer_place){.base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each};
+    *out = (buffer_place){
+        .base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each, .wire = wire};
     out->origin = window_first(buffer, &b->x->vector);
     *scratch += each * (size_t)buffer->banks;
 }
@@ -96,7 +106,8 @@ static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *bu
     if (!place->region || offset % tutti_dtype_bytes(b->x->type) || offset > tutti_region_bytes(place->region, rank))
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
                           buffer->name, rank);
-    *out = (buffer_place){.base = (char *)tutti_region_base(place->region, rank) + offset, .banks = 1};
+    *out = (buffer_place){.banks = 1};
+    out->base = memory_of(b, place->region, rank, &out->wire) + offset;
     if (window) out->origin = window_first(buffer, &b->x->vector);
     out->bytes_left = tutti_region_bytes(place->region, rank) - offset;
     return TUTTI_OK;
@@ -152,11 +163,25 @@ static char *slice_address(const binder *b, const tutti_slice *s, int32_t set)
 
 /* --- steps --- */
 
+static size_t counter_offset(const tutti_exchange *x, int32_t source, int32_t channel)
+{
+    return TUTTI_LINE * (1 + (size_t)source * (size_t)x->nchannels + (size_t)channel);
+}
+
 static tutti_counter *counter_at(const tutti_exchange *x, int32_t owner, int32_t source, int32_t channel)
 {
     char *base = tutti_region_base(x->region, owner);
-    size_t line = 1 + (size_t)source * (size_t)x->nchannels + (size_t)channel;
-    return (tutti_counter *)(void *)(base + line * TUTTI_LINE);
+    return (tutti_counter *)(void *)(base + counter_offset(x, source, channel));
+}
+
+static void bind_signal(binder *b, const tutti_step *step, tutti_op *op)
+{
+    tutti_exchange *x = b->x;
+    char *base = memory_of(b, x->region, step->peer, &op->wire);
+    if (op->wire)
+        op->far = (uint64_t)(uintptr_t)base + counter_offset(x, x->group->rank, step->channel);
+    else
+        op->counter = counter_at(x, step->peer, x->group->rank, step->channel);
 }
 
 /* The i-th signal (or wait) on a channel has ordinal i; all of an invocation are `each`. */
@@ -195,16 +220,16 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
     op->nins = step->nins, op->nouts = step->nouts;
     switch (step->kind) {
     case TUTTI_STEP_NOP: return TUTTI_OK;
-    case TUTTI_STEP_SIGNAL: op->counter = counter_at(x, step->peer, me, step->channel); return TUTTI_OK;
+    case TUTTI_STEP_SIGNAL: bind_signal(b, step, op); return TUTTI_OK;
     case TUTTI_STEP_WAIT: op->counter = counter_at(x, me, step->peer, step->channel); return TUTTI_OK;
     case TUTTI_STEP_REDUCE:
         op->folds = TUTTI_ARENA_NEW(&x->arena, uint8_t, step->nins);
         memcpy((uint8_t *)(uintptr_t)op->folds, part->folds + step->first_fold, (size_t)step->nins);
         break;
-    case TUTTI_STEP_COPY: break;
+    case TUTTI_STEP_COPY:
+    case TUTTI_STEP_PUT: break;
     default:
-        return tutti_fail(b->err, TUTTI_ERR_USAGE,
-                          "exchange '%s': step kind %s: the schedule is not lowered for mapped memory", x->name,
+        return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': step kind %s: the schedule is not lowered", x->name,
                           tutti_step_kind_name(step->kind));
     }
     for (int32_t k = 0; k < step->nins + step->nouts; k++) {
@@ -213,6 +238,14 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
         int64_t n = 0;
         tutti_status status = bind_slice(b, s, &n);
         if (status) return status;
+        tutti_wire *wire = b->places[s->rank][s->buffer].wire;
+        if (wire && (step->kind != TUTTI_STEP_PUT || k < step->nins))
+            return tutti_fail(
+                b->err, TUTTI_ERR_USAGE,
+                "exchange '%s': a %s touches memory of rank %d, which is on another host: the schedule was "
+                "lowered for other hosts than these",
+                x->name, tutti_step_kind_name(step->kind), s->rank);
+        op->wire = wire;
         if (k > 0 && n != op->n)
             return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': a step with slices of %lld and %lld elements",
                               x->name, (long long)op->n, (long long)n);
@@ -220,12 +253,13 @@ static tutti_status bind_step(binder *b, const tutti_part *part, const tutti_ste
         status = note_begin(b, s, k, op);
         if (status) return status;
     }
+    if (op->kind == TUTTI_STEP_PUT && !op->wire) op->kind = TUTTI_STEP_COPY; /* into memory that is mapped here */
     return TUTTI_OK;
 }
 
 static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_step *step, const tutti_op *op)
 {
-    if (step->kind != TUTTI_STEP_REDUCE && step->kind != TUTTI_STEP_COPY) return;
+    if (!step->nouts) return;
     int64_t bytes = op->n * (int64_t)x->vector.bytes;
     x->stats.bytes_read += bytes * op->nins;
     x->stats.bytes_written += bytes * op->nouts;

@@ -6,6 +6,9 @@
  *   counter   one u64 on a cache line of its own for each (source, channel): written by the source alone, read by the
  *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o.
  *
+ * Memory of far peers has addresses of theirs: they go to the wire and are never followed here. A put or signal over the wire
+ * is complete when its source may be reused; the step after it, a signal perhaps, starts then.
+ *
  * Files: executor.c (life), executor_bind.c (slices to addresses), executor_run.c (steps), executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
 #define TUTTI_EXECUTOR_IMPL_H
@@ -45,6 +48,9 @@ typedef struct {
     int64_t from;               /* first element of its slices: with plain memory they all begin there */
     bool writes_plain;
     tutti_counter *counter; /* signal: in the peer's memory; wait: in ours */
+    tutti_wire *wire;       /* put, signal to a far peer: over it; else NULL */
+    uint64_t far;           /* signal over a wire: where the counter lies, as the peer sees it */
+    tutti_put *flight;      /* it has started, its source is still needed */
     uint64_t each, ordinal; /* counter reaches invocation * each + ordinal */
     int64_t done;           /* 1 + the last invocation in which it was completed */
 } tutti_op;
@@ -86,9 +92,9 @@ struct tutti_exchange {
     unsigned when;
     int32_t remaining; /* ops of this invocation */
     bool timed;
-    uint64_t noted;   /* which record of the flight recorder its start is */
-    bool left_behind; /* a peer that is needed has left the group: seen once */
-    char *average;    /* avg: what this rank divides when its sums are complete */
+    uint64_t noted;      /* which record of the flight recorder its start is */
+    int64_t left_behind; /* when it was seen that a peer that is needed has left the group; 0 = it was not */
+    char *average;       /* avg: what this rank divides when its sums are complete */
     int64_t naverage, averaged;
     tutti_plain_pointer *plain;
     int32_t nplain;

@@ -13,6 +13,7 @@
 
 static bool may_start(const tutti_exchange *x, const tutti_op *op)
 {
+    if (op->flight) return op->flight->over;
     if (op->when & ~x->when) return false;
     for (int32_t d = 0; d < op->ndeps; d++)
         if (x->ops[x->deps[op->first_dep + d]].done <= x->invocation) return false;
@@ -66,6 +67,23 @@ static bool move_data(tutti_exchange *x, tutti_op *op)
     return true;
 }
 
+/* A put or signal over the wire: true when its source may be reused. */
+static bool fly(tutti_exchange *x, tutti_op *op)
+{
+    const tutti_wire_row *row = op->wire->row;
+    if (op->flight) { /* over: may_start has looked */
+        tutti_put_release(op->flight);
+        op->flight = NULL;
+        return true;
+    }
+    char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
+    if (op->kind == TUTTI_STEP_SIGNAL)
+        op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
+    else if (op->n)
+        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0], (size_t)op->n * x->vector.bytes);
+    return !op->flight;
+}
+
 static void delay(const tutti_exchange *x, const tutti_op *op)
 {
     const uint64_t step = (uint64_t)(op - x->ops) << 16 | (uint64_t)x->group->rank;
@@ -75,7 +93,8 @@ static void delay(const tutti_exchange *x, const tutti_op *op)
 
 static bool run_op(tutti_exchange *x, tutti_op *op)
 {
-    if (x->delay_us) delay(x, op);
+    if (x->delay_us && !op->flight) delay(x, op);
+    if (op->wire) return fly(x, op);
     switch (op->kind) {
     case TUTTI_STEP_SIGNAL:
         atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
@@ -119,7 +138,10 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 tutti_op *op = &x->ops[sequence->ops[sequence->at]];
                 if (!may_start(x, op)) break;
                 moved = true;
-                if (!run_op(x, op)) return true; /* one block: others may look now */
+                if (!run_op(x, op)) {
+                    if (op->flight) break; /* other sequences need not wait for it */
+                    return true;           /* one block: others may look now */
+                }
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
@@ -128,6 +150,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         }
     }
     if (x->remaining == 0 && x->active) {
+        if (x->again && tutti_driver_is_running(x->group)) return moved; /* the caller's own thread calls it */
         if (x->naverage && !average_block(x)) return true;
         x->invocation++;
         x->stats.invocations++;
@@ -146,7 +169,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
  * them give theirs away. */
 bool tutti_exchange_advance_all(tutti_group *group)
 {
-    bool moved = false;
+    bool moved = group->wire && group->wire->row->progress(group->wire);
     int turns = 0;
     for (tutti_exchange *x = group->exchanges; x; x = x->next) turns += x->active;
     for (tutti_exchange *first = group->exchanges, *x; first; first = x) {
@@ -172,6 +195,7 @@ static void take_turn(tutti_exchange *x)
 
 void tutti_exchange_start(tutti_exchange *x, unsigned when)
 {
+    tutti_group_lock(x->group);
     x->active = true;
     x->when = when;
     begin(x);
@@ -182,6 +206,8 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     /* Now, while the peers' answers are on their way. */
     tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written)->done =
         !x->active;
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
 }
 
 void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream)
@@ -203,10 +229,14 @@ void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *a
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)
 {
+    tutti_group_lock(x->group);
     x->when |= when;
-    if (!x->active) return;
-    if (x->timed) x->stats.told_ns = tutti_clock_ns();
-    take_turn(x);
+    if (x->active) {
+        if (x->timed) x->stats.told_ns = tutti_clock_ns();
+        take_turn(x);
+    }
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
 }
 
 void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us)
@@ -217,6 +247,8 @@ void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us)
 
 void tutti_exchange_progress(tutti_group *group)
 {
+    tutti_group_lock(group);
     tutti_exchange_advance_all(group);
+    tutti_group_unlock(group);
     if (tutti_clock_ns() - group->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(group);
 }

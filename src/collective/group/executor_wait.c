@@ -12,6 +12,7 @@
 #include "flight.h"
 
 enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32 };
+static const int64_t GRACE_NS = 6000000000;
 
 /* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
@@ -68,20 +69,50 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
 
 typedef struct {
     tutti_exchange *x;
-    int64_t idle_since; /* nothing has moved since; 0 = something just did */
+    int64_t idle_since;   /* nothing has moved since; 0 = something just did */
+    int64_t broken_since; /* a connection of the wire was seen broken; 0 = none */
     int looks;
     bool asleep; /* it has been noted */
     tutti_patience patience;
 } waiting;
 
+/* One round; true if anything moved. */
+static bool advance(tutti_group *g)
+{
+    tutti_group_lock(g);
+    bool moved = tutti_exchange_advance_all(g);
+    tutti_group_unlock(g);
+    return moved;
+}
+
 static bool recheck(void *arg)
 {
     const tutti_exchange *x = arg;
-    return tutti_exchange_advance_all(x->group) || !x->active;
+    tutti_group *g = x->group;
+    tutti_group_lock(g);
+    bool stay = tutti_exchange_advance_all(g) || !x->active || (g->wire && !g->wire->row->arm(g->wire));
+    tutti_group_unlock(g);
+    return stay;
 }
 
-/* A peer that has left and has not given the signal that we wait for never will. Its signals came before its goodbye, so one
- * more look after the goodbye decides. */
+/* The star knows better why a connection of the wire broke, and within 5 s; after that the wire's word is taken. */
+static tutti_status look_at_wire(waiting *w, tutti_failure *err)
+{
+    tutti_group *g = w->x->group;
+    for (int r = 0; g->wire && r < g->nranks; r++) {
+        if (!g->wire->broken[r][0] || g->peers[r].state != TUTTI_PEER_HERE) continue;
+        if (!w->broken_since) w->broken_since = tutti_clock_ns();
+        if (tutti_clock_ns() - w->broken_since < GRACE_NS) return TUTTI_OK;
+        tutti_strbuf text = {0};
+        describe(w->x, &text);
+        tutti_strbuf_printf(&text, ": the wire to %s: %s", g->peers[r].describe, g->wire->broken[r]);
+        return fail_with(w->x, &text, r, err);
+    }
+    return TUTTI_OK;
+}
+
+/* A peer that has left and has not given the signal that we wait for never will. On a host its signals came before its
+ * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them, by less than a second. */
 static bool is_left_behind(tutti_exchange *x)
 {
     const tutti_group *g = x->group;
@@ -89,8 +120,10 @@ static bool is_left_behind(tutti_exchange *x)
         if (x->sequences[q].at == x->sequences[q].nops) continue;
         const tutti_op *op = &x->ops[x->sequences[q].ops[x->sequences[q].at]];
         if (op->kind != TUTTI_STEP_WAIT || g->peers[op->peer].state == TUTTI_PEER_HERE) continue;
-        if (x->left_behind) return true;
-        x->left_behind = true;
+        const int64_t now = tutti_clock_ns();
+        if (x->left_behind && now - x->left_behind >= (!tutti_group_is_near(g, op->peer) ? GRACE_NS / 6 : 0))
+            return true;
+        if (!x->left_behind) x->left_behind = now;
     }
     return false;
 }
@@ -118,9 +151,12 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     double left = tutti_patience_left(g, &w->patience, words.text);
     tutti_strbuf_release(&words);
     if (left <= 0) return fail_late(x, err);
-    tutti_group_sleep(g, NULL, 0, left < 1 ? left : 1, recheck, x);
+    struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
+    tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, x);
     if (g->failed) return report(x, err);
-    if (x->active && !tutti_exchange_advance_all(g) && is_left_behind(x)) {
+    tutti_status s = look_at_wire(w, err);
+    if (s) return s;
+    if (x->active && !advance(g) && is_left_behind(x)) {
         tutti_strbuf text = {0};
         describe(x, &text);
         tutti_strbuf_puts(&text, ": that rank has left the group");
@@ -146,20 +182,14 @@ static tutti_status idle(waiting *w, tutti_failure *err)
     return sleep_a_while(w, err);
 }
 
-tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
-{
-    return tutti_exchange_wait_for(x, NULL, err);
-}
-
-tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err)
+static tutti_status wait_driving(tutti_exchange *x, const bool *done, tutti_failure *err)
 {
     tutti_group *g = x->group;
-    if (!x->active) return TUTTI_OK;
     waiting w = {.x = x};
     int64_t begin = 0;
     double work_before = x->stats.work_s;
     while (x->active && !(done && *done)) {
-        if (tutti_exchange_advance_all(g)) {
+        if (advance(g)) {
             w.idle_since = 0;
             continue;
         }
@@ -179,12 +209,26 @@ tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_
     return TUTTI_OK;
 }
 
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err)
+{
+    tutti_driver_take_over(x->group);
+    tutti_status s = wait_driving(x, done, err);
+    tutti_driver_hand_back(x->group);
+    return s;
+}
+
+tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
+{
+    return tutti_exchange_wait_for(x, NULL, err);
+}
+
 tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err)
 {
     tutti_group *g = x->group;
-    if (x->active && !tutti_exchange_advance_all(g) && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS)
-        tutti_group_watch(g);
-    if (x->active && g->failed) return report(x, err);
+    tutti_group_lock(g);
+    const bool idle = x->active && !tutti_exchange_advance_all(g);
     *done = !x->active;
-    return TUTTI_OK;
+    tutti_group_unlock(g);
+    if (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(g);
+    return !*done && g->failed ? report(x, err) : TUTTI_OK;
 }

@@ -51,6 +51,7 @@ tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s)
     g->deadline_s = deadline_s;
     g->cache_bytes = last_level_cache();
     g->peers = tutti_alloc(sizeof *g->peers * (size_t)nranks);
+    g->hosts = tutti_alloc(sizeof *g->hosts * (size_t)nranks);
     g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 3));
     g->nhosts = 1, g->nmachine = nranks;
     pthread_mutex_init(&g->star_lock, NULL);
@@ -82,6 +83,7 @@ void tutti_group_leave(tutti_group *g)
     if (!g) return;
     /* After a failure this rank goes because of somebody else: peers have been told of whom. */
     const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
+    tutti_group_close_wire(g); /* what we signalled has arrived before the goodbye */
     tutti_group_tell(g, &goodbye);
     for (int r = 0; r < g->nranks; r++) {
         tutti_peer *p = &g->peers[r];
@@ -94,7 +96,7 @@ void tutti_group_leave(tutti_group *g)
     if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) free(g->thread_boards);
     pthread_mutex_destroy(&g->abort_lock);
     pthread_mutex_destroy(&g->star_lock);
-    free(g->peers), free(g->polls), free(g->flight), free(g);
+    free(g->peers), free(g->polls), free(g->hosts), free(g->flight), free(g);
 }
 
 int tutti_group_rank(const tutti_group *group)
@@ -109,7 +111,12 @@ int tutti_group_nranks(const tutti_group *group)
 
 int tutti_group_host_of(const tutti_group *group, int rank)
 {
-    return group->peers[rank].host_number;
+    return group->hosts[rank];
+}
+
+const int32_t *tutti_group_hosts(const tutti_group *group)
+{
+    return group->hosts;
 }
 
 int tutti_group_nhosts(const tutti_group *group)

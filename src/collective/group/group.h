@@ -63,6 +63,9 @@ uint32_t tutti_group_epoch(const tutti_group *group);
 /* Hosts are numbered from 0 by the lowest rank on each. */
 int tutti_group_nhosts(const tutti_group *group);
 int tutti_group_host_of(const tutti_group *group, int rank);
+/* What carries the bytes: "shm", "ucx", "shm and ucx". */
+const char *tutti_group_wires(const tutti_group *group);
+const int32_t *tutti_group_hosts(const tutti_group *group); /* of all ranks; as long as the group */
 /* "rank 3 (host box, pid 4711)". Valid as long as the group. */
 const char *tutti_group_describe(const tutti_group *group, int rank);
 
@@ -100,7 +103,7 @@ tutti_status tutti_region_create(tutti_group *group, const char *name, size_t ow
 /* Page-aligned, zeroed at create. NULL for a rank of another host: its memory is not mapped here. */
 void *tutti_region_base(const tutti_region *region, int rank);
 size_t tutti_region_bytes(const tutti_region *region, int rank);
-/* Unmaps at once; the memory lives until the last rank has unmapped it. */
+/* Before the group is left. Unmaps at once; the memory lives until the last rank has unmapped it. */
 void tutti_region_destroy(tutti_region *region);
 
 #endif

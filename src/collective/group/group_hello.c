@@ -16,7 +16,7 @@
 #include "../../tensor/elementwise.h"
 #include "group_impl.h"
 
-enum { PROTOCOL = 1 };
+enum { PROTOCOL = 2 };
 
 static void read_line(const char *path, char *out, size_t size)
 {
@@ -51,6 +51,8 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
     read_line("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof h->boot_id);
     const char *host_id = getenv("TUTTI_HOST_ID");
     snprintf(h->host_id, sizeof h->host_id, "%s", host_id ? host_id : "");
+    const char *wire = getenv("TUTTI_WIRE");
+    snprintf(h->wire, sizeof h->wire, "%s", wire ? wire : "");
     snprintf(h->version, sizeof h->version, "%s", TUTTI_VERSION);
     snprintf(h->isa, sizeof h->isa, "%s", tutti_elementwise_isa());
     struct stat net;
@@ -60,6 +62,7 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
 void tutti_hello_terminate(tutti_hello *h)
 {
     h->host[sizeof h->host - 1] = h->boot_id[sizeof h->boot_id - 1] = h->host_id[sizeof h->host_id - 1] = '\0';
+    h->wire[sizeof h->wire - 1] = '\0';
     h->version[sizeof h->version - 1] = h->isa[sizeof h->isa - 1] = '\0';
 }
 
@@ -85,8 +88,16 @@ static tutti_status fail_on(const char *what, const tutti_hello *other, const ch
                       a, other->rank, other->host, other->pid, b);
 }
 
+/* A wire that maps no memory was asked for: every rank is a host of its own. */
+static bool maps_nothing(const tutti_hello *h)
+{
+    const tutti_wire_row *row = h->wire[0] ? tutti_wire_find(h->wire, NULL) : NULL;
+    return row && !(row->can & TUTTI_WIRE_MAPS_MEMORY);
+}
+
 static bool same_host(const tutti_hello *a, const tutti_hello *b)
 {
+    if (maps_nothing(a)) return a->rank == b->rank;
     return !strcmp(a->boot_id, b->boot_id) && a->netns == b->netns && !strcmp(a->host_id, b->host_id);
 }
 
@@ -96,7 +107,7 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
     for (int r = 0; r < g->nranks; r++) {
         int first = 0;
         while (!same_host(&hellos[first], &hellos[r])) first++;
-        g->peers[r].host_number = first == r ? g->nhosts++ : g->peers[first].host_number;
+        g->hosts[r] = first == r ? g->nhosts++ : g->hosts[first];
         g->nmachine +=
             !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* namespaces of one kernel share its cores */
     }
@@ -116,5 +127,6 @@ tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print
         return fail_on("different builds of the program (hash of its file)", other, a, b, err);
     }
     if (strcmp(zero->isa, other->isa)) return fail_on("instruction set (TUTTI_ISA)", other, zero->isa, other->isa, err);
+    if (strcmp(zero->wire, other->wire)) return fail_on("wire (TUTTI_WIRE)", other, zero->wire, other->wire, err);
     return strcmp(zero_print, other_print) ? fail_on_texts(other, zero_print, other_print, err) : TUTTI_OK;
 }

@@ -15,7 +15,8 @@
  *
  * Files: discover*.c and reach.c (who started this rank), group.c (life), group_threads.c, group_join.c and group_hello.c
  * (rendezvous), group_mesh.c, group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
- * group_control.c, region.c, executor*.c; flight.c, peer_state.c, dump.c (reports of a hang). */
+ * group_control.c, group_wire.c and group_progress.c (far peers), region.c, executor*.c; flight.c, peer_state.c, dump.c
+ * (reports of a hang). */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 
@@ -24,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "../../base/strbuf.h"
+#include "../wire/wire.h"
 #include "group.h"
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16 };
@@ -74,7 +76,6 @@ typedef struct {
 typedef struct {
     char host[TUTTI_HOST_TEXT];
     int32_t pid;
-    int host_number;                     /* of its host in this group, by first appearance */
     char describe[TUTTI_HOST_TEXT + 48]; /* "rank 3 (host box, pid 4711)" */
     int control;                         /* rank 0: to this peer; others: only peers[0]; else -1 */
     int mesh;                            /* -1: self, far */
@@ -103,6 +104,7 @@ struct tutti_group {
     double deadline_s;
     int64_t cache_bytes; /* of the last level: longer exchanges use streaming stores */
     bool spin;           /* ranks on this machine <= its cores: polling costs nobody anything */
+    int32_t *hosts;      /* the host of each rank, by first appearance */
     int nhosts;          /* 1: all peers are near */
     int nmachine;        /* ranks that share this machine's cores and caches */
     tutti_peer *peers;
@@ -124,6 +126,8 @@ struct tutti_group {
     tutti_region *board_region;         /* processes; else NULL */
     struct tutti_exchange *exchanges;   /* in creation order */
     bool (*progress)(tutti_group *group);
+    tutti_wire *wire;            /* to far peers; NULL: there are none */
+    struct tutti_driver *driver; /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */
     const char *call_kind;       /* of the control call under way; NULL = none */
@@ -141,7 +145,7 @@ void tutti_group_name_peer(tutti_group *g, int rank, const char *host, int pid);
 int tutti_group_count_cores(void);
 static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 {
-    return g->peers[rank].host_number == g->peers[g->rank].host_number;
+    return g->hosts[rank] == g->hosts[g->rank];
 }
 
 /* --- waiting --- */
@@ -174,6 +178,35 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, co
 tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
 /* Wakes `rank` if it sleeps; call after the store that it shall see. */
 void tutti_group_ring(tutti_group *g, int rank);
+
+/* --- the wire to far peers (group_wire.c), collective --- */
+/* `name`: of the row that TUTTI_WIRE asks for, "" = any that joins hosts. Nothing where all peers are near. */
+tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err);
+void tutti_group_close_wire(tutti_group *g);
+/* Lets far peers put into own memory; addresses[r] becomes where memory of far peer r begins, as it sees it. */
+tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
+                               uint64_t *addresses, tutti_failure *err);
+void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
+/* Where memory of a far rank begins, as it sees it itself. */
+uint64_t tutti_region_far(const tutti_region *region, int rank);
+
+/* --- the thread that makes progress beside the owner (group_progress.c); nothing in groups without a wire --- */
+typedef struct tutti_driver tutti_driver;
+tutti_status tutti_driver_start(tutti_group *g, tutti_failure *err);
+void tutti_driver_stop(tutti_group *g);
+/* Guards wire and exchanges. */
+void tutti_group_lock(tutti_group *g);
+void tutti_group_unlock(tutti_group *g);
+/* The owner drives from now on; the thread does again. */
+void tutti_driver_take_over(tutti_group *g);
+void tutti_driver_hand_back(tutti_group *g);
+bool tutti_driver_is_owner(const tutti_group *g);
+/* Is this call made by the thread? */
+bool tutti_driver_is_running(const tutti_group *g);
+/* There is something to do: if the thread sleeps, it wakes. */
+void tutti_driver_kick(tutti_group *g);
+/* Readable when the wire has something to do (after arm); -1 without a wire. */
+int tutti_driver_descriptor(const tutti_group *g);
 
 /* --- mesh messages --- */
 typedef enum {
@@ -249,12 +282,13 @@ typedef struct {
     int32_t rank, nranks, pid;
     uint32_t protocol;
     char mesh_name[32]; /* abstract socket, without the leading '\0' */
+    char wire[16];      /* TUTTI_WIRE: "" = whatever joins the ranks */
 } tutti_hello;
 
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
 /* Ends every text of a hello that came from elsewhere. */
 void tutti_hello_terminate(tutti_hello *h);
-/* Numbers the hosts, and counts what shares this machine: host_number of all peers, nhosts, nmachine. */
+/* Numbers the hosts, and counts what shares this machine: hosts, nhosts, nmachine. */
 void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
 /* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
 tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,

@@ -320,6 +320,7 @@ static tutti_status meet(tutti_group *g, joining *j, tutti_failure *err)
     s = tutti_mesh_connect(g, j->mesh_listener, j->hellos, err);
     if (!s) s = tutti_region_create(g, "board", sizeof(tutti_board), &g->board_region, err);
     for (int r = 0; !s && r < g->nranks; r++) g->peers[r].board = tutti_region_base(g->board_region, r);
+    if (!s) s = tutti_group_open_wire(g, j->hello.wire, err);
     return s;
 }
 
@@ -330,6 +331,8 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
     if (strlen(config->fingerprint) > HELLO_MAX / 2)
         return tutti_fail(err, TUTTI_ERR_USAGE, "join: the fingerprint has %zu bytes, at most %d",
                           strlen(config->fingerprint), HELLO_MAX / 2);
+    const char *wire = getenv("TUTTI_WIRE");
+    if (wire && *wire && !tutti_wire_find(wire, err)) return TUTTI_ERR_USAGE;
     tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     joining j = {.config = config, .listener = -1, .mesh_listener = -1};
     g->cookie = config->cookie;

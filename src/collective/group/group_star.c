@@ -63,7 +63,7 @@ void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m)
                            m->kind == TUTTI_MESH_GOODBYE || m->kind == TUTTI_MESH_WAITING || m->kind == TUTTI_MESH_DUMP;
     if (g->rank != 0 || g->nhosts == 1 || !passed_on) return;
     for (int r = 1; r < g->nranks; r++)
-        if (g->peers[r].host_number != g->peers[m->rank].host_number) tell_one(g, r, m);
+        if (g->hosts[r] != g->hosts[m->rank]) tell_one(g, r, m);
 }
 
 static void take_notice(tutti_group *g, int from, const tutti_frame *f)

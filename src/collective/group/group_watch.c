@@ -244,7 +244,7 @@ void tutti_group_ring(tutti_group *g, int rank)
 static int watched_socket(const tutti_group *g, int rank)
 {
     const tutti_peer *p = &g->peers[rank];
-    if (rank == g->rank) return p->bell;
+    if (rank == g->rank) return tutti_driver_is_owner(g) ? p->bell : -1;
     return tutti_group_is_near(g, rank) ? p->mesh : p->control;
 }
 
@@ -263,7 +263,7 @@ static int fill_polls(tutti_group *g, const struct pollfd *extra, int nextra)
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
-    tutti_board *own = g->peers[g->rank].board;
+    tutti_board *own = tutti_driver_is_owner(g) ? g->peers[g->rank].board : NULL; /* else it sleeps on the doorbell */
     g->last_watch_ns = tutti_clock_ns();
     int n = fill_polls(g, extra, nextra);
     bool stay = timeout_s > 0;

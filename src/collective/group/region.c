@@ -25,6 +25,9 @@ typedef struct {
 struct tutti_region {
     int nranks;
     bool threads;
+    tutti_group *group;        /* where the wire knows it */
+    tutti_wire_memory *memory; /* NULL: no wire */
+    uint64_t *far;             /* where memory of far peers begins, as they see it */
     struct {
         void *base;
         size_t bytes, mapped;
@@ -224,6 +227,12 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
         own.status = map_peers(region, g, name, fd, all, &why);
         snprintf(own.words, sizeof own.words, "%.290s", why.text);
         s = exchange_notices(g, name, &own, all, err); /* nobody begins before everybody has mapped */
+        if (!s && g->wire) {
+            region->group = g;
+            region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
+            s = tutti_group_enrol(g, name, region->part[g->rank].base, region->part[g->rank].mapped, &region->memory,
+                                  region->far, err);
+        }
     }
     if (fd >= 0) close(fd);
     free(all);
@@ -244,9 +253,15 @@ size_t tutti_region_bytes(const tutti_region *region, int rank)
     return region->part[rank].bytes;
 }
 
+uint64_t tutti_region_far(const tutti_region *region, int rank)
+{
+    return region->far ? region->far[rank] : 0;
+}
+
 void tutti_region_destroy(tutti_region *region)
 {
     if (!region) return;
+    if (region->memory) tutti_group_forget(region->group, region->memory);
     for (int r = 0; r < region->nranks; r++) {
         thread_memory *memory = region->part[r].memory;
         if (memory && atomic_fetch_sub(&memory->users, 1) == 1) {
@@ -257,5 +272,6 @@ void tutti_region_destroy(tutti_region *region)
         if (mapped && region->nranks == 1) tutti_pages_give_back(region->part[r].base, mapped);
         if (mapped && region->nranks > 1) munmap(region->part[r].base, mapped);
     }
+    free(region->far);
     free(region);
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_progress.c: the thread that lets a wire move bytes while its owner computes.
+ *
+ * Only groups whose wire needs it have one. Either this thread or the owner *drives*: advances wire and exchanges, sleeps on the
+ * wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner drives while it waits for an
+ * exchange; otherwise the thread does. It sleeps unless something is in flight: with no exchange active only the wire's
+ * descriptor wakes it, because peers may be ahead and put into our memory. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "executor_impl.h"
+
+struct tutti_driver {
+    tutti_group *group;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards wire and exchanges */
+    int wake;             /* eventfd */
+    int descriptor;       /* the wire's */
+    bool owner_drives;    /* under the lock */
+    atomic_bool stop, asleep;
+    atomic_int wanted; /* the owner waits for the lock: mutexes are not fair */
+};
+
+void tutti_group_lock(tutti_group *g)
+{
+    if (!g->driver) return;
+    atomic_fetch_add(&g->driver->wanted, 1);
+    pthread_mutex_lock(&g->driver->lock);
+    atomic_fetch_sub(&g->driver->wanted, 1);
+}
+
+void tutti_group_unlock(tutti_group *g)
+{
+    if (g->driver) pthread_mutex_unlock(&g->driver->lock);
+}
+
+static void wake(tutti_driver *d)
+{
+    (void)!write(d->wake, &(uint64_t){1}, 8);
+}
+
+void tutti_driver_kick(tutti_group *g)
+{
+    if (g->driver && atomic_exchange(&g->driver->asleep, false)) wake(g->driver);
+}
+
+void tutti_driver_take_over(tutti_group *g)
+{
+    if (!g->driver) return;
+    tutti_group_lock(g);
+    g->driver->owner_drives = true;
+    tutti_group_unlock(g);
+}
+
+void tutti_driver_hand_back(tutti_group *g)
+{
+    if (!g->driver) return;
+    tutti_group_lock(g);
+    g->driver->owner_drives = false;
+    tutti_group_unlock(g);
+    tutti_driver_kick(g);
+}
+
+bool tutti_driver_is_owner(const tutti_group *g)
+{
+    return !g->driver || g->driver->owner_drives; /* only the owner writes it */
+}
+
+bool tutti_driver_is_running(const tutti_group *g)
+{
+    return g->driver && pthread_equal(pthread_self(), g->driver->thread);
+}
+
+static bool is_active(const tutti_group *g)
+{
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next)
+        if (x->active) return true;
+    return false;
+}
+
+/* Says what to sleep on, and that we do; false: something has moved. With the lock. */
+static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n)
+{
+    tutti_group *g = d->group;
+    tutti_board *own = g->peers[g->rank].board;
+    atomic_store(&d->asleep, true);
+    *n = 1;
+    polls[0] = (struct pollfd){.fd = d->wake, .events = POLLIN};
+    if (d->owner_drives) return true;
+    const bool active = is_active(g);
+    if (active) atomic_store(&own->asleep, 1);
+    if (tutti_exchange_advance_all(g) || !g->wire->row->arm(g->wire)) {
+        atomic_store(&own->asleep, 0);
+        return false;
+    }
+    polls[(*n)++] = (struct pollfd){.fd = d->descriptor, .events = POLLIN};
+    if (active) polls[(*n)++] = (struct pollfd){.fd = g->peers[g->rank].bell, .events = POLLIN};
+    return true;
+}
+
+/* With the lock, after the sleep. */
+static void end_sleep(tutti_driver *d)
+{
+    tutti_group *g = d->group;
+    uint64_t rings;
+    atomic_store(&d->asleep, false);
+    (void)!read(d->wake, &rings, sizeof rings);
+    if (d->owner_drives) return; /* the doorbell and `asleep` are the owner's now */
+    atomic_store(&g->peers[g->rank].board->asleep, 0);
+    (void)!read(g->peers[g->rank].bell, &rings, sizeof rings);
+}
+
+static void *drive(void *arg)
+{
+    tutti_driver *d = arg;
+    pthread_mutex_lock(&d->lock);
+    while (!atomic_load(&d->stop)) {
+        struct pollfd polls[3];
+        nfds_t n;
+        bool sleep = prepare_sleep(d, polls, &n);
+        pthread_mutex_unlock(&d->lock);
+        if (sleep) (void)poll(polls, n, 1000);
+        while (atomic_load(&d->wanted)) sched_yield();
+        pthread_mutex_lock(&d->lock);
+        end_sleep(d);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+tutti_status tutti_driver_start(tutti_group *g, tutti_failure *err)
+{
+    tutti_driver *d = tutti_alloc(sizeof *d);
+    d->group = g;
+    d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    d->descriptor = g->wire->row->descriptor(g->wire);
+    pthread_mutex_init(&d->lock, NULL);
+    g->driver = d;
+    int problem = d->wake < 0 || d->descriptor < 0 ? errno : pthread_create(&d->thread, NULL, drive, d);
+    if (!problem) return TUTTI_OK;
+    g->driver = NULL;
+    if (d->wake >= 0) close(d->wake);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+    return tutti_fail(err, TUTTI_ERR_FAILED, "join: rank %d: no progress thread: %s", g->rank, strerror(problem));
+}
+
+void tutti_driver_stop(tutti_group *g)
+{
+    tutti_driver *d = g->driver;
+    if (!d) return;
+    atomic_store(&d->stop, true);
+    wake(d);
+    pthread_join(d->thread, NULL);
+    g->driver = NULL;
+    close(d->wake);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int tutti_driver_descriptor(const tutti_group *g)
+{
+    return g->driver ? g->driver->descriptor : -1;
+}

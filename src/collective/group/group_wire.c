@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_wire.c: opens the wire to far peers, and makes regions known to it: addresses are exchanged once, over control. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/strbuf.h"
+#include "group_impl.h"
+
+enum { MOST_BLOB = 8000 }; /* of a worker address; they have hundreds of bytes */
+
+/* What each rank gives. */
+typedef struct {
+    uint32_t nbytes, status;
+    char bytes[];
+} blob;
+
+static blob *blob_at(void *all, size_t stride, int rank)
+{
+    return (blob *)(void *)((char *)all + stride * (size_t)rank);
+}
+
+/* All ranks' blobs, `*stride` apart; free(). A rank whose `own` status is not 0 says why in its bytes. */
+static tutti_status gather(tutti_group *g, const char *what, const void *bytes, size_t nbytes, tutti_status status,
+                           void **all, size_t *stride, tutti_failure *err)
+{
+    uint32_t own = (uint32_t)nbytes, most = 0, *sizes = tutti_alloc(sizeof *sizes * (size_t)g->nranks);
+    tutti_status s = nbytes > MOST_BLOB ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: %zu bytes to tell", what, nbytes)
+                                        : tutti_group_all_gather(g, what, &own, sizes, sizeof own, err);
+    for (int r = 0; r < g->nranks; r++) most = sizes[r] > most ? sizes[r] : most;
+    free(sizes);
+    if (s) return s;
+    *stride = (sizeof(blob) + most + 8) / 8 * 8;
+    blob *mine = tutti_alloc(*stride);
+    *mine = (blob){.nbytes = own, .status = status};
+    if (nbytes) memcpy(mine->bytes, bytes, nbytes);
+    *all = tutti_alloc(*stride * (size_t)g->nranks);
+    s = tutti_group_all_gather(g, what, mine, *all, *stride, err);
+    for (int r = 0; r < g->nranks && !s; r++) {
+        const blob *b = blob_at(*all, *stride, r);
+        if (b->status) s = tutti_fail(err, (tutti_status)b->status, "%s: %s", g->peers[r].describe, b->bytes);
+    }
+    free(mine);
+    if (s) free(*all);
+    return s;
+}
+
+/* --- the wire --- */
+
+static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_failure *err)
+{
+    tutti_status s = TUTTI_OK;
+    for (int r = 0; r < g->nranks && !s; r++) {
+        if (tutti_group_is_near(g, r)) continue;
+        s = g->wire->row->connect(g->wire, r, blob_at(all, stride, r)->bytes, err);
+        if (s) tutti_fail_at(err, "to %s", g->peers[r].describe);
+    }
+    return s;
+}
+
+tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err)
+{
+    const tutti_wire_row *row = tutti_wire_find(name && *name ? name : "ucx", err);
+    if (g->nhosts == 1) return TUTTI_OK;
+    if (!row) return TUTTI_ERR_USAGE;
+    if (!(row->can & TUTTI_WIRE_CROSSES_HOSTS) || row->absent)
+        return tutti_fail(
+            err, TUTTI_ERR_RENDEZVOUS,
+            "join: the ranks are on %d hosts (%s is on another one than %s), and the wire %s does not join "
+            "them%s%s",
+            g->nhosts, g->peers[g->nranks - 1].describe, g->peers[0].describe, row->name, row->absent ? ": " : "",
+            row->absent ? row->absent : "");
+    tutti_failure why = {0};
+    void *all = NULL;
+    size_t nbytes = 0, stride;
+    tutti_status own = row->open(g->rank, g->nranks, &g->wire, &why);
+    const void *bytes = own ? why.text : row->address(g->wire, &nbytes);
+    if (own) nbytes = strlen(why.text) + 1;
+    tutti_status s = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
+    if (s) return s;
+    s = connect_far(g, all, stride, err);
+    free(all);
+    return s ? s : tutti_driver_start(g, err);
+}
+
+const char *tutti_group_wires(const tutti_group *g)
+{
+    if (!g->wire) return "shm";
+    return g->nhosts == g->nranks ? "ucx" : "shm and ucx";
+}
+
+void tutti_group_close_wire(tutti_group *g)
+{
+    if (!g->wire) return;
+    tutti_driver_stop(g);
+    g->wire->row->close(g->wire, g->failed ? 0 : 2);
+    g->wire = NULL;
+}
+
+/* --- regions --- */
+
+tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
+                               uint64_t *addresses, tutti_failure *err)
+{
+    const uint64_t own = (uint64_t)(uintptr_t)base;
+    tutti_group_lock(g);
+    tutti_status s = g->wire->row->enrol(g->wire, base, nbytes, memory, err);
+    tutti_group_unlock(g);
+    return s ? s : tutti_group_all_gather(g, name, &own, addresses, sizeof own, err);
+}
+
+void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory)
+{
+    tutti_group_lock(g);
+    if (g->failed) g->wire->halted = true; /* what peers still put must find no memory that is gone */
+    g->wire->row->forget(memory);
+    tutti_group_unlock(g);
+}

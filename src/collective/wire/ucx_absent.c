@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ucx_absent.c: stands for ucx_wire.c where the build found no UCX. */
+#include "wire_impl.h"
+
+const tutti_wire_row tutti_wire_ucx = {
+    .name = "ucx",
+    .help = "puts over what UCX finds (not in this build: libucx-dev was not there)",
+    .can = TUTTI_WIRE_CROSSES_HOSTS | TUTTI_WIRE_NEEDS_TARGET,
+    .absent = "this build has no UCX: install libucx-dev (./dev setup) and build again",
+};

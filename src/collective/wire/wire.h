@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wire.h: what carries bytes between ranks, one row a transport.
+ *
+ *   shm   maps memory: loads and stores are the transport, so it has no functions; the group passes the descriptors.
+ *   ucx   moves bytes by itself (put), between hosts or on one.
+ *
+ * A wire that moves bytes is opened once a group, connected to every peer that maps no memory of ours, and told the memory that
+ * may be put into; from then on every put goes where it belongs without a word before it. Order: a word is not seen before
+ * all that was put to that peer before it, and words only grow. A flight is over when its source may be reused. Whoever is the
+ * target of puts must call progress now and then, where the row says so.
+ *
+ * Threads: one at a time (a group's lock sees to it). Errors that come later break the connection to one peer
+ * (tutti_wire.broken); other peers are not touched. */
+#ifndef TUTTI_WIRE_H
+#define TUTTI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti/failure.h"
+
+enum {
+    TUTTI_WIRE_MAPS_MEMORY = 1,  /* peers load and store; such a wire stays on one host */
+    TUTTI_WIRE_NEEDS_TARGET = 2, /* bytes arrive while the target calls progress */
+    TUTTI_WIRE_CROSSES_HOSTS = 4,
+};
+
+typedef struct tutti_wire tutti_wire;
+typedef struct tutti_wire_memory tutti_wire_memory;
+
+/* A put under way; give it back with tutti_put_release. A wire's own flights begin with it. */
+typedef struct {
+    bool over;      /* the source may be reused; stays false if the peer broke */
+    bool flying;    /* the wire still holds it */
+    bool abandoned; /* released while flying: the wire frees it */
+} tutti_put;
+
+typedef struct {
+    const char *name, *help;
+    unsigned can;
+    /* NULL: nothing to open (shm), or not in this build (then `absent` says what to do). */
+    tutti_status (*open)(int rank, int nranks, tutti_wire **out, tutti_failure *err);
+    const char *absent;
+    /* Waits up to flush_s until what was put has arrived; 0 = gives everything up. */
+    void (*close)(tutti_wire *w, double flush_s);
+    /* What peers need to connect; the wire's. */
+    const void *(*address)(tutti_wire *w, size_t *nbytes);
+    tutti_status (*connect)(tutti_wire *w, int rank, const void *address, tutti_failure *err);
+    /* Memory that peers may put into, until it is forgotten. */
+    tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
+    void (*forget)(tutti_wire_memory *m);
+    /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. */
+    tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes);
+    tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
+    bool (*progress)(tutti_wire *w); /* true if anything moved */
+    /* The descriptor becomes readable when progress has something to do; arm: false = it has already. */
+    int (*descriptor)(tutti_wire *w);
+    bool (*arm)(tutti_wire *w);
+} tutti_wire_row;
+
+/* What every open wire begins with. */
+struct tutti_wire {
+    const tutti_wire_row *row;
+    int rank, nranks;
+    bool halted;         /* progress does nothing any more: memory that peers may put into goes */
+    char (*broken)[160]; /* nranks: why the connection to a peer is over; "" = it is not */
+};
+
+int tutti_wire_count(void);
+const tutti_wire_row *tutti_wire_at(int i);
+/* NULL and words with the nearest name if there is none. */
+const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err);
+
+/* Gives a flight back; one that is not over yet goes when it is. NULL is accepted. */
+void tutti_put_release(tutti_put *f);
+
+#endif
