@@ -194,6 +194,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!status) status = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (status) return status;
     request.nranks = (int32_t)ranks;
+    if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false, bytes *= ranks; /* bytes: of one rank's row */
     return ranges ? explain_ranges(f, policy, &request, bytes, &t, err)
                   : explain_one(f, policy, &request, bytes, &t, err);
 }

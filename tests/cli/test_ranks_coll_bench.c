@@ -23,9 +23,10 @@ static int run(const char *arguments, char *out, size_t size)
 static void every_collective_is_timed_and_right(void **state)
 {
     (void)state;
-    static const char *const collectives[] = {"allreduce", "reduce-scatter", "all-gather", "gather"};
+    static const char *const collectives[] = {"allreduce", "reduce-scatter", "all-gather", "gather",
+                                              "broadcast", "reduce",         "all-to-all", "barrier"};
     char out[8000], arguments[300];
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < 8; c++) {
         snprintf(arguments, sizeof arguments, "--algo direct --ranks 3 --bytes 4,1KB,1MB --iters 30 --collective %s",
                  collectives[c]);
         int code = run(arguments, out, sizeof out);

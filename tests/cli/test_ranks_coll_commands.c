@@ -40,6 +40,8 @@ static void list_shows_every_algorithm(void **state)
     expect("coll list", 0, "\none-shot ");
     expect("coll list", 0, "\nring ");
     expect("coll list", 0, "\nhalving-doubling ");
+    expect("coll list", 0, "\ndouble-tree ");
+    expect("coll list", 0, " broadcast reduce ");
     expect("coll list ring", 2, "unexpected argument 'ring'");
 }
 
@@ -50,6 +52,20 @@ static void verify_all_proves_the_table_at_given_rank_counts(void **state)
     expect("coll verify-all --ranks 4 --jobs 2", 0, "\nhalving-doubling ");
     expect("coll verify-all --ranks 2000", 2, "1024");
     expect("coll verify-all ring", 2, "unexpected argument 'ring'");
+}
+
+static void every_collective_is_compiled_checked_and_explained(void **state)
+{
+    (void)state;
+    expect("coll compile binomial --ranks 3 --collective broadcast --root 2", 0,
+           "\ncollective broadcast\nranks 3\nroot 2\n");
+    expect("coll compile dissemination --ranks 2 --collective barrier --wire mapped", 0, "wait from 1 channel 0");
+    expect("coll check k-nomial,radix=3 --ranks 7 --collective reduce --root 5", 0, "right for every vector length");
+    expect("coll check direct --ranks 3 --collective all-to-all --in-place", 2, "not in place");
+    expect("coll explain --bytes 1MB --ranks 6 --topology star --collective all-to-all", 0, "choice: ");
+    expect("coll explain --bytes 1MB --ranks 6 --topology star --collective barrier", 0, "\ndissemination,radix=2 ");
+    expect("coll explain --bytes 1MB --ranks 6 --topology star --collective reduce-all", 2, "--collective");
+    expect("coll compile ring --ranks 2 --collective broadcast", 2, "these do: direct, ");
 }
 
 static void refusals_are_usage_errors_with_a_way_out(void **state)
@@ -124,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_shows_every_algorithm),
         cmocka_unit_test(verify_all_proves_the_table_at_given_rank_counts),
+        cmocka_unit_test(every_collective_is_compiled_checked_and_explained),
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),
         cmocka_unit_test(the_manual_shows_what_the_program_prints),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contenders.c: policies, and the schedules that one compares: rows, their variants, and what the topology suggests. */
+/* contenders.c: policies, and the schedules that one compares: rows that serve the collective, their variants, and what the
+ * topology suggests. */
 #include <stdio.h>
 #include <string.h>
 
@@ -127,7 +128,7 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
     out->n = 0;
     for (int i = 0; i < tutti_algorithm_count(); i++) {
         const tutti_algorithm *a = tutti_algorithm_at(i);
-        if (!allows(policy, a->name)) continue;
+        if (!allows(policy, a->name) || !(a->collectives & 1u << q.collective)) continue;
         contender_add(out, a, NULL, most_steps, &q);
         for (int v = 0; a->variants[v]; v++) contender_add(out, a, a->variants[v], most_steps, &q);
         add_suggested(out, a, most_steps, &q);
