@@ -47,6 +47,9 @@ typedef enum {
 const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
 const char *tutti_topology_kind_about(tutti_topology_kind kind); /* one line for people */
 
+/* The keys that a kind has, with spaces between, longer than 400 bytes never. */
+void tutti_topology_kind_keys(tutti_topology_kind kind, char out[400]);
+
 /* Where a figure is from. */
 typedef enum {
     TUTTI_FROM_ASSUMED,  /* nobody measured it: a round figure */
@@ -133,6 +136,8 @@ char *tutti_topology_tuned_path(void);
 tutti_status tutti_topology_fits(const tutti_topology *t, int32_t nranks, tutti_failure *err);
 /* Seats that ranks may take (a host, GPU or node each); star and host: as many as there are ranks. */
 int32_t tutti_topology_nseats(const tutti_topology *t, int32_t nranks);
+bool tutti_topology_has_place(const tutti_topology *t, tutti_placement place); /* has its kind this placement? */
+int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank);
 /* Puts rank r on seat[r], all different, nranks <= TUTTI_MAX_SEATS_LISTED. */
 void tutti_topology_place(tutti_topology *t, int32_t nranks, const int32_t *seat);
 
@@ -176,6 +181,18 @@ typedef struct {
     int64_t shared_cache; /* bytes of last-level caches, all together; beyond core_cache */
 } tutti_host_shape;
 void tutti_topology_detect(tutti_host_shape *out);
+typedef struct {
+    char name[16];
+    double bytes_per_s; /* 0 = it does not say */
+    int socket;         /* NUMA node; -1 = unknown */
+    bool up;
+} tutti_host_nic;
+/* Interfaces behind which a device stands, sorted by name; how many. */
+int tutti_topology_detect_nics(tutti_host_nic *out, int room);
+
+/* Drawings of a network: for Graphviz, and as SVG. The text is the caller's (free()); NULL on a host. */
+char *tutti_topology_dot(const tutti_topology *t, int32_t nranks);
+char *tutti_topology_svg(const tutti_topology *t, int32_t nranks);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,7 @@ int tutti_cmd_eval(int argc, char **argv);
 int tutti_cmd_graph(int argc, char **argv);
 int tutti_cmd_plan(int argc, char **argv);
 int tutti_cmd_coll(int argc, char **argv);
+int tutti_cmd_topo(int argc, char **argv);
 int tutti_cmd_predict(int argc, char **argv);
 int tutti_cmd_papers(int argc, char **argv);
 int tutti_cmd_ckpt(int argc, char **argv);

@@ -14,7 +14,7 @@
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", false},
     {"ranks", "P", "rank count (default 2)", false},
-    {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
+    {"topology", "T", "host, star,bw=10Gb,lat=5us, dgx1v ...: 'tutti topo make' (default: host)", false},
     {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
     {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", false},
     {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", false},
@@ -76,6 +76,7 @@ static void print_reason(const tutti_choice *choice)
            "(%s).\n",
            b->latency_s * 1e6, b->bandwidth_s * 1e6, b->compute_s * 1e6, b->best_s > 0 ? s->seconds / b->best_s : 1.0,
            b->best);
+    if (b->in_network_s > 0) printf("If switches added, too: no less than %.2f us.\n", b->in_network_s * 1e6);
     printf("Not in the model: packets, congestion control, other users of the machine.\n");
 }
 
@@ -102,6 +103,7 @@ static void print_json(const tutti_choice *choice)
             tutti_json_text(&j, "refusal", c->refusal);
         }
         tutti_json_real(&j, "bound_s", choice->bounds.best_s);
+        tutti_json_real(&j, "in_network_bound_s", choice->bounds.in_network_s);
         tutti_json_close(&j, '}');
         puts(out.text);
         tutti_strbuf_release(&out);

@@ -28,6 +28,7 @@ static const tutti_command commands[] = {
     {"papers", "published figures, and ours, computed now", tutti_cmd_papers},
     {"predict", "how long a step takes, here or on another topology", tutti_cmd_predict},
     {"report", "sum up a run and draw its curves", tutti_cmd_report},
+    {"topo", "machines: make, detect, bounds, map", tutti_cmd_topo},
     {"train", "train a job on one or many ranks", tutti_cmd_train},
     {"version", "print the version", run_version},
 };

@@ -53,8 +53,7 @@ static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
 /* The link out of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
 
-/* Seat of a rank, and back: -1 if nobody sits there. */
-int32_t tutti_place_seat(const tutti_topology *t, int32_t rank);
+/* rank_of[seat]: -1 if nobody sits there. */
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 

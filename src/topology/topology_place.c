@@ -29,7 +29,7 @@ static int32_t parity_seat(const tutti_topology *t, int32_t rank)
     return at * tutti_count(t, TUTTI_FIGURE_HOSTS) + slot;
 }
 
-int32_t tutti_place_seat(const tutti_topology *t, int32_t rank)
+int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank)
 {
     switch ((tutti_placement)t->figure[TUTTI_FIGURE_PLACE]) {
     case TUTTI_PLACE_BLOCK: return rank;
@@ -46,13 +46,20 @@ int32_t tutti_place_seat(const tutti_topology *t, int32_t rank)
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of)
 {
     for (int32_t s = 0; s < nseats; s++) rank_of[s] = -1;
-    for (int32_t r = 0; r < nranks; r++) rank_of[tutti_place_seat(t, r)] = r;
+    for (int32_t r = 0; r < nranks; r++) rank_of[tutti_topology_seat_of(t, r)] = r;
 }
 
 int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank)
 {
     int32_t size = group_size(t);
-    return size ? tutti_place_seat(t, rank) / size : 0;
+    return size ? tutti_topology_seat_of(t, rank) / size : 0;
+}
+
+bool tutti_topology_has_place(const tutti_topology *t, tutti_placement place)
+{
+    const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
+    if (!tutti_topology_preset(row, TUTTI_FIGURE_PLACE)) return place == TUTTI_PLACE_BLOCK;
+    return place == TUTTI_PLACE_BLOCK || place == TUTTI_PLACE_LIST || (row->places & 1u << place);
 }
 
 static tutti_status list_check(const tutti_topology *t, tutti_failure *err)
@@ -79,7 +86,7 @@ tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err)
     if (place == TUTTI_PLACE_LIST && !t->nlisted)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: place=list: name the seats, such as place=0.2.1.3");
     if (place == TUTTI_PLACE_LIST) return list_check(t, err);
-    if (!(row->places & 1u << place))
+    if (!tutti_topology_has_place(t, place))
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: %s has no place=%s", row->name,
                           place == TUTTI_PLACE_PARITY ? "parity" : "round-robin");
     return TUTTI_OK;

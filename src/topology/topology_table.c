@@ -38,6 +38,15 @@ const char *tutti_topology_kind_about(tutti_topology_kind kind)
     return rows[kind]->about;
 }
 
+void tutti_topology_kind_keys(tutti_topology_kind kind, char out[400])
+{
+    const tutti_topology_row *row = rows[kind];
+    int used = 0;
+    for (int i = 0; i < row->npresets; i++)
+        used +=
+            snprintf(out + used, (size_t)(400 - used), "%s%s", i ? " " : "", tutti_figure_name(row->presets[i].figure));
+}
+
 int32_t tutti_topology_nseats(const tutti_topology *t, int32_t nranks)
 {
     return rows[t->kind]->nseats(t, nranks);
@@ -92,7 +101,7 @@ void tutti_fabric_release(tutti_fabric *network)
 static int32_t node_in_row(const tutti_topology *t, int32_t nranks, int32_t node)
 {
     int32_t nseats = rows[t->kind]->nseats(t, nranks), found = node;
-    if (node < nranks) return tutti_place_seat(t, node);
+    if (node < nranks) return tutti_topology_seat_of(t, node);
     if (node >= nseats) return node;
     int32_t *node_of = tutti_alloc((size_t)nseats * sizeof *node_of);
     seats_number(t, nranks, nseats, node_of);
@@ -146,7 +155,7 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
     const tutti_topology_row *row = rows[t->kind];
     if (!row->nnodes) return row->route(t, src, dst, channel, links);
     if (src == dst) return 0;
-    return row->route(t, tutti_place_seat(t, src), tutti_place_seat(t, dst), channel, links);
+    return row->route(t, tutti_topology_seat_of(t, src), tutti_topology_seat_of(t, dst), channel, links);
 }
 
 int32_t tutti_topology_npaths(const tutti_topology *t)

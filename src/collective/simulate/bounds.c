@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c: times below which no algorithm can be, as long as sums are made at the ends and nothing is compressed.
  *
- * Network: one message must be waited for; p - 1 vectors must leave the ranks together in a reduce-scatter or an all-gather,
- * twice that in an allreduce (Patarasuk and Yuan 2009, for ranks that are equal), (p-1)/p of one in an all-to-all; the root
- * must send all of it in a broadcast and receive all of it in a reduce, (p-1)/p of it in a gather; (p-1) n additions are
- * shared by p ranks.
+ * Network: L1, L3 and L7 of limits.h, beside them L2, which holds even where switches add.
  * Host: each input must be read and each output written, by the cores that there are, and through the memory when the
  * vectors do not fit the caches. In an all-gather the own slice is in place and each slice is read once. */
 #include <math.h>
 
-#include "simulate.h"
+#include "limits.h"
 
 bool tutti_simulate_fits_cache(const tutti_topology *t, int32_t nranks, int64_t n)
 {
@@ -22,53 +19,16 @@ double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
     return t->figure[TUTTI_FIGURE_LATENCY] + (turns > 1 ? turns * t->figure[TUTTI_FIGURE_SWITCH] : 0);
 }
 
-/* Bytes a second that the ranks send, all together, and that the root (rank 0) sends and receives; the shortest latency. */
-typedef struct {
-    double sent, root_sends, root_receives, latency;
-} ends;
-
-static ends ends_of(const tutti_topology *t, int32_t p)
-{
-    tutti_fabric net;
-    ends e = {.latency = INFINITY};
-    if (!tutti_topology_graph(t, p, &net)) return e;
-    for (int32_t l = 0; l < net.nlinks; l++) {
-        const tutti_link *link = &net.links[l];
-        if (link->src == 0) e.root_sends += link->bytes_per_s;
-        if (link->dst == 0) e.root_receives += link->bytes_per_s;
-        if (link->src >= p) continue;
-        e.sent += link->bytes_per_s;
-        e.latency = fmin(e.latency, link->latency_s);
-    }
-    tutti_fabric_release(&net);
-    return e;
-}
-
-/* Seconds that some ranks need at least to send or receive what they must. */
-static double network_transfer(tutti_collective c, int32_t p, double bytes, const ends *e)
-{
-    double most = (double)(p - 1) / p;
-    switch (c) {
-    case TUTTI_ALLREDUCE: return 2 * (double)(p - 1) * bytes / e->sent;
-    case TUTTI_REDUCE_SCATTER:
-    case TUTTI_ALL_GATHER: return (double)(p - 1) * bytes / e->sent;
-    case TUTTI_GATHER: return most * bytes / e->root_receives;
-    case TUTTI_BROADCAST: return bytes / e->root_sends;
-    case TUTTI_REDUCE: return bytes / e->root_receives;
-    case TUTTI_ALL_TO_ALL: return most * bytes / e->sent;
-    case TUTTI_BARRIER:
-    case TUTTI_NCOLLECTIVES: break;
-    }
-    return 0;
-}
-
 static void network_bounds(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_bounds *out)
 {
-    ends e = ends_of(t, p);
-    bool adds = tutti_collective_reduces(c);
-    out->latency_s = e.latency + t->figure[TUTTI_FIGURE_SOFTWARE];
-    out->bandwidth_s = network_transfer(c, p, bytes, &e);
-    out->compute_s = adds ? (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+    tutti_cuts cuts;
+    tutti_limit in_network = {0}, partition = {0};
+    if (!tutti_cuts_init(t, p, &cuts)) return;
+    out->latency_s = tutti_limit_latency(&cuts, t);
+    out->in_network_s = tutti_limit_in_network(&cuts, c, bytes, &in_network);
+    out->bandwidth_s = fmax(tutti_limit_partition(&cuts, t, c, bytes, &partition), out->in_network_s);
+    out->compute_s = tutti_collective_reduces(c) ? (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+    tutti_cuts_release(&cuts);
 }
 
 /* Bytes that all ranks together must read and write. */

@@ -51,11 +51,12 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
 
 /* What no algorithm can beat (endpoints reduce, nothing is compressed). */
 typedef struct {
-    double latency_s;   /* one message or signal must be waited for */
-    double bandwidth_s; /* star: bytes that must cross some rank's link (Patarasuk and Yuan) */
-    double compute_s;   /* star: additions; host: every input read and every output written once */
-    double best_s;      /* the largest */
-    const char *best;   /* "latency", "bandwidth", "compute", "memory" */
+    double latency_s; /* network: the farthest pair, and rounds in which one rank hears of all (L1); host: one signal */
+    double bandwidth_s;  /* network: bytes that must leave parts of a partition (L3); host: through the memory */
+    double compute_s;    /* network: additions (L7); host: every input read and every output written once */
+    double in_network_s; /* network: what must cross a cut even if switches add (L2); else 0 */
+    double best_s;       /* the largest but in_network_s */
+    const char *best;    /* "latency", "bandwidth", "compute", "memory" */
 } tutti_bounds;
 void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
                            tutti_bounds *out);

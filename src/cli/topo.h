@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topo.h: the verbs of `tutti topo`: one file topo_<verb>.c and one row in cmd_topo.c each. argv[0] is the verb; they return
+ * the exit code. Threads: owner. */
+#ifndef TUTTI_TOPO_H
+#define TUTTI_TOPO_H
+
+#include "cli.h"
+#include "tutti/topology.h"
+
+int tutti_topo_detect(int argc, char **argv);
+int tutti_topo_make(int argc, char **argv);
+int tutti_topo_bounds(int argc, char **argv);
+int tutti_topo_map(int argc, char **argv);
+
+/* "host" with its fitted figures, or a text form. */
+tutti_status tutti_topo_open(const char *text, tutti_topology *out, tutti_failure *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topo_bounds.c: `tutti topo bounds TOPOLOGY --ranks P --bytes B`: L1 .. L7, what each holds for and which links attain it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/json.h"
+#include "../collective/simulate/limits.h"
+#include "topo.h"
+
+static const tutti_flag flags[] = {
+    {"ranks", "P", "rank count (default: as many as there is room for)", false},
+    {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB (default 100MB)", false},
+    {"collective", "C", "allreduce, reduce-scatter, all-gather, broadcast, ... (default allreduce)", false},
+    {"json", NULL, "one JSON object a bound and line", false},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0] };
+
+typedef struct {
+    tutti_topology topology;
+    tutti_collective collective;
+    int32_t nranks;
+    long long bytes;
+} question;
+
+static void print_table(const question *q, const tutti_limit *limits)
+{
+    char *described = tutti_topology_describe(&q->topology);
+    printf("%s\n%s of %lld bytes over %d ranks\n\n", described, tutti_collective_name(q->collective), q->bytes,
+           (int)q->nranks);
+    printf("%-13s %-8s %14s  %s\n", "", "", "at least", "");
+    double endpoint = 0;
+    for (int i = 0; i < TUTTI_NLIMITS; i++) {
+        const tutti_limit *l = &limits[i];
+        if (l->kind == TUTTI_LIMIT_NONE)
+            printf("%-13s %-8s %14s  %s: %s\n", l->name, "-", "-", l->meaning, l->where);
+        else
+            printf("%-13s %-8s %12.3fus  %s: %s\n", l->name, tutti_limit_kind_name(l->kind), l->seconds * 1e6,
+                   l->meaning, l->where);
+        if (i == 0 || i == 2 || i == 6) endpoint = fmax(endpoint, l->seconds);
+    }
+    printf("\nNo schedule whose sums are made by the ranks is faster than %.3f us (L1, L3, L7)%s", endpoint * 1e6,
+           limits[1].kind == TUTTI_LIMIT_NONE ? ".\n" : "; ");
+    if (limits[1].kind != TUTTI_LIMIT_NONE)
+        printf("with switches that add, than %.3f us (L2).\n", limits[1].seconds * 1e6);
+    printf("bound: nothing is faster. exact: and schedules come as close as one likes. reached: what a plain way "
+           "takes.\n");
+    free(described);
+}
+
+static void print_json(const question *q, const tutti_limit *limits)
+{
+    char *text = tutti_topology_print(&q->topology);
+    for (int i = 0; i < TUTTI_NLIMITS; i++) {
+        tutti_strbuf out = {0};
+        tutti_json j = {.out = &out};
+        tutti_json_open(&j, NULL, '{');
+        tutti_json_text(&j, "topology", text);
+        tutti_json_text(&j, "collective", tutti_collective_name(q->collective));
+        tutti_json_int(&j, "ranks", q->nranks);
+        tutti_json_int(&j, "bytes", q->bytes);
+        tutti_json_text(&j, "bound", limits[i].name);
+        tutti_json_text(&j, "kind", tutti_limit_kind_name(limits[i].kind));
+        if (limits[i].kind != TUTTI_LIMIT_NONE) tutti_json_real(&j, "seconds", limits[i].seconds);
+        tutti_json_text(&j, "where", limits[i].where);
+        tutti_json_close(&j, '}');
+        puts(out.text);
+        tutti_strbuf_release(&out);
+    }
+    free(text);
+}
+
+static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    long ranks = 0;
+    const char *bytes = tutti_cli_value(f, "bytes", "100MB"), *name = tutti_cli_value(f, "collective", "allreduce");
+    if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted: tutti topo bounds TOPOLOGY");
+    tutti_status status = tutti_topo_open(f->rest[0], &q->topology, err);
+    if (!status) status = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
+    if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!status) status = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
+    q->nranks = (int32_t)ranks;
+    for (int c = 0; c < TUTTI_NCOLLECTIVES && !status; c++) {
+        q->collective = (tutti_collective)c;
+        if (!strcmp(tutti_collective_name(q->collective), name)) return TUTTI_OK;
+    }
+    return status ? status : tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there is none such", name);
+}
+
+int tutti_topo_bounds(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    question q = {0};
+    tutti_limit limits[TUTTI_NLIMITS];
+    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("topo bounds", &err);
+    if (f.help) {
+        tutti_cli_help(stdout, "tutti topo bounds TOPOLOGY [options]",
+                       "What no schedule can beat on a machine, and which cut or partition stands in the way.", flags,
+                       NFLAGS);
+        return 0;
+    }
+    if (question_read(&f, &q, &err)) return tutti_cli_fail("topo bounds", &err);
+    tutti_simulate_limits(q.collective, q.nranks, q.bytes / TUTTI_ELEMENT_BYTES, &q.topology, limits);
+    if (tutti_cli_has(&f, "json"))
+        print_json(&q, limits);
+    else
+        print_table(&q, limits);
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topo_detect.c: `tutti topo detect`: the text form of this machine, then what it is made of. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "topo.h"
+
+static const tutti_flag flags[] = {
+    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", false}};
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_NICS = 64 };
+
+static void print_bytes(const char *what, long long bytes)
+{
+    if (bytes >= 1 << 20)
+        printf("  %-9s %lld MiB\n", what, bytes >> 20);
+    else if (bytes)
+        printf("  %-9s %lld KiB\n", what, bytes >> 10);
+}
+
+static void print_machine(const tutti_topology *t)
+{
+    tutti_host_shape shape;
+    tutti_host_nic nics[MAX_NICS];
+    char *described = tutti_topology_describe(t);
+    tutti_topology_detect(&shape);
+    printf("\n%s\nthis machine\n  cores     %d for this process, sockets %d\n", described, shape.ncores,
+           shape.nsockets);
+    print_bytes("cache", shape.core_cache);
+    print_bytes("shared", shape.shared_cache);
+    int n = tutti_topology_detect_nics(nics, MAX_NICS);
+    for (int i = 0; i < n; i++) {
+        printf("  nic       %s", nics[i].name);
+        if (nics[i].bytes_per_s > 0) printf(", %.4g Gb/s", nics[i].bytes_per_s * 8 / 1e9);
+        if (nics[i].bytes_per_s <= 0) printf(", rate unknown");
+        if (nics[i].socket >= 0) printf(", at socket %d", nics[i].socket);
+        printf("%s\n", nics[i].up ? "" : ", down");
+    }
+    if (!n) printf("  nic       none\n");
+    free(described);
+}
+
+int tutti_topo_detect(int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_topology t;
+    tutti_status status = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
+    if (!status && f.help) {
+        tutti_cli_help(
+            stdout, "tutti topo detect [--describe]",
+            "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
+            "assumed.",
+            flags, NFLAGS);
+        return 0;
+    }
+    if (!status && f.nrest) status = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
+    if (!status) status = tutti_topology_of_this_host(&t, &err);
+    if (status) return tutti_cli_fail("topo detect", &err);
+    char *text = tutti_topology_print(&t);
+    printf("%s\n", text);
+    if (tutti_cli_has(&f, "describe")) print_machine(&t);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topo_make.c: `tutti topo make KIND [--key value ...]`: the text form of a machine, its description, or a drawing. Every key of the
+ * kind is a flag: the kinds' own tables say which there are. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/file.h"
+#include "../base/strbuf.h"
+#include "topo.h"
+
+typedef struct {
+    tutti_strbuf text; /* KIND,key=value,... */
+    bool describe, help;
+    const char *seated;
+    const char *dot, *svg; /* files; "-" = standard output */
+} request;
+
+static void print_help(FILE *to)
+{
+    fprintf(to,
+            "usage: tutti topo make KIND [--key value ...] [--describe] [--dot F] [--svg F] [--seated P]\n\n"
+            "One line of text for --topology. KIND may be such a line itself; keys are added to it.\n\n"
+            "  --describe  each figure, where it is from and what it means; the links\n"
+            "  --dot F     the network for Graphviz, written to file F (- = standard output)\n"
+            "  --svg F     the network as a picture\n"
+            "  --seated P  how many ranks to seat in it (default: as many as there is room for)\n\nkinds and keys:\n");
+    for (int k = 0; k < TUTTI_NTOPOLOGY_KINDS; k++) {
+        char keys[400];
+        tutti_topology_kind_keys((tutti_topology_kind)k, keys);
+        fprintf(to, "  %-9s %s\n            %s\n", tutti_topology_kind_name((tutti_topology_kind)k),
+                tutti_topology_kind_about((tutti_topology_kind)k), keys);
+    }
+}
+
+/* One "--name value" or "--name=value"; a name that is not ours is a key of the topology. */
+static tutti_status take(int argc, char **argv, int *at, request *q, tutti_failure *err)
+{
+    const char *name = argv[*at] + 2, *equals = strchr(name, '='), *value = equals ? equals + 1 : NULL;
+    static const char *const names[] = {"seated", "dot", "svg"};
+    const char **const slots[] = {&q->seated, &q->dot, &q->svg};
+    int length = (int)(equals ? equals - name : (long)strlen(name));
+    if (!strcmp(name, "describe") || !strcmp(name, "help")) {
+        *(name[0] == 'd' ? &q->describe : &q->help) = true;
+        return TUTTI_OK;
+    }
+    if (!value && *at + 1 < argc) value = argv[++*at];
+    if (!value) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s wants a value", name);
+    const char **own = NULL;
+    for (int i = 0; i < 3; i++)
+        if (strlen(names[i]) == (size_t)length && !memcmp(names[i], name, (size_t)length)) own = slots[i];
+    if (own)
+        *own = value;
+    else
+        tutti_strbuf_printf(&q->text, ",%.*s=%s", length, name, value);
+    return TUTTI_OK;
+}
+
+static tutti_status read_arguments(int argc, char **argv, request *q, tutti_failure *err)
+{
+    tutti_status status = TUTTI_OK;
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        q->help = true;
+        return TUTTI_OK;
+    }
+    if (argc < 2 || argv[1][0] == '-')
+        return tutti_fail(err, TUTTI_ERR_USAGE, "a kind is wanted first: tutti topo make KIND; --help lists them");
+    tutti_strbuf_puts(&q->text, argv[1]);
+    for (int at = 2; at < argc && !status; at++) {
+        if (argv[at][0] != '-' || argv[at][1] != '-')
+            status = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'; keys are --key value", argv[at]);
+        else
+            status = take(argc, argv, &at, q, err);
+    }
+    return status;
+}
+
+static void print_links(const tutti_topology *t, int32_t nranks)
+{
+    tutti_fabric net;
+    if (!tutti_topology_graph(t, nranks, &net)) return;
+    printf("%d ranks, %d nodes, %d links\n", (int)net.nranks, (int)net.nnodes, (int)net.nlinks);
+    for (int32_t l = 0; l < net.nlinks && l < 200; l++) {
+        char name[32];
+        tutti_topology_link_name(t, nranks, l, name);
+        printf("  %4d %-24s %8.4g GB/s  %g us\n", (int)l, name, net.links[l].bytes_per_s / 1e9,
+               net.links[l].latency_s * 1e6);
+    }
+    if (net.nlinks > 200) printf("  ... and %d more\n", (int)net.nlinks - 200);
+    tutti_fabric_release(&net);
+}
+
+/* The drawing goes to a file or to standard output; taken is given back. */
+static tutti_status drawing_write(const char *path, char *taken, tutti_failure *err)
+{
+    tutti_status status = TUTTI_OK;
+    if (!taken)
+        status = tutti_fail(err, TUTTI_ERR_USAGE, "a host has no links between ranks to draw");
+    else if (!strcmp(path, "-"))
+        fputs(taken, stdout);
+    else
+        status = tutti_file_write_atomic(path, taken, strlen(taken), err);
+    free(taken);
+    return status;
+}
+
+static tutti_status make(const request *q, tutti_failure *err)
+{
+    tutti_topology t;
+    char *end;
+    tutti_status status = tutti_topo_open(q->text.text, &t, err);
+    if (status) return status;
+    long ranks = q->seated ? strtol(q->seated, &end, 10) : tutti_topology_nseats(&t, 8);
+    if (q->seated && (*end || ranks < 1 || ranks > 65536))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--seated %s: wanted a number from 1 to 65536", q->seated);
+    status = tutti_topology_fits(&t, (int32_t)ranks, err);
+    if (!status && q->dot) status = drawing_write(q->dot, tutti_topology_dot(&t, (int32_t)ranks), err);
+    if (!status && q->svg) status = drawing_write(q->svg, tutti_topology_svg(&t, (int32_t)ranks), err);
+    if (status || ((q->dot || q->svg) && !q->describe)) return status;
+    char *text = tutti_topology_print(&t), *described = tutti_topology_describe(&t);
+    printf("%s\n", text);
+    if (q->describe) {
+        printf("\n%s", described);
+        print_links(&t, (int32_t)ranks);
+    }
+    free(described);
+    free(text);
+    return status;
+}
+
+int tutti_topo_make(int argc, char **argv)
+{
+    request q = {0};
+    tutti_failure err = {0};
+    tutti_status status = read_arguments(argc, argv, &q, &err);
+    if (!status && q.help)
+        print_help(stdout);
+    else if (!status)
+        status = make(&q, &err);
+    tutti_strbuf_release(&q.text);
+    return status ? tutti_cli_fail("topo make", &err) : 0;
+}

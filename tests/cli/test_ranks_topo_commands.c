@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_topo_commands.c: `tutti topo` as a user types it. */
+#include "testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* Runs the program; stdout and stderr together; the caller frees the text. */
+static char *run(const char *arguments, int want_code)
+{
+    char command[1000], *text = calloc(1, 1 << 20);
+    snprintf(command, sizeof command, "%s %s 2>&1", TUTTI_PROGRAM, arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(text);
+    text[fread(text, 1, (1 << 20) - 1, pipe)] = '\0';
+    int code = WEXITSTATUS(pclose(pipe));
+    if (code != want_code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, code, want_code, text);
+    return text;
+}
+
+static void expect(const char *arguments, int code, const char *words)
+{
+    char *text = run(arguments, code);
+    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
+    free(text);
+}
+
+static void every_key_of_a_kind_is_a_flag(void **state)
+{
+    (void)state;
+    expect("topo make star --bw 10Gb --lat=5us", 0, "star,bw=1.25GB,lat=5us,soft=500ns,add=10GB\n");
+    expect("topo make cluster --ranks 4 --hosts 2", 0, "cluster,hosts=2,ranks=4,");
+    expect("topo make dgx1v,gpus=0.1 --wires nvlink", 0, "dgx1v,gpus=0.1,wires=nvlink,nvlink=20GB,");
+    expect("topo make dgx1v --describe", 0, "NCCL's topology code]");
+    expect("topo make dgx1v --describe", 0, "gpu0>gpu3");
+    expect("topo make --help", 0, "switches hosts bw up lat hop soft add place");
+    expect("topo make torus --bw 10", 2, "bw=10Gb");
+    expect("topo make stra", 2, "did you mean 'star'");
+}
+
+static void what_make_prints_is_taken_by_bounds_and_explain(void **state)
+{
+    (void)state;
+    char *text = run("topo make bigraph --place parity", 0), command[400];
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(command, sizeof command, "topo bounds %s --bytes 1MB", text);
+    expect(command, 0, "L6 trees      exact");
+    snprintf(command, sizeof command, "coll explain --topology %s --ranks 32 --bytes 1MB", text);
+    expect(command, 0, "If switches added");
+    free(text);
+}
+
+static void pictures_are_drawn_without_other_programs(void **state)
+{
+    (void)state;
+    expect("topo make dgx1v --svg -", 0, "</svg>");
+    expect("topo make torus --dot -", 0, "[label=\"0.0.0\\nrank 0\" shape=box]");
+    expect("topo make fat-tree --seated 3 --svg -", 0, "rank 2");
+    expect("topo make host --svg -", 2, "no links between ranks");
+}
+
+static void this_machine_is_detected(void **state)
+{
+    (void)state;
+    expect("topo detect", 0, "host,bw=");
+    expect("topo detect --describe", 0, "this machine\n  cores");
+    expect("topo detect now", 2, "unexpected argument 'now'");
+}
+
+static void bounds_say_what_stands_in_the_way(void **state)
+{
+    (void)state;
+    expect("topo bounds dgx1v,wires=nvlink", 0, "L3 partition  exact        1458.333us");
+    expect("topo bounds dgx1v,wires=nvlink --collective broadcast", 0, "L5 broadcast  exact         833.333us");
+    expect("topo bounds dgx1v --json", 0, "\"kind\":\"exact\"");
+    expect("topo bounds host --ranks 4", 0, "a host has no links between ranks");
+    expect("topo bounds dgx1v --ranks 9", 2, "1 to 8 ranks");
+    expect("topo bounds dgx1v --collective sum", 2, "none such");
+    expect("topo bounds", 2, "one topology is wanted");
+}
+
+static void maps_are_shown_with_load_and_bound(void **state)
+{
+    (void)state;
+    expect("topo map bigraph --swaps 1000", 0, "x bound");
+    expect("topo map bigraph --swaps 1000", 0, "place=0.16.20.4"); /* parity mapping */
+    expect("topo map --table", 0, "  16    8   128          1      1    1.0000      8");
+    expect("topo map bigraph --algorithm rign", 2, "did you mean 'ring'?");
+    expect("topo map host", 2, "have seats to choose");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_of_a_kind_is_a_flag),
+        cmocka_unit_test(what_make_prints_is_taken_by_bounds_and_explain),
+        cmocka_unit_test(pictures_are_drawn_without_other_programs),
+        cmocka_unit_test(this_machine_is_detected),
+        cmocka_unit_test(bounds_say_what_stands_in_the_way),
+        cmocka_unit_test(maps_are_shown_with_load_and_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

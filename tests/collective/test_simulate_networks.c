@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules on networks: where nothing collides the evaluator equals the closed form of one switch that never blocks; parity
+ * mapping makes that true on BiGraph; the mapper never makes a seating worse, and finds that one by itself. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/simulate/map.h"
+
+static tutti_topology parsed(const char *text)
+{
+    tutti_topology t = {0};
+    tutti_failure err = {0};
+    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s: %s", text, err.text);
+    return t;
+}
+
+static tutti_schedule *compiled(const char *algorithm, int32_t p, const tutti_topology *t)
+{
+    const tutti_compile_request request = {.collective = TUTTI_ALLREDUCE, .nranks = p, .in_place = true, .topology = t};
+    tutti_schedule *s = NULL;
+    tutti_failure err = {0};
+    if (tutti_schedule_compile(algorithm, &request, &s, &err)) fail_msg("%s: %s", algorithm, err.text);
+    return s;
+}
+
+static tutti_simulation simulated(const char *algorithm, int32_t p, const tutti_topology *t, int64_t n)
+{
+    tutti_schedule *s = compiled(algorithm, p, t);
+    tutti_simulation sim;
+    tutti_failure err = {0};
+    if (tutti_simulate_schedule(s, t, n, &sim, &err)) fail_msg("%s: %s", algorithm, err.text);
+    tutti_schedule_destroy(s);
+    assert_true(sim.lower_s <= sim.seconds * (1 + 1e-9));
+    return sim;
+}
+
+static double closed_form(const char *algorithm, int32_t p, const char *star, int64_t n)
+{
+    tutti_topology t = parsed(star);
+    tutti_closed_form form;
+    assert_true(tutti_simulate_closed_form(algorithm, TUTTI_ALLREDUCE, p, n, &t, &form));
+    return form.seconds;
+}
+
+static void closed_forms_hold_on_networks_where_nothing_collides(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *topology, *algorithm, *star;
+        int32_t p;
+    } cases[] = {
+        {"fat-tree,leaves=8,hosts=8,spines=8,hop=0ns", "halving-doubling", "star,bw=12.5GB,lat=2us", 64},
+        {"fat-tree,leaves=8,hosts=8,spines=8,hop=0ns", "ring", "star,bw=12.5GB,lat=2us", 64},
+        {"fat-tree,pods=4,leaves=4,hosts=4,spines=4,tops=4,hop=0ns", "halving-doubling", "star,bw=12.5GB,lat=2us", 64},
+        {"bigraph,switches=8,hosts=4,place=parity", "halving-doubling", "star,bw=12.5GB,lat=2.3us", 32},
+        {"dgx2", "halving-doubling", "star,bw=120GB,lat=1us,soft=3.4us,add=300GB", 16},
+        {"dgx2", "direct", "star,bw=120GB,lat=1us,soft=3.4us,add=300GB", 16},
+        {"torus,x=8,y=1", "ring", "star,bw=12.5GB,lat=1us", 8},
+        {"cluster,hosts=8,ranks=1,near=0s,copy=1TB,bus=1TB", "direct", "star", 8},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        for (int64_t n = cases[k].p; n < 100000000; n *= 4096) {
+            tutti_topology t = parsed(cases[k].topology);
+            double seconds = simulated(cases[k].algorithm, cases[k].p, &t, n).seconds;
+            double form = closed_form(cases[k].algorithm, cases[k].p, cases[k].star, n);
+            if (fabs(seconds - form) > 1e-6 * form)
+                fail_msg("%s on %s, %lld elements: %.9g, closed form %.9g", cases[k].algorithm, cases[k].topology,
+                         (long long)n, seconds, form);
+        }
+}
+
+static void parity_mapping_is_as_fast_as_one_switch_and_naive_seats_are_not(void **state)
+{
+    (void)state;
+    const char *star = "star,bw=12.5GB,lat=2.3us,add=1TB";
+    tutti_topology parity = parsed("bigraph,switches=16,hosts=8,add=1TB,place=parity"), far = parity;
+    int32_t seat[128];
+    for (int32_t r = 0; r < 128; r++) /* in blocks, the farthest partner first */
+        for (int32_t bit = seat[r] = 0; bit < 7; bit++) seat[r] |= (r >> bit & 1) << (6 - bit);
+    tutti_topology_place(&far, 128, seat);
+    double form = closed_form("halving-doubling", 128, star, 25000000);
+    double fast = simulated("halving-doubling", 128, &parity, 25000000).seconds;
+    double slow = simulated("halving-doubling", 128, &far, 25000000).seconds;
+    assert_true(fabs(fast / form - 1) < 1e-3);
+    assert_true(slow > 4 * form);
+}
+
+static void hashed_paths_collide_and_more_of_them_collide_less(void **state)
+{
+    (void)state;
+    tutti_topology fixed = parsed("fat-tree,leaves=8,hosts=8,spines=8"),
+                   one = parsed("fat-tree,leaves=8,hosts=8,spines=8,routing=ecmp"),
+                   many = parsed("fat-tree,leaves=8,hosts=8,spines=8,routing=ecmp,paths=32");
+    double a = simulated("halving-doubling", 64, &fixed, 25000000).transfer_s;
+    double b = simulated("halving-doubling", 64, &one, 25000000).transfer_s;
+    double c = simulated("halving-doubling", 64, &many, 25000000).transfer_s;
+    assert_true(a < c && c < b && b > 1.2 * a);
+}
+
+static void ranks_of_a_host_share_its_nic(void **state)
+{
+    (void)state;
+    tutti_topology shared = parsed("cluster,hosts=2,ranks=4,nics=1"), own = parsed("cluster,hosts=2,ranks=4,nics=4");
+    double one = simulated("direct", 8, &shared, 25000000).transfer_s;
+    double four = simulated("direct", 8, &own, 25000000).transfer_s;
+    assert_true(one > 3.9 * four);
+}
+
+static tutti_mapping mapped(const tutti_schedule *s, const tutti_topology *t, const tutti_map_options *options)
+{
+    tutti_mapping m;
+    tutti_failure err = {0};
+    if (tutti_map_ranks(s, t, 1000000, options, &m, &err)) fail_msg("%s", err.text);
+    return m;
+}
+
+static void the_mapper_never_makes_it_worse_and_does_the_same_again(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "bigraph,switches=4,hosts=2",        "torus,x=4,y=2", "dgx1v", "fat-tree,leaves=2,spines=2",
+        "cluster,hosts=4,place=round-robin", "torus,x=3,y=5"};
+    static const char *const algorithms[] = {"ring", "halving-doubling", "direct"};
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+        for (int a = 0; a < 3; a++) {
+            tutti_topology t = parsed(texts[k]), seated = t;
+            tutti_schedule *s = compiled(algorithms[a], 8, &t);
+            const tutti_map_options options = {7, 2000, a == 1};
+            tutti_mapping m = mapped(s, &t, &options), again = mapped(s, &t, &options);
+            tutti_map_load load;
+            assert_true(m.after.seconds <= m.before.seconds && m.lower_s <= m.after.seconds * (1 + 1e-9));
+            assert_memory_equal(m.seat, again.seat, 8 * sizeof m.seat[0]);
+            tutti_topology_place(&seated, 8, m.seat);
+            char *text = tutti_topology_print(&seated);
+            seated = parsed(text); /* the seats are valid and survive as text */
+            assert_int_equal(tutti_map_measure(s, &seated, 1000000, &load, NULL), TUTTI_OK);
+            assert_true(fabs(load.seconds - m.after.seconds) <= 1e-12 * load.seconds);
+            free(text);
+            tutti_mapping_release(&m);
+            tutti_mapping_release(&again);
+            tutti_schedule_destroy(s);
+        }
+}
+
+static void the_mapper_finds_a_seating_as_good_as_parity_mapping(void **state)
+{
+    (void)state;
+    tutti_topology naive = parsed("bigraph,switches=8,hosts=2,place=round-robin");
+    tutti_schedule *s = compiled("halving-doubling", 16, &naive);
+    const tutti_map_options options = {1, 100000, false};
+    tutti_mapping m = mapped(s, &naive, &options);
+    assert_int_equal(m.before.messages, 2);
+    assert_int_equal(m.after.messages, 1);
+    assert_true(fabs(m.after.seconds - m.lower_s) < 1e-9 * m.lower_s);
+    tutti_mapping_release(&m);
+    tutti_schedule_destroy(s);
+}
+
+static void the_mapper_lays_a_ring_along_nvlinks(void **state)
+{
+    (void)state;
+    tutti_topology t = parsed("dgx1v");
+    tutti_schedule *s = compiled("ring", 8, &t);
+    const tutti_map_options options = {1, 20000, false};
+    tutti_mapping m = mapped(s, &t, &options);
+    assert_true(m.before.seconds > 3 * m.after.seconds);
+    assert_int_equal(m.after.messages, 0); /* none over PCIe switches */
+    tutti_mapping_release(&m);
+    tutti_schedule_destroy(s);
+}
+
+static void a_host_has_no_seats_to_choose(void **state)
+{
+    (void)state;
+    tutti_topology host = parsed("host"), small = parsed("torus,x=2,y=2");
+    tutti_schedule *s = compiled("ring", 8, &host);
+    tutti_mapping m;
+    tutti_failure err = {0};
+    const tutti_map_options options = {1, 10, false};
+    assert_int_equal(tutti_map_ranks(s, &host, 10, &options, &m, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_map_ranks(s, &small, 10, &options, &m, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "1 to 4 ranks"));
+    tutti_simulation sim;
+    assert_int_equal(tutti_simulate_schedule(s, &small, 10, &sim, &err), TUTTI_ERR_USAGE);
+    tutti_schedule_destroy(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_forms_hold_on_networks_where_nothing_collides),
+        cmocka_unit_test(parity_mapping_is_as_fast_as_one_switch_and_naive_seats_are_not),
+        cmocka_unit_test(hashed_paths_collide_and_more_of_them_collide_less),
+        cmocka_unit_test(ranks_of_a_host_share_its_nic),
+        cmocka_unit_test(the_mapper_never_makes_it_worse_and_does_the_same_again),
+        cmocka_unit_test(the_mapper_finds_a_seating_as_good_as_parity_mapping),
+        cmocka_unit_test(the_mapper_lays_a_ring_along_nvlinks),
+        cmocka_unit_test(a_host_has_no_seats_to_choose),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
