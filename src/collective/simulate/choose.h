@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers, with
- * each variant of its parameters, is compiled, lowered where the topology maps memory, simulated, and the fastest wins.
+/* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers that
+ * serves the collective, with each variant of its parameters, is compiled, lowered where the topology maps memory, simulated, and the fastest wins.
  * Variants are those of the row and what the topology suggests: groups of the ranks of one host, rows of a torus. Times that
  * differ by less than a thousandth are equal (slices are whole elements): ties go to the earlier row.
  *

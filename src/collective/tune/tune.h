@@ -33,7 +33,7 @@ typedef struct {
     double predicted_s, measured_s;
 } tutti_tune_check;
 /* Allreduce by every algorithm at 2 and 4 ranks and sizes from 4 bytes to 16 MiB; rows that an algorithm cannot serve are
- * left out. Returns how many rows were filled in, at most max. Takes about fifteen seconds. */
+ * left out. Returns how many rows were filled in, at most max. Takes two or three seconds a row. */
 tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows, int max, int *nrows,
                                 tutti_failure *err);
 
