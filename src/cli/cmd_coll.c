@@ -15,6 +15,7 @@ static const tutti_command verbs[] = {
     {"verify-all", "prove all algorithms at 1 to 1,024 ranks, for every wire", tutti_coll_verify_all},
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},
     {"tune", "fit alpha, beta and gamma on this host; --check: the model against it", tutti_coll_tune},
+    {"pack", "trees packed into a topology's links: how much they carry, on how many trees", tutti_coll_pack},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -17,6 +17,7 @@ int tutti_coll_compile(int argc, char **argv);
 int tutti_coll_bench(int argc, char **argv);
 int tutti_coll_explain(int argc, char **argv);
 int tutti_coll_tune(int argc, char **argv);
+int tutti_coll_pack(int argc, char **argv);
 int tutti_coll_verify_all(int argc, char **argv);
 
 /* Flags that say which schedule is meant (coll_schedule.c). */

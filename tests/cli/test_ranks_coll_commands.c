@@ -135,6 +135,26 @@ static void the_manual_shows_what_the_program_prints(void **state)
     free(page);
 }
 
+static void trees_are_packed_written_and_read_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tutti-packing-XXXXXX", command[200];
+    assert_true(close(mkstemp(path)) == 0);
+    snprintf(command, sizeof command, "coll pack dgx1v,wires=nvlink --out %s --svg %s.svg", path, path);
+    expect(command, 0, "68.5714 GB/s on 23 trees, 0 % below the bound");
+    snprintf(command, sizeof command, "coll pack dgx1v,wires=nvlink --check %s", path);
+    expect(command, 0, "68.5714 GB/s on 23 trees");
+    snprintf(command, sizeof command, "coll pack dgx1p,wires=nvlink --check %s", path);
+    expect(command, 1, "the link");
+    expect("coll pack dgx1v,wires=nvlink --loss 5 --solver none", 0, "our greedy way");
+    expect("coll pack dgx1p --subsets --solver none", 0, "181 subsets of 3 to 8 GPUs that NVLinks join, 14 kinds");
+    expect("coll pack dgx2 --collective broadcast --root 16", 2, "ranks are 0 to 15");
+    expect("coll pack star", 2, "--ranks");
+    expect("coll pack host", 2, "no links");
+    snprintf(command, sizeof command, "%s.svg", path);
+    unlink(path), unlink(command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +164,7 @@ int main(void)
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),
         cmocka_unit_test(the_manual_shows_what_the_program_prints),
+        cmocka_unit_test(trees_are_packed_written_and_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include "../../base/strbuf.h"
 #include "pack_impl.h"
 
-enum { MAX_CANDIDATES = 64, MAX_SOLUTION = 1 << 20 };
+enum { MAX_SOLUTION = 1 << 20 };
 
 typedef struct {
     const tutti_network *g;
@@ -35,7 +35,7 @@ static int64_t load_on(const choice *c, int32_t tree, int32_t link)
 static void begin(choice *c, const tutti_network *g, const tutti_packing *from, double loss)
 {
     *c = (choice){.g = g, .from = from, .l.nlinks = g->narcs};
-    c->l.ntrees = from->ntrees < MAX_CANDIDATES ? from->ntrees : MAX_CANDIDATES;
+    c->l.ntrees = from->ntrees < TUTTI_FEWEST_CANDIDATES ? from->ntrees : TUTTI_FEWEST_CANDIDATES;
     c->l.load = tutti_alloc(((size_t)c->l.ntrees * (size_t)g->narcs + 1) * sizeof *c->l.load);
     c->l.room = tutti_alloc((size_t)(g->narcs + 1) * sizeof *c->l.room);
     for (int32_t a = 0; a < g->narcs; a++) c->l.room[a] = (double)g->arcs[a].capacity / tutti_ratio_value(from->unit);

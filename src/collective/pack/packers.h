@@ -27,6 +27,7 @@ tutti_status tutti_packing_by_weights(const tutti_network *g, tutti_packing_use 
 tutti_status tutti_packing_exact(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_packing *out,
                                  tutti_failure *err);
 
+enum { TUTTI_FEWEST_CANDIDATES = 64 };
 typedef struct {
     double loss;        /* of the rate, e.g. 0.05 */
     double limit_s;     /* for the solver */
@@ -34,7 +35,7 @@ typedef struct {
 } tutti_fewest_options;
 typedef struct {
     bool solved;   /* by the solver; else by our greedy choice */
-    bool fewest;   /* the solver proved that these trees allow no smaller choice */
+    bool fewest;   /* the solver proved that the heaviest TUTTI_FEWEST_CANDIDATES trees allow no smaller choice */
     char why[200]; /* not solved: why; else "" */
 } tutti_fewest_report;
 /* Never worse than the input: its trees or fewer. The bound stays. */
