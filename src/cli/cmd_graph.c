@@ -17,7 +17,7 @@ static tutti_status show(const tutti_flags *f, const char *path, tutti_failure *
     tutti_job *job = NULL;
     tutti_resolved r = {0};
     tutti_status st = tutti_cli_load_job(f, path, &job, err);
-    if (!st) st = tutti_job_resolve(job, 0, 0, &r, err);
+    if (!st) st = tutti_job_resolve(job, 0, 0, NULL, &r, err);
     if (!st) {
         char *text = tutti_cli_has(f, "dot") ? tutti_graph_dot(r.graph) : tutti_graph_print(r.graph);
         fputs(text, stdout);

@@ -119,7 +119,7 @@ static void *play(void *arg)
     if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, &own, &p->err);
     if (!st)
         st = tutti_session_open(p->job, p->data ? p->data : &own, tutti_group_rank(p->group),
-                                tutti_group_nranks(p->group), &s, &p->err);
+                                tutti_group_nranks(p->group), tutti_group_hosts(p->group), &s, &p->err);
     st = agree_ready(p, st);
     if (!st) st = tutti_session_merge(p->job, p->group, p->fresh ? NULL : p->dir, &s, &p->err);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);

@@ -49,9 +49,11 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .nthreads = (int)job->threads};
 }
 
-tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, tutti_resolved *out, tutti_failure *err)
+tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, const int32_t *host_of, tutti_resolved *out,
+                               tutti_failure *err)
 {
-    const tutti_plan_config config = tutti_job_plan_config(job, rank, nranks);
+    tutti_plan_config config = tutti_job_plan_config(job, rank, nranks);
+    config.host_of = host_of;
     tutti_resolved r = {0};
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);

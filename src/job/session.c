@@ -98,14 +98,14 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
 }
 
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
-                                tutti_session *out, tutti_failure *err)
+                                const int32_t *host_of, tutti_session *out, tutti_failure *err)
 {
     const int64_t count = tutti_dataset_count(data->train);
     tutti_session s = {0};
     if (job->batch > count)
         return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %" PRId64 " is more than the %" PRId64 " training samples",
                           job->batch, count);
-    tutti_status st = tutti_job_resolve(job, rank, nranks, &s.parts, err);
+    tutti_status st = tutti_job_resolve(job, rank, nranks, host_of, &s.parts, err);
     if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
     if (st) {
         tutti_session_release(&s);

@@ -19,9 +19,9 @@ typedef struct {
     tutti_train_config config; /* dir, fresh, listeners are the caller's to set */
 } tutti_session;
 
-/* job and data are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
+/* job, data and host_of (the host of each rank, NULL = one) are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
-                                tutti_session *out, tutti_failure *err);
+                                const int32_t *host_of, tutti_session *out, tutti_failure *err);
 /* The plan of `exchange.buckets: auto`, by costs measured in this group: collective, before training. dir: see job_costs.h. */
 tutti_status tutti_session_merge(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                  tutti_failure *err);

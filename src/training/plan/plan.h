@@ -38,10 +38,11 @@
 
 typedef struct {
     int rank, nranks;
-    int64_t batch;         /* global */
-    int slots;             /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
-    const char *algorithm; /* of the exchanges: "direct", ... or "auto" */
-    int64_t bucket_bytes;  /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
+    const int32_t *host_of; /* the host of each rank (borrowed); NULL = one host */
+    int64_t batch;          /* global */
+    int slots;              /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
+    const char *algorithm;  /* of the exchanges: "direct", ... or "auto": that, or split by rails between hosts */
+    int64_t bucket_bytes;   /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need; /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool gated;   /* no weight is updated before all ranks know that every gradient is finite */

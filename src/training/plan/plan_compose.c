@@ -117,22 +117,25 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
         c->exchange_of[b * TUTTI_NEXCHANGES + TUTTI_GATHERS] = add_exchange(c, p->buckets[b].all_gather_mapped);
     }
     if (p->config.gated) c->exchange_of[n - 1] = add_exchange(c, p->gate.allreduce_mapped);
+    const tutti_schedule_header *first = tutti_schedule_head(p->buckets[0].reduce_scatter_mapped);
     for (int i = 0; i < n; i++) {
         const tutti_schedule_header *h = tutti_schedule_head(c->exchanges[c->exchange_of[i]].schedule);
         const bool is_gate = tutti_composition_kind(c, i) == TUTTI_GATES;
-        if (h->nranks != c->nranks || h->wire != TUTTI_WIRE_MAPPED || h->in_place == is_gate)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "%s %d: the %s is not lowered for mapped memory of %d ranks, %s",
+        if (h->nranks != c->nranks || h->wire == TUTTI_WIRE_TWO_SIDED || h->wire != first->wire ||
+            h->in_place == is_gate)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s %d: the %s is not lowered for %s memory of %d ranks, %s",
                               is_gate ? "gate" : "bucket", i / TUTTI_NEXCHANGES, tutti_collective_name(h->collective),
-                              c->nranks, is_gate ? "from flag to verdict" : "in place");
+                              tutti_wire_class_name(first->wire), c->nranks,
+                              is_gate ? "from flag to verdict" : "in place");
     }
     number_memory(c);
     find_edges(c);
-    c->head =
-        (tutti_schedule_header){.collective = TUTTI_ALLREDUCE,
-                                .nranks = c->nranks,
-                                .slots = p->config.slots,
-                                .wire = TUTTI_WIRE_MAPPED,
-                                .determinism = tutti_schedule_head(p->buckets[0].reduce_scatter_mapped)->determinism};
+    c->head = (tutti_schedule_header){.collective = TUTTI_ALLREDUCE,
+                                      .nranks = c->nranks,
+                                      .slots = p->config.slots,
+                                      .wire = first->wire,
+                                      .host_of = first->host_of,
+                                      .determinism = first->determinism};
     snprintf(c->head.algorithm, sizeof c->head.algorithm, "%d training steps as", c->ntrain_steps);
     return TUTTI_OK;
 }

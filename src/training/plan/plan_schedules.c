@@ -4,10 +4,43 @@
  * Schedules speak of slices, not of elements, so all buckets share one value for each collective: the first bucket owns
  * it, the others borrow. The sum's class (fast or canonical) is the reduce-scatter's business only; an all-gather moves
  * bits. */
+#include <stdio.h>
 #include <string.h>
 
 #include "../../base/hash.h"
 #include "plan_impl.h"
+
+/* Ranks of each host if all hosts have as many, next to each other, and more than one; else 0. */
+static int ranks_a_host(const tutti_plan_config *c)
+{
+    int group = 0;
+    while (c->host_of && group < c->nranks && c->host_of[group] == c->host_of[0]) group++;
+    if (group < 2 || group == c->nranks || c->nranks % group) return 0;
+    for (int r = 0; r < c->nranks; r++)
+        if (c->host_of[r] != c->host_of[r / group * group] || (r >= group && c->host_of[r] == c->host_of[r - group]))
+            return 0;
+    return group;
+}
+
+/* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first; canonical
+ * sums have one order only, which direct keeps. */
+static void choose(const tutti_plan_config *c, char name[TUTTI_ALGORITHM_TEXT])
+{
+    const int group = c->slots ? 0 : ranks_a_host(c);
+    if (strcmp(c->algorithm, "auto"))
+        snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", c->algorithm);
+    else if (group)
+        snprintf(name, TUTTI_ALGORITHM_TEXT, "split-rail,group=%d", group);
+    else
+        snprintf(name, TUTTI_ALGORITHM_TEXT, "direct");
+}
+
+static tutti_status lower(const tutti_plan *p, const tutti_schedule *compiled, tutti_schedule **lowered,
+                          tutti_failure *err)
+{
+    if (!p->config.host_of) return tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, lowered, err);
+    return tutti_schedule_lower_hosts(compiled, p->config.host_of, lowered, err);
+}
 
 static tutti_status compile(const tutti_plan *p, tutti_collective what, tutti_schedule **compiled,
                             tutti_schedule **lowered, tutti_failure *err)
@@ -16,9 +49,10 @@ static tutti_status compile(const tutti_plan *p, tutti_collective what, tutti_sc
                                            .nranks = p->config.nranks,
                                            .slots = what == TUTTI_REDUCE_SCATTER ? p->config.slots : 0,
                                            .in_place = true};
-    const char *name = !strcmp(p->config.algorithm, "auto") ? "direct" : p->config.algorithm;
+    char name[TUTTI_ALGORITHM_TEXT];
+    choose(&p->config, name);
     tutti_status st = tutti_schedule_compile(name, &request, compiled, err);
-    if (!st) st = tutti_schedule_lower(*compiled, TUTTI_WIRE_MAPPED, lowered, err);
+    if (!st) st = lower(p, *compiled, lowered, err);
     return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(what)) : TUTTI_OK;
 }
 
@@ -28,7 +62,7 @@ static tutti_status compile_gate(tutti_plan *p, tutti_failure *err)
     const tutti_compile_request request = {.collective = TUTTI_ALLREDUCE, .nranks = p->config.nranks};
     tutti_gate *g = &p->gate;
     tutti_status st = tutti_schedule_compile("one-shot", &request, &g->allreduce, err);
-    if (!st) st = tutti_schedule_lower(g->allreduce, TUTTI_WIRE_MAPPED, &g->allreduce_mapped, err);
+    if (!st) st = lower(p, g->allreduce, &g->allreduce_mapped, err);
     return st ? tutti_fail_at(err, "gate (allreduce)") : TUTTI_OK;
 }
 

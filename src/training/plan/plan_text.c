@@ -40,13 +40,19 @@ static void add_head(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "; %d gradient buffer%s\n", p->nroots_max, p->nroots_max == 1 ? "" : "s");
 }
 
+static const char *wire_words(tutti_wire_class wire)
+{
+    if (wire == TUTTI_WIRE_MAPPED) return "mapped memory";
+    return wire == TUTTI_WIRE_MIXED ? "hosts of several ranks" : "puts and signals";
+}
+
 static void add_schedule(const char *role, const tutti_schedule *s, tutti_strbuf *sb)
 {
     const tutti_schedule_header *h = tutti_schedule_head(s);
     char hash[17];
     tutti_hash_text(tutti_schedule_hash(s), hash);
-    tutti_strbuf_printf(sb, "  %-14s %s, in place, lowered for %s memory, hash %s", role, h->algorithm,
-                        tutti_wire_class_name(h->wire), hash);
+    tutti_strbuf_printf(sb, "  %-14s %s, in place, lowered for %s, hash %s", role, h->algorithm, wire_words(h->wire),
+                        hash);
     if (h->collective == TUTTI_REDUCE_SCATTER)
         tutti_strbuf_printf(sb, ", sums %s", tutti_determinism_name(h->determinism));
     tutti_strbuf_puts(sb, "\n");
@@ -110,8 +116,8 @@ static void add_gate(const tutti_plan *p, tutti_strbuf *sb)
                       "\ngate: a gradient that is not finite, on any rank, skips the updates of the step on all ranks\n"
                       "  costs a look at the own slices, ");
     add_bytes(sb, own_elements(p) * (int64_t)sizeof(float));
-    tutti_strbuf_printf(sb, ", and an allreduce of 1 element: %s, lowered for %s memory, hash %s",
-                        tutti_schedule_head(s)->algorithm, tutti_wire_class_name(tutti_schedule_head(s)->wire), hash);
+    tutti_strbuf_printf(sb, ", and an allreduce of 1 element: %s, lowered for %s, hash %s",
+                        tutti_schedule_head(s)->algorithm, wire_words(tutti_schedule_head(s)->wire), hash);
     if (!tutti_schedule_check(s, &report, NULL))
         tutti_strbuf_printf(sb, ", %d synchronisation%s", report.syncs, report.syncs == 1 ? "" : "s");
     tutti_strbuf_puts(sb, "\n  no update, and no all-gather, begins before the last reduce-scatter has ended\n");

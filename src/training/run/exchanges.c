@@ -68,12 +68,13 @@ static tutti_status bind_bucket(tutti_group *group, const tutti_plan *plan, int 
 }
 
 /* Saving is rare: the plainest gather will do, whatever algorithm trains. It is proved like all others. */
-static tutti_status compile_gather(int nranks, tutti_shared *s, tutti_failure *err)
+static tutti_status compile_gather(const tutti_group *group, tutti_shared *s, tutti_failure *err)
 {
-    const tutti_compile_request request = {.collective = TUTTI_GATHER, .nranks = nranks, .in_place = true};
+    const tutti_compile_request request = {
+        .collective = TUTTI_GATHER, .nranks = tutti_group_nranks(group), .in_place = true};
     tutti_check_report report;
     tutti_status st = tutti_schedule_compile("direct", &request, &s->gather_two_sided, err);
-    if (!st) st = tutti_schedule_lower(s->gather_two_sided, TUTTI_WIRE_MAPPED, &s->gather_mapped, err);
+    if (!st) st = tutti_schedule_lower_hosts(s->gather_two_sided, tutti_group_hosts(group), &s->gather_mapped, err);
     if (!st) st = tutti_schedule_check(s->gather_mapped, &report, err);
     return st ? tutti_fail_at(err, "gather of momentum") : TUTTI_OK;
 }
@@ -88,7 +89,7 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
                           .gathering = tutti_alloc(n * sizeof(bool)),
                           .names = tutti_alloc(3 * n * sizeof *out->names)};
     tutti_status st = create_regions(group, plan, momentum, out, err);
-    if (!st && momentum && gather) st = compile_gather(plan->config.nranks, out, err);
+    if (!st && momentum && gather) st = compile_gather(group, out, err);
     for (int b = 0; b < plan->nbuckets && !st; b++) st = bind_bucket(group, plan, b, out, err);
     if (!st && plan->config.gated) st = bind_gate(group, plan, out, err);
     return st; /* the caller destroys it in any case */

@@ -15,9 +15,11 @@ typedef struct {
     tutti_plan *plan;
 } world;
 
-static void make(world *w, int nranks, int slots, const char *algorithm, int64_t bucket_bytes)
+static void make_on_hosts(world *w, int nranks, const int32_t *host_of, int slots, const char *algorithm,
+                          int64_t bucket_bytes)
 {
     const tutti_plan_config config = {.nranks = nranks,
+                                      .host_of = host_of,
                                       .batch = 48,
                                       .slots = slots,
                                       .algorithm = algorithm,
@@ -34,6 +36,11 @@ static void make(world *w, int nranks, int slots, const char *algorithm, int64_t
             &err) ||
         tutti_plan_build(w->graph, &config, &w->plan, &err))
         fail_msg("%s", err.text);
+}
+
+static void make(world *w, int nranks, int slots, const char *algorithm, int64_t bucket_bytes)
+{
+    make_on_hosts(w, nranks, NULL, slots, algorithm, bucket_bytes);
 }
 
 static void destroy(world *w)
@@ -63,6 +70,22 @@ static void plans_are_proved_at_any_rank_count_and_bucket_size(void **state)
         for (int i = 0; i < 3; i++) {
             world w;
             make(&w, nranks, 0, nranks % 2 ? "direct" : "ring", sizes[i]);
+            expect_right(&w);
+            destroy(&w);
+        }
+}
+
+static void plans_over_several_hosts_are_proved(void **state)
+{
+    (void)state;
+    static const int32_t hosts[][4] = {{0, 0, 1, 1}, {0, 1, 2, 3}, {0, 0, 0, 1}, {0, 1, 0, 1}};
+    static const char *const automatic[] = {"split-rail,group=2", "direct", "direct", "direct"};
+    for (int i = 0; i < 4; i++)
+        for (int slots = 0; slots <= 8; slots += 8) {
+            world w;
+            make_on_hosts(&w, 4, hosts[i], slots, "auto", 300);
+            assert_string_equal(tutti_schedule_head(w.plan->buckets[0].reduce_scatter_mapped)->algorithm,
+                                slots ? "direct" : automatic[i]);
             expect_right(&w);
             destroy(&w);
         }
@@ -233,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_are_proved_at_any_rank_count_and_bucket_size),
+        cmocka_unit_test(plans_over_several_hosts_are_proved),
         cmocka_unit_test(canonical_plans_are_proved_canonical_through_folds_and_exchanges),
         cmocka_unit_test(gradients_that_are_ready_before_their_last_writer_race),
         cmocka_unit_test(readers_that_do_not_wait_for_the_weights_race),

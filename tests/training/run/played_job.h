@@ -49,7 +49,7 @@ static void *played_rank_run(void *arg)
     played_job *j = r->job;
     const int rank = tutti_group_rank(r->group);
     tutti_session s = {0};
-    tutti_status st = tutti_session_open(r->resolved, r->data, rank, j->nranks, &s, &j->err[rank]);
+    tutti_status st = tutti_session_open(r->resolved, r->data, rank, j->nranks, NULL, &s, &j->err[rank]);
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
     s.config.stop_asked = played_stop;
