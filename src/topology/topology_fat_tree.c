@@ -45,9 +45,9 @@ static tutti_status fat_tree_check(const tutti_topology *t, tutti_failure *err)
     double hosts = t->figure[TUTTI_FIGURE_PODS] * t->figure[TUTTI_FIGURE_LEAVES] * t->figure[TUTTI_FIGURE_HOSTS];
     double inner = t->figure[TUTTI_FIGURE_PODS] * t->figure[TUTTI_FIGURE_SPINES] *
                    (t->figure[TUTTI_FIGURE_LEAVES] + t->figure[TUTTI_FIGURE_TOPS]);
-    if (hosts <= 65536 && inner <= 4e6 && t->figure[TUTTI_FIGURE_PATHS] <= 256) return TUTTI_OK;
+    if (hosts <= 65536 && inner <= 1e6 && t->figure[TUTTI_FIGURE_PATHS] <= 256) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "topology: fat-tree: at most 65536 hosts, 4 million links between switches and 256 paths");
+                      "topology: fat-tree: at most 65536 hosts, a million cables between switches and 256 paths");
 }
 
 static int32_t fat_tree_nseats(const tutti_topology *t, int32_t nranks)

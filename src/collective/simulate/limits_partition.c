@@ -12,6 +12,7 @@
 
 #include "../../base/arena.h"
 #include "../pack/packers.h"
+#include "../pack/packing_of.h"
 #include "limits.h"
 
 enum { MAX_STRENGTH_NODES = 64, MAX_GROUPED = 4096 };
@@ -119,15 +120,13 @@ static void least_cut_try(const tutti_cuts *cuts, tutti_collective c, double byt
 }
 
 /* Rates are equal both ways and there are no switches: the partition of least strength. */
-static bool strength_try(const tutti_cuts *cuts, tutti_collective c, double bytes, int32_t *part, tutti_limit *out)
+static bool strength_try(const tutti_cuts *cuts, const tutti_topology *t, tutti_collective c, double bytes,
+                         int32_t *part, tutti_limit *out)
 {
     const tutti_fabric *net = &cuts->net;
     tutti_network g;
     if (net->nnodes != net->nranks || net->nnodes > MAX_STRENGTH_NODES) return false;
-    tutti_network_init(&g, net->nranks, net->nnodes);
-    for (int32_t l = 0; l < net->nlinks; l++)
-        tutti_network_add(&g, net->links[l].src, net->links[l].dst,
-                          (int64_t)(net->links[l].bytes_per_s + 0.5) / cuts->unit);
+    if (tutti_network_of(t, net->nranks, false, &g, NULL)) return false;
     bool both = true;
     for (int32_t i = 0; i < g.narcs; i++)
         both &= g.arcs[i].capacity == tutti_network_capacity(&g, g.arcs[i].dst, g.arcs[i].src);
@@ -153,7 +152,7 @@ double tutti_limit_partition(const tutti_cuts *cuts, const tutti_topology *t, tu
     for (int32_t r = 0; r < p; r++) part[r] = tutti_topology_group_of(t, r);
     if (p <= MAX_GROUPED) partition_try(cuts, c, bytes, part, "hosts behind one switch", out);
     if (cuts->exact) least_cut_try(cuts, c, bytes, part, out);
-    bool symmetric = cuts->exact && strength_try(cuts, c, bytes, part, out);
+    bool symmetric = cuts->exact && strength_try(cuts, t, c, bytes, part, out);
     if (symmetric && c == TUTTI_ALLREDUCE) out->kind = TUTTI_LIMIT_EXACT;
     free(part);
     return out->seconds;
