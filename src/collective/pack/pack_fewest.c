@@ -202,7 +202,7 @@ static void to_packing(const choice *c, const double *x, tutti_packing *out)
         tutti_packing_tree(out, c->from->trees[i].root, weight);
         for (int32_t k = 0; k < c->from->nranks - 1; k++) {
             const tutti_tree_edge *e = &c->from->edges[c->from->trees[i].first_edge + k];
-            tutti_packing_edge(out, e->src, e->dst, c->from->via + e->first_via, e->nvia);
+            tutti_packing_edge(out, e->src, e->dst, e->nvia ? c->from->via + e->first_via : NULL, e->nvia);
         }
     }
     tutti_packing_tidy(out);
@@ -216,7 +216,7 @@ static void copy_packing(const tutti_network *g, const tutti_packing *from, tutt
         tutti_packing_tree(out, from->trees[i].root, from->trees[i].weight);
         for (int32_t k = 0; k < from->nranks - 1; k++) {
             const tutti_tree_edge *e = &from->edges[from->trees[i].first_edge + k];
-            tutti_packing_edge(out, e->src, e->dst, from->via + e->first_via, e->nvia);
+            tutti_packing_edge(out, e->src, e->dst, e->nvia ? from->via + e->first_via : NULL, e->nvia);
         }
     }
 }

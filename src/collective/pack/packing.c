@@ -104,7 +104,7 @@ void tutti_packing_tidy(tutti_packing *p)
         tutti_packing_tree(&tidy, p->trees[i].root, p->trees[i].weight);
         for (int32_t k = 0; k < p->nranks - 1; k++) {
             const tutti_tree_edge *e = &p->edges[p->trees[i].first_edge + k];
-            tutti_packing_edge(&tidy, e->src, e->dst, p->via + e->first_via, e->nvia);
+            tutti_packing_edge(&tidy, e->src, e->dst, e->nvia ? p->via + e->first_via : NULL, e->nvia);
         }
     }
     tutti_packing_release(p);

@@ -191,7 +191,7 @@ void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, i
         for (int32_t v = 0; v < w->nranks; v++) {
             if (reached[v] || !reached[w->ways[chosen[v]].src]) continue;
             const tutti_way *e = &w->ways[chosen[v]];
-            tutti_packing_edge(out, e->src, v, w->via + e->first_via, e->nvia);
+            tutti_packing_edge(out, e->src, v, e->nvia ? w->via + e->first_via : NULL, e->nvia);
             reached[v] = true;
             n++;
         }
