@@ -21,7 +21,7 @@ static const tutti_flag flags[] = {
     {"all", NULL, "simulate schedules of millions of steps, too", false},
     {"json", NULL, "one JSON object a candidate (or range) and line", false},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS = 16 << 20, MOST_STEPS_OF_RANGES = 1 << 19 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS_OF_RANGES = 1 << 19 };
 
 static int name_width(const tutti_choice *choice)
 {
@@ -147,7 +147,8 @@ static tutti_status explain_one(const tutti_flags *f, const tutti_policy *policy
 {
     tutti_choice *choice = malloc(sizeof *choice);
     if (!choice) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
-    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : MOST_STEPS, q, bytes / TUTTI_ELEMENT_BYTES, t, choice);
+    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q, bytes / TUTTI_ELEMENT_BYTES, t,
+                    choice);
     if (tutti_cli_has(f, "json")) {
         print_json(choice);
     } else {

@@ -33,5 +33,5 @@ void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti
 
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t, tutti_choice *out)
 {
-    tutti_choose_by(tutti_policy_at(0), 0, request, n, t, out);
+    tutti_choose_by(tutti_policy_at(0), TUTTI_CHOOSE_STEPS, request, n, t, out);
 }

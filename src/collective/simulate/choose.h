@@ -38,7 +38,9 @@ typedef struct {
     tutti_bounds bounds;
 } tutti_choice;
 
-/* n elements, the policy "fastest". Cost: every schedule once; direct has ranks^2 messages. */
+enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* a second or so a schedule */
+/* n elements, the policy "fastest", schedules of at most TUTTI_CHOOSE_STEPS. Cost: every schedule once; direct has ranks^2
+ * messages. */
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
                             tutti_choice *out);
 /* most_steps: schedules of more steps (all ranks together) are skipped; 0 = no limit. About 15
