@@ -8,7 +8,7 @@ class Table:
         self.bench, self.file = bench, open(json_path, "w") if json_path else None
         print(f"{'case':44} {'unit':8} {'ours':>10} {'peer':>10} {'bound':>10} {'ratio':>7}  peer's name")
 
-    def row(self, case: str, unit: str, ours: float, peer_name: str, peer: float | None, bound: float | None = None,
+    def row(self, case: str, unit: str, ours: float | None, peer_name: str, peer: float | None, bound: float | None = None,
             more_is_better: bool = False) -> None:
         ratio = None
         if peer and ours:

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run_transfer.py: time until tensors lie with another process and it has said so; median of rounds, all candidates in turn.
+
+gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the tutorial, `place` is
+its best that ends with the tensor where something can be computed with it, `unary` and `stream` leave it in pieces where they arrived.
+The bound is a plain TCP stream into the tensor's place. Ours comes from bench/bench_transfer where the build has it; its rows over
+shared memory have no bound and no peer on their wire: they show what staying on the host is worth."""
+import argparse
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from table import Table  # noqa: E402
+
+UNITS = {"KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20, "": 1}
+GRPC = ["bytes", "unary", "stream", "place"]
+OURS = [("ucx", "static"), ("ucx", "dynamic"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
+# One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
+LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
+
+
+def in_bytes(text: str) -> int:
+    number = text.rstrip("KMiB")
+    return int(float(number) * UNITS[text[len(number):]])
+
+
+def alexnet(build: pathlib.Path) -> list[int]:
+    """The parameters of the zoo's AlexNet, in the order in which their gradients travel, from its own plan."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as job:
+        job.write("model: alexnet\ndata: {set: noise, shape: [3, 227, 227], classes: 1000}\nbatch: 2\nsteps: 1\n"
+                  "optimiser: {lr: 0.1}\n")
+        job.flush()
+        plan = subprocess.run([build / "tutti", "plan", job.name, "--ranks", "2"], check=True, capture_output=True,
+                              text=True).stdout
+    rows = re.findall(r"^ +\d+  ([\w.]+) +\(([\d, ]+)\)", plan, re.M)
+    sizes = []
+    for _, shape in rows:
+        elements = 1
+        for extent in shape.split(","):
+            elements *= int(extent)
+        sizes.append(4 * elements)
+    return sizes
+
+
+def build_peer(build: pathlib.Path) -> pathlib.Path:
+    folder, program = build / "bench", build / "bench" / "grpc_peer"
+    folder.mkdir(parents=True, exist_ok=True)
+    plugin = subprocess.run(["which", "grpc_cpp_plugin"], check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run(["protoc", "-I", HERE, f"--cpp_out={folder}", f"--grpc_out={folder}",
+                    f"--plugin=protoc-gen-grpc={plugin}", HERE / "transfer.proto"], check=True)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "grpc++", "protobuf"], check=True, capture_output=True,
+                           text=True).stdout.split()
+    subprocess.run(["g++", "-O3", "-std=c++17", "-I", folder, "-o", program, HERE / "grpc_peer.cc",
+                    folder / "transfer.pb.cc", folder / "transfer.grpc.pb.cc", *flags], check=True)
+    return program
+
+
+def figures(command: list) -> list[float]:
+    """The last word of each line; [] where the command fails: the wire is not there."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        return []
+    return [float(line.split()[-1]) for line in done.stdout.splitlines() if line and not line.startswith("#")]
+
+
+class Measured:
+    """Candidates for one list of messages; each pass asks all of them once."""
+
+    def __init__(self, build: pathlib.Path, peer: pathlib.Path, port: str, sizes: list[int], rounds: int) -> None:
+        text = ",".join(map(str, sizes))
+        self.commands = {("grpc", v): [peer, "call", port, v, rounds, text] for v in GRPC}
+        self.commands["tcp", ""] = [build / "bench" / "bench_stream", rounds, text]
+        ours = build / "bench" / "bench_transfer"
+        if ours.exists():
+            self.commands.update({(w, m): [ours, w, m, rounds, text] for w, m in OURS})
+        self.times: dict[tuple[str, str], list[float]] = {key: [] for key in self.commands}
+
+    def run(self, passes: int) -> None:
+        for _ in range(passes):
+            for key, command in self.commands.items():
+                self.times[key] += figures(command)[1:]  # the first opens connections and touches memory
+
+    def us(self, *key: str) -> float | None:
+        values = self.times.get(key, [])
+        return statistics.median(values) if values else None
+
+
+def print_case(table: Table, name: str, m: Measured) -> None:
+    bound, ours = m.us("tcp", ""), m.us("ucx", "static")
+    for variant in GRPC:
+        table.row(f"{name}, ours over TCP", "us", ours, f"gRPC {variant}", m.us("grpc", variant), bound)
+    if ours is None:
+        return
+    for wire, where in (("ucx", "TCP"), ("shm", "shared memory")):
+        for mode in ("static", "dynamic"):
+            table.row(f"{name}, {mode} over {where}", "us", m.us(wire, mode), "ours as RPC", m.us(wire, "rpc"),
+                      bound if wire == "ucx" else None)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(prog="bench transfer", description=__doc__)
+    arguments.add_argument("build", type=pathlib.Path)
+    arguments.add_argument("--bytes", default="4KB,1MB,100MB")
+    arguments.add_argument("--rounds", type=int, default=5, help="passes over all candidates")
+    arguments.add_argument("--json")
+    options = arguments.parse_args()
+    peer = build_peer(options.build)
+    cases = [(text, [in_bytes(text)]) for text in options.bytes.split(",")]
+    cases += [(f"AlexNet step, {len(s)} tensors, {sum(s) / 1e6:.1f} MB", s) for s in [alexnet(options.build)]]
+    cases += [(f"LSTM step, {len(LSTM)} tensors, {sum(LSTM) / 1e6:.1f} MB", LSTM)]
+    server = subprocess.Popen([peer, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        port, version = server.stdout.readline().split()
+        ours = subprocess.run([options.build / "tutti", "version"], capture_output=True, text=True).stdout.strip()
+        print(f"# {ours}; gRPC C++ {version}: frames of 16 MiB, look-ahead 256 MiB, no limit on messages, completion queues")
+        if not (options.build / "bench" / "bench_transfer").exists():
+            print("# this build has no bench_transfer: gRPC and the bound alone")
+        table = Table("transfer", options.json)
+        for name, sizes in cases:
+            measured = Measured(options.build, peer, port, sizes, 6 if sum(sizes) > 10**7 else 200)
+            measured.run(options.rounds)
+            print_case(table, name, measured)
+    finally:
+        server.stdin.close()
+        server.wait(timeout=10)
+
+
+main()
