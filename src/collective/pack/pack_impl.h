@@ -49,4 +49,12 @@ double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x)
  * machine are more than some thousand units at the bound's denominator. */
 tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);
 
+/* Exactly, where that has no more unit links than it takes, else by weights; then fewer trees, greedily. */
+tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
+                                    tutti_packing *out, tutti_failure *err);
+/* Adds trees over several servers to a packing that has none; its use and root are set. server_of: of each rank, those of a
+ * server together; g: direct links. Weights are shares, there is no bound. */
+tutti_status tutti_packing_of_servers(const tutti_network *g, const int32_t *server_of, double loss, tutti_packing *out,
+                                      tutti_failure *err);
+
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packing_of.c: a topology's links as a network, and the trees for it. */
 #include <math.h>
+#include <stdlib.h>
 
+#include "../../base/arena.h"
+#include "pack_impl.h"
 #include "packing_of.h"
 
 enum { MAX_PACKED_RANKS = 32, MAX_ONE_HOP_RANKS = 64 };
@@ -39,9 +42,8 @@ static void pack_one_hop(const tutti_network *g, tutti_packing_use use, int32_t 
     }
 }
 
-/* Exactly, where that has no more unit links than it takes; then fewer trees. */
-static tutti_status pack_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
-                               tutti_packing *out, tutti_failure *err)
+tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
+                                    tutti_packing *out, tutti_failure *err)
 {
     const tutti_fewest_options options = {.loss = loss};
     tutti_fewest_report report;
@@ -54,27 +56,51 @@ static tutti_status pack_links(const tutti_network *g, tutti_packing_use use, in
     return st;
 }
 
+/* Which server each rank is in; how many there are, 1 where the topology has none or a server's ranks stand apart. */
+static int32_t find_servers(const tutti_topology *t, int32_t nranks, int32_t *server_of)
+{
+    bool kinds = t->kind == TUTTI_TOPOLOGY_CLUSTER || t->kind == TUTTI_TOPOLOGY_PCIE ||
+                 t->kind == TUTTI_TOPOLOGY_DGX1P || t->kind == TUTTI_TOPOLOGY_DGX1V;
+    int32_t n = 1;
+    for (int32_t r = 0; r < nranks; r++) {
+        server_of[r] = kinds ? tutti_topology_group_of(t, r) : 0;
+        if (!r || server_of[r] == server_of[r - 1]) continue;
+        for (int32_t before = 0; before < r; before++)
+            if (server_of[before] == server_of[r]) return 1;
+        n++;
+    }
+    return n;
+}
+
+static tutti_status too_many(int32_t nranks, int32_t most, tutti_failure *err)
+{
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "%d ranks: trees are packed for at most %d here; 'direct' serves any rank count", nranks, most);
+}
+
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
-                              tutti_packing *out, bool *one_hop, tutti_failure *err)
+                              tutti_packing *out, bool *shares_only, tutti_failure *err)
 {
     tutti_network g;
     tutti_status st = tutti_network_of(t, nranks, true, &g, err);
     if (st != TUTTI_OK) return st;
-    bool links = nranks > 1 && tutti_network_connected(&g);
-    if (links && nranks > MAX_PACKED_RANKS)
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: trees are packed into direct links between at most %d", nranks,
-                        MAX_PACKED_RANKS);
-    else if (!links && nranks > MAX_ONE_HOP_RANKS)
-        st =
-            tutti_fail(err, TUTTI_ERR_USAGE,
-                       "%d ranks through switches: one-hop trees are made for up to %d; 'direct' sends the same at any "
-                       "rank count",
-                       nranks, MAX_ONE_HOP_RANKS);
-    else if (links)
-        st = pack_links(&g, use, root, loss, out, err);
-    else
+    int32_t *server_of = tutti_alloc((size_t)nranks * sizeof *server_of), nservers = find_servers(t, nranks, server_of);
+    bool links = nranks > 1 && nservers == 1 && tutti_network_connected(&g);
+    int32_t most = links ? MAX_PACKED_RANKS : MAX_ONE_HOP_RANKS;
+    if (nranks > most) {
+        st = too_many(nranks, most, err);
+    } else if (links) {
+        st = tutti_packing_of_links(&g, use, root, loss, out, err);
+    } else if (nservers > 1) {
+        tutti_packing_init(out, use, &g);
+        out->root = root;
+        st = tutti_packing_of_servers(&g, server_of, loss, out, err);
+        if (st != TUTTI_OK) tutti_packing_release(out);
+    } else {
         pack_one_hop(&g, use, root, out);
-    if (st == TUTTI_OK && one_hop) *one_hop = !links;
+    }
+    if (st == TUTTI_OK && shares_only) *shares_only = !links;
+    free(server_of);
     tutti_network_release(&g);
     return st;
 }

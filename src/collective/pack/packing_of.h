@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packing_of.h: which trees a topology gets: its links as a network, and a packing whose edges travel as the topology routes.
  *
- * Where links between ranks (NVLinks, a torus) join all ranks, trees are packed into those. Elsewhere bytes go through switches,
- * which the topology routes, not we: then every rank is the root of a one-hop tree over all others, all equally heavy (after
- * Blink on DGX-2): the algorithm `direct`, in chunks. Threads: shared. */
+ * Where links between ranks (NVLinks, a torus) join all ranks, trees are packed into those. Over several servers (hosts of a
+ * cluster, several DGX-1) a tree joins local trees, one a server, by one hop between their roots: three phases (after Blink).
+ * Elsewhere bytes go through switches, which the topology routes, not we: then every rank is the root of a one-hop tree over all
+ * others, all equally heavy (after Blink on DGX-2): the algorithm `direct`, in chunks. Threads: shared. */
 #ifndef TUTTI_PACKING_OF_H
 #define TUTTI_PACKING_OF_H
 
@@ -16,9 +17,9 @@ tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool dire
                               tutti_failure *err);
 
 /* At most `loss` of the rate (0 .. 0.5) is given for having fewer trees, by the greedy choice, so that every rank that asks has
- * the same trees. A broadcast or a reduction to `root` gets trees from there. one_hop (may be NULL): the trees are those of
- * the second case; they carry no bound, and weights are shares. */
+ * the same trees. A broadcast or a reduction to `root` gets trees from there. shares_only (may be NULL): it is not the first
+ * case; then weights are shares, and there is no bound. */
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
-                              tutti_packing *out, bool *one_hop, tutti_failure *err);
+                              tutti_packing *out, bool *shares_only, tutti_failure *err);
 
 #endif

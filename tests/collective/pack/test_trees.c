@@ -149,6 +149,34 @@ static void through_switches_trees_are_direct_in_chunks(void **state)
     assert_int_equal(sims[0].nrounds, sims[1].nrounds);
 }
 
+/* Of n elements every host must send and take 2 (hosts - 1) / hosts n: that much over each NIC, and no more. */
+static void between_servers_trees_carry_the_least_there_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *topology;
+        int32_t hosts, ranks;
+    } cases[] = {{"cluster,hosts=4,ranks=4,nics=1,nic=10Gb", 4, 16},
+                 {"cluster,hosts=2,ranks=4,nics=1,nic=10Gb", 2, 5},
+                 {"cluster,hosts=3,ranks=2,nics=1,nic=10Gb", 3, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tutti_topology t = topology_of(cases[i].topology);
+        const int64_t n = 840 * 3000;
+        double least = 4.0 * (double)n * 2 * (cases[i].hosts - 1) / cases[i].hosts / 1.25e9;
+        const tutti_compile_request q = {.nranks = cases[i].ranks, .in_place = true, .topology = &t};
+        tutti_schedule *s = NULL;
+        tutti_simulation sim;
+        assert_int_equal(tutti_schedule_compile("trees,chunks=8", &q, &s, NULL), TUTTI_OK);
+        assert_int_equal(tutti_simulate_schedule(s, &t, n, &sim, NULL), TUTTI_OK);
+        if (sim.busy_s < least * (1 - 1e-9) || sim.busy_s > least * 1.005)
+            fail_msg("%s: the busiest NIC works %.6g s, %.6g are needed", cases[i].topology, sim.busy_s, least);
+        tutti_schedule_destroy(s);
+        double trees = simulated("trees,chunks=32", &t, cases[i].ranks, 25600000);
+        assert_true(trees < simulated("direct", &t, cases[i].ranks, 25600000));
+        assert_true(trees < simulated("ring", &t, cases[i].ranks, 25600000));
+    }
+}
+
 static void what_trees_cannot_serve_is_refused_with_the_reason(void **state)
 {
     (void)state;
@@ -161,7 +189,7 @@ static void what_trees_cannot_serve_is_refused_with_the_reason(void **state)
         {{.nranks = 4}, "--topology"},
         {{.nranks = 4, .topology = &host}, "no links"},
         {{.nranks = 4, .slots = 4, .topology = &star}, "canonical"},
-        {{.nranks = 65, .topology = &star}, "'direct'"},
+        {{.nranks = 65, .topology = &star}, "at most 64"},
         {{.nranks = 64, .topology = &torus}, "at most 32"},
         {{.nranks = 4, .collective = TUTTI_ALL_GATHER, .topology = &star}, "does not serve all-gather"},
     };
@@ -220,6 +248,7 @@ int main(void)
         cmocka_unit_test(links_carry_what_the_packing_says),
         cmocka_unit_test(trees_beat_the_ring_where_nvlinks_make_none),
         cmocka_unit_test(through_switches_trees_are_direct_in_chunks),
+        cmocka_unit_test(between_servers_trees_carry_the_least_there_is),
         cmocka_unit_test(what_trees_cannot_serve_is_refused_with_the_reason),
         cmocka_unit_test(every_connected_subset_of_a_dgx1_is_packed_and_proved),
     };
