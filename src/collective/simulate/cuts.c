@@ -4,6 +4,7 @@
 #include "cuts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 bool tutti_cuts_init(const tutti_topology *t, int32_t nranks, tutti_cuts *out)
 {
-    *out = (tutti_cuts){.exact = nranks <= TUTTI_CUTS_MAX_RANKS};
+    *out = (tutti_cuts){.topology = t, .exact = nranks <= TUTTI_CUTS_MAX_RANKS};
     if (!tutti_topology_graph(t, nranks, &out->net)) return false;
     for (int32_t l = 0; l < out->net.nlinks; l++) out->unit = gcd(capacity_of(&out->net.links[l]), out->unit);
     if (!out->unit) out->unit = 1;
@@ -101,10 +102,25 @@ tutti_cut tutti_cuts_from(const tutti_cuts *cuts, int32_t root, bool out)
     return cut;
 }
 
+void tutti_cut_links(const tutti_cuts *cuts, const tutti_cut *cut, bool in, char *out, size_t room)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int32_t l = 0; l < cuts->net.nlinks && used + 48 < room; l++) {
+        const tutti_link *link = &cuts->net.links[l];
+        char name[32];
+        if (cut->side[link->src] == in || cut->side[link->dst] != in) continue;
+        tutti_topology_link_name(cuts->topology, cuts->net.nranks, l, name);
+        used += (size_t)snprintf(out + used, room - used, "%s%s", used ? " " : " (", name);
+    }
+    if (used) snprintf(out + used, room - used, used + 48 < room ? ")" : " ...)");
+}
+
 tutti_cut tutti_cuts_least(const tutti_cuts *cuts)
 {
     tutti_cut out = tutti_cuts_from(cuts, 0, true), in = tutti_cuts_from(cuts, 0, false);
     bool inward = in.bytes_per_s < out.bytes_per_s;
+    for (int32_t v = 0; v < cuts->net.nnodes; v++) in.side[v] = !in.side[v]; /* what enters it leaves the others */
     free(inward ? out.side : in.side);
     return inward ? in : out;
 }

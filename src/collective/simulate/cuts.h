@@ -13,6 +13,7 @@
 enum { TUTTI_CUTS_MAX_RANKS = 256 };
 
 typedef struct {
+    const tutti_topology *topology; /* the caller's */
     tutti_fabric net;
     int64_t unit; /* greatest that divides every capacity */
     bool exact;   /* few enough ranks for flows */
@@ -37,6 +38,8 @@ double tutti_cuts_leaving(const tutti_cuts *cuts, const int32_t *part, int32_t w
 /* The greatest x such that every rank can send x to all (to: -1) or to rank `to`, together; reversed: all to every rank. The
  * cut is the set that limits: x = its bytes_per_s / its number of ranks. */
 tutti_cut tutti_cuts_gather(const tutti_cuts *cuts, int32_t to, bool reversed);
+/* " (gpu0>gpu1, ...)": links that go out of the cut, or into it, as many as there is room for; "" if none. */
+void tutti_cut_links(const tutti_cuts *cuts, const tutti_cut *cut, bool in, char *out, size_t room);
 int32_t tutti_cut_nranks(const tutti_cuts *cuts, const tutti_cut *cut);
 
 #endif

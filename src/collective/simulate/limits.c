@@ -81,15 +81,16 @@ double tutti_limit_latency(const tutti_cuts *cuts, const tutti_topology *t)
     return fmax(farthest + soft, p <= 4096 ? rounds_cost(p, nearest, soft) : 0);
 }
 
-/* "ranks 0-3 against the others, 120 GB/s" */
-static void cut_say(const tutti_cuts *cuts, const tutti_cut *cut, const char *how, tutti_limit *out)
+/* "120 GB/s out of ranks 0-3 (gpu0>gpu4 ...)" */
+static void cut_say(const tutti_cuts *cuts, const tutti_cut *cut, bool in, tutti_limit *out)
 {
     int32_t p = cuts->net.nranks, *part = tutti_alloc((size_t)p * sizeof *part);
-    char ranks[80];
+    char ranks[80], links[120];
     for (int32_t r = 0; r < p; r++) part[r] = cut->side[r];
     tutti_limit_ranks(p, part, 1, ranks, sizeof ranks);
-    snprintf(out->where, sizeof out->where, "%.4g GB/s %s ranks %s%s", cut->bytes_per_s / 1e9, how, ranks,
-             cuts->exact ? "" : " (single ranks only: there are many)");
+    tutti_cut_links(cuts, cut, in, links, sizeof links);
+    snprintf(out->where, sizeof out->where, "%.4g GB/s %s ranks %s%s%s", cut->bytes_per_s / 1e9, in ? "into" : "out of",
+             ranks, links, cuts->exact ? "" : "; single ranks only, there are many");
     free(part);
 }
 
@@ -98,7 +99,7 @@ static double slices_cross(const tutti_cuts *cuts, int32_t to, bool reversed, do
 {
     tutti_cut cut = tutti_cuts_gather(cuts, to, reversed);
     double slice = bytes / cuts->net.nranks, seconds = slice * tutti_cut_nranks(cuts, &cut) / cut.bytes_per_s;
-    cut_say(cuts, &cut, reversed ? "into" : "out of", out);
+    cut_say(cuts, &cut, reversed, out);
     free(cut.side);
     return seconds;
 }
@@ -108,7 +109,7 @@ static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double 
 {
     tutti_cut cut = c == TUTTI_ALLREDUCE ? tutti_cuts_least(cuts) : tutti_cuts_from(cuts, 0, c == TUTTI_BROADCAST);
     double seconds = bytes / cut.bytes_per_s;
-    cut_say(cuts, &cut, "across", out);
+    cut_say(cuts, &cut, c == TUTTI_REDUCE, out);
     free(cut.side);
     return seconds;
 }
@@ -155,6 +156,7 @@ double tutti_limit_in_network(const tutti_cuts *cuts, tutti_collective c, double
     case TUTTI_NCOLLECTIVES: break;
     }
     out->kind = TUTTI_LIMIT_NONE;
+    snprintf(out->where, sizeof out->where, "no bytes are owed");
     return out->seconds = 0;
 }
 
@@ -224,7 +226,7 @@ static void network_limits(tutti_collective c, int32_t p, double bytes, const tu
     tutti_limit_partition(&cuts, t, c, bytes, &out[2]);
     slices_limit(&cuts, c, bytes, &out[3]);
     if (one_way || c == TUTTI_ALLREDUCE) {
-        out[4].kind = one_way && cuts.exact ? TUTTI_LIMIT_EXACT : TUTTI_LIMIT_BOUND;
+        out[4].kind = one_way && cuts.exact && is_balanced(&cuts.net) ? TUTTI_LIMIT_EXACT : TUTTI_LIMIT_BOUND;
         out[4].seconds = vector_crosses(&cuts, one_way ? c : TUTTI_BROADCAST, bytes, &out[4]);
     } else {
         snprintf(out[4].where, sizeof out[4].where, "of broadcast, reduce and allreduce");

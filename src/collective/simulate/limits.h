@@ -22,7 +22,7 @@ typedef struct {
     const char *meaning; /* one line */
     tutti_limit_kind kind;
     double seconds;
-    char where[200];
+    char where[320];
 } tutti_limit;
 
 /* n elements of f32. Cost: max-flows, a few for each rank; L6 a small linear program on top. */

@@ -144,7 +144,8 @@ double tutti_limit_partition(const tutti_cuts *cuts, const tutti_topology *t, tu
     out->kind = TUTTI_LIMIT_BOUND;
     if (c == TUTTI_GATHER || c == TUTTI_BARRIER) {
         out->kind = TUTTI_LIMIT_NONE;
-        snprintf(out->where, sizeof out->where, "nothing is summed or copied: L2 says it all");
+        snprintf(out->where, sizeof out->where, "%s",
+                 c == TUTTI_BARRIER ? "no bytes are owed" : "nothing is summed or copied: L2 says it all");
         free(part);
         return 0;
     }

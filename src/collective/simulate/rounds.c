@@ -215,10 +215,10 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
 {
     const tutti_schedule_header *head = tutti_schedule_head(s);
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    if (host ? head->wire != TUTTI_WIRE_MAPPED : head->wire == TUTTI_WIRE_MAPPED)
+    if (host != (head->wire == TUTTI_WIRE_MAPPED) || head->wire == TUTTI_WIRE_MIXED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "simulate: a %s schedule does not run on a %s (%s)",
                           tutti_wire_class_name(head->wire), tutti_topology_kind_name(t->kind),
-                          host ? "lower it for mapped memory" : "its ranks map no memory of each other");
+                          host ? "lower it for mapped memory" : "it wants messages: a schedule as compiled, or puts");
     tutti_fabric net = {0};
     tutti_status status = tutti_topology_fits(t, head->nranks, err);
     if (status) return status;
