@@ -142,13 +142,19 @@ static void print_question(const tutti_compile_request *q, const tutti_policy *p
     free(described);
 }
 
+/* --bytes is what one rank has: all of the vector, or a row of an all-to-all's matrix. */
+static int64_t rows_of(const tutti_compile_request *q)
+{
+    return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
+}
+
 static tutti_status explain_one(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
                                 int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {
     tutti_choice *choice = malloc(sizeof *choice);
     if (!choice) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
-    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q, bytes / TUTTI_ELEMENT_BYTES, t,
-                    choice);
+    tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
+                    bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, choice);
     if (tutti_cli_has(f, "json")) {
         print_json(choice);
     } else {
@@ -167,11 +173,11 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
 {
     tutti_ranges *ranges = malloc(sizeof *ranges);
     if (!ranges) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
-    int64_t most = bytes / TUTTI_ELEMENT_BYTES, limit = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES;
+    int64_t most = bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, limit = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES;
     tutti_status st = tutti_choose_ranges(policy, limit, q, most ? most : 1, t, ranges, err);
     bool json = tutti_cli_has(f, "json");
     if (!st && !json) print_question(q, policy, t, "all sizes");
-    if (!st) tutti_coll_print_ranges(ranges, json);
+    if (!st) tutti_coll_print_ranges(ranges, rows_of(q), json);
     free(ranges);
     return st;
 }
@@ -197,7 +203,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!status) status = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (status) return status;
     request.nranks = (int32_t)ranks;
-    if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false, bytes *= ranks; /* bytes: of one rank's row */
+    if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
     return ranges ? explain_ranges(f, policy, &request, bytes, &t, err)
                   : explain_one(f, policy, &request, bytes, &t, err);
 }

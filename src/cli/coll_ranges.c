@@ -5,14 +5,14 @@
 #include "../base/json.h"
 #include "coll_ranges.h"
 
-static void print_json(const tutti_range *r)
+static void print_json(const tutti_range *r, int64_t first, int64_t last)
 {
     tutti_strbuf out = {0};
     tutti_json j = {.out = &out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_text(&j, "algorithm", r->algorithm);
-    tutti_json_int(&j, "first_bytes", r->first * TUTTI_ELEMENT_BYTES);
-    tutti_json_int(&j, "last_bytes", r->last * TUTTI_ELEMENT_BYTES);
+    tutti_json_int(&j, "first_bytes", first);
+    tutti_json_int(&j, "last_bytes", last);
     tutti_json_real(&j, "first_s", r->first_s);
     tutti_json_real(&j, "last_s", r->last_s);
     tutti_json_close(&j, '}');
@@ -20,16 +20,17 @@ static void print_json(const tutti_range *r)
     tutti_strbuf_release(&out);
 }
 
-void tutti_coll_print_ranges(const tutti_ranges *ranges, bool json)
+void tutti_coll_print_ranges(const tutti_ranges *ranges, int64_t nrows, bool json)
 {
     if (!json) printf("%14s %14s  %-36s %13s %13s\n", "from bytes", "to bytes", "algorithm", "predicted", "to");
     for (int i = 0; i < ranges->nranges; i++) {
         const tutti_range *r = &ranges->ranges[i];
+        int64_t first = r->first * TUTTI_ELEMENT_BYTES / nrows, last = r->last * TUTTI_ELEMENT_BYTES / nrows;
         if (json)
-            print_json(r);
+            print_json(r, first, last);
         else
-            printf("%14lld %14lld  %-36s %11.2fus %11.2fus\n", (long long)r->first * TUTTI_ELEMENT_BYTES,
-                   (long long)r->last * TUTTI_ELEMENT_BYTES, r->algorithm, r->first_s * 1e6, r->last_s * 1e6);
+            printf("%14lld %14lld  %-36s %11.2fus %11.2fus\n", (long long)first, (long long)last, r->algorithm,
+                   r->first_s * 1e6, r->last_s * 1e6);
     }
     if (json) return;
     if (*ranges->skipped) printf("\nleft out, too many steps (--all takes them): %s\n", ranges->skipped);

@@ -5,7 +5,8 @@
 
 #include "../collective/simulate/choose.h"
 
-/* A table, or one JSON object a range and line, to standard output. */
-void tutti_coll_print_ranges(const tutti_ranges *ranges, bool json);
+/* A table, or one JSON object a range and line, to standard output. nrows: ranks that share the elements (all-to-all), else
+ * 1; bytes are those of one. */
+void tutti_coll_print_ranges(const tutti_ranges *ranges, int64_t nrows, bool json);
 
 #endif

@@ -63,6 +63,8 @@ static void every_collective_is_compiled_checked_and_explained(void **state)
     expect("coll check k-nomial,radix=3 --ranks 7 --collective reduce --root 5", 0, "right for every vector length");
     expect("coll check direct --ranks 3 --collective all-to-all --in-place", 2, "not in place");
     expect("coll explain --bytes 1MB --ranks 6 --topology star --collective all-to-all", 0, "choice: ");
+    expect("coll explain --ranges --json --bytes 1MiB --ranks 4 --topology star --collective all-to-all", 0,
+           "\"last_bytes\":1048576");
     expect("coll explain --bytes 1MB --ranks 6 --topology star --collective barrier", 0, "\ndissemination,radix=2 ");
     expect("coll explain --bytes 1MB --ranks 6 --topology star --collective reduce-all", 2, "--collective");
     expect("coll compile ring --ranks 2 --collective broadcast", 2, "these do: direct, ");
