@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_hosts.c: groups over several hosts, made on one machine by TUTTI_HOST_ID: TEST_HOSTS has one letter a rank. */
+/* test_ranks_hosts.c: groups over several hosts, made on one machine by TUTTI_HOST_ID: TEST_HOSTS has one letter a rank. The
+ * same ranks run on hosts that are namespaces (tests/hosts/test_hosts.py), without TEST_HOSTS. */
 #include "testing.h"
 
 #include <signal.h>
@@ -130,11 +131,47 @@ static tutti_status all_sums(tutti_group *g, tutti_failure *err)
     return status;
 }
 
-/* One rank kills itself between two sums. */
-static tutti_status dying_sum(tutti_group *g, bool stops, tutti_failure *err)
+/* Bytes that this rank puts on the wire in one invocation. */
+static int64_t put_bytes(tutti_group *g, const exact_sum *s, int64_t n)
+{
+    tutti_part part;
+    int64_t bytes = 0;
+    tutti_schedule_part(s->lowered, tutti_group_rank(g), &part);
+    for (int32_t i = 0; i < part.nsteps; i++) {
+        const tutti_slice *what = &part.slices[part.steps[i].first_in];
+        if (part.steps[i].kind != TUTTI_STEP_PUT) continue;
+        bytes += 4 * ((int64_t)(what->first + what->count) * n / what->of - (int64_t)what->first * n / what->of);
+    }
+    tutti_part_release(&part);
+    return bytes;
+}
+
+/* One algorithm, and how much of it crossed. */
+static tutti_status counted_sum(tutti_group *g, char words[64], tutti_failure *err)
 {
     exact_sum s = {0};
-    const bool victim = tutti_group_rank(g) == (int)strtol(getenv("TEST_VICTIM"), NULL, 10);
+    tutti_status status = open_sum(g, getenv("TEST_ALGORITHM"), false, LARGE, &s, err);
+    for (int e = 0; e < INVOCATIONS && !status; e++) status = run_sum(g, &s, false, LARGE, e, e == 1, err);
+    if (!status) snprintf(words, 64, "fine, %lld bytes put", (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)));
+    close_sum(&s);
+    return status;
+}
+
+static void say_notice(void *arg, const char *words)
+{
+    char text[1100];
+    (void)arg;
+    snprintf(text, sizeof text, "notice: %s", words);
+    say(text);
+    tutti_clock_sleep_s(17); /* ranks of the same host notice sooner than others, who must not see them end */
+    _exit(0);
+}
+
+/* One rank (who = -1: nobody) kills or stops itself between two sums. */
+static tutti_status dying_sum(tutti_group *g, int who, bool stops, tutti_failure *err)
+{
+    exact_sum s = {0};
+    const bool victim = tutti_group_rank(g) == who;
     tutti_status status = open_sum(g, "ring", false, N, &s, err);
     for (int e = 0; e < 100000 && !status; e++) {
         if (victim && e == 20) {
@@ -186,8 +223,11 @@ static int run_as_rank(const char *mode)
     tutti_failure err = {0};
     tutti_group *g = NULL;
     tutti_status s = tutti_group_config_from_env(&c, &err);
-    const char host[2] = {getenv("TEST_HOSTS")[c.rank], '\0'};
-    setenv("TUTTI_HOST_ID", host, 1);
+    char words[64] = "fine";
+    if (getenv("TEST_HOSTS")) {
+        const char host[2] = {getenv("TEST_HOSTS")[c.rank], '\0'};
+        setenv("TUTTI_HOST_ID", host, 1);
+    }
     if (!s) s = tutti_group_join(&c, &g, &err);
     if (!s && !strcmp(mode, "calls"))
         s = control_calls(g, &err);
@@ -195,11 +235,16 @@ static int run_as_rank(const char *mode)
         s = long_phase(g, &err);
     else if (!s && !strcmp(mode, "sums"))
         s = all_sums(g, &err);
-    else if (!s && (!strcmp(mode, "die-summing") || !strcmp(mode, "stop-summing")))
-        s = dying_sum(g, !strcmp(mode, "stop-summing"), &err);
-    else if (!s)
+    else if (!s && !strcmp(mode, "counted"))
+        s = counted_sum(g, words, &err);
+    else if (!s && !strcmp(mode, "summing"))
+        s = dying_sum(g, -1, false, &err);
+    else if (!s && (strstr(mode, "-summing") || !strcmp(mode, "notice"))) {
+        if (!strcmp(mode, "notice")) tutti_group_on_silence(g, say_notice, NULL);
+        s = dying_sum(g, (int)strtol(getenv("TEST_VICTIM"), NULL, 10), strcmp(mode, "die-summing") != 0, &err);
+    } else if (!s)
         s = with_victim(g, mode, &err);
-    say(s ? err.text : "fine");
+    say(s ? err.text : words);
     tutti_group_leave(g);
     return s;
 }

@@ -11,14 +11,14 @@
 
 #include "group_impl.h"
 
-/* Silence of 1 s is asked about, three questions without an answer or 4 s of unacknowledged bytes are an end. */
+/* Silence of 1 s is asked about, three questions without an answer or 3 s of unacknowledged bytes are an end. */
 void tutti_star_set_options(int fd)
 {
     const struct {
         int level, name, value;
     } options[] = {{IPPROTO_TCP, TCP_NODELAY, 1},  {SOL_SOCKET, SO_KEEPALIVE, 1},
                    {IPPROTO_TCP, TCP_KEEPIDLE, 1}, {IPPROTO_TCP, TCP_KEEPINTVL, 1},
-                   {IPPROTO_TCP, TCP_KEEPCNT, 3},  {IPPROTO_TCP, TCP_USER_TIMEOUT, 4000}};
+                   {IPPROTO_TCP, TCP_KEEPCNT, 3},  {IPPROTO_TCP, TCP_USER_TIMEOUT, 3000}};
     /* A socket that takes none of them still works; it finds out later. */
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));

@@ -204,7 +204,7 @@ void tutti_patience_begin(tutti_patience *p)
 }
 
 /* Between hosts nobody sees who has come how far: who waits says so, and who does not say so is waited for. */
-enum { TELL_NS = 2000000000, RECENT_FACTOR = 3 };
+enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
 
 static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)
 {

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several hosts on one machine: network and UTS namespaces, joined by veth pairs to a bridge in a namespace of its own.
+
+    with lab.Lab(4, rate="300mbit") as hosts:
+        done = hosts.run(2, ["tutti", "coll", "bench", ...])      # 2 ranks on each host
+        print(hosts.sent())                                        # bytes that each host has put on its wire
+
+The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much. Everything is removed
+when the block is left, also by an exception or a signal; names carry the process id.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SKIP = 77
+
+
+def refuse():
+    """Why hosts cannot be made here, or None."""
+    if os.geteuid() != 0:
+        return "namespaces need root"
+    for tool in ("ip", "tc", "unshare"):
+        if not shutil.which(tool):
+            return f"{tool} is not there (iproute2, util-linux)"
+    name = f"tutti{os.getpid()}try"
+    tried = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    if tried.returncode:
+        return f"no network namespaces here: {tried.stderr.strip()}"
+    shaped = subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1gbit", "burst",
+                             "64kb", "latency", "50ms"], capture_output=True, text=True)
+    subprocess.run(["ip", "netns", "del", name], check=False)
+    return f"no token bucket (tbf) here: {shaped.stderr.strip()}" if shaped.returncode else None
+
+
+def skip_unless_possible():
+    why = refuse()
+    if why:
+        print(f"skipped: {why}")
+        sys.exit(SKIP)
+
+
+def call(*words):
+    subprocess.run(words, check=True, capture_output=True, text=True)
+
+
+class Rank:
+    """A process of one rank; its output in .text once it has ended."""
+
+    def __init__(self, host, rank, process):
+        self.host, self.rank, self.process, self.text = host, rank, process, ""
+
+
+class Lab:
+    def __init__(self, nhosts, rate=None):
+        self.nhosts, self.rate = nhosts, rate
+        self.base = f"tutti{os.getpid()}"
+        self.switch = f"{self.base}sw"
+        self.names = [f"{self.base}h{k}" for k in range(nhosts)]
+        self.port = 29500
+
+    def __enter__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            call("ip", "netns", "add", self.switch)
+            call("ip", "-n", self.switch, "link", "add", "br0", "type", "bridge")
+            call("ip", "-n", self.switch, "link", "set", "br0", "up")
+            for k, name in enumerate(self.names):
+                self.add_host(k, name)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def add_host(self, k, name):
+        call("ip", "netns", "add", name)
+        call("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", f"p{k}", "netns", self.switch)
+        call("ip", "-n", self.switch, "link", "set", f"p{k}", "master", "br0", "up")
+        call("ip", "-n", name, "addr", "add", f"10.77.0.{k + 1}/24", "dev", "eth0")
+        call("ip", "-n", name, "link", "set", "eth0", "up")
+        call("ip", "-n", name, "link", "set", "lo", "up")
+        if self.rate:
+            for where, device in ((name, "eth0"), (self.switch, f"p{k}")):
+                call("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
+                     "64kb", "latency", "50ms")
+
+    def __exit__(self, *_):
+        for name in [*self.names, self.switch]:
+            found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+            for pid in found.stdout.split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+    def inside(self, host, command):
+        """The command on a host, with a host name of its own."""
+        return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c",
+                f'hostname host{host}; exec "$@"', "sh", *command]
+
+    def start(self, ranks_a_host, command, env=None, launcher=None):
+        """Starts rank r on host r // ranks_a_host, torchrun's variables set."""
+        self.port += 1
+        ranks = []
+        for r in range(self.nhosts * ranks_a_host):
+            host = r // ranks_a_host
+            own = dict(os.environ, RANK=str(r), WORLD_SIZE=str(self.nhosts * ranks_a_host),
+                       LOCAL_RANK=str(r % ranks_a_host), MASTER_ADDR="10.77.0.1", MASTER_PORT=str(self.port),
+                       UCX_LOG_LEVEL="fatal", OMP_WAIT_POLICY="passive", **(env or {}))
+            process = subprocess.Popen(self.inside(host, command), env=own, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True)
+            ranks.append(Rank(host, r, process))
+        return ranks
+
+    @staticmethod
+    def finish(ranks, timeout_s=120):
+        """Waits for all; whoever is still there at the deadline is killed and has no exit code of its own."""
+        until = time.monotonic() + timeout_s
+        for rank in ranks:
+            try:
+                rank.text, _ = rank.process.communicate(timeout=max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                rank.process.kill()
+                rank.text, _ = rank.process.communicate()
+        return ranks
+
+    def run(self, ranks_a_host, command, env=None, timeout_s=120):
+        return self.finish(self.start(ranks_a_host, command, env), timeout_s)
+
+    def sent(self):
+        """Bytes that each host has sent so far, as its interface counts them."""
+        counts = []
+        for name in self.names:
+            shown = subprocess.run(["ip", "-n", name, "-s", "-j", "link", "show", "eth0"], check=True,
+                                   capture_output=True, text=True)
+            counts.append(json.loads(shown.stdout)[0]["stats64"]["tx"]["bytes"])
+        return counts
+
+    def cut(self, host):
+        """The cable of a host is pulled."""
+        call("ip", "-n", self.switch, "link", "set", f"p{host}", "down")

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Groups over hosts that are network and UTS namespaces (lab.py): exact sums, counted bytes, deaths, training to the bit.
+
+usage: tests/hosts/test_hosts.py TUTTI TEST_RANKS_HOSTS SOURCE_DIR      exit 77: skipped, says why
+
+TEST_RANKS_HOSTS is the program of tests/collective, which is also a rank (modes `counted`, `die-summing`, `notice`).
+TUTTI_LONG=1: also the notice of 15 s.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import lab
+
+TUTTI, TESTER, SOURCE = sys.argv[1:4]
+ALGORITHMS = ("direct", "ring", "halving-doubling", "split-rail", "double-tree")
+# Ethernet, IP and TCP headers are 66 of 1514 bytes, acknowledgements and wire-up come on top.
+OVERHEAD, WIRE_UP = 1.12, 200000
+
+
+def said(rank):
+    """(seconds, words) of the lines that a rank of TESTER wrote."""
+    found = re.findall(rf"^{rank.rank} ([0-9.]+) (.*)$", rank.text, re.M)
+    return [(float(at), words) for at, words in found]
+
+
+def expect(right, words):
+    if not right:
+        sys.exit(f"FAILED: {words}")
+
+
+def sums_are_exact_and_the_wires_carried_them(hosts, ranks_a_host):
+    """Every algorithm; what each host's interface sent is what its ranks' puts are, within protocol overhead."""
+    for algorithm in ALGORITHMS:
+        before = hosts.sent()
+        ranks = hosts.run(ranks_a_host, [TESTER, "counted"], {"TEST_PIPE": "1", "TEST_ALGORITHM": algorithm})
+        sent = [after - first for after, first in zip(hosts.sent(), before)]
+        planned = [0] * hosts.nhosts
+        for rank in ranks:
+            words = said(rank)[-1][1] if said(rank) else rank.text
+            match = re.fullmatch(r"fine, (\d+) bytes put", words)
+            expect(match and rank.process.returncode == 0, f"{algorithm}: rank {rank.rank}: {words}")
+            planned[rank.host] += int(match.group(1))
+        for host in range(hosts.nhosts):
+            expect(planned[host] <= sent[host] <= planned[host] * OVERHEAD + WIRE_UP,
+                   f"{algorithm}: host {host} put {planned[host]} bytes and its interface sent {sent[host]}")
+    print(f"ok: sums on {hosts.nhosts} hosts of {ranks_a_host} are exact, the interfaces counted their bytes")
+
+
+def who_is_lost_is_named(hosts, ranks_a_host, cut):
+    """kill -9 of the last rank, or its host's cable pulled: all others name it within 5 s."""
+    victim = hosts.nhosts * ranks_a_host - 1
+    mode = "summing" if cut else "die-summing"
+    ranks = hosts.start(ranks_a_host, [TESTER, mode], {"TEST_PIPE": "1", "TEST_VICTIM": str(victim)})
+    if cut:
+        time.sleep(1.5)
+        lost_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+        hosts.cut(hosts.nhosts - 1)
+    ranks = hosts.finish(ranks, 30)
+    if not cut:
+        lost_s = said(ranks[victim])[-1][0]
+    for rank in ranks[: (hosts.nhosts - 1) * ranks_a_host if cut else victim]:
+        last = said(rank)[-1] if said(rank) else (0, rank.text)
+        named = any(f"rank {r} " in last[1] for r in (range(victim - ranks_a_host + 1, victim + 1) if cut else [victim]))
+        expect(named and "died" in last[1], f"rank {rank.rank} does not name rank {victim}: {last[1]}")
+        expect(last[0] - lost_s < 5, f"rank {rank.rank} named it after {last[0] - lost_s:.1f} s")
+    print("ok: a rank whose host vanishes is named within 5 s" if cut else "ok: a killed rank is named within 5 s")
+
+
+def a_frozen_rank_is_named_by_the_notice(hosts, ranks_a_host):
+    victim = hosts.nhosts * ranks_a_host - 1
+    ranks = hosts.start(ranks_a_host, [TESTER, "notice"], {"TEST_PIPE": "1", "TEST_VICTIM": str(victim)})
+    for rank in ranks[:victim]:
+        rank.text, _ = rank.process.communicate(timeout=40)
+        words = said(rank)[-1][1] if said(rank) else rank.text
+        expect("notice" in words and f"rank {victim} " in words.split("not arrived")[-1], f"rank {rank.rank}: {words}")
+    ranks[victim].process.kill()
+    print("ok: a frozen rank is named by the notice of 15 s")
+
+
+def training_has_the_bits_of_one_host(hosts, ranks_a_host):
+    nranks = hosts.nhosts * ranks_a_host
+    job = [os.path.join(SOURCE, "examples/lenet.yaml"), "--set", "steps=4", "--set", "reduction=canonical", "--set",
+           "slots=8", "--set", "threads=1", "--fresh", "--quiet"]
+    with tempfile.TemporaryDirectory() as folder:
+        one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one"],
+                             capture_output=True, text=True)
+        ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/several"])
+    expect(one.returncode == 0 and all(r.process.returncode == 0 for r in ranks), one.stderr + ranks[0].text)
+    found = re.search(r"weights [0-9a-f]+ .*", ranks[0].text)
+    expect(found and found.group(0) in one.stdout, f"one host: {one.stdout}; several: {ranks[0].text}")
+    print(f"ok: LeNet on {hosts.nhosts} hosts of {ranks_a_host}: {found.group(0)}, as on one host")
+
+
+def main():
+    lab.skip_unless_possible()
+    with lab.Lab(2, rate="2gbit") as hosts:
+        sums_are_exact_and_the_wires_carried_them(hosts, 2)
+        who_is_lost_is_named(hosts, 2, False)
+        training_has_the_bits_of_one_host(hosts, 2)
+        if os.environ.get("TUTTI_LONG"):
+            a_frozen_rank_is_named_by_the_notice(hosts, 2)
+        who_is_lost_is_named(hosts, 2, True)
+    with lab.Lab(4, rate="2gbit") as hosts:
+        sums_are_exact_and_the_wires_carried_them(hosts, 1)
+
+
+if __name__ == "__main__":
+    main()
