@@ -18,6 +18,11 @@ typedef struct {
     /* Words for counter-examples; NULL = what the part itself says. Boundaries are fractions first/of. */
     void (*describe_step)(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
     void (*describe_cell)(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out, size_t size);
+    /* Messages that a channel holds before a send has to wait. 0: a send is complete when it was received. */
+    int32_t capacity;
+    /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of as
+     * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
+    bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
 } tutti_part_source;
 
 /* As tutti_schedule_check. Memory: 24 bytes for each run of neighbouring slices with one history in a bank of a buffer of

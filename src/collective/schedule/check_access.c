@@ -106,19 +106,27 @@ static bool watched(const tutti_checker *c, int64_t run, int64_t next)
     return c->watch >= run && c->watch < next;
 }
 
-static bool read_run(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell, int32_t clock)
+bool tutti_access_displaced(const tutti_checker *c, const tutti_cell *cell, int32_t storage)
+{
+    const tutti_storage *a = &c->storages[storage], *b = &c->storages[cell->storage];
+    return c->source->lies_in && a->base - a->lo != b->base - b->lo;
+}
+
+static bool read_run(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, tutti_cell *cell, int32_t clock,
+                     int32_t storage)
 {
     if (cell->writer >= 0 && !knows(c, &t->clock, cell->writer, cell->wclock)) {
         char now[300];
         describe(c, t, s, now, sizeof now);
         return race(c, cell, cell->writer, cell->wclock, now);
     }
-    if (!cell->value) {
+    if (!cell->value || tutti_access_displaced(c, cell, storage)) {
         char now[300], where[120];
         describe(c, t, s, now, sizeof now);
         tutti_explain_cell(c, cell, where, sizeof where);
         c->finished = true;
-        tutti_fail(c->err, TUTTI_ERR_FAILED, "%s reads %s, which nothing before it has written", now, where);
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "%s reads %s, which %s", now, where,
+                   cell->value ? "holds other elements of the vector by then" : "nothing before it has written");
         return false;
     }
     note_read(c, &t->clock, cell, clock);
@@ -134,7 +142,7 @@ bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step
         next = tutti_run_after(c, at);
         if (watched(c, at, next))
             keep_witness(c, &(tutti_witness){t->clock.thread, clock, t->rank, s->index, e, false});
-        if (!read_run(c, t, s, &c->cells[at], clock)) return false;
+        if (!read_run(c, t, s, &c->cells[at], clock, storage)) return false;
     }
     tutti_runs_join(c, lo, hi);
     return true;

@@ -62,10 +62,8 @@ void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out,
 void tutti_explain_cell(tutti_checker *c, const tutti_cell *cell, char *out, size_t size)
 {
     int64_t index = cell - c->cells;
-    int32_t i = 0;
-    while (i + 1 < c->nstorages && c->storages[i + 1].base <= index) i++;
-    while (c->storages[i].hi == c->storages[i].lo) i--; /* empty storages share their base with the next */
-    const tutti_storage *s = &c->storages[i];
+    const tutti_storage *s = c->storages;
+    while (s->within >= 0 || index < s->base || index >= s->base + (int64_t)(s->hi - s->lo) * s->banks) s++;
     int64_t width = s->hi - s->lo, at = (index - s->base) % width + s->lo;
     if (c->source->describe_cell) {
         tutti_slice begin = {s->rank, s->buffer, c->grid.first[at], 0, c->grid.of[at]}, end = begin;

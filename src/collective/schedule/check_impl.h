@@ -168,7 +168,9 @@ typedef struct {
 typedef struct {
     int32_t rank, buffer;
     int32_t lo, hi, banks;
-    int64_t base; /* its first cell */
+    int64_t base;   /* its first cell */
+    int32_t within; /* the storage whose cells it shares, -1 = it has its own */
+    int32_t at;     /* where in that it begins */
 } tutti_storage;
 
 typedef struct {
@@ -195,8 +197,16 @@ typedef struct {
     int32_t invocation, nrunning;
 } tutti_check_rank;
 
+typedef struct {
+    uint32_t value;
+    int32_t ncells;
+} tutti_value_piece;
+
 typedef struct tutti_signal_note {
     tutti_news news;
+    const tutti_check_step *send; /* a message under way (check_buffered.c); what it carries */
+    tutti_value_piece *pieces;
+    int32_t npieces;
     struct tutti_signal_note *next;
 } tutti_signal_note;
 
@@ -218,10 +228,6 @@ typedef struct {
     int32_t reader, rclock; /* -1 none, a thread, or -2 - first of a list of reads */
     int32_t storage;        /* through which it was written */
 } tutti_cell;
-typedef struct {
-    uint32_t value;
-    int32_t ncells;
-} tutti_value_piece;
 typedef struct {
     int32_t thread, clock, next;
 } tutti_read;
@@ -308,6 +314,19 @@ int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t 
 
 /* ---- replay (check_replay.c) and accesses (check_access.c) ---- */
 tutti_status tutti_check_replay(tutti_checker *c);
+bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_check_step *s); /* check_buffered.c */
+bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
+bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
+                          int32_t *clock, const char *what);
+/* Offsets in the args of a step. */
+static inline const int32_t *tutti_check_inputs(const int32_t *args)
+{
+    return args + 3 + args[0];
+}
+static inline const int32_t *tutti_check_outputs(const int32_t *args)
+{
+    return tutti_check_inputs(args) + args[1];
+}
 bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step); /* false = blocked or failed */
 void tutti_check_wake(tutti_checker *c, int32_t thread);
 void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at` */
@@ -315,6 +334,8 @@ void tutti_check_complete(tutti_checker *c, int32_t thread); /* the step at `at`
 /* Cells [lo, hi) of the step in a storage. Both return false after setting the failure. A write stores c->pieces. */
 bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
 bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
+/* Was the cell written through other elements' memory? Then it does not hold what the storage means there. */
+bool tutti_access_displaced(const tutti_checker *c, const tutti_cell *cell, int32_t storage);
 /* Is the last write to the cell known at t? */
 bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell);
 /* The owner overwrites inputs (READY) and uses outputs (FREE) of rank r before its invocation e. */

@@ -59,6 +59,10 @@ static tutti_status load_buffers(tutti_checker *c, int32_t r)
             if (part.steps[i].sequence >= rank->nthreads) rank->nthreads = part.steps[i].sequence + 1;
         c->nstorages += part.nbuffers;
         st = mark_owed(c, r);
+        for (int32_t b = 0; b < part.nbuffers && c->source->lies_in && st == TUTTI_OK; b++) {
+            tutti_slice where;
+            if (c->source->lies_in(c->source->owner, r, b, &where)) st = tutti_grid_mark(&c->grid, &where, c->err);
+        }
     }
     c->source->release(&part);
     return st;
@@ -75,7 +79,12 @@ static void place_storage(tutti_checker *c, tutti_check_rank *rank, int32_t r, i
     rank->storage_of[b] = at;
     tutti_storage *s = &c->storages[at];
     if (at == c->nstorages) {
-        *s = (tutti_storage){r, b, lo, hi, buffer->banks, 0};
+        *s = (tutti_storage){r, b, lo, hi, buffer->banks, 0, -1, 0};
+        tutti_slice where;
+        if (c->source->lies_in && c->source->lies_in(c->source->owner, r, b, &where)) {
+            tutti_grid_find(&c->grid, &where, &s->at, &hi);
+            s->within = rank->storage_of[where.buffer];
+        }
         c->nstorages++;
         return;
     }
@@ -94,11 +103,17 @@ static tutti_status place_cells(tutti_checker *c)
             if (c->ranks[r].buffers[b].banks > banks) banks = c->ranks[r].buffers[b].banks;
         }
     for (int32_t i = 0; i < c->nstorages; i++) {
+        if (c->storages[i].within >= 0) continue;
         c->storages[i].base = c->ncells;
         c->ncells += (int64_t)(c->storages[i].hi - c->storages[i].lo) * c->storages[i].banks;
         if (c->ncells > MAX_CELLS)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "too large to check: more than %d million slices",
                               MAX_CELLS / 1000000);
+    }
+    for (int32_t i = 0; i < c->nstorages; i++) {
+        tutti_storage *s = &c->storages[i];
+        const tutti_storage *in = s->within < 0 ? s : &c->storages[s->within];
+        if (in != s) s->base = in->base + s->at - in->lo;
     }
     tutti_runs_init(c);
     c->ninvocations = banks + 1;

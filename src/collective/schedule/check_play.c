@@ -2,21 +2,12 @@
 /* check_play.c: what each kind of step does to cells, channels and clocks. */
 #include "check_impl.h"
 
-/* Offsets in the args of a step. */
-static const int32_t *inputs(const int32_t *args)
-{
-    return args + 3 + args[0];
-}
-static const int32_t *outputs(const int32_t *args)
-{
-    return inputs(args) + args[1];
-}
 static const int32_t *folds(const int32_t *args)
 {
-    return outputs(args) + args[2];
+    return tutti_check_outputs(args) + args[2];
 }
 
-static bool give_up(tutti_checker *c, const tutti_channel *ch, const char *what)
+bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what)
 {
     c->finished = true;
     tutti_fail(c->err, TUTTI_ERR_FAILED, "channel %d from rank %d to rank %d: %s", ch->number, ch->src, ch->dst, what);
@@ -24,11 +15,11 @@ static bool give_up(tutti_checker *c, const tutti_channel *ch, const char *what)
 }
 
 /* Operations on one end of a channel must be ordered, or what meets what would depend on the interleaving. */
-static bool in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last, int32_t *clock,
-                     const char *what)
+bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
+                          int32_t *clock, const char *what)
 {
     c->suspicion = *last >= 0 && tutti_clock_of(t, *last) < *clock;
-    if (c->suspicion) return give_up(c, ch, what);
+    if (c->suspicion) return tutti_check_give_up(c, ch, what);
     *last = t->thread;
     return true;
 }
@@ -36,7 +27,7 @@ static bool in_order(tutti_checker *c, const tutti_channel *ch, const tutti_cloc
 /* What the step makes of its inputs, as pieces. */
 static void evaluate(tutti_checker *c, const tutti_check_step *s, const int32_t *args, int32_t e)
 {
-    const int32_t *in = inputs(args), *fold = folds(args);
+    const int32_t *in = tutti_check_inputs(args), *fold = folds(args);
     c->npieces = 0;
     for (int32_t at = s->lo, ncells; at < s->hi; at += ncells) {
         int32_t depth = 0;
@@ -58,10 +49,10 @@ static bool play_moves(tutti_checker *c, tutti_thread *t, const tutti_check_step
     const int32_t *args = c->ranks[t->rank].args + s->args, e = c->ranks[t->rank].invocation;
     if (s->lo == s->hi) return true;
     for (int32_t k = 0; k < args[1]; k++)
-        if (!tutti_access_read(c, t, s, inputs(args)[k])) return false;
+        if (!tutti_access_read(c, t, s, tutti_check_inputs(args)[k])) return false;
     evaluate(c, s, args, e);
     for (int32_t k = 0; k < args[2]; k++)
-        if (!tutti_access_write(c, t, s, outputs(args)[k])) return false;
+        if (!tutti_access_write(c, t, s, tutti_check_outputs(args)[k])) return false;
     return true;
 }
 
@@ -76,11 +67,11 @@ static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_ste
                    from->rank, send->index, to->rank, recv->index);
         return false;
     }
-    if (send->hint != recv->hint) return give_up(c, ch, "the two ends of a message carry different hints");
-    int32_t source = inputs(c->ranks[from->rank].args + send->args)[0];
-    int32_t target = outputs(c->ranks[to->rank].args + recv->args)[0];
-    if (!in_order(c, ch, &from->clock, &ch->gave_thread, &ch->gave_clock, "two sends are not ordered") ||
-        !in_order(c, ch, &to->clock, &ch->took_thread, &ch->took_clock, "two receives are not ordered"))
+    if (send->hint != recv->hint) return tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
+    int32_t source = tutti_check_inputs(c->ranks[from->rank].args + send->args)[0];
+    int32_t target = tutti_check_outputs(c->ranks[to->rank].args + recv->args)[0];
+    if (!tutti_check_in_order(c, ch, &from->clock, &ch->gave_thread, &ch->gave_clock, "two sends are not ordered") ||
+        !tutti_check_in_order(c, ch, &to->clock, &ch->took_thread, &ch->took_clock, "two receives are not ordered"))
         return false;
     bool empty = send->lo == send->hi;
     if (!empty && !tutti_access_read(c, from, send, source)) return false;
@@ -108,7 +99,8 @@ static bool play_message(tutti_checker *c, int32_t thread, const tutti_check_ste
     tutti_channel *ch = &c->channels[s->channel];
     bool sends = s->kind == TUTTI_STEP_SEND;
     int32_t *mine = sends ? &ch->giver : &ch->taker, *theirs = sends ? &ch->taker : &ch->giver;
-    if (*mine >= 0 && *mine != thread) return give_up(c, ch, sends ? "two sends at a time" : "two receives at a time");
+    if (*mine >= 0 && *mine != thread)
+        return tutti_check_give_up(c, ch, sends ? "two sends at a time" : "two receives at a time");
     if (*theirs < 0) {
         *mine = thread;
         return false;
@@ -126,7 +118,8 @@ static bool play_message(tutti_checker *c, int32_t thread, const tutti_check_ste
 static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];
-    if (!in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "two signals are not ordered")) return false;
+    if (!tutti_check_in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "two signals are not ordered"))
+        return false;
     ch->gave_clock = tutti_clock_event(&t->clock);
     ch->ngiven++;
     tutti_signal_note *note = c->spare_note;
@@ -149,7 +142,8 @@ static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_ste
 static bool play_put(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];
-    if (!in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "a put and a signal are not ordered"))
+    if (!tutti_check_in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock,
+                              "a put and a signal are not ordered"))
         return false;
     ch->gave_clock = tutti_clock_event(&t->clock);
     return play_moves(c, t, s);
@@ -168,11 +162,12 @@ static void note_seen(tutti_channel *ch, int32_t thread, int32_t clock)
 static bool play_wait(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];
-    if (ch->taker >= 0 && ch->taker != t->clock.thread) return give_up(c, ch, "two waits at a time");
+    if (ch->taker >= 0 && ch->taker != t->clock.thread) return tutti_check_give_up(c, ch, "two waits at a time");
     tutti_signal_note *note = ch->oldest;
     ch->taker = note ? -1 : t->clock.thread;
     if (!note) return false;
-    if (!in_order(c, ch, &t->clock, &ch->took_thread, &ch->took_clock, "two waits are not ordered")) return false;
+    if (!tutti_check_in_order(c, ch, &t->clock, &ch->took_thread, &ch->took_clock, "two waits are not ordered"))
+        return false;
     ch->oldest = note->next;
     tutti_clock_hear(&c->clocks, &t->clock, &note->news);
     tutti_clock_drop(&c->clocks, &note->news);
@@ -189,7 +184,7 @@ bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *
     tutti_thread *t = &c->threads[thread];
     switch ((tutti_step_kind)s->kind) {
     case TUTTI_STEP_SEND:
-    case TUTTI_STEP_RECV: return play_message(c, thread, s);
+    case TUTTI_STEP_RECV: return c->source->capacity ? tutti_check_play_buffered(c, t, s) : play_message(c, thread, s);
     case TUTTI_STEP_SIGNAL: return play_signal(c, t, s);
     case TUTTI_STEP_WAIT: return play_wait(c, t, s);
     case TUTTI_STEP_REDUCE:

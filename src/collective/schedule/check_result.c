@@ -181,6 +181,7 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
     for (int64_t at = first; at < end; at = tutti_run_after(c, at)) {
         const tutti_cell *cell = &c->cells[at];
         if (!cell->value) return wrong(c, r, e, cell, "was never written");
+        if (tutti_access_displaced(c, cell, out)) return wrong(c, r, e, cell, "holds other elements of the vector");
         if (!tutti_access_known(c, &c->threads[c->ranks[r].first_thread].clock, cell)) {
             c->suspicion = true;
             return wrong(c, r, e, cell, "may not be there yet: no step waits for what fills it");
@@ -241,8 +242,9 @@ tutti_status tutti_result_end(tutti_checker *c)
         const tutti_channel *ch = &c->channels[i];
         if (ch->ngiven == ch->ntaken) continue;
         return tutti_fail(c->err, TUTTI_ERR_FAILED,
-                          "channel %d from rank %d to rank %d: %d signals but %d waits in %d invocations", ch->number,
-                          ch->src, ch->dst, ch->ngiven, ch->ntaken, c->ninvocations);
+                          "channel %d from rank %d to rank %d: %d %s but %d %s in %d invocations", ch->number, ch->src,
+                          ch->dst, ch->ngiven, c->source->capacity ? "sends" : "signals", ch->ntaken,
+                          c->source->capacity ? "receives" : "waits", c->ninvocations);
     }
     tutti_determinism best = TUTTI_DETERMINISM_PER_SLICE;
     if (c->fixed) best = TUTTI_DETERMINISM_FIXED;
