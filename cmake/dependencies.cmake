@@ -1,10 +1,11 @@
-# Libraries of the field. Required: libyaml, cJSON, xxhash, zlib, libjpeg-turbo, libpng, threads. Optional: oneDNN 3 (else the reference
+# Libraries of the field. Required: libyaml, cJSON, xxhash, expat, zlib, libjpeg-turbo, libpng, threads. Optional: oneDNN 3 (else the reference
 # kernels alone), hwloc (else /sys is read), UCX (else all ranks are on one host), PMIx (else mpirun of Open MPI and srun --mpi=pmix are refused as launchers).
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(EXPAT REQUIRED IMPORTED_TARGET expat)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)

@@ -2,7 +2,7 @@
 # src/cli (the program), onednn_* (with oneDNN only) and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/")
-set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
+set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::EXPAT PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
 
 if(dnnl_FOUND)
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/onednn_absent\\.c$")

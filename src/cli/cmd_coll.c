@@ -11,6 +11,7 @@ static const tutti_command verbs[] = {
     {"bench", "time an exchange between real ranks, beside the memory bound", tutti_coll_bench},
     {"list", "the algorithms there are and what they serve", tutti_coll_list},
     {"compile", "print one as text", tutti_coll_compile},
+    {"convert", "print one as MSCCL XML, as text, or as a picture", tutti_coll_convert},
     {"check", "prove that one is right, or show where it is not", tutti_coll_check},
     {"verify-all", "prove all algorithms at 1 to 1,024 ranks, for every wire", tutti_coll_verify_all},
     {"explain", "predicted times of all algorithms, the choice and why", tutti_coll_explain},

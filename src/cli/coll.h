@@ -4,6 +4,7 @@
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
+#include "../collective/interchange/msccl.h"
 #include "cli.h"
 #include "tutti/schedule.h"
 #include "tutti/topology.h"
@@ -14,6 +15,7 @@
 int tutti_coll_list(int argc, char **argv);
 int tutti_coll_check(int argc, char **argv);
 int tutti_coll_compile(int argc, char **argv);
+int tutti_coll_convert(int argc, char **argv);
 int tutti_coll_bench(int argc, char **argv);
 int tutti_coll_explain(int argc, char **argv);
 int tutti_coll_tune(int argc, char **argv);
@@ -34,6 +36,7 @@ int tutti_coll_verify_all(int argc, char **argv);
 
 typedef struct {
     tutti_topology *topology; /* that it was compiled for, or NULL */
+    tutti_msccl *program;     /* that was read, and owns source; or NULL */
     tutti_schedule *source;   /* as compiled or read */
     tutti_schedule *schedule; /* lowered, or the same */
 } tutti_coll_schedule;
@@ -43,7 +46,7 @@ tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, 
 /* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);
-/* An algorithm of the table, else a file in text form (which fixes all but --wire). */
+/* An algorithm of the table, else a file in text form or MSCCL XML (which fixes all but --wire and a program's root). */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
 

@@ -121,6 +121,16 @@ tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tu
     return st;
 }
 
+static tutti_status read_program(const char *path, const char *bytes, size_t nbytes, const tutti_flags *f,
+                                 tutti_coll_schedule *s, tutti_failure *err)
+{
+    long root = 0;
+    tutti_status st = tutti_cli_int(f, "root", 0, 1 << 20, 0, &root, err);
+    if (st == TUTTI_OK) st = tutti_msccl_read(path, bytes, nbytes, (int32_t)root, &s->program, err);
+    if (st == TUTTI_OK) s->source = tutti_msccl_schedule(s->program);
+    return st;
+}
+
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err)
 {
     if (tutti_algorithm_find(what)) return tutti_coll_compile_flags(what, f, out, err);
@@ -135,7 +145,10 @@ tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s, and no file: %s", no_algorithm.text, no_file.text);
     }
     if (st != TUTTI_OK) return tutti_fail(err, st, "%s", no_file.text);
-    st = tutti_schedule_parse(what, bytes, nbytes, &s.source, err);
+    if (tutti_msccl_is(bytes, nbytes))
+        st = read_program(what, bytes, nbytes, f, &s, err);
+    else
+        st = tutti_schedule_parse(what, bytes, nbytes, &s.source, err);
     free(bytes);
     return st == TUTTI_OK ? finish(f, &s, out, err) : st;
 }
@@ -143,7 +156,10 @@ tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_
 void tutti_coll_close(tutti_coll_schedule *s)
 {
     if (s->schedule != s->source) tutti_schedule_destroy(s->schedule);
-    tutti_schedule_destroy(s->source);
+    if (s->program)
+        tutti_msccl_destroy(s->program);
+    else
+        tutti_schedule_destroy(s->source);
     free(s->topology);
     *s = (tutti_coll_schedule){0};
 }

@@ -70,6 +70,30 @@ static void every_collective_is_compiled_checked_and_explained(void **state)
     expect("coll compile ring --ranks 2 --collective broadcast", 2, "these do: direct, ");
 }
 
+static void programs_of_msccl_are_checked_and_converted(void **state)
+{
+    (void)state;
+#define GOLDEN TUTTI_SOURCE_DIR "/tests/golden/msccl/"
+#define WRONG  TUTTI_SOURCE_DIR "/tests/must_fail/msccl_"
+    expect("coll check " GOLDEN "all_to_all_3.xml", 0, "right at any capacity");
+    expect("coll check " GOLDEN "ring_fused_4.xml", 0,
+           "right where they hold 2 messages (Simple) or 8 (LL); at capacity 0");
+    expect("coll check " GOLDEN "reduce_scatter_4.xml", 0, "operand: the local operand and the target");
+    expect("coll check " GOLDEN "broadcast_3.xml --wire mapped", 0, "(mapped): right for every vector length");
+    expect("coll check " GOLDEN "broadcast_3.xml --root 1", 1, "reads rank 0's i");
+    expect("coll check " WRONG "nine_ahead.xml", 1, "even where connections hold 8 messages");
+    expect("coll check " WRONG "twice.xml", 1, "holds the contribution of rank 1 twice");
+    expect("coll convert " GOLDEN "bruck_5.xml --to text", 0, "algorithm bruck-rotated");
+    expect("coll convert ring --ranks 3 --to msccl", 0, "coll=\"allreduce\"");
+    expect("coll convert ring --ranks 3 --to svg", 0, "</svg>");
+    expect("coll convert ring --ranks 20 --to svg -o /dev/null/x", 1, "hard to read beyond 16");
+    expect("coll convert ring --ranks 3 --wire mapped --to msccl", 2, "export the two-sided form");
+    expect("coll convert ring --ranks 3 --to mscl", 2, "did you mean 'msccl'?");
+    expect("coll convert ring --ranks 3", 2, "--to FORMAT is missing");
+#undef GOLDEN
+#undef WRONG
+}
+
 static void refusals_are_usage_errors_with_a_way_out(void **state)
 {
     (void)state;
@@ -163,6 +187,7 @@ int main(void)
         cmocka_unit_test(list_shows_every_algorithm),
         cmocka_unit_test(verify_all_proves_the_table_at_given_rank_counts),
         cmocka_unit_test(every_collective_is_compiled_checked_and_explained),
+        cmocka_unit_test(programs_of_msccl_are_checked_and_converted),
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),
         cmocka_unit_test(the_manual_shows_what_the_program_prints),

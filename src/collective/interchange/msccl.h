@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* msccl.h: MSCCL's XML programs as schedules, and schedules as MSCCL XML (docs/interchange.md).
+ *
+ * A program is, for each GPU, thread blocks that play steps in order over chunks of three buffers (input, output, scratch),
+ * send to at most one GPU and receive from at most one, and may wait for one step of another block of their GPU. As a
+ * schedule: a block is a sequence, a connection (src, dst, chan) a channel, a chunk a slice. Steps that do several things at
+ * once (rrc, rrs, rcs, rrcs) become several. Chunks keep their place in the vector as they travel, so where a piece of
+ * scratch holds different chunks one after the other the schedule has a buffer for each; tutti_msccl_check proves the
+ * program with those in one memory, as it will run.
+ *
+ * Read is total: whatever the readers of the format take becomes a schedule, right or wrong; the proof says which. Meanings
+ * follow the interpreter of MSCCL where its tools differ from it (remarks names the places). Facts: the sources of
+ * microsoft/msccl (src/graph/topo.cc, msccl_interpreter.h) and microsoft/msccl-tools (ir.py).
+ *
+ * Threads: owner. */
+#ifndef TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
+#define TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
+
+#include "../../base/strbuf.h"
+#include "tutti/schedule.h"
+
+typedef struct tutti_msccl tutti_msccl;
+
+/* Does it look like XML? (A schedule in our text form never does.) */
+bool tutti_msccl_is(const char *text, size_t nbytes);
+/* root: of a broadcast or reduce, about which the format says nothing. TUTTI_ERR_DATA names the line. */
+tutti_status tutti_msccl_read(const char *name, const char *text, size_t nbytes, int32_t root, tutti_msccl **out,
+                              tutti_failure *err);
+void tutti_msccl_destroy(tutti_msccl *m); /* NULL is accepted */
+
+/* Lives as long as m; two-sided. */
+tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m);
+/* The proof of the program as its interpreter runs it, over connections that hold `capacity` messages. A counter-example
+ * names GPU, block and step. */
+tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
+/* What a reader should know beside the proof, a line each: operands that tools and interpreter read differently, limits of
+ * the readers, attributes that some want. Empty if there is nothing to say. */
+void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);
+
+/* The schedule as XML (the caller's, free()), or TUTTI_ERR_USAGE with the reason why the format cannot hold it. s must be
+ * two-sided. */
+tutti_status tutti_msccl_export(const tutti_schedule *s, char **out, tutti_failure *err);
+
+#endif

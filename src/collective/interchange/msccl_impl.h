@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* msccl_impl.h: a program as read (msccl_read.c), what its steps move (msccl_trace.c), its schedule (msccl_import.c).
+ * Threads: owner. */
+#ifndef TUTTI_MSCCL_IMPL_H
+#define TUTTI_MSCCL_IMPL_H
+
+#include "../../base/arena.h"
+#include "msccl.h"
+
+typedef enum {
+    MSCCL_NOP,
+    MSCCL_SEND,
+    MSCCL_RECV,
+    MSCCL_COPY,
+    MSCCL_REDUCE,
+    MSCCL_RRC,
+    MSCCL_RRS,
+    MSCCL_RCS,
+    MSCCL_RRCS,
+    MSCCL_NTYPES
+} msccl_type;
+extern const char *const msccl_type_names[MSCCL_NTYPES];
+enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 }; /* src, dst, a send, a receive */
+extern const unsigned msccl_does[MSCCL_NTYPES];
+
+typedef enum { MSCCL_I, MSCCL_O, MSCCL_S } msccl_buffer;
+typedef struct {
+    int32_t buffer, offset;
+} msccl_place;
+
+typedef struct msccl_step {
+    msccl_type type;
+    int32_t line;
+    msccl_place src, dst;
+    int32_t count;
+    int32_t block, step; /* what it waits for, -1 = nothing */
+    bool awaited;        /* hasdep */
+    /* found by msccl_trace */
+    int32_t *position;            /* count of them: which chunk of the vector each chunk that it moves is */
+    struct msccl_step *from, *to; /* the other ends of its receive and its send */
+    int32_t stage_in, stage;      /* of its receive; of the rest */
+    int32_t last;                 /* number of its last step in the schedule */
+} msccl_step;
+
+typedef struct {
+    int32_t send, recv, channel; /* peers, -1 = none */
+    msccl_step *steps;
+    int32_t nsteps, capacity;
+} msccl_block;
+
+typedef struct {
+    int32_t chunks[3]; /* as declared */
+    int32_t size[3];   /* as used */
+    msccl_block *blocks;
+    int32_t nblocks, capacity;
+} msccl_gpu;
+
+typedef struct {
+    int32_t buffer, position, next; /* of one place: the buffers of the schedule that lie there */
+} msccl_tenant;
+
+typedef struct {
+    tutti_slice *lies_in; /* a buffer; rank -1 = in its own memory */
+    int32_t nbuffers;
+    int32_t *origin; /* a step of the schedule: block, step of the program */
+    int32_t nsteps, capacity;
+} msccl_rank;
+
+struct tutti_msccl {
+    tutti_arena arena;
+    char name[64], protocol[16];
+    tutti_collective collective;
+    bool in_place;
+    int32_t root, ngpus, nchunks, nchannels;
+    int32_t of; /* the vector has so many chunks */
+    bool azure; /* minBytes, maxBytes and outofplace are there */
+    uint64_t hash;
+    msccl_gpu *gpus;
+    tutti_schedule *schedule;
+    msccl_rank *ranks;
+};
+
+/* Which chunk of the vector the place means by itself, -1 = none (scratch). */
+int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at);
+/* One number a place of a GPU: places that are one memory in place have one number. size[0] + size[1] + size[2] of them. */
+int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at);
+static inline int32_t msccl_nlocations(const msccl_gpu *g)
+{
+    return g->size[0] + g->size[1] + g->size[2];
+}
+static inline msccl_place msccl_at(msccl_place p, int32_t i)
+{
+    return (msccl_place){p.buffer, p.offset + i};
+}
+
+tutti_status msccl_trace(tutti_msccl *m, const char *name, tutti_failure *err);
+tutti_status msccl_make_schedule(tutti_msccl *m, tutti_failure *err);
+void msccl_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size);
+bool msccl_lies_in(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
+
+#endif

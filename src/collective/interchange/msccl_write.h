@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* msccl_write.h: the parts of the export: msccl_export.c decides, msccl_write.c writes. Threads: owner. */
+#ifndef TUTTI_MSCCL_WRITE_H
+#define TUTTI_MSCCL_WRITE_H
+
+#include "msccl_impl.h"
+
+enum { MSCCL_MOST_CHUNKS = 1 << 16 };
+
+typedef struct {
+    const char *type;
+    msccl_place src, dst; /* buffer -1 = none */
+    int32_t count, block, step;
+    bool awaited;
+} msccl_line;
+
+typedef struct {
+    int32_t send, recv, channel;
+    msccl_line *lines;
+    int32_t nlines, capacity;
+} msccl_out_block;
+
+typedef struct {
+    const tutti_schedule_header *head;
+    tutti_part *parts;
+    tutti_strbuf *text;
+    int32_t of; /* the vector has so many chunks */
+    int32_t rank;
+    msccl_out_block *blocks;
+    int32_t nblocks, nsequences;
+    int32_t *block_of, *last_of,
+        *previous; /* a step: its block, its last line there; the one before it in its sequence */
+    int32_t *base; /* a buffer: its first chunk in i, o or s */
+    int32_t nscratch;
+} msccl_writer;
+
+void msccl_write_algo(msccl_writer *w);
+void msccl_write_places(msccl_writer *w, const tutti_part *p);
+void msccl_write_step(msccl_writer *w, const tutti_part *p, int32_t index); /* adds its lines to its block */
+tutti_status msccl_write_gpu(msccl_writer *w, tutti_failure *err);
+
+#endif
