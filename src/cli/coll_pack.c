@@ -21,6 +21,8 @@ static const tutti_flag flags[] = {
      false},
     {"limit", "SECONDS", "for the solver (default 10)", false},
     {"subsets", NULL, "a table over all connected subsets of the GPUs of dgx1p or dgx1v", false},
+    {"channels", "BYTES", "how NVLink and PCIe share that many bytes (dgx1p, dgx1v)", false},
+    {"setup", "US", "with --channels: microseconds before PCIe can be used too (default 100)", false},
     {"out", "F", "write the packing to file F (docs/packing.md)", false},
     {"svg", "F", "draw it", false},
     {"check", "F", "read a packing from file F and check it on this topology instead", false},
@@ -152,6 +154,34 @@ static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, cons
     return st;
 }
 
+/* A table or a division needs less than one packing; what it would not look at is refused. */
+static tutti_status refuse_unused(const tutti_flags *f, tutti_failure *err)
+{
+    static const char *const one[] = {"ranks", "by", "out", "svg", "check"};
+    const char *form = tutti_cli_has(f, "subsets") ? "subsets" : tutti_cli_has(f, "channels") ? "channels" : NULL;
+    for (size_t i = 0; i < sizeof one / sizeof one[0] && form; i++)
+        if (tutti_cli_has(f, one[i])) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no use for --%s", form, one[i]);
+    if (tutti_cli_has(f, "setup") && !tutti_cli_has(f, "channels"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--setup goes with --channels");
+    if (tutti_cli_has(f, "subsets") && tutti_cli_has(f, "channels"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--subsets and --channels are two questions: give one");
+    if (tutti_cli_has(f, "check") && tutti_cli_has(f, "by"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--check reads a packing, --by makes one: give one");
+    return TUTTI_OK;
+}
+
+static tutti_status answer(const tutti_flags *f, const tutti_topology *t, const tutti_pack_question *q,
+                           tutti_failure *err)
+{
+    long setup_us = 0;
+    long long bytes = 0;
+    if (tutti_cli_has(f, "subsets")) return tutti_coll_pack_table(t, q, err);
+    if (!tutti_cli_has(f, "channels")) return pack_one(f, t, q, err);
+    tutti_status st = tutti_cli_bytes("--channels", tutti_cli_value(f, "channels", ""), &bytes, err);
+    if (st == TUTTI_OK) st = tutti_cli_int(f, "setup", 0, 1000000000, 100, &setup_us, err);
+    return st == TUTTI_OK ? tutti_coll_pack_channels(t, q, (double)bytes, (double)setup_us * 1e-6, err) : st;
+}
+
 int tutti_coll_pack(int argc, char **argv)
 {
     tutti_flags f;
@@ -170,8 +200,8 @@ int tutti_coll_pack(int argc, char **argv)
     if (st == TUTTI_OK && f.nrest != 1)
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "one topology is wanted: tutti coll pack dgx1v,wires=nvlink");
     if (st == TUTTI_OK) st = tutti_topology_parse(f.rest[0], &t, &err);
+    if (st == TUTTI_OK) st = refuse_unused(&f, &err);
     if (st == TUTTI_OK) st = read_question(&f, &q, &err);
-    if (st == TUTTI_OK)
-        st = tutti_cli_has(&f, "subsets") ? tutti_coll_pack_table(&t, &q, &err) : pack_one(&f, &t, &q, &err);
+    if (st == TUTTI_OK) st = answer(&f, &t, &q, &err);
     return st == TUTTI_OK ? 0 : tutti_cli_fail("coll pack", &err);
 }

@@ -175,6 +175,9 @@ static void trees_are_packed_written_and_read_again(void **state)
     expect("coll pack dgx1v,wires=nvlink --loss 5 --solver none", 0, "our greedy way");
     expect("coll pack dgx1p --subsets --solver none", 0, "181 subsets of 3 to 8 GPUs that NVLinks join, 14 kinds");
     expect("coll pack dgx2 --collective broadcast --root 16", 2, "ranks are 0 to 15");
+    expect("coll pack dgx1v,gpus=0.1.4 --channels 100MB", 0, "together");
+    expect("coll pack dgx1v,gpus=0.5 --channels 100MB", 2, "NVLinks do not join");
+    expect("coll pack dgx1v --subsets --svg x.svg", 2, "no use for --svg");
     expect("coll pack star", 2, "--ranks");
     expect("coll pack host", 2, "no links");
     snprintf(command, sizeof command, "%s.svg", path);

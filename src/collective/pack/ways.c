@@ -83,7 +83,9 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     int32_t n = 0;
     *sum = 0;
     for (int32_t i = 0; i < s->w.nways; i++) {
-        if ((in ? s->w.ways[i].dst : s->w.ways[i].src) != node || !s->w.ways[i].capacity) continue;
+        const tutti_way *way = &s->w.ways[i];
+        if ((in ? way->dst : way->src) != node || !way->capacity) continue;
+        if (way->src == way->dst) continue; /* what turned back elsewhere leads nowhere */
         list[n++] = i;
         *sum += s->w.ways[i].capacity;
     }

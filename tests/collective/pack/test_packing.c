@@ -180,6 +180,30 @@ static void trunks_are_shared_exactly(void **state)
     tutti_network_release(&g);
 }
 
+/* Some of the nodes of a random network are switches; between any two nodes it is as wide both ways, so all splits are possible. */
+static void switches_are_split_off_without_loss(void **state)
+{
+    (void)state;
+    int packed = 0;
+    for (uint64_t seed = 300; seed < 360; seed++) {
+        int32_t switches = 1 + (int32_t)(seed % 3), ranks = 2 + (int32_t)(seed / 3 % 4);
+        tutti_network g = random_network(seed, ranks + switches, 3, true);
+        g.nranks = ranks;
+        for (int use = 0; use < TUTTI_NPACKING_USES && tutti_network_connected(&g); use++) {
+            tutti_packing p;
+            tutti_failure err = {0};
+            if (tutti_packing_exact(&g, (tutti_packing_use)use, 0, &p, &err))
+                fail_msg("seed %d: %s", (int)seed, err.text);
+            assert_packs(&p, &g);
+            assert_true(tutti_packing_gap(&p) == 0);
+            packed++;
+            tutti_packing_release(&p);
+        }
+        tutti_network_release(&g);
+    }
+    assert_true(packed > 100);
+}
+
 static void few_trees_carry_nearly_as_much(void **state)
 {
     (void)state;
@@ -363,6 +387,7 @@ int main(void)
         cmocka_unit_test(eight_v100s_reduce_at_24_sevenths_of_a_link_and_broadcast_at_6),
         cmocka_unit_test(through_one_switch_every_tree_is_one_hop),
         cmocka_unit_test(trunks_are_shared_exactly),
+        cmocka_unit_test(switches_are_split_off_without_loss),
         cmocka_unit_test(few_trees_carry_nearly_as_much),
         cmocka_unit_test(a_missing_solver_is_named),
         cmocka_unit_test(text_is_read_back_as_it_was),
