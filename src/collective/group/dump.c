@@ -51,6 +51,9 @@ static void print_progress(const tutti_group *g, tutti_strbuf *out)
         if (begun < least) least = begun, slowest = r;
         if (begun > most) most = begun;
     }
+    /* Stopped in the middle of what all have begun: behind all the same. */
+    for (int r = 0; r < g->nranks && most == least; r++)
+        if (r != g->rank && tutti_peer_is_stopped(g, r)) slowest = r, most = INT64_MAX;
     if (most > least)
         tutti_strbuf_printf(out, "; slowest: %s%s\n", g->peers[slowest].describe,
                             slowest == g->rank ? " (this one)" : tutti_peer_condition(g, slowest));

@@ -22,9 +22,10 @@ void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_
     const tutti_group *g = x->group;
     const size_t before = out->length;
     for (int r = 0; r < g->nranks; r++) {
-        if (!tutti_exchange_is_absent(x, r) && !(with_state && r != g->rank && tutti_peer_is_stopped(g, r))) continue;
-        tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", g->peers[r].describe,
-                            with_state ? tutti_peer_condition(g, r) : "");
+        const bool absent = tutti_exchange_is_absent(x, r);
+        if (!absent && !(with_state && r != g->rank && tutti_peer_is_stopped(g, r))) continue;
+        tutti_strbuf_printf(out, "%s%s%s%s", out->length > before ? ", " : "", g->peers[r].describe,
+                            with_state ? tutti_peer_condition(g, r) : "", absent ? "" : " after it began");
     }
     if (out->length == before) tutti_strbuf_puts(out, "nobody: all have started it");
 }
