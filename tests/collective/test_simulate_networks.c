@@ -110,6 +110,22 @@ static void ranks_of_a_host_share_its_nic(void **state)
     assert_true(one > 3.9 * four);
 }
 
+/* After EFLOPS: GPUs that leave through NICs of their own share no link with others, wherever ranks sit. */
+static void a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not(void **state)
+{
+    (void)state;
+    const double least_s = 2 * 63.0 / 64 * 100e6 / 12e9;
+    static const char *const own[] = {"pcie,hosts=8,nics=8,inside=nic",
+                                      "pcie,hosts=8,nics=8,inside=nic,place=round-robin"};
+    for (int k = 0; k < 2; k++) {
+        tutti_topology t = parsed(own[k]);
+        double transfer_s = simulated("halving-doubling", 64, &t, 25000000).transfer_s;
+        assert_true(fabs(transfer_s / least_s - 1) < 1e-9);
+    }
+    tutti_topology shared = parsed("pcie,hosts=8,nics=1,place=round-robin");
+    assert_true(simulated("halving-doubling", 64, &shared, 25000000).transfer_s > 7 * least_s);
+}
+
 static tutti_mapping mapped(const tutti_schedule *s, const tutti_topology *t, const tutti_map_options *options)
 {
     tutti_mapping m;
@@ -196,6 +212,7 @@ int main(void)
         cmocka_unit_test(parity_mapping_is_as_fast_as_one_switch_and_naive_seats_are_not),
         cmocka_unit_test(hashed_paths_collide_and_more_of_them_collide_less),
         cmocka_unit_test(ranks_of_a_host_share_its_nic),
+        cmocka_unit_test(a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not),
         cmocka_unit_test(the_mapper_never_makes_it_worse_and_does_the_same_again),
         cmocka_unit_test(the_mapper_finds_a_seating_as_good_as_parity_mapping),
         cmocka_unit_test(the_mapper_lays_a_ring_along_nvlinks),
