@@ -8,6 +8,7 @@
  *                   half as many, in the end slice r. Sums lie in out, alone in scratch. The first step may move fewer slices
  *                   than the second, whose run then is partly as it was in `in`: one message more.
  *   allreduce       both: 2 ceil(lg p) steps, 2(p - 1)/p n bytes.
+ *   all-to-all      bruck_blocks.c.
  * The sum of a slice has one shape, but begins at its owner: expressions differ between slices.
  *
  * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and out is
@@ -96,6 +97,10 @@ static void bruck_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
     bruck k = {.p = p, .sums = TUTTI_WALK_OUT};
     while (1 << k.lg < p) k.lg++;
     tutti_compile_buffers(q, r, b);
+    if (q->collective == TUTTI_ALL_TO_ALL) {
+        tutti_bruck_blocks(q, r, b);
+        return;
+    }
     if (!both && !gathers && p > 1) k.sums = tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 1, 1), 1);
     k.walk = tutti_walk_begin(q, r, b, gathers ? 0 : MOST_RUNS * k.lg);
     if (!both) k.walk.pull = TUTTI_HINT_PULL, k.walk.push = 0;
@@ -118,7 +123,7 @@ static tutti_status bruck_accept(const tutti_compile_request *q, tutti_failure *
 const tutti_algorithm tutti_algorithm_bruck = {
     .name = "bruck",
     .summary = "runs of slices to rank r - 2^s: ceil(lg p) rounds a phase at any p, least traffic (Bruck et al.)",
-    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
+    .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER | 1u << TUTTI_ALL_TO_ALL,
     .determinism = TUTTI_DETERMINISM_PER_SLICE,
     .accept = bruck_accept,
     .part = bruck_part,

@@ -96,6 +96,9 @@ void tutti_walk_add(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what
 void tutti_walk_show(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
 void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
 
+/* The all-to-all of bruck (bruck_blocks.c), after tutti_compile_buffers. */
+void tutti_bruck_blocks(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
+
 /* Rings over some of the ranks: first, first + stride, ...; I am number `me` of n. */
 typedef struct {
     int32_t first, stride, n, me;

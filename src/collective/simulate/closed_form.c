@@ -165,6 +165,21 @@ static int32_t runs_of(int32_t count, int32_t cut)
     return cut ? 2 + (count > 2) : 1 + (count > 1);
 }
 
+/* In the round of bit s, runs of up to 2^s blocks; the first of a run is a message, the rest one, or two past rank p. */
+static cost bruck_blocks(int32_t p)
+{
+    cost out = {0, 0, 1.0 / p / p, 0}; /* the own block is copied */
+    for (int32_t step = 1; step < p; step *= 2) {
+        out.nsteps++;
+        for (int32_t h = 0; h + step < p; h += 2 * step) {
+            int32_t count = p - h - step < step ? p - h - step : step;
+            out.bytes += (double)count / p / p;
+            out.nmessages += 1 + (count > 1) + (count > 2);
+        }
+    }
+    return out;
+}
+
 static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -179,7 +194,8 @@ static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost
         gather = plus(gather, (cost){1, share, 0, runs_of(count, 0)});
     }
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    return c <= TUTTI_ALL_GATHER;
+    if (c == TUTTI_ALL_TO_ALL) *out = bruck_blocks(p);
+    return c <= TUTTI_ALL_GATHER || c == TUTTI_ALL_TO_ALL;
 }
 
 /* Whole vectors; who folds its input costs a step before and after. What is shown first is a copy. */
