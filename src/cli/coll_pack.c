@@ -93,6 +93,7 @@ static tutti_status keep_fewest(const tutti_network *g, const tutti_pack_questio
 {
     tutti_packing few;
     tutti_fewest_report report;
+    if (p->ntrees < 2) return TUTTI_OK;
     tutti_status st = tutti_packing_fewest(g, p, &q->fewest, &few, &report, err);
     if (st != TUTTI_OK) return st;
     print_packing(p);
