@@ -31,7 +31,7 @@ def refuse():
     if tried.returncode:
         return f"no network namespaces here: {tried.stderr.strip()}"
     shaped = subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1gbit", "burst",
-                             "64kb", "latency", "50ms"], capture_output=True, text=True)
+                             "64kb", "latency", "10ms"], capture_output=True, text=True)
     subprocess.run(["ip", "netns", "del", name], check=False)
     return f"no token bucket (tbf) here: {shaped.stderr.strip()}" if shaped.returncode else None
 
@@ -85,7 +85,7 @@ class Lab:
         if self.rate:
             for where, device in ((name, "eth0"), (self.switch, f"p{k}")):
                 call("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
-                     "64kb", "latency", "50ms")
+                     "64kb", "latency", "10ms")
 
     def __exit__(self, *_):
         for name in [*self.names, self.switch]:
