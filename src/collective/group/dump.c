@@ -91,8 +91,10 @@ static void dump(tutti_group *g, const char *why)
     g->dumped_ns = now;
     tutti_strbuf text = {0};
     tutti_strbuf_printf(&text, "report of %s (%s)\n", g->peers[g->rank].describe, why);
+    tutti_group_lock(g); /* exchanges may go on in another thread */
     print_doing(g, &text);
     print_progress(g, &text);
+    tutti_group_unlock(g);
     tutti_strbuf_puts(&text, "  last operations, the latest first: seconds ago, what, of what, which\n");
     tutti_flight_print(g->flight, &text);
     text.text[text.length - 1] = '\0'; /* who prints it ends the line */

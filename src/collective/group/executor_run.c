@@ -201,11 +201,12 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     begin(x);
     if (x->timed) x->stats.told_ns = tutti_clock_ns();
     const int64_t invocation = x->invocation;
-    x->noted = x->group->flight->noted;
+    x->noted = tutti_flight_noted(x->group->flight);
     take_turn(x);
     /* Now, while the peers' answers are on their way. */
-    tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written)->done =
-        !x->active;
+    tutti_flight_record *start =
+        tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written);
+    tutti_flight_set_done(start, !x->active);
     tutti_group_unlock(x->group);
     tutti_driver_kick(x->group);
 }

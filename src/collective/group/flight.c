@@ -42,8 +42,9 @@ void tutti_flight_print(const tutti_flight *f, tutti_strbuf *out)
     const uint64_t now_tick = tutti_flight_tick();
     const double ticks = (double)(now_tick - f->first_tick), ns = (double)(tutti_clock_ns() - f->first_ns);
     const double seconds_per_tick = ticks > 0 ? 1e-9 * ns / ticks : 0;
-    for (uint64_t back = 1; back <= TUTTI_FLIGHT_SHOWN && back <= f->noted; back++) {
-        const tutti_flight_record *r = &f->records[(f->noted - back) % TUTTI_FLIGHT_RECORDS];
+    const uint64_t noted = tutti_flight_noted(f);
+    for (uint64_t back = 1; back <= TUTTI_FLIGHT_SHOWN && back <= noted; back++) {
+        const tutti_flight_record *r = &f->records[(noted - back) % TUTTI_FLIGHT_RECORDS];
         print_record(r, (double)(now_tick - r->tick) * seconds_per_tick, out);
     }
 }

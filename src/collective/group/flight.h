@@ -5,10 +5,12 @@
  * asleep; control calls their beginning and end: not every step, because a step of 1 KB takes as long as a record. Its time is
  * the time stamp counter, turned into seconds when it is read, by two looks at both clocks.
  *
- * Threads: owner. */
+ * Threads: owner, but for tutti_flight_done: whoever drives the exchanges. */
 #ifndef TUTTI_FLIGHT_H
 #define TUTTI_FLIGHT_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -28,15 +30,16 @@ typedef enum {
 typedef struct {
     uint64_t tick;
     int64_t invocation, bytes;
-    int32_t step, peer;  /* -1: none */
-    uint16_t kind, done; /* tutti_flight_kind; of a start: the invocation has ended */
+    int32_t step, peer;    /* -1: none */
+    uint16_t kind;         /* tutti_flight_kind */
+    _Atomic uint16_t done; /* of a start: the invocation has ended */
     char name[TUTTI_FLIGHT_NAME];
 } tutti_flight_record;
 _Static_assert(sizeof(tutti_flight_record) == 64, "a record is one cache line");
 
 typedef struct tutti_flight {
     tutti_flight_record records[TUTTI_FLIGHT_RECORDS];
-    uint64_t noted; /* so far; the next goes to noted mod records */
+    _Atomic uint64_t noted; /* so far; the next goes to noted mod records */
     uint64_t first_tick;
     int64_t first_ns;
 } tutti_flight;
@@ -53,15 +56,28 @@ static inline uint64_t tutti_flight_tick(void)
 }
 #endif
 
+static inline uint64_t tutti_flight_noted(const tutti_flight *f)
+{
+    return atomic_load_explicit(&f->noted, memory_order_relaxed);
+}
+
+static inline void tutti_flight_set_done(tutti_flight_record *r, bool done)
+{
+    atomic_store_explicit(&r->done, done, memory_order_relaxed);
+}
+
 /* name: an array of at least TUTTI_FLIGHT_NAME bytes, of which so many are kept. */
 static inline tutti_flight_record *tutti_flight_note(tutti_flight *f, tutti_flight_kind kind, const char *name,
                                                      int64_t invocation, int32_t step, int32_t peer, int64_t bytes)
 {
-    tutti_flight_record *r = &f->records[f->noted++ % TUTTI_FLIGHT_RECORDS];
+    const uint64_t noted = tutti_flight_noted(f);
+    tutti_flight_record *r = &f->records[noted % TUTTI_FLIGHT_RECORDS];
+    atomic_store_explicit(&f->noted, noted + 1, memory_order_relaxed); /* one writer */
     r->tick = tutti_flight_tick();
     r->invocation = invocation, r->bytes = bytes;
     r->step = step, r->peer = peer;
-    r->kind = (uint16_t)kind, r->done = 0;
+    r->kind = (uint16_t)kind;
+    tutti_flight_set_done(r, false);
     memcpy(r->name, name, TUTTI_FLIGHT_NAME);
     return r;
 }
@@ -69,7 +85,8 @@ static inline tutti_flight_record *tutti_flight_note(tutti_flight *f, tutti_flig
 /* The start that was record number `noted` is done, if it is still kept. */
 static inline void tutti_flight_done(tutti_flight *f, uint64_t noted)
 {
-    if (f->noted - noted < TUTTI_FLIGHT_RECORDS) f->records[noted % TUTTI_FLIGHT_RECORDS].done = 1;
+    if (tutti_flight_noted(f) - noted < TUTTI_FLIGHT_RECORDS)
+        tutti_flight_set_done(&f->records[noted % TUTTI_FLIGHT_RECORDS], true);
 }
 
 /* On the heap, aligned; free(). */
