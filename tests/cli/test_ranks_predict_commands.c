@@ -73,7 +73,7 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect(f, "coll explain --ranks 4", 2, "--bytes is missing");
     expect(f, "coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
     expect(f, "coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
-    expect(f, "coll explain --bytes 1MB --collective alltoall", 2, "reduce-scatter");
+    expect(f, "coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
     expect(f, "coll explian", 2, "did you mean 'explain'");
     expect(f, "coll explain --help", 0, "usage: tutti coll explain");
 }
