@@ -186,7 +186,8 @@ int tutti_coll_verify_all(int argc, char **argv)
             stdout, "tutti coll verify-all [options]",
             "Proves every algorithm of the table for every collective, variant and rank count, unlowered and\n"
             "lowered for every wire class, and says what was left out and why. Ends at the first wrong one\n"
-            "with its counter-example (exit code 1).",
+            "with its counter-example (exit code 1). How well the checker itself finds mistakes is a test of its\n"
+            "own: test_mutants.",
             flags, NFLAGS);
         return 0;
     }
