@@ -125,9 +125,7 @@ static void print_table(const verification *v)
            nschedules, seconds, tutti_clock_s() - v->began);
     printf("above 33 ranks: each row's own parameters, fast sums, not in place\n");
     if (!v->m->left_out.text) return;
-    printf("left out, because above 33 ranks what has more than %.1f million steps is proved only for the first "
-           "collective\n"
-           "of its row at %d ranks:\n%s",
+    printf("left out, because above 33 ranks what has more than %.1f million steps is proved at %d ranks only:\n%s",
            1e-6 * TUTTI_VERIFY_STEPS, TUTTI_VERIFY_MOST, v->m->left_out.text);
 }
 

@@ -258,6 +258,7 @@ typedef struct {
     tutti_values values;
     tutti_clocks clocks;
     bool full;         /* clocks know everybody; else a race is only a suspicion */
+    bool reuses;       /* sequences of a rank overwrite what others of it have read */
     uint64_t *touched; /* rank x rank bits, while loading */
     tutti_layout *layouts;
     int32_t *first_thread, *rank_of; /* a rank; a thread */

@@ -77,7 +77,7 @@ void tutti_layout_end(tutti_checker *c)
     int32_t p = c->head->nranks;
     size_t words = ((size_t)p + 63) / 64;
     c->layouts = TUTTI_ARENA_NEW(&c->arena, tutti_layout, p);
-    if (c->full || is_crowded(c, words)) {
+    if (c->full || c->reuses || is_crowded(c, words)) {
         full_layout(c);
         return;
     }

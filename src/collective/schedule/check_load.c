@@ -178,7 +178,24 @@ typedef struct {
     int32_t *node_of; /* a step of the part: its node or -1 */
     int32_t nargs;
     int64_t units_in, units_out;
+    struct {
+        int32_t sequence, stage;
+    } * reader; /* a buffer: who first reads it, before any other sequence; sequence -1 = nobody yet */
 } loader;
+
+/* Does one sequence write where another one read before? Then its order often comes through other ranks, and clocks that know
+ * neighbours alone will not do. Only a guess of what to try first. */
+static void note_reuse(tutti_checker *c, loader *l, const tutti_step *s, const tutti_slice *slice, bool reads)
+{
+    int32_t lo, hi;
+    if (c->head->wire != TUTTI_WIRE_TWO_SIDED || c->reuses) return;
+    if (l->part->buffers[slice->buffer].role == TUTTI_BUFFER_SCRATCH) return;
+    tutti_grid_find(&c->grid, slice, &lo, &hi);
+    if (reads && !l->reader[lo].sequence)
+        l->reader[lo].sequence = s->sequence + 1, l->reader[lo].stage = s->stage;
+    else if (!reads && l->reader[lo].sequence && l->reader[lo].sequence != s->sequence + 1)
+        c->reuses = l->reader[lo].stage < s->stage;
+}
 
 static tutti_status find_nodes(tutti_checker *c, loader *l)
 {
@@ -222,6 +239,7 @@ static tutti_status load_args(tutti_checker *c, loader *l, const tutti_step *s, 
         tutti_status st = find_storage(c, slice, &args[n++]);
         if (st != TUTTI_OK) return st;
         tutti_layout_touch(c, p->rank, slice->rank);
+        note_reuse(c, l, s, slice, k < s->nins);
         const tutti_buffer *b = &c->ranks[slice->rank].buffers[slice->buffer];
         bool is_out = c->head->in_place && b->ordinal == 0 && tutti_check_owes(c->head, slice->rank);
         if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !is_out)
@@ -293,9 +311,11 @@ static tutti_status load_part(tutti_checker *c, int32_t r)
     tutti_part part;
     c->source->part(c->source->owner, r, &part);
     loader l = {.part = &part, .rank = &c->ranks[r]};
+    l.reader = tutti_alloc(sizeof *l.reader * ((size_t)c->grid.ncells + 1));
     tutti_status st = find_nodes(c, &l);
     if (st == TUTTI_OK) st = load_steps(c, &l);
     free(l.node_of);
+    free(l.reader);
     c->source->release(&part);
     return st;
 }

@@ -4,8 +4,8 @@
  *
  * What is in it:
  *   up to 33 ranks   every variant, in place or not, canonical sums or not
- *   above            the row's own parameters, fast sums, not in place; of what has more than TUTTI_VERIFY_STEPS steps (rows
- *                    that send p^2 messages) only the first collective that the row serves, at 1,024 ranks
+ *   above            the row's own parameters, fast sums, not in place; what has more than TUTTI_VERIFY_STEPS steps (rows
+ *                    that send p^2 messages) at 1,024 ranks only
  *   on topologies    rows that need one, on the topologies of verify_topologies.c, with as many ranks as those have seats
  * What the last rules leave out stands in `left_out`, with its size.
  *
