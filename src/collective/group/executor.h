@@ -13,6 +13,8 @@
 #ifndef TUTTI_EXECUTOR_H
 #define TUTTI_EXECUTOR_H
 
+#include <stdatomic.h>
+
 #include "group.h"
 #include "tutti/schedule.h"
 #include "tutti/types.h"
@@ -59,9 +61,13 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when);
 /* Plain memory of the next invocation, which moves only the first n <= binding.n elements of everything; the same n on every
  * rank. in place: in = out. stream: the outputs exceed the caches. */
 void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
-/* again is called when an invocation is complete, inside whatever call drove it; true: the next one begins with the same
- * conditions (it may have aimed), and the exchange stays in flight. It may not start or destroy exchanges. */
+/* again is called when an invocation is complete, inside whatever call drove it, or in the thread that makes progress; true: the
+ * next one begins with the same conditions (it may have aimed), and the exchange stays in flight. It may not start or destroy
+ * exchanges or fail the group. */
 void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
+
+/* Starts if may(arg), which nothing that `again` does can interrupt: for queues that both of them look at. */
+void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg);
 
 /* The caller says that these conditions hold now. Does what it can without waiting. */
 void tutti_exchange_tell(tutti_exchange *x, unsigned when);
@@ -71,7 +77,7 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
  * not arrived. Drives the group's other exchanges meanwhile. */
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
 /* As tutti_exchange_wait, until *done, which an `again` of this exchange sets. */
-tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err);
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err);
 /* Drives all exchanges in flight once; never blocks. */
 void tutti_exchange_progress(tutti_group *group);
 

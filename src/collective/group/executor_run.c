@@ -79,8 +79,9 @@ static bool fly(tutti_exchange *x, tutti_op *op)
     char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
     if (op->kind == TUTTI_STEP_SIGNAL)
         op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
-    else if (op->n)
-        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0], (size_t)op->n * x->vector.bytes);
+    else if (elements_of(x, op))
+        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0],
+                              (size_t)elements_of(x, op) * x->vector.bytes);
     return !op->flight;
 }
 
@@ -193,9 +194,8 @@ static void take_turn(tutti_exchange *x)
     tutti_exchange_advance(x);
 }
 
-void tutti_exchange_start(tutti_exchange *x, unsigned when)
+static void start(tutti_exchange *x, unsigned when)
 {
-    tutti_group_lock(x->group);
     x->active = true;
     x->when = when;
     begin(x);
@@ -204,9 +204,23 @@ void tutti_exchange_start(tutti_exchange *x, unsigned when)
     x->noted = tutti_flight_noted(x->group->flight);
     take_turn(x);
     /* Now, while the peers' answers are on their way. */
-    tutti_flight_record *start =
+    tutti_flight_record *record =
         tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written);
-    tutti_flight_set_done(start, !x->active);
+    tutti_flight_set_done(record, !x->active);
+}
+
+void tutti_exchange_start(tutti_exchange *x, unsigned when)
+{
+    tutti_group_lock(x->group);
+    start(x, when);
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
+}
+
+void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg)
+{
+    tutti_group_lock(x->group);
+    if (may(arg)) start(x, when);
     tutti_group_unlock(x->group);
     tutti_driver_kick(x->group);
 }

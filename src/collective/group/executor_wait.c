@@ -182,13 +182,13 @@ static tutti_status idle(waiting *w, tutti_failure *err)
     return sleep_a_while(w, err);
 }
 
-static tutti_status wait_driving(tutti_exchange *x, const bool *done, tutti_failure *err)
+static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
 {
     tutti_group *g = x->group;
     waiting w = {.x = x};
     int64_t begin = 0;
     double work_before = x->stats.work_s;
-    while (x->active && !(done && *done)) {
+    while (x->active && !(done && atomic_load(done))) {
         if (advance(g)) {
             w.idle_since = 0;
             continue;
@@ -209,7 +209,7 @@ static tutti_status wait_driving(tutti_exchange *x, const bool *done, tutti_fail
     return TUTTI_OK;
 }
 
-tutti_status tutti_exchange_wait_for(tutti_exchange *x, const bool *done, tutti_failure *err)
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
 {
     tutti_driver_take_over(x->group);
     tutti_status s = wait_driving(x, done, err);

@@ -93,7 +93,11 @@ void tutti_group_leave(tutti_group *g)
     }
     close_fd(g->signal_fd);
     tutti_region_destroy(g->board_region);
-    if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) free(g->thread_boards);
+    if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) {
+        tutti_region_free_left(g->thread_boards);
+        pthread_mutex_destroy(&g->thread_boards->lock);
+        free(g->thread_boards);
+    }
     pthread_mutex_destroy(&g->abort_lock);
     pthread_mutex_destroy(&g->star_lock);
     free(g->peers), free(g->polls), free(g->hosts), free(g->flight), free(g);

@@ -84,6 +84,15 @@ void tutti_group_long_phase_begin(tutti_group *group, const char *what);
 void tutti_group_long_phase_end(tutti_group *group);
 /* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
+/* Why the epoch is over, without looking for news; TUTTI_OK: it is not. *culprit (may be NULL): the rank that died, or -1. */
+tutti_status tutti_group_failure(const tutti_group *group, int *culprit, tutti_failure *err);
+/* As tutti_group_abort with a status of the caller's, who is the owner; does nothing if the epoch is over already. */
+void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
+/* Of the waits from now on; returns the one before. */
+double tutti_group_set_deadline(tutti_group *group, double seconds);
+/* look is called by a blocking call each time before it sleeps, at least once a second: it may find out why nobody comes, and
+ * fail the group. */
+void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);
 
 /* notice is called by a blocking call, once, when it has waited for 15 s, sooner when who is waited for has been stopped
  * (SIGSTOP); the words name who has not arrived. It is also handed reports, of many lines: when a deadline passes, on every rank,

@@ -94,8 +94,11 @@ typedef struct {
 /* Memory that groups of threads share. */
 typedef struct {
     atomic_int users;
+    pthread_mutex_t lock;                 /* guards memories */
+    struct tutti_thread_memory *memories; /* of regions (region.c) */
     tutti_board boards[];
 } tutti_thread_boards;
+void tutti_region_free_left(tutti_thread_boards *boards);
 
 struct tutti_group {
     int rank, nranks;
@@ -113,6 +116,7 @@ struct tutti_group {
     uint64_t regions;     /* regions begun: their ids */
 
     tutti_status failed; /* sticky: the epoch is over */
+    int culprit;         /* who died, -1 = nobody in particular */
     char words[TUTTI_WORDS];
     int nlong;             /* peers in a long phase */
     int64_t last_watch_ns; /* when the sockets were last looked at */
@@ -135,6 +139,8 @@ struct tutti_group {
     int signal_fd;     /* asks for a report; -1 = nobody does */
     int64_t dumped_ns; /* the last report */
 
+    void (*look)(void *arg); /* before each sleep; NULL = nobody */
+    void *look_arg;
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
 };

@@ -48,6 +48,7 @@ tutti_status tutti_group_create_threads(int nranks, double deadline_s, tutti_gro
     tutti_thread_boards *boards = aligned_alloc(64, (nbytes + 63) / 64 * 64);
     if (!boards) abort();
     memset(boards, 0, nbytes);
+    pthread_mutex_init(&boards->lock, NULL);
     atomic_init(&boards->users, nranks);
     for (int r = 0; r < nranks; r++) {
         groups[r] = tutti_group_alloc(r, nranks, deadline_s);

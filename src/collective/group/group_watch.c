@@ -72,6 +72,7 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, co
 {
     if (g->failed) return;
     g->failed = status;
+    g->culprit = culprit;
     snprintf(g->words, sizeof g->words, "%s", words);
     tutti_mesh_message m = {.kind = culprit >= 0 ? TUTTI_MESH_DEATH : TUTTI_MESH_ABORT,
                             .epoch = g->epoch,
@@ -133,7 +134,10 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
         if (m->id < (uint64_t)g->nranks && (int)m->id != g->rank) g->peers[m->id].state = TUTTI_PEER_DEAD;
         tutti_group_set_failed(g, (int)m->id, TUTTI_ERR_PEER, m->words);
         break;
-    case TUTTI_MESH_ABORT: tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, m->words); break;
+    case TUTTI_MESH_ABORT:
+        tutti_group_set_failed(g, -1, m->status == TUTTI_ERR_RENDEZVOUS ? TUTTI_ERR_RENDEZVOUS : TUTTI_ERR_PEER,
+                               m->words);
+        break;
     case TUTTI_MESH_GOODBYE:
         p->state = TUTTI_PEER_LEFT;
         set_long_phase(g, p, false);
@@ -167,6 +171,7 @@ static void look_at_abort(tutti_group *g)
 {
     if (!atomic_load(&g->aborted) || g->failed) return;
     pthread_mutex_lock(&g->abort_lock);
+    g->culprit = -1;
     g->failed = TUTTI_ERR_PEER; /* peers were told by tutti_group_abort */
     snprintf(g->words, sizeof g->words, "%s", g->abort_words);
     pthread_mutex_unlock(&g->abort_lock);
@@ -175,6 +180,30 @@ static void look_at_abort(tutti_group *g)
 void tutti_group_watch(tutti_group *g)
 {
     tutti_group_sleep(g, NULL, 0, 0, NULL, NULL);
+}
+
+tutti_status tutti_group_failure(const tutti_group *g, int *culprit, tutti_failure *err)
+{
+    if (culprit) *culprit = g->failed ? g->culprit : -1;
+    return tutti_group_report(g, err);
+}
+
+void tutti_group_fail(tutti_group *g, tutti_status status, const char *words)
+{
+    tutti_group_set_failed(g, -1, status, words);
+}
+
+double tutti_group_set_deadline(tutti_group *g, double seconds)
+{
+    const double before = g->deadline_s;
+    g->deadline_s = seconds;
+    return before;
+}
+
+void tutti_group_on_idle(tutti_group *g, void (*look)(void *arg), void *arg)
+{
+    g->look = look;
+    g->look_arg = arg;
 }
 
 tutti_status tutti_group_poll(tutti_group *g, tutti_failure *err)
@@ -265,6 +294,8 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
 {
     tutti_board *own = tutti_driver_is_owner(g) ? g->peers[g->rank].board : NULL; /* else it sleeps on the doorbell */
     g->last_watch_ns = tutti_clock_ns();
+    if (timeout_s > 0 && g->look && !g->failed) g->look(g->look_arg);
+    if (timeout_s > 0 && g->failed) timeout_s = 0; /* only what has come */
     int n = fill_polls(g, extra, nextra);
     bool stay = timeout_s > 0;
     if (stay && own) atomic_store(&own->asleep, 1);

@@ -16,18 +16,20 @@
 #include "../../base/pages.h"
 #include "group_impl.h"
 
-/* Threads: one rank's memory and how many ranks still map it. */
-typedef struct {
-    atomic_int users;
+/* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share: when a create
+ * fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with the last group. */
+typedef struct tutti_thread_memory {
+    int users;
     void *bytes;
+    struct tutti_thread_memory *next;
 } thread_memory;
 
 struct tutti_region {
     int nranks;
-    bool threads;
-    tutti_group *group;        /* where the wire knows it */
-    tutti_wire_memory *memory; /* NULL: no wire */
-    uint64_t *far;             /* where memory of far peers begins, as they see it */
+    tutti_thread_boards *boards; /* threads; else NULL */
+    tutti_group *group;          /* where the wire knows it */
+    tutti_wire_memory *memory;   /* NULL: no wire */
+    uint64_t *far;               /* where memory of far peers begins, as they see it */
     struct {
         void *base;
         size_t bytes, mapped;
@@ -91,6 +93,38 @@ static void describe_shortage(region_notice *own, const tutti_group *g, const ch
              g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)available_bytes(), strerror(errno));
 }
 
+/* --- memory of threads --- */
+
+static void keep(thread_memory *memory, tutti_thread_boards *boards)
+{
+    pthread_mutex_lock(&boards->lock);
+    memory->next = boards->memories;
+    boards->memories = memory;
+    pthread_mutex_unlock(&boards->lock);
+}
+
+static void let_go(thread_memory *memory, tutti_thread_boards *boards)
+{
+    pthread_mutex_lock(&boards->lock);
+    const bool last = --memory->users == 0;
+    thread_memory **at = &boards->memories;
+    while (last && *at != memory) at = &(*at)->next;
+    if (last) *at = memory->next;
+    pthread_mutex_unlock(&boards->lock);
+    if (!last) return;
+    free(memory->bytes);
+    free(memory);
+}
+
+void tutti_region_free_left(tutti_thread_boards *boards)
+{
+    for (thread_memory *m = boards->memories, *next; m; m = next) {
+        next = m->next;
+        free(m->bytes);
+        free(m);
+    }
+}
+
 /* --- own part --- */
 
 static int create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own)
@@ -103,12 +137,13 @@ static int create_own(tutti_region *region, const tutti_group *g, const char *na
         return -1;
     }
     region->part[g->rank].bytes = own->bytes;
-    if (region->threads) {
+    if (region->boards) {
         thread_memory *memory = tutti_alloc(sizeof *memory);
         memory->bytes = aligned_alloc(4096, mapped);
         if (memory->bytes) {
             memset(memory->bytes, 0, mapped);
-            atomic_init(&memory->users, g->nranks);
+            memory->users = g->nranks;
+            keep(memory, g->thread_boards);
             own->memory = (uint64_t)(uintptr_t)memory;
             return -1;
         }
@@ -211,17 +246,12 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
     tutti_region *region = tutti_alloc(sizeof *region + sizeof region->part[0] * (size_t)g->nranks);
     region_notice own = {.bytes = own_bytes}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     region->nranks = g->nranks;
-    region->threads = g->thread_boards != NULL;
+    region->boards = g->thread_boards;
     g->regions++;
     int fd = create_own(region, g, name, &own);
     tutti_status s = exchange_notices(g, name, &own, all, err);
-    if (region->threads) {
-        if (!s)
-            adopt_threads(region, all);
-        else if (own.memory) { /* nobody took it over */
-            free(((thread_memory *)(uintptr_t)own.memory)->bytes);
-            free((thread_memory *)(uintptr_t)own.memory);
-        }
+    if (region->boards) {
+        if (!s) adopt_threads(region, all);
     } else if (!s) {
         tutti_failure why = {0};
         own.status = map_peers(region, g, name, fd, all, &why);
@@ -264,10 +294,7 @@ void tutti_region_destroy(tutti_region *region)
     if (region->memory) tutti_group_forget(region->group, region->memory);
     for (int r = 0; r < region->nranks; r++) {
         thread_memory *memory = region->part[r].memory;
-        if (memory && atomic_fetch_sub(&memory->users, 1) == 1) {
-            free(memory->bytes);
-            free(memory);
-        }
+        if (memory) let_go(memory, region->boards);
         const size_t mapped = region->part[r].mapped; /* 0 between threads */
         if (mapped && region->nranks == 1) tutti_pages_give_back(region->part[r].base, mapped);
         if (mapped && region->nranks > 1) munmap(region->part[r].base, mapped);
