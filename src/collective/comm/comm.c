@@ -84,6 +84,7 @@ void tutti_comm_destroy(tutti_comm *comm)
         tutti_schedule_destroy(o->lowered), tutti_schedule_destroy(o->compiled);
         free(o);
     }
+    tutti_remote_forget(comm->group, &comm->writes);
     tutti_region_destroy(comm->board);
     tutti_group_leave(comm->group);
     if (comm->from) tutti_group_config_end(&comm->from->config, (int)s, why.text);

@@ -15,6 +15,7 @@
 
 #include "../../base/arena.h"
 #include "../group/executor.h"
+#include "../group/remote.h"
 #include "tutti/comm.h"
 #include "tutti/topology.h"
 
@@ -112,6 +113,7 @@ struct tutti_comm {
     tutti_own_schedule *schedules;
     tutti_region *board;
     uint64_t calls;              /* numbers of calls begin at 1 */
+    tutti_writes writes;         /* of tutti/transfer.h, in flight */
     struct tutti_launched *from; /* the environment it came from; else NULL */
 };
 

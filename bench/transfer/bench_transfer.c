@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_transfer.c: moves tensors from rank 0 to rank 1 in three ways over one wire, after Xue et al. (EuroSys 2019), and counts
+ * the bytes that were copied besides.
+ *
+ *   static    the receiver's tensor has a known place: one write, one word
+ *   dynamic   size and place are written and signalled, then the receiver reads (not between hosts)
+ *   rpc       as RPC libraries do over the same writes: the sender copies pieces with a header into a message, writes it into a
+ *             ring of bounce buffers, the receiver copies out, looks up the method and answers
+ *
+ * Each transfer is answered by a word, so times are of a transfer and a small answer. Starts its two ranks itself, unless RANK is
+ * set (TUTTI_WIRE=ucx: over UCX).
+ * usage: bench_transfer static|dynamic|rpc BYTES[,BYTES..]...; the tensors of an argument make one step. Rank 1 prints
+ * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a step. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tutti/transfer.h"
+
+enum { ROUNDS = 7, MOST_TENSORS = 512, SLOTS = 8, PIECE = 1 << 18 };
+static const double ROUND_S = 0.05;
+
+/* One message of the RPC-like row. */
+typedef struct {
+    uint64_t method, tensor, offset, nbytes;
+    char bytes[PIECE];
+} message;
+
+/* What both ranks allocate; the tensors lie behind it. */
+typedef struct {
+    _Alignas(64) uint64_t arrived;  /* written by the sender */
+    _Alignas(64) uint64_t used;     /* written by the receiver */
+    _Alignas(64) uint64_t about[2]; /* of a dynamic transfer: bytes, offset */
+    _Alignas(64) message ring[SLOTS];
+    _Alignas(64) char tensors[];
+} shared;
+
+typedef struct {
+    tutti_comm *comm;
+    shared *mine;
+    char *source; /* of the sender */
+    message *draft;
+    size_t nbytes[MOST_TENSORS], offset[MOST_TENSORS], total;
+    int ntensors;
+    uint64_t turn; /* of arrived and used */
+    unsigned long long copied;
+} bench;
+
+static void give_up(const tutti_failure *err)
+{
+    fprintf(stderr, "bench_transfer: %s\n", err->text);
+    exit(err->status ? (int)err->status : 1);
+}
+
+static void check(tutti_status s, const tutti_failure *err)
+{
+    if (s) give_up(err);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void send_static(bench *b, int k)
+{
+    tutti_failure err = {0};
+    check(tutti_comm_write(b->comm, 1, b->mine->tensors + b->offset[k], b->source + b->offset[k], b->nbytes[k], &err),
+          &err);
+    check(tutti_comm_signal(b->comm, 1, &b->mine->arrived, ++b->turn, &err), &err);
+}
+
+static void receive_static(bench *b)
+{
+    tutti_failure err = {0};
+    check(tutti_comm_await(b->comm, &b->mine->arrived, ++b->turn, 0, &err), &err);
+}
+
+/* The sender's tensors lie in its own allocation. */
+static void send_dynamic(bench *b, int k)
+{
+    tutti_failure err = {0};
+    const uint64_t about[2] = {b->nbytes[k], b->offset[k]};
+    check(tutti_comm_await(b->comm, &b->mine->used, b->turn, 0, &err), &err); /* the last words were read */
+    check(tutti_comm_write(b->comm, 1, b->mine->about, about, sizeof about, &err), &err);
+    check(tutti_comm_signal(b->comm, 1, &b->mine->arrived, ++b->turn, &err), &err);
+}
+
+static void receive_dynamic(bench *b)
+{
+    tutti_failure err = {0};
+    check(tutti_comm_await(b->comm, &b->mine->arrived, ++b->turn, 0, &err), &err);
+    char *from = b->mine->tensors + b->mine->about[1], *to = b->source + b->mine->about[1];
+    check(tutti_comm_read(b->comm, 0, to, from, b->mine->about[0], &err), &err);
+    check(tutti_comm_signal(b->comm, 0, &b->mine->used, b->turn, &err), &err);
+}
+
+static void send_rpc(bench *b, int k)
+{
+    tutti_failure err = {0};
+    for (size_t at = 0; at < b->nbytes[k] || at == 0; at += PIECE) {
+        const size_t n = b->nbytes[k] - at < PIECE ? b->nbytes[k] - at : PIECE;
+        message *m = b->draft;
+        *m = (message){.method = 1, .tensor = (uint64_t)k, .offset = at, .nbytes = n};
+        memcpy(m->bytes, b->source + b->offset[k] + at, n);
+        b->copied += n;
+        if (b->turn >= SLOTS) check(tutti_comm_await(b->comm, &b->mine->used, b->turn - SLOTS + 1, 0, &err), &err);
+        message *slot = &b->mine->ring[b->turn % SLOTS];
+        check(tutti_comm_write(b->comm, 1, slot, m, offsetof(message, bytes) + n, &err), &err);
+        check(tutti_comm_signal(b->comm, 1, &b->mine->arrived, ++b->turn, &err), &err);
+        check(tutti_comm_flush(b->comm, &err), &err);
+    }
+}
+
+static void store_piece(bench *b, const message *m)
+{
+    memcpy(b->source + b->offset[m->tensor] + m->offset, m->bytes, m->nbytes);
+    b->copied += m->nbytes;
+}
+
+static void receive_rpc(bench *b)
+{
+    void (*const methods[])(bench *, const message *) = {NULL, store_piece};
+    tutti_failure err = {0};
+    for (size_t left = 1; left > 0;) {
+        check(tutti_comm_await(b->comm, &b->mine->arrived, b->turn + 1, 0, &err), &err);
+        const message *m = &b->mine->ring[b->turn % SLOTS];
+        methods[m->method](b, m);
+        left = b->nbytes[m->tensor] - m->offset - m->nbytes;
+        check(tutti_comm_signal(b->comm, 0, &b->mine->used, ++b->turn, &err), &err);
+    }
+}
+
+typedef struct {
+    const char *name;
+    void (*send)(bench *b, int k);
+    void (*receive)(bench *b);
+} way;
+static const way ways[] = {{"static", send_static, receive_static},
+                           {"dynamic", send_dynamic, receive_dynamic},
+                           {"rpc", send_rpc, receive_rpc}};
+
+/* All tensors of a step, then the answer. */
+static void run_step(bench *b, const way *w)
+{
+    tutti_failure err = {0};
+    const int sender = tutti_comm_rank(b->comm) == 0;
+    for (int k = 0; k < b->ntensors; k++) {
+        if (sender)
+            w->send(b, k);
+        else
+            w->receive(b);
+    }
+    if (!sender)
+        check(tutti_comm_signal(b->comm, 0, &b->mine->used, b->turn, &err), &err);
+    else
+        check(tutti_comm_await(b->comm, &b->mine->used, b->turn, 0, &err), &err);
+}
+
+static double time_round(bench *b, const way *w, long iterations)
+{
+    tutti_failure err = {0};
+    double own, slowest;
+    check(tutti_comm_barrier(b->comm, &err), &err);
+    const double begin = now_s();
+    for (long i = 0; i < iterations; i++) run_step(b, w);
+    own = (now_s() - begin) / (double)iterations;
+    check(tutti_comm_allreduce(b->comm, &own, &slowest, 1, TUTTI_F64, TUTTI_MAX, &err), &err);
+    return slowest;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void read_sizes(bench *b, const char *list)
+{
+    for (const char *at = list; *at && b->ntensors < MOST_TENSORS; at += *at == ',') {
+        char *end;
+        const size_t n = (size_t)strtoull(at, &end, 10);
+        if (end == at) break;
+        b->offset[b->ntensors] = b->total;
+        b->nbytes[b->ntensors++] = n;
+        b->total += (n + 63) / 64 * 64;
+        at = end;
+    }
+}
+
+/* Where each way leaves the receiver's tensors. */
+static void check_tensors(const bench *b, const way *w)
+{
+    const char *got = w == &ways[0] ? b->mine->tensors : b->source;
+    for (int k = 0; k < b->ntensors; k++)
+        for (size_t i = 0; i < b->nbytes[k]; i++)
+            if (got[b->offset[k] + i] != (char)(i * 31 + (size_t)k)) exit(2);
+}
+
+static void run_size(tutti_comm *comm, const way *w, const char *list)
+{
+    tutti_failure err = {0};
+    bench b = {.comm = comm, .draft = calloc(1, sizeof(message))};
+    double rounds[ROUNDS];
+    read_sizes(&b, list);
+    check(tutti_comm_alloc(comm, sizeof(shared) + b.total + 64, (void **)&b.mine, &err), &err);
+    b.source = w == &ways[1] && tutti_comm_rank(comm) == 0 ? b.mine->tensors : calloc(1, b.total + 64);
+    if (!b.source || !b.draft) exit(1);
+    for (int k = 0; k < b.ntensors && tutti_comm_rank(comm) == 0; k++)
+        for (size_t i = 0; i < b.nbytes[k]; i++) b.source[b.offset[k] + i] = (char)(i * 31 + (size_t)k);
+    double once = time_round(&b, w, 3);
+    if (once < 1e-3) once = time_round(&b, w, 20);
+    const long iterations = ROUND_S / once < 1 ? 1 : (long)(ROUND_S / once);
+    for (int r = 0; r < ROUNDS; r++) rounds[r] = time_round(&b, w, iterations);
+    b.copied = 0;
+    run_step(&b, w);
+    double copied = (double)b.copied, both;
+    check(tutti_comm_allreduce(comm, &copied, &both, 1, TUTTI_F64, TUTTI_SUM, &err), &err);
+    qsort(rounds, ROUNDS, sizeof *rounds, compare_doubles);
+    if (tutti_comm_rank(comm) == 1) {
+        size_t bytes = 0;
+        check_tensors(&b, w);
+        for (int k = 0; k < b.ntensors; k++) bytes += b.nbytes[k];
+        printf("%zu %.4f %.0f\n", bytes, 1e6 * rounds[ROUNDS / 2], both);
+        fflush(stdout);
+    }
+    if (b.source != b.mine->tensors) free(b.source);
+    free(b.draft);
+    check(tutti_comm_barrier(comm, &err), &err);
+    check(tutti_comm_free(comm, b.mine, &err), &err);
+}
+
+static int launch(char **argv)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    char text[32];
+    int worst = 0, status;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, size) || getsockname(fd, (struct sockaddr *)&at, &size)) return 1;
+    close(fd);
+    snprintf(text, sizeof text, "%d", ntohs(at.sin_port)), setenv("MASTER_PORT", text, 1);
+    setenv("WORLD_SIZE", "2", 1);
+    for (int r = 0; r < 2; r++) {
+        setenv("RANK", r ? "1" : "0", 1);
+        if (fork() == 0) {
+            execv("/proc/self/exe", argv);
+            exit(1);
+        }
+    }
+    while (wait(&status) > 0)
+        if (status) worst = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return worst;
+}
+
+int main(int argc, char **argv)
+{
+    tutti_comm *comm;
+    tutti_failure err = {0};
+    const way *w = NULL;
+    for (size_t k = 0; argc > 2 && k < sizeof ways / sizeof *ways; k++)
+        if (!strcmp(argv[1], ways[k].name)) w = &ways[k];
+    if (!w) {
+        fprintf(stderr, "usage: bench_transfer static|dynamic|rpc BYTES[,BYTES..]...\n");
+        return 2;
+    }
+    if (!getenv("RANK")) return launch(argv);
+    check(tutti_comm_create_from_env(&comm, &err), &err);
+    for (int i = 2; i < argc; i++) run_size(comm, w, argv[i]);
+    tutti_comm_destroy(comm);
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_transfer.c: tutti/transfer.h: finds the allocation of an address, checks bounds, hands on to the group. */
+#include "tutti/transfer.h"
+
+#include "comm_impl.h"
+
+/* NULL and words: [at, at + nbytes) of our part is not all in one allocation, or there is no such rank. */
+static const tutti_allocation *find(const tutti_comm *comm, int rank, const void *at, size_t nbytes, size_t *offset,
+                                    tutti_failure *err)
+{
+    const char *begin = at;
+    if (rank < 0 || rank >= comm->nranks) {
+        tutti_fail(err, TUTTI_ERR_USAGE, "transfer: there is no rank %d", rank);
+        return NULL;
+    }
+    for (const tutti_allocation *a = comm->allocations; a; a = a->next)
+        if (begin >= a->own && begin <= a->own + a->bytes && nbytes <= a->bytes - (size_t)(begin - a->own)) {
+            *offset = (size_t)(begin - a->own);
+            return a;
+        }
+    tutti_fail(err, TUTTI_ERR_USAGE, "transfer: %zu bytes at %p are not in one allocation of this communicator", nbytes,
+               at);
+    return NULL;
+}
+
+tutti_status tutti_comm_write(tutti_comm *comm, int rank, void *to, const void *from, size_t nbytes, tutti_failure *err)
+{
+    size_t offset;
+    tutti_status s = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = s ? NULL : find(comm, rank, to, nbytes, &offset, err);
+    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    if (nbytes) tutti_remote_write(comm->group, a->region, rank, offset, from, nbytes, &comm->writes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_signal(tutti_comm *comm, int rank, uint64_t *word, uint64_t value, tutti_failure *err)
+{
+    size_t offset;
+    tutti_status s = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = s ? NULL : find(comm, rank, word, sizeof *word, &offset, err);
+    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    if (offset % sizeof *word) return tutti_fail(err, TUTTI_ERR_USAGE, "transfer: a word at an odd address");
+    tutti_remote_signal(comm->group, a->region, rank, offset, value, &comm->writes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_await(tutti_comm *comm, const uint64_t *word, uint64_t at_least, double deadline_s,
+                              tutti_failure *err)
+{
+    size_t offset;
+    const tutti_allocation *a = find(comm, comm->rank, word, sizeof *word, &offset, err);
+    if (!a) return TUTTI_ERR_USAGE;
+    if (offset % sizeof *word) return tutti_fail(err, TUTTI_ERR_USAGE, "transfer: a word at an odd address");
+    const double before = deadline_s > 0 ? tutti_group_set_deadline(comm->group, deadline_s) : 0;
+    const tutti_status s = tutti_remote_await(comm->group, word, at_least, err);
+    if (before > 0) tutti_group_set_deadline(comm->group, before);
+    return s;
+}
+
+tutti_status tutti_comm_read(tutti_comm *comm, int rank, void *to, const void *from, size_t nbytes, tutti_failure *err)
+{
+    size_t offset;
+    tutti_status s = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = s ? NULL : find(comm, rank, from, nbytes, &offset, err);
+    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    return nbytes ? tutti_remote_read(comm->group, a->region, rank, offset, to, nbytes, err) : TUTTI_OK;
+}
+
+tutti_status tutti_comm_flush(tutti_comm *comm, tutti_failure *err)
+{
+    return tutti_remote_flush(comm->group, &comm->writes, err);
+}
