@@ -77,11 +77,13 @@ static void programs_of_msccl_are_checked_and_converted(void **state)
 #define WRONG  TUTTI_SOURCE_DIR "/tests/must_fail/msccl_"
     expect("coll check " GOLDEN "all_to_all_3.xml", 0, "right at any capacity");
     expect("coll check " GOLDEN "ring_fused_4.xml", 0,
-           "right where they hold 2 messages (Simple) or 8 (LL); at capacity 0");
+           "right where they hold 2 messages (Simple) or 8 (LL); with less: ");
+    expect("coll check " GOLDEN "ring_fused_4.xml --interpret 3", 0, "interpreted   not: ");
     expect("coll check " GOLDEN "reduce_scatter_4.xml", 0, "operand: the local operand and the target");
     expect("coll check " GOLDEN "broadcast_3.xml --wire mapped", 0, "(mapped): right for every vector length");
     expect("coll check " GOLDEN "broadcast_3.xml --root 1", 1, "reads rank 0's i");
     expect("coll check " WRONG "nine_ahead.xml", 1, "even where connections hold 8 messages");
+    expect("coll check " WRONG "three_ahead.xml", 1, "must hold 8 messages, those of its protocol hold 2");
     expect("coll check " WRONG "twice.xml", 1, "holds the contribution of rank 1 twice");
     expect("coll convert " GOLDEN "bruck_5.xml --to text", 0, "algorithm bruck-rotated");
     expect("coll convert ring --ranks 3 --to msccl", 0, "coll=\"allreduce\"");

@@ -184,16 +184,20 @@ def must_fail():
     yield "operand", "gpu 1 tb 0 step 1 (rrc s[0] -> o[0] from gpu 0, line 12) reads", exchange(body=senders_operand)
     yield "in_place", "holds the contribution of rank 0 twice", exchange(body=adds_after, inplace=1)
 
-    many = Program("many", "broadcast", 2, 9, 9, 9, 0)
-    b, c, d = many.block(0, 1), many.block(0, 1, -1, 1), many.block(1, -1, 0)
-    e = many.block(1, -1, 0, 1)
-    many.step(0, b, "cpy", ("i", 0), ("o", 0), cnt=9)
-    done = [many.step(0, b, "s", ("i", k)) for k in range(9)][-1]
-    many.step(0, c, "s", ("i", 0), dep=done)
-    got = many.step(1, e, "r", dst=("o", 0))
-    for k in range(9):
-        many.step(1, d, "r", dst=("o", k), dep=got if k == 0 else (-1, -1))
-    yield "nine_ahead", "even where connections hold 8 messages", many
+    def ahead(n, proto):
+        """GPU 0 sends n messages that GPU 1 takes only after one that is sent last."""
+        a = Program("ahead", "broadcast", 2, n, n, n, 0, proto=proto, nchannels=2)
+        b, c, d, e = a.block(0, 1), a.block(0, 1, -1, 1), a.block(1, -1, 0), a.block(1, -1, 0, 1)
+        a.step(0, b, "cpy", ("i", 0), ("o", 0), cnt=n)
+        done = [a.step(0, b, "s", ("i", k)) for k in range(n)][-1]
+        a.step(0, c, "s", ("i", 0), dep=done)
+        got = a.step(1, e, "r", dst=("o", 0))
+        for k in range(n):
+            a.step(1, d, "r", dst=("o", k), dep=got if k == 0 else (-1, -1))
+        return a
+
+    yield "nine_ahead", "even where connections hold 8 messages", ahead(9, "LL")
+    yield "three_ahead", "connections must hold 8 messages, those of its protocol hold 2", ahead(3, "Simple")
 
     turned = Program("turned", "allgather", 2, 2, 1, 2, 0)
     for r in range(2):

@@ -33,6 +33,8 @@ tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m);
 /* The proof of the program as its interpreter runs it, over connections that hold `capacity` messages. A counter-example
  * names GPU, block and step. */
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
+/* Messages that its connections hold: 8 for the protocol LL, else 2. */
+int32_t tutti_msccl_room(const tutti_msccl *m);
 /* What a reader should know beside the proof, a line each: operands that tools and interpreter read differently, limits of
  * the readers, attributes that some want. Empty if there is nothing to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);

@@ -2,6 +2,7 @@
 /* msccl_check.c: the proof of a program in its own memory, and what the proof does not say. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../../base/hash.h"
 #include "../schedule/check.h"
@@ -10,6 +11,11 @@
 tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m)
 {
     return m->schedule;
+}
+
+int32_t tutti_msccl_room(const tutti_msccl *m)
+{
+    return strcmp(m->protocol, "LL") ? 2 : 8;
 }
 
 static void part_of(const void *owner, int32_t rank, tutti_part *out)
