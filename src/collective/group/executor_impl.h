@@ -7,7 +7,7 @@
  *             owner. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o.
  *
  * Memory of far peers has addresses of theirs: they go to the wire and are never followed here. A put or signal over the wire
- * is complete when its source may be reused; the step after it, a signal perhaps, starts then.
+ * is complete when its source may be reused; puts behind it, and a signal to the same peer, start before that.
  *
  * Files: executor.c (life), executor_bind.c (slices to addresses), executor_run.c (steps), executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
@@ -50,7 +50,8 @@ typedef struct {
     tutti_counter *counter; /* signal: in the peer's memory; wait: in ours */
     tutti_wire *wire;       /* put, signal to a far peer: over it; else NULL */
     uint64_t far;           /* signal over a wire: where the counter lies, as the peer sees it */
-    tutti_put *flight;      /* it has started, its source is still needed */
+    tutti_put *flight;      /* its source is still needed */
+    bool launched;          /* put, signal over a wire: it has started */
     uint64_t each, ordinal; /* counter reaches invocation * each + ordinal */
     int64_t done;           /* 1 + the last invocation in which it was completed */
 } tutti_op;

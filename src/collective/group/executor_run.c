@@ -13,7 +13,7 @@
 
 static bool may_start(const tutti_exchange *x, const tutti_op *op)
 {
-    if (op->flight) return op->flight->over;
+    if (op->launched) return !op->flight || op->flight->over;
     if (op->when & ~x->when) return false;
     for (int32_t d = 0; d < op->ndeps; d++)
         if (x->ops[x->deps[op->first_dep + d]].done <= x->invocation) return false;
@@ -67,24 +67,6 @@ static bool move_data(tutti_exchange *x, tutti_op *op)
     return true;
 }
 
-/* A put or signal over the wire: true when its source may be reused. */
-static bool fly(tutti_exchange *x, tutti_op *op)
-{
-    const tutti_wire_row *row = op->wire->row;
-    if (op->flight) { /* over: may_start has looked */
-        tutti_put_release(op->flight);
-        op->flight = NULL;
-        return true;
-    }
-    char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
-    if (op->kind == TUTTI_STEP_SIGNAL)
-        op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
-    else if (elements_of(x, op))
-        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0],
-                              (size_t)elements_of(x, op) * x->vector.bytes);
-    return !op->flight;
-}
-
 static void delay(const tutti_exchange *x, const tutti_op *op)
 {
     const uint64_t step = (uint64_t)(op - x->ops) << 16 | (uint64_t)x->group->rank;
@@ -92,10 +74,51 @@ static void delay(const tutti_exchange *x, const tutti_op *op)
     if (r.word[0] % 2) tutti_clock_sleep_s(1e-6 * (double)(r.word[1] % (uint32_t)x->delay_us));
 }
 
+/* Starts a put or signal over the wire. */
+static void launch(tutti_exchange *x, tutti_op *op)
+{
+    const tutti_wire_row *row = op->wire->row;
+    char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
+    if (x->delay_us) delay(x, op);
+    op->launched = true;
+    if (op->kind == TUTTI_STEP_SIGNAL)
+        op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
+    else if (elements_of(x, op))
+        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0],
+                              (size_t)elements_of(x, op) * x->vector.bytes);
+}
+
+/* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
+ * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free. */
+static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
+{
+    bool moved = false, others = false;
+    const int32_t first = x->ops[sequence->ops[sequence->at]].peer;
+    for (int32_t i = sequence->at; i < sequence->nops; i++) {
+        tutti_op *op = &x->ops[sequence->ops[i]];
+        others |= op->peer != first;
+        if (!op->wire || (!op->launched && !may_start(x, op))) break;
+        if (op->launched) continue;
+        if (others && op->kind == TUTTI_STEP_SIGNAL) break;
+        launch(x, op);
+        moved = true;
+    }
+    return moved;
+}
+
+/* It is over. */
+static bool end_flight(tutti_op *op)
+{
+    tutti_put_release(op->flight);
+    op->flight = NULL;
+    op->launched = false;
+    return true;
+}
+
 static bool run_op(tutti_exchange *x, tutti_op *op)
 {
-    if (x->delay_us && !op->flight) delay(x, op);
-    if (op->wire) return fly(x, op);
+    if (op->wire) return end_flight(op);
+    if (x->delay_us) delay(x, op);
     switch (op->kind) {
     case TUTTI_STEP_SIGNAL:
         atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
@@ -137,12 +160,10 @@ bool tutti_exchange_advance(tutti_exchange *x)
             tutti_sequence *sequence = &x->sequences[q];
             while (sequence->at < sequence->nops) {
                 tutti_op *op = &x->ops[sequence->ops[sequence->at]];
-                if (!may_start(x, op)) break;
+                if (op->wire) moved |= launch_ahead(x, sequence);
+                if (!may_start(x, op) || (op->wire && !op->launched)) break;
                 moved = true;
-                if (!run_op(x, op)) {
-                    if (op->flight) break; /* other sequences need not wait for it */
-                    return true;           /* one block: others may look now */
-                }
+                if (!run_op(x, op)) return true; /* one block: others may look now */
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
