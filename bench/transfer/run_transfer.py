@@ -3,9 +3,11 @@
 
 gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the tutorial, `place` is
 its best that ends with the tensor where something can be computed with it, `unary` and `stream` leave it in pieces where they arrived.
-The bound is a plain TCP stream into the tensor's place. Ours comes from bench/bench_transfer where the build has it; its rows over
-shared memory have no bound and no peer on their wire: they show what staying on the host is worth."""
+The bound is a plain TCP stream into the tensor's place. Ours over TCP is UCX held to TCP (UCX_TLS=tcp,self), against gRPC and against our
+own RPC-style transfer on the same wire, with the bytes that each copies besides; the rows over shared memory show what staying on
+the host is worth. What each of ours does: bench_transfer.c."""
 import argparse
+import os
 import pathlib
 import re
 import statistics
@@ -19,7 +21,7 @@ from table import Table  # noqa: E402
 
 UNITS = {"KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20, "": 1}
 GRPC = ["bytes", "unary", "stream", "place"]
-OURS = [("ucx", "static"), ("ucx", "dynamic"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
+OURS = [("ucx", "static"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
 # One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
 
@@ -47,6 +49,11 @@ def alexnet(build: pathlib.Path) -> list[int]:
     return sizes
 
 
+def ucx_version() -> str:
+    done = subprocess.run(["pkg-config", "--modversion", "ucx"], capture_output=True, text=True)
+    return done.stdout.strip() or "not in this build"
+
+
 def build_peer(build: pathlib.Path) -> pathlib.Path:
     folder, program = build / "bench", build / "bench" / "grpc_peer"
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,12 +67,11 @@ def build_peer(build: pathlib.Path) -> pathlib.Path:
     return program
 
 
-def figures(command: list) -> list[float]:
-    """The last word of each line; [] where the command fails: the wire is not there."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        return []
-    return [float(line.split()[-1]) for line in done.stdout.splitlines() if line and not line.startswith("#")]
+def lines_of(command: list, **variables: str) -> list[list[str]]:
+    """Words of each line; [] where the command fails: the wire is not there."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300,
+                          env=dict(os.environ, UCX_TLS="tcp,self", UCX_LOG_LEVEL="error", **variables))
+    return [] if done.returncode else [line.split() for line in done.stdout.splitlines()]
 
 
 class Measured:
@@ -75,15 +81,19 @@ class Measured:
         text = ",".join(map(str, sizes))
         self.commands = {("grpc", v): [peer, "call", port, v, rounds, text] for v in GRPC}
         self.commands["tcp", ""] = [build / "bench" / "bench_stream", rounds, text]
-        ours = build / "bench" / "bench_transfer"
-        if ours.exists():
-            self.commands.update({(w, m): [ours, w, m, rounds, text] for w, m in OURS})
-        self.times: dict[tuple[str, str], list[float]] = {key: [] for key in self.commands}
+        self.ours = {(w, m): [build / "bench" / "bench_transfer", m, text] for w, m in OURS}
+        self.times: dict[tuple[str, str], list[float]] = {key: [] for key in [*self.commands, *self.ours]}
+        self.copied: dict[tuple[str, str], int] = {}
 
     def run(self, passes: int) -> None:
         for _ in range(passes):
             for key, command in self.commands.items():
-                self.times[key] += figures(command)[1:]  # the first opens connections and touches memory
+                found = [float(line[-1]) for line in lines_of(command)]
+                self.times[key] += found[1:]  # the first opens connections and touches memory
+            for key, command in self.ours.items():
+                for line in lines_of(command, TUTTI_WIRE=key[0]):  # bytes, microseconds, bytes copied besides
+                    self.times[key].append(float(line[1]))
+                    self.copied[key] = int(line[2])
 
     def us(self, *key: str) -> float | None:
         values = self.times.get(key, [])
@@ -94,12 +104,11 @@ def print_case(table: Table, name: str, m: Measured) -> None:
     bound, ours = m.us("tcp", ""), m.us("ucx", "static")
     for variant in GRPC:
         table.row(f"{name}, ours over TCP", "us", ours, f"gRPC {variant}", m.us("grpc", variant), bound)
-    if ours is None:
-        return
     for wire, where in (("ucx", "TCP"), ("shm", "shared memory")):
-        for mode in ("static", "dynamic"):
-            table.row(f"{name}, {mode} over {where}", "us", m.us(wire, mode), "ours as RPC", m.us(wire, "rpc"),
-                      bound if wire == "ucx" else None)
+        copies = f"{m.copied.get((wire, 'static'), '?')} against {m.copied.get((wire, 'rpc'), '?')} bytes copied"
+        table.row(f"{name}, zero-copy over {where}", "us", m.us(wire, "static"), f"ours as RPC, {copies}",
+                  m.us(wire, "rpc"), bound if wire == "ucx" else None)
+    table.row(f"{name}, dynamic over shared memory", "us", m.us("shm", "dynamic"), "ours as RPC", m.us("shm", "rpc"))
 
 
 def main() -> None:
@@ -118,8 +127,7 @@ def main() -> None:
         port, version = server.stdout.readline().split()
         ours = subprocess.run([options.build / "tutti", "version"], capture_output=True, text=True).stdout.strip()
         print(f"# {ours}; gRPC C++ {version}: frames of 16 MiB, look-ahead 256 MiB, no limit on messages, completion queues")
-        if not (options.build / "bench" / "bench_transfer").exists():
-            print("# this build has no bench_transfer: gRPC and the bound alone")
+        print(f"# UCX {ucx_version()}, UCX_TLS=tcp,self; both sides over TCP loopback unless the row says otherwise")
         table = Table("transfer", options.json)
         for name, sizes in cases:
             measured = Measured(options.build, peer, port, sizes, 6 if sum(sizes) > 10**7 else 200)

@@ -255,7 +255,7 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
     if (g->nlong == 0) p->used_ns += now - p->last_ns;
     p->last_ns = now;
     tell_waiting(g, p, now);
-    if (!p->noticed && p->used_ns > (p->stopped ? (int64_t)15e8 : (int64_t)15e9)) {
+    if (!p->noticed && p->used_ns > (p->stopped ? (int64_t)15e8 : (int64_t)14e9)) {
         p->noticed = true;
         if (g->notice) g->notice(g->notice_arg, words);
     }
