@@ -192,6 +192,43 @@ static void long_vectors_go_in_pieces(void **state)
     }
 }
 
+/* avg divides at the end, argmax has larger elements: on plain memory that is read where it lies, on staged and on mapped. */
+static const char *operations_body(tutti_comm *comm, void *arg)
+{
+    enum { N = 200003 };
+    tutti_failure err = {0};
+    const int p = tutti_comm_size(comm), me = tutti_comm_rank(comm);
+    (void)arg;
+    for (int path = 0; path < 3; path++) {
+        const size_t bytes = N * sizeof(tutti_f64_at);
+        char *memory = NULL;
+        if (path == 2)
+            EXPECT(!tutti_comm_alloc(comm, 2 * bytes, (void **)&memory, &err));
+        else
+            memory = malloc(2 * bytes);
+        double *x = (double *)(void *)memory, *y = (double *)(void *)(memory + bytes);
+        tutti_f64_at *at = (tutti_f64_at *)(void *)memory, *best = (tutti_f64_at *)(void *)(memory + bytes);
+        tutti_call call = {.in = memory, .out = memory + bytes, .count = N, .type = TUTTI_F64, .op = TUTTI_AVG};
+        call.algorithm = path == 1 ? "ring" : NULL;
+        for (int i = 0; i < N; i++) x[i] = value(me, i, 0);
+        EXPECT(!tutti_comm_run(comm, &call, &err));
+        for (int i = 0; i < N; i++) EXPECT(y[i] == sum_of(p, i, 0) / p);
+        call.op = TUTTI_ARGMAX;
+        for (int i = 0; i < N; i++) at[i] = (tutti_f64_at){(me + i) % p, me};
+        EXPECT(!tutti_comm_run(comm, &call, &err));
+        for (int i = 0; i < N; i++) EXPECT(best[i].value == p - 1 && best[i].index == (2 * p - 1 - i % p) % p);
+        if (path < 2) free(memory);
+    }
+    EXPECT(!tutti_comm_barrier(comm, &err));
+    return NULL;
+}
+
+static void operations_are_the_same_on_every_path(void **state)
+{
+    (void)state;
+    run_comms(3, 30, operations_body, NULL);
+}
+
 /* --- requests --- */
 
 static const char *crossed_body(tutti_comm *comm, void *arg)
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(every_collective_gives_the_right_elements),
         cmocka_unit_test(ranks_may_have_different_counts),
         cmocka_unit_test(long_vectors_go_in_pieces),
+        cmocka_unit_test(operations_are_the_same_on_every_path),
         cmocka_unit_test(requests_in_flight_may_be_waited_for_in_any_order),
         cmocka_unit_test(ranks_that_disagree_are_shown_both_calls),
         cmocka_unit_test(bad_calls_are_refused_and_leave_the_communicator_whole),
