@@ -17,7 +17,7 @@
 
 static const tutti_flag flags[] = {
     {"ranks", "P,..", "these rank counts (default 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024)", false},
-    {"jobs", "J", "proofs at a time (default 1); each of the largest needs about 0.7 GB", false},
+    {"jobs", "J", "proofs at a time (default 1); the largest needs 3 GB", false},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_COUNTS = 64, BAR = 30 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
@@ -125,7 +125,9 @@ static void print_table(const verification *v)
            nschedules, seconds, tutti_clock_s() - v->began);
     printf("above 33 ranks: each row's own parameters, fast sums, not in place\n");
     if (!v->m->left_out.text) return;
-    printf("left out, because above 33 ranks what has more than %.1f million steps is proved at %d ranks only:\n%s",
+    printf("left out, because above 33 ranks what has more than %.1f million steps is proved at %d ranks only, and "
+           "lowered\n"
+           "only for the first collective of its row:\n%s",
            1e-6 * TUTTI_VERIFY_STEPS, TUTTI_VERIFY_MOST, v->m->left_out.text);
 }
 

@@ -5,7 +5,7 @@
  * What is in it:
  *   up to 33 ranks   every variant, in place or not, canonical sums or not
  *   above            the row's own parameters, fast sums, not in place; what has more than TUTTI_VERIFY_STEPS steps (rows
- *                    that send p^2 messages) at 1,024 ranks only
+ *                    that send p^2 messages) at 1,024 ranks only, and lowered only for the row's first collective
  *   on topologies    rows that need one, on the topologies of verify_topologies.c, with as many ranks as those have seats
  * What the last rules leave out stands in `left_out`, with its size.
  *
