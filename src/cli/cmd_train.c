@@ -155,9 +155,9 @@ static int run_rank(player *p, tutti_group_config *config)
 {
     char *text = tutti_job_print(p->job);
     config->fingerprint = text;
+    tutti_cli_block_quit();
     tutti_status st = tutti_group_join(config, &p->group, &p->err);
     free(text);
-    tutti_cli_block_quit();
     if (st)
         p->err.status = st;
     else

@@ -200,8 +200,8 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
                        config->launcher, config->nranks);
     if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
         s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written", q->json);
-    if (!s) s = tutti_group_join(config, &g, &err);
     tutti_cli_block_quit();
+    if (!s) s = tutti_group_join(config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
     if (!s) s = tutti_cli_report(&reporter, &err);
     if (!s) s = run_sizes(g, q, json, &wrong, &err);

@@ -5,8 +5,8 @@
 
 #include "../collective/group/group.h"
 
-/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Before any
- * thread is started, after the group was joined: earlier there is nobody to report. */
+/* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Before the
+ * group is joined, because a wire starts threads: asked for during the rendezvous, the report comes after it. */
 void tutti_cli_block_quit(void);
 /* Notices and reports go to stderr, in one write each, so that those of several ranks do not mix. `command` is borrowed. */
 typedef struct {

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """mpirun of Open MPI over two hosts (namespaces, tests/hosts/lab.py): the ranks find rank 0 through PMIx, at an address that the
-other host can reach, train to the weights of four ranks on one host, and the wire between the hosts carried the bytes.
+other host can reach, train to the weights of four ranks on one host, and the wire between the hosts carried the bytes. And a report
+asked of one rank is made by all.
 
 usage: mpirun_hosts.py TUTTI HOSTS_FOLDER      exit 77: skipped, says why
 """
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 TUTTI = sys.argv[1]
 sys.path.insert(0, sys.argv[2])
@@ -43,6 +46,25 @@ def write_agent(hosts, path):
     os.chmod(path, 0o755)
 
 
+def one_signal_makes_ranks_of_all_hosts_report(hosts, folder):
+    """SIGQUIT to one rank: all four report and go on; then SIGTERM to it ends all in good order."""
+    out = f"{folder}/asked"
+    ranks = hosts.start(2, [TUTTI, "train", f"{folder}/job.yaml", "--quiet", "--set", "steps=1000000", "--out", out])
+    until = time.monotonic() + 30
+    while not os.path.exists(f"{out}/metrics.jsonl") and time.monotonic() < until:
+        time.sleep(0.05)
+    found = subprocess.run(["pgrep", "-f", f"^{TUTTI} train.* {out}$"], capture_output=True, text=True).stdout.split()
+    if len(found) != 4:
+        sys.exit(f"FAILED: {len(found)} ranks, not 4")
+    for which, pause in ((signal.SIGQUIT, 1.5), (signal.SIGTERM, 0)):
+        os.kill(int(found[1]), which)
+        time.sleep(pause)
+    for rank in hosts.finish(ranks, 30):
+        if rank.process.returncode != 143 or f"report of rank {rank.rank} " not in rank.text:
+            sys.exit(f"FAILED: rank {rank.rank}: exit {rank.process.returncode}: {rank.text}")
+    print("ok: one SIGQUIT made four ranks on two hosts report, and they went on")
+
+
 def main():
     lab.skip_unless_possible()
     if not shutil.which("mpirun.openmpi"):
@@ -66,6 +88,7 @@ def main():
         if min(sent) < LEAST_SENT:
             sys.exit(f"FAILED: the interfaces sent {sent} bytes; at least {LEAST_SENT} each were due")
         print(f"ok: {two} on two hosts, which sent {sent} bytes")
+        one_signal_makes_ranks_of_all_hosts_report(hosts, folder)
 
 
 main()
