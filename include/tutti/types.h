@@ -71,8 +71,9 @@ typedef struct {
     int32_t index;
 } tutti_half_at;
 
-/* Bytes of an element; its address must be a multiple of the type's bytes. */
+/* Bytes of an element, and what its address must be a multiple of: the type's bytes, for pairs of 16-bit values 4. */
 size_t tutti_element_bytes(tutti_dtype type, tutti_operation op);
+size_t tutti_element_alignment(tutti_dtype type, tutti_operation op);
 /* Whether there is this operation on this type: all but those on u8. */
 bool tutti_can_reduce(tutti_dtype type, tutti_operation op);
 

@@ -40,6 +40,11 @@ size_t tutti_element_bytes(tutti_dtype type, tutti_operation op)
     return is_half(type) ? sizeof(tutti_half_at) : 2 * tutti_dtype_bytes(type);
 }
 
+size_t tutti_element_alignment(tutti_dtype type, tutti_operation op)
+{
+    return is_pair(op) && is_half(type) ? _Alignof(tutti_half_at) : tutti_dtype_bytes(type);
+}
+
 bool tutti_can_reduce(tutti_dtype type, tutti_operation op)
 {
     (void)op;

@@ -74,7 +74,7 @@ static const char *bind_type(tutti_group *g, const type_case *c, bound_type *b)
 {
     const reference_run *r = &c->run[0];
     tutti_failure err = {0};
-    const size_t shift = 3 * tutti_dtype_bytes(r->type), bytes = shift + (size_t)r->n * r->bytes;
+    const size_t shift = 3 * tutti_element_alignment(r->type, r->op), bytes = shift + (size_t)r->n * r->bytes;
     for (int k = 0; k < r->nranks; k++)
         for (int i = 0; i < r->rank[k].part.nbuffers; i++)
             if (r->rank[k].part.buffers[i].role == TUTTI_BUFFER_IN && r->rank[k].part.buffers[i].ordinal >= b->nin)

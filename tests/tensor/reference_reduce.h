@@ -125,7 +125,7 @@ static inline void reference_draw(tutti_dtype type, tutti_operation op, uint64_t
     if (odd && (bits >> 20) % 4 == 0) {
         v.f = oddities[(bits >> 24) % 6];
         v.d = v.f;
-        v.i = (bits >> 30) % 2 ? INT32_MAX - i : INT64_MAX - i;
+        v.i = (bits >> 30) % 2 ? INT32_MAX - (i + 20) : INT64_MAX - (i + 20);
     }
     reference_store(type, TUTTI_SUM, &v, pair);
     if (op == TUTTI_ARGMIN || op == TUTTI_ARGMAX) {

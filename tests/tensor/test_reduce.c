@@ -182,6 +182,8 @@ static void elements_have_the_sizes_that_the_header_says(void **state)
     assert_int_equal(tutti_element_bytes(TUTTI_BF16, TUTTI_ARGMIN), sizeof(tutti_half_at));
     assert_int_equal(tutti_element_bytes(TUTTI_I64, TUTTI_ARGMIN), sizeof(tutti_i64_at));
     assert_int_equal(tutti_element_bytes(TUTTI_F16, TUTTI_MAX), 2);
+    assert_int_equal(tutti_element_alignment(TUTTI_F16, TUTTI_MAX), 2);
+    assert_int_equal(tutti_element_alignment(TUTTI_F16, TUTTI_ARGMIN), 4);
     assert_string_equal(tutti_operation_name(TUTTI_ARGMAX), "argmax");
     assert_false(tutti_can_reduce(TUTTI_U8, TUTTI_SUM));
 }

@@ -158,8 +158,8 @@ tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tut
     const bool moves = call->collective != TUTTI_BARRIER && out->total > 0;
     if (moves && ((has_input(comm, call) && !call->in) || (has_output(comm, call) && !call->out)))
         return refuse(call, "there is no memory for its input or output", err);
-    if (((uintptr_t)call->in | (uintptr_t)call->out) % tutti_dtype_bytes(call->type))
-        return refuse(call, "an address is no multiple of the type's bytes", err);
+    if (((uintptr_t)call->in | (uintptr_t)call->out) % tutti_element_alignment(call->type, call->op))
+        return refuse(call, "an address is no multiple of an element's alignment", err);
     out->in_place = is_in_place(comm, call, out->bytes);
     if (call->collective == TUTTI_ALL_TO_ALL && call->in && call->in == call->out)
         return refuse(call, "it does not work in place", err);

@@ -21,7 +21,7 @@
 
 typedef struct tutti_exchange tutti_exchange;
 
-/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of the type's). Element i lies i
+/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of the element's alignment). Element i lies i
  * elements on, also where a rank stores only a window of the index space: the same place serves reduce-scatter and all-gather. */
 typedef struct {
     tutti_region *region;

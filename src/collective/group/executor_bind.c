@@ -103,7 +103,8 @@ static tutti_status place_buffer(binder *b, int32_t rank, const tutti_buffer *bu
     const tutti_place *place = is_in ? &b->binding->in[ordinal] : &b->binding->out;
     size_t offset = place->offset;
     if (window && !is_in) offset += *packed, *packed += window_bytes(buffer, &b->x->vector);
-    if (!place->region || offset % tutti_dtype_bytes(b->x->type) || offset > tutti_region_bytes(place->region, rank))
+    if (!place->region || offset % tutti_element_alignment(b->x->type, b->x->op) ||
+        offset > tutti_region_bytes(place->region, rank))
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
                           buffer->name, rank);
     *out = (buffer_place){.banks = 1};
