@@ -52,7 +52,7 @@ static void times_are_seconds_whatever_the_clock_of_the_recorder_counts(void **s
 
 /* --- reports --- */
 
-enum { N = 3000 };
+enum { N = 3000, NASKED = 4 };
 
 typedef struct {
     char text[20000];
@@ -127,7 +127,7 @@ static void a_deadline_makes_every_rank_report_once(void **state)
 
 static const char *asked_body(tutti_group *g, void *arg)
 {
-    (void)arg;
+    atomic_int *nreported = arg;
     tutti_failure err = {0};
     told *t = calloc(1, sizeof *t);
     tutti_group_on_silence(g, keep, t);
@@ -144,6 +144,9 @@ static const char *asked_body(tutti_group *g, void *arg)
     EXPECT(t->reports == 1);
     EXPECT(strstr(t->text, "SIGUSR2 to rank "));
     EXPECT(strstr(t->text, "nobody is behind"));
+    /* who goes on before the others have looked is ahead of them */
+    atomic_fetch_add(nreported, 1);
+    for (int i = 0; i < 500 && atomic_load(nreported) < NASKED; i++) tutti_clock_sleep_s(0.01);
     EXPECT(tutti_group_barrier(g, "reported", &err) == TUTTI_OK); /* and life goes on */
     free(t);
     return NULL;
@@ -156,7 +159,8 @@ static void one_signal_makes_all_ranks_report_and_go_on(void **state)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    run_ranks(4, 20, asked_body, NULL);
+    atomic_int nreported = 0;
+    run_ranks(NASKED, 20, asked_body, &nreported);
 }
 
 int main(void)
