@@ -27,9 +27,9 @@ static inline bool is_rank(int argc)
 
 typedef struct {
     int exit_code;
-    char words[4000];    /* the launcher's */
-    char heard[8][1200]; /* each rank's last line */
-    double at[8];
+    char words[4000];     /* the launcher's */
+    char heard[16][1200]; /* each rank's last line */
+    double at[16];
 } outcome;
 
 static inline void run_mode(const char *self, const char *mode, int nranks, outcome *out)
@@ -52,7 +52,7 @@ static inline void run_mode(const char *self, const char *mode, int nranks, outc
         long rank = strtol(line, &rest, 10);
         double at = strtod(rest, &rest);
         line[strcspn(line, "\n")] = '\0';
-        if (rank < 0 || rank >= 8) continue; /* the rest of words with several lines */
+        if (rank < 0 || rank >= 16) continue; /* the rest of words with several lines */
         out->at[rank] = at;
         snprintf(out->heard[rank], sizeof out->heard[rank], "%s", rest);
     }
