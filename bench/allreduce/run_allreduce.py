@@ -25,12 +25,12 @@ def in_bytes(text: str) -> int:
     return int(float(number) * UNITS[text[len(number):]]) // 4 * 4
 
 
-def ours_us(build: pathlib.Path, ranks: int, sizes: list[int], algorithm: str, memory: str) -> dict[int, tuple[float, float]]:
+def ours_us(build: pathlib.Path, ranks: int, sizes: list[int], algorithm: str) -> dict[int, tuple[float, float]]:
     if not sizes:
         return {}
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as rows:
         command = [build / "tutti", "coll", "bench", "--ranks", ranks, "--bytes", ",".join(map(str, sizes)), "--algo", algorithm,
-                   "--memory", memory, "--json", rows.name]
+                   "--json", rows.name]
         subprocess.run(map(str, command), check=True, stdout=subprocess.DEVNULL)
         found = {}
         for line in rows:
@@ -40,29 +40,51 @@ def ours_us(build: pathlib.Path, ranks: int, sizes: list[int], algorithm: str, m
         return found
 
 
+def plain_us(build: pathlib.Path, ranks: int, sizes: list[int]) -> dict[int, float]:
+    """Through tutti/comm.h in memory of malloc."""
+    return allreduce_peers.times_of([build / "bench/bench_comm", "plain", ranks, "auto", *sizes], allreduce_peers.Setting())
+
+
 def fastest(sizes: list[int], scouts: dict[str, dict[int, float]]) -> dict[int, str]:
     """The quickest of those that can serve each size."""
     return {size: min((name for name in scouts if size in scouts[name]), key=lambda name: scouts[name][size]) for size in sizes
             if any(size in times for times in scouts.values())}
 
 
-class Ours:
-    def __init__(self, build: pathlib.Path, memory: str) -> None:
-        self.build, self.memory, self.bound = build, memory, {}
+class Regions:
+    """Ours in registered regions; `coll bench` times the bound in turn with it."""
+    memory = "region"
+
+    def __init__(self, build: pathlib.Path) -> None:
+        self.build = build
 
     def scout(self, ranks: int, sizes: list[int]) -> None:
         small = [size for size in sizes if size <= 10**5]  # one-shot reads every vector whole: hopeless for long ones
-        names = ALGORITHMS if self.memory == "region" else ["auto"]
-        scouts = {name: ours_us(self.build, ranks, small if name == "one-shot" else sizes, name, self.memory) for name in names}
+        scouts = {name: ours_us(self.build, ranks, small if name == "one-shot" else sizes, name) for name in ALGORITHMS}
         self.best = fastest(sizes, {name: {size: times[size][0] for size in times} for name, times in scouts.items()})
-        self.ours, self.bound = {size: [] for size in sizes}, {size: [] for size in sizes}
+        self.times, self.bound = {size: [] for size in sizes}, {size: [] for size in sizes}
 
     def round(self, ranks: int) -> None:
         for name in sorted(set(self.best.values())):
             chosen = [size for size in self.best if self.best[size] == name]
-            for size, (time, bound) in ours_us(self.build, ranks, chosen, name, self.memory).items():
-                self.ours[size].append(time)
+            for size, (time, bound) in ours_us(self.build, ranks, chosen, name).items():
+                self.times[size].append(time)
                 self.bound[size].append(bound)
+
+
+class Plain:
+    """Ours in plain memory, where the library chooses the algorithm; the bound is that of regions."""
+    memory = "plain"
+
+    def __init__(self, build: pathlib.Path) -> None:
+        self.build = build
+
+    def scout(self, ranks: int, sizes: list[int]) -> None:
+        self.best, self.times = {size: "auto" for size in sizes}, {size: [] for size in sizes}
+
+    def round(self, ranks: int) -> None:
+        for size, time in plain_us(self.build, ranks, list(self.times)).items():
+            self.times[size].append(time)
 
 
 class Theirs:
@@ -85,7 +107,8 @@ def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> 
     cores = len(os.sched_getaffinity(0))
     if ranks > cores:
         print(f"--- {ranks} ranks on {cores} cores: oversubscribed ---")
-    ours, theirs = [Ours(args.build, memory) for memory in args.memory.split(",")], [Theirs(peer) for peer in peers]
+    regions = Regions(args.build)
+    ours, theirs = [regions, Plain(args.build)], [Theirs(peer) for peer in peers]
     for side in ours + theirs:
         side.scout(ranks, list(sizes))
     for _ in range(args.rounds):
@@ -96,8 +119,8 @@ def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> 
             for other in theirs:
                 name = f"{other.peer.name}, {other.best.get(size, 'cannot')}"
                 case = f"{ranks} ranks, {text}, {mine.memory}, {mine.best[size]}"
-                table.row(case, "us", statistics.median(mine.ours[size]), name,
-                          statistics.median(other.times[size]) if other.times[size] else None, statistics.median(mine.bound[size]))
+                table.row(case, "us", statistics.median(mine.times[size]), name,
+                          statistics.median(other.times[size]) if other.times[size] else None, statistics.median(regions.bound[size]))
 
 
 def main() -> None:
@@ -105,13 +128,12 @@ def main() -> None:
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--ranks", default="2,4,8")
     parser.add_argument("--bytes", default="1KB,64KB,1MB,16MB,102MB")
-    parser.add_argument("--memory", default="region,plain", help="ours: registered regions, plain user memory")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
     args = parser.parse_args()
     peers = allreduce_peers.found(args.build)
     print(f"{', '.join(peer.name for peer in peers)}; {len(os.sched_getaffinity(0))} cores; medians of {args.rounds} runs in turn")
-    print("ours: `tutti coll bench`, out of place; peers: plain memory, each at its best setting of "
+    print("ours: region = `tutti coll bench` (registered), plain = tutti/comm.h; out of place; peers: plain memory, each at its best setting of "
           f"{', '.join(str(len(peer.settings)) for peer in peers)}")
     table = Table("allreduce", args.json)
     for ranks in args.ranks.split(","):

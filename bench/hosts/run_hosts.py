@@ -20,7 +20,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/hosts"))
 import lab  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
 STREAM = """
 import socket, sys, time
 nbytes, host = int(sys.argv[1]), sys.argv[2]
@@ -64,11 +63,11 @@ def gloo(hosts, build, ranks_a_host, a):
     python = f"{build}/peers/bin/python"
     if not os.path.exists(python):
         return {}
-    ranks = hosts.run(ranks_a_host, [python, str(HERE / "gloo_allreduce.py"), str(a.bytes), str(a.iterations)],
+    ranks = hosts.run(ranks_a_host, [python, str(ROOT / "bench/allreduce/gloo_allreduce.py"), str(a.bytes)],
                       {"GLOO_SOCKET_IFNAME": "eth0"}, 600)
     if ranks[0].process.returncode:
         sys.exit(f"gloo: {ranks[0].text}")
-    return {"gloo": float(ranks[0].text.split()[-1])}
+    return {"gloo": 1e-6 * float(ranks[0].text.split()[-1])}
 
 
 def open_mpi(hosts, folder, ranks_a_host, a):
