@@ -10,7 +10,7 @@
 #include "comm_impl.h"
 
 enum {
-    PIECE = 1 << 19,         /* bytes that all blocks of a piece have together: they stay in a second cache */
+    PIECE = 1 << 18,         /* bytes that all blocks of a piece have together: they stay in a second cache */
     ONE_SHOT_RANKS = 4,      /* whatever the length */
     ONE_SHOT_BYTES = 1 << 14 /* however many ranks */
 };
