@@ -85,7 +85,7 @@ static void launch(tutti_exchange *x, tutti_op *op)
         op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
     else if (elements_of(x, op))
         op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0],
-                              (size_t)elements_of(x, op) * x->vector.bytes);
+                              (size_t)elements_of(x, op) * x->vector.bytes, false);
 }
 
 /* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before

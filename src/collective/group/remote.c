@@ -41,7 +41,7 @@ void tutti_remote_write(tutti_group *g, const tutti_region *region, int rank, si
         return;
     }
     tutti_group_lock(g);
-    keep(writes, g->wire->row->put(g->wire, rank, tutti_region_far(region, rank) + offset, from, nbytes));
+    keep(writes, g->wire->row->put(g->wire, rank, tutti_region_far(region, rank) + offset, from, nbytes, true));
     tutti_group_unlock(g);
     tutti_driver_kick(g);
 }

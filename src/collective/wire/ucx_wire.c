@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_wire.c: puts over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are its own).
  *
- * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. A put is an
- * active message whose header says where the bytes belong: short ones are copied there, long ones are received there directly
- * (UCX's rendezvous). Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to
- * that one have landed, so no order of UCX's lanes matters.
+ * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. A put is one or more
+ * active messages whose headers say where the bytes belong. A direct one is one message and, if long, received in place (UCX's
+ * rendezvous); the others go in pieces that need no answer before they go and are copied to their place while they are in the
+ * cache. Over links with queues the answers of the rendezvous wait behind the data of the other direction: 64 MB over two hosts of two
+ * ranks at 300 Mbit/s took 2.5 s with it and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the same.
+ * Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to that one have
+ * landed, so no order of UCX's lanes matters.
  *
  * Rejected: ucp_put_nbx. Where a transport has no put of its own (TCP) UCX 1.13 answers it from the target, and when the
  * sender has died meanwhile that answer ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"):
@@ -19,7 +22,11 @@
 #include "../../base/clock.h"
 #include "wire_impl.h"
 
-enum { MOST_STEPS = 256, MESSAGE_ID = 0 }; /* steps of progress at a time: others want the lock */
+enum {
+    MOST_STEPS = 256, /* of progress at a time: others want the lock */
+    MESSAGE_ID = 0,
+    FRAGMENT = 1 << 16 /* bytes of a message */
+};
 
 /* Of every message: wire format. */
 typedef struct {
@@ -34,7 +41,8 @@ typedef struct {
     tutti_put base; /* first */
     struct ucx_wire *w;
     int rank;
-    message_head head; /* UCX reads it until the flight is over */
+    int64_t nflying;     /* messages */
+    message_head head[]; /* one a message: UCX reads it until it is over */
 } ucx_flight;
 
 typedef struct {
@@ -112,47 +120,66 @@ static void forget(tutti_wire_memory *m)
 
 /* --- puts --- */
 
+static bool is_broken(const ucx_flight *f)
+{
+    return f->w->wire.broken[f->rank][0] != '\0';
+}
+
 static void land(void *request, ucs_status_t status, void *arg)
 {
     ucx_flight *f = arg;
     if (status != UCS_OK) break_peer(f->w, f->rank, status);
     ucp_request_free(request);
+    if (--f->nflying > 0) return;
     f->base.flying = false;
-    f->base.over = status == UCS_OK;
+    f->base.over = !is_broken(f);
     if (f->base.abandoned) free(f);
 }
 
-static tutti_put *launch(ucx_wire *w, int rank, message_head head, const void *from, size_t nbytes)
+static void send_message(ucx_flight *f, const message_head *head, const void *from, size_t nbytes, bool direct)
 {
-    ucx_flight *f = tutti_alloc(sizeof *f);
-    const ucp_request_param_t params = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA, .cb = {.send = land}, .user_data = f};
-    *f = (ucx_flight){.base = {.flying = true}, .w = w, .rank = rank, .head = head};
+    const ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                        UCP_OP_ATTR_FIELD_FLAGS,
+                                        .flags = direct ? 0 : UCP_AM_SEND_FLAG_EAGER,
+                                        .cb = {.send = land},
+                                        .user_data = f};
     ucs_status_ptr_t request =
-        ucp_am_send_nbx(w->peers[rank].endpoint, MESSAGE_ID, &f->head, sizeof f->head, from, nbytes, &params);
-    if (UCS_PTR_IS_PTR(request)) return &f->base;
-    f->base.flying = false;
-    if (UCS_PTR_IS_ERR(request)) {
-        break_peer(w, rank, UCS_PTR_STATUS(request));
-        return &f->base; /* never over */
+        ucp_am_send_nbx(f->w->peers[f->rank].endpoint, MESSAGE_ID, head, sizeof *head, from, nbytes, &params);
+    if (UCS_PTR_IS_PTR(request)) return;
+    if (UCS_PTR_IS_ERR(request)) break_peer(f->w, f->rank, UCS_PTR_STATUS(request));
+    f->nflying--;
+}
+
+static tutti_put *launch(ucx_wire *w, int rank, const message_head *first, const void *from, size_t nbytes, bool direct)
+{
+    const size_t most = direct ? nbytes : FRAGMENT, n = nbytes > most ? (nbytes + most - 1) / most : 1;
+    ucx_flight *f = tutti_alloc(sizeof *f + n * sizeof f->head[0]);
+    *f = (ucx_flight){.base = {.flying = true}, .w = w, .rank = rank, .nflying = (int64_t)n};
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = i * most, left = nbytes - at;
+        f->head[i] = *first;
+        f->head[i].address += at;
+        if (!first->is_word) f->head[i].number = ++w->peers[rank].sent;
+        send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, direct);
     }
+    f->base.flying = f->nflying > 0;
+    if (f->base.flying || is_broken(f)) return &f->base; /* under way; or never over */
     free(f);
     return NULL;
 }
 
-static tutti_put *put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes)
+static tutti_put *put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct)
 {
-    ucx_wire *w = (ucx_wire *)base;
-    const message_head head = {.address = address, .number = ++w->peers[rank].sent, .rank = base->rank};
-    return launch(w, rank, head, from, nbytes);
+    const message_head first = {.address = address, .rank = base->rank};
+    return launch((ucx_wire *)base, rank, &first, from, nbytes, direct);
 }
 
 static tutti_put *put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word)
 {
     ucx_wire *w = (ucx_wire *)base;
-    const message_head head = {
+    const message_head first = {
         .address = address, .number = w->peers[rank].sent, .word = word, .rank = base->rank, .is_word = 1};
-    return launch(w, rank, head, NULL, 0);
+    return launch(w, rank, &first, NULL, 0, false);
 }
 
 /* --- arrivals --- */

@@ -50,8 +50,9 @@ typedef struct {
     /* Memory that peers may put into, until it is forgotten. */
     tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
     void (*forget)(tutti_wire_memory *m);
-    /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. */
-    tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes);
+    /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes are received in
+     * place, which takes a round trip before they go; else they go at once, and the target copies them there. */
+    tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
     bool (*progress)(tutti_wire *w); /* true if anything moved */
     /* The descriptor becomes readable when progress has something to do; arm: false = it has already. */
