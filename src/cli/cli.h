@@ -27,6 +27,10 @@ int tutti_cmd_papers(int argc, char **argv);
 int tutti_cmd_ckpt(int argc, char **argv);
 int tutti_cmd_report(int argc, char **argv);
 
+/* A command that is a table of verbs: finds argv[1] in it and runs it; about: a sentence for its help. Returns the exit code. */
+int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,
+                   char **argv);
+
 /* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
 int tutti_cli_fail(const char *command, const tutti_failure *err);
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_coll.c: `tutti coll VERB`: the table of verbs. A verb is one file coll_<verb>.c, a line in coll.h and a row here. */
-#include <stdio.h>
-#include <string.h>
-
-#include "../base/options.h"
 #include "cli.h"
 #include "coll.h"
 
@@ -20,30 +16,9 @@ static const tutti_command verbs[] = {
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
-static void print_usage(FILE *to)
-{
-    fprintf(to, "usage: tutti coll VERB [arguments], tutti coll VERB --help\n\n"
-                "Schedules of collectives: what there is, what each does, whether it is right, how long it takes.\n\n");
-    for (int i = 0; i < NVERBS; i++) fprintf(to, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
-}
-
 int tutti_cmd_coll(int argc, char **argv)
 {
-    const char *known[NVERBS], *name = argc > 1 ? argv[1] : NULL;
-    if (!name) {
-        print_usage(stderr);
-        return TUTTI_ERR_USAGE;
-    }
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-        print_usage(stdout);
-        return 0;
-    }
-    for (int i = 0; i < NVERBS; i++) {
-        known[i] = verbs[i].name;
-        if (!strcmp(verbs[i].name, name)) return verbs[i].run(argc - 1, argv + 1);
-    }
-    const char *nearest = tutti_options_nearest(name, known, NVERBS);
-    fprintf(stderr, "tutti coll: unknown verb '%s'%s%s%s; 'tutti coll --help' lists them\n", name,
-            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    return TUTTI_ERR_USAGE;
+    return tutti_cli_verb(
+        "coll", "Schedules of collectives: what there is, what each does, whether it is right, how long it takes.",
+        verbs, NVERBS, argc, argv);
 }
