@@ -38,19 +38,27 @@ static int32_t index_of(const tutti_server *s, int gpu)
     return __builtin_popcount(s->gpus & ((1u << gpu) - 1));
 }
 
-int32_t tutti_server_ngpus(const tutti_server *s)
+static tutti_server server_of(const tutti_topology *t)
 {
-    return __builtin_popcount(s->gpus);
+    tutti_server s;
+    tutti_topology_row_at((int)t->kind)->server(t, &s);
+    return s;
 }
 
-int32_t tutti_server_nseats(const tutti_server *s)
+int32_t tutti_servers_group(const tutti_topology *t)
 {
-    return s->hosts * tutti_server_ngpus(s);
+    return __builtin_popcount(server_of(t).gpus);
+}
+
+int32_t tutti_servers_nseats(const tutti_topology *t, int32_t nranks)
+{
+    (void)nranks;
+    return server_of(t).hosts * tutti_servers_group(t);
 }
 
 static layout layout_of(const tutti_server *s)
 {
-    layout l = {.ngpus = tutti_server_ngpus(s)};
+    layout l = {.ngpus = __builtin_popcount(s->gpus)};
     bool pcie = s->wires != TUTTI_WIRES_NVLINK;
     l.nswitches = pcie ? s->sockets * s->switches : 0;
     l.nnics = s->joined ? s->nics : 0;
@@ -68,14 +76,18 @@ static layout layout_of(const tutti_server *s)
     return l;
 }
 
-int32_t tutti_server_nnodes(const tutti_server *s)
+int32_t tutti_servers_nnodes(const tutti_topology *t, int32_t nranks)
 {
-    return layout_of(s).middle + s->joined;
+    (void)nranks;
+    const tutti_server s = server_of(t);
+    return layout_of(&s).middle + s.joined;
 }
 
-int32_t tutti_server_nlinks(const tutti_server *s)
+int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks)
 {
-    return 2 * s->hosts * layout_of(s).ncables;
+    (void)nranks;
+    const tutti_server s = server_of(t);
+    return 2 * s.hosts * layout_of(&s).ncables;
 }
 
 /* The PCIe switch of a NIC, as numbered in its server. */
@@ -84,39 +96,43 @@ static int32_t switch_of_nic(const layout *l, int32_t nic)
     return nic * l->nswitches / l->nnics;
 }
 
-tutti_link tutti_server_link(const tutti_server *s, const tutti_topology *t, int32_t link)
+tutti_link tutti_servers_link(const tutti_topology *t, int32_t nranks, int32_t link)
 {
-    layout l = layout_of(s);
+    (void)nranks;
+    const tutti_server s = server_of(t);
+    layout l = layout_of(&s);
     const double pcie = t->figure[TUTTI_FIGURE_PCIE], near = t->figure[TUTTI_FIGURE_NEAR];
     int32_t host = link / 2 / l.ncables, cable = link / 2 % l.ncables, sw = l.switch0 + host * l.nswitches;
-    int32_t gpu = host * l.ngpus, cpu = l.cpu0 + host * s->sockets;
+    int32_t gpu = host * l.ngpus, cpu = l.cpu0 + host * s.sockets;
     if (cable < l.to_socket)
-        return tutti_cable_link(link, gpu + cable, sw + gpu_of(s, cable) / s->slots, pcie, link % 2 ? 0 : near);
+        return tutti_cable_link(link, gpu + cable, sw + gpu_of(&s, cable) / s.slots, pcie, link % 2 ? 0 : near);
     if (cable < l.qpi) {
         cable -= l.to_socket;
-        return tutti_cable_link(link, sw + cable, cpu + cable / s->switches, pcie, 0);
+        return tutti_cable_link(link, sw + cable, cpu + cable / s.switches, pcie, 0);
     }
     if (cable < l.nic) return tutti_cable_link(link, cpu, cpu + 1, t->figure[TUTTI_FIGURE_QPI], 0);
     if (cable < l.nvlink)
         return tutti_cable_link(link, sw + switch_of_nic(&l, cable - l.nic), l.middle,
                                 fmin(pcie, t->figure[TUTTI_FIGURE_NIC]),
                                 link % 2 ? 0 : t->figure[TUTTI_FIGURE_LATENCY]);
-    const tutti_nvlink *nv = &s->nvlinks[l.pair[cable - l.nvlink]];
-    return tutti_cable_link(link, gpu + index_of(s, nv->a), gpu + index_of(s, nv->b),
+    const tutti_nvlink *nv = &s.nvlinks[l.pair[cable - l.nvlink]];
+    return tutti_cable_link(link, gpu + index_of(&s, nv->a), gpu + index_of(&s, nv->b),
                             nv->count * t->figure[TUTTI_FIGURE_NVLINK], near);
 }
 
-void tutti_server_node_name(const tutti_server *s, int32_t node, char out[40])
+void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
 {
-    layout l = layout_of(s);
+    (void)nranks;
+    const tutti_server s = server_of(t);
+    layout l = layout_of(&s);
     char host[12] = "";
-    int32_t per = node < l.switch0 ? l.ngpus : node < l.cpu0 ? l.nswitches : s->sockets;
+    int32_t per = node < l.switch0 ? l.ngpus : node < l.cpu0 ? l.nswitches : s.sockets;
     int32_t at = node - (node < l.switch0 ? 0 : node < l.cpu0 ? l.switch0 : l.cpu0);
-    if (s->hosts > 1) snprintf(host, sizeof host, "h%d.", (int)(at / per));
+    if (s.hosts > 1) snprintf(host, sizeof host, "h%d.", (int)(at / per));
     if (node == l.middle)
         snprintf(out, 40, "switch");
     else if (node < l.switch0)
-        snprintf(out, 40, "%sgpu%d", host, gpu_of(s, at % per));
+        snprintf(out, 40, "%sgpu%d", host, gpu_of(&s, at % per));
     else
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
@@ -191,25 +207,32 @@ static int nvlink_route(const tutti_server *s, const layout *l, int a, int b, in
     return n;
 }
 
-int tutti_server_route(const tutti_server *s, int32_t src, int32_t dst, int32_t links[TUTTI_MAX_HOPS])
+int tutti_servers_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
+                        int32_t links[TUTTI_MAX_HOPS])
 {
-    layout l = layout_of(s);
+    (void)channel;
+    const tutti_server s = server_of(t);
+    layout l = layout_of(&s);
     int32_t host = src / l.ngpus, base = 2 * host * l.ncables;
     int n;
     if (host == dst / l.ngpus) {
-        int a = gpu_of(s, src % l.ngpus), b = gpu_of(s, dst % l.ngpus);
-        int32_t direct = nvlink_between(s, &l, a, b);
-        if (direct >= 0 || s->wires == TUTTI_WIRES_NVLINK) {
-            n = nvlink_route(s, &l, a, b, links);
+        int a = gpu_of(&s, src % l.ngpus), b = gpu_of(&s, dst % l.ngpus);
+        int32_t direct = nvlink_between(&s, &l, a, b);
+        if (direct >= 0) {
+            links[0] = base + direct;
+            return 1;
+        }
+        if (s.wires == TUTTI_WIRES_NVLINK) {
+            n = nvlink_route(&s, &l, a, b, links);
             for (int i = 0; i < n; i++) links[i] += base;
             return n;
         }
-        if (!s->through_nics || a / s->slots == b / s->slots) {
-            n = to_switch(s, &l, src, b / s->slots, true, links);
+        if (!s.through_nics || a / s.slots == b / s.slots) {
+            n = to_switch(&s, &l, src, b / s.slots, true, links);
             links[n++] = base + 2 * (dst % l.ngpus) + 1;
             return n;
         }
     }
-    n = to_middle(s, &l, src, true, links);
-    return n + to_middle(s, &l, dst, false, links + n);
+    n = to_middle(&s, &l, src, true, links);
+    return n + to_middle(&s, &l, dst, false, links + n);
 }

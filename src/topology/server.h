@@ -15,7 +15,7 @@ typedef struct {
 } tutti_nvlink;
 
 /* One server as its kind describes it. */
-typedef struct {
+typedef struct tutti_server {
     int32_t hosts, sockets, switches /* a socket */, slots /* a switch */, nics;
     bool joined;   /* NICs and a switch between servers are there */
     unsigned gpus; /* which of sockets * switches * slots take part */
@@ -25,14 +25,21 @@ typedef struct {
     int32_t nnvlinks;
 } tutti_server;
 
-int32_t tutti_server_nseats(const tutti_server *s);
-int32_t tutti_server_ngpus(const tutti_server *s); /* that take part, a server */
-int32_t tutti_server_nnodes(const tutti_server *s);
-int32_t tutti_server_nlinks(const tutti_server *s);
-tutti_link tutti_server_link(const tutti_server *s, const tutti_topology *t, int32_t link);
-void tutti_server_node_name(const tutti_server *s, int32_t node, char out[40]);
-int tutti_server_route(const tutti_server *s, int32_t src, int32_t dst, int32_t links[TUTTI_MAX_HOPS]);
 /* NVLinks alone join all GPUs that take part. */
 bool tutti_server_nvlinks_join(const tutti_server *s);
+
+/* What a row whose `server` is given answers. */
+int32_t tutti_servers_nseats(const tutti_topology *t, int32_t nranks);
+int32_t tutti_servers_group(const tutti_topology *t); /* GPUs of a server that take part */
+int32_t tutti_servers_nnodes(const tutti_topology *t, int32_t nranks);
+int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks);
+tutti_link tutti_servers_link(const tutti_topology *t, int32_t nranks, int32_t link);
+void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
+int tutti_servers_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
+                        int32_t links[TUTTI_MAX_HOPS]);
+#define TUTTI_SERVERS_ANSWER                                                                                           \
+    .places = 1u << TUTTI_PLACE_ROUND_ROBIN, .nseats = tutti_servers_nseats, .group = tutti_servers_group,             \
+    .nnodes = tutti_servers_nnodes, .nlinks = tutti_servers_nlinks, .link = tutti_servers_link,                        \
+    .node_name = tutti_servers_node_name, .route = tutti_servers_route
 
 #endif

@@ -18,24 +18,24 @@ static const tutti_nvlink mesh_v100[] = {
 };
 enum { NPAIRS = sizeof mesh_v100 / sizeof mesh_v100[0], NGPUS = 8 };
 
-static tutti_server server_of(const tutti_topology *t)
+static void dgx1_server(const tutti_topology *t, tutti_server *out)
 {
-    tutti_server s = {.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
-                      .sockets = 2,
-                      .switches = 2,
-                      .slots = 2,
-                      .nics = tutti_count(t, TUTTI_FIGURE_NICS),
-                      .gpus = (unsigned)t->figure[TUTTI_FIGURE_GPUS],
-                      .wires = (tutti_wires)t->figure[TUTTI_FIGURE_WIRES],
-                      .nvlinks = t->kind == TUTTI_TOPOLOGY_DGX1P ? mesh_p100 : mesh_v100,
-                      .nnvlinks = NPAIRS};
-    s.joined = s.hosts > 1;
-    return s;
+    *out = (tutti_server){.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
+                          .sockets = 2,
+                          .switches = 2,
+                          .slots = 2,
+                          .nics = tutti_count(t, TUTTI_FIGURE_NICS),
+                          .gpus = (unsigned)t->figure[TUTTI_FIGURE_GPUS],
+                          .wires = (tutti_wires)t->figure[TUTTI_FIGURE_WIRES],
+                          .nvlinks = t->kind == TUTTI_TOPOLOGY_DGX1P ? mesh_p100 : mesh_v100,
+                          .nnvlinks = NPAIRS};
+    out->joined = out->hosts > 1;
 }
 
 static bool dgx1_idle(const tutti_topology *t, tutti_figure f)
 {
-    tutti_server s = server_of(t);
+    tutti_server s;
+    dgx1_server(t, &s);
     if (f == TUTTI_FIGURE_NICS || f == TUTTI_FIGURE_NIC || f == TUTTI_FIGURE_LATENCY) return s.hosts == 1;
     if (f == TUTTI_FIGURE_PCIE || f == TUTTI_FIGURE_QPI) return s.wires == TUTTI_WIRES_NVLINK;
     return f == TUTTI_FIGURE_NVLINK && s.wires == TUTTI_WIRES_PCIE;
@@ -43,7 +43,8 @@ static bool dgx1_idle(const tutti_topology *t, tutti_figure f)
 
 static tutti_status dgx1_check(const tutti_topology *t, tutti_failure *err)
 {
-    tutti_server s = server_of(t);
+    tutti_server s;
+    dgx1_server(t, &s);
     if (s.gpus >> NGPUS) return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has GPUs 0 to %d", NGPUS - 1);
     if (t->figure[TUTTI_FIGURE_NICS] > 4 || t->figure[TUTTI_FIGURE_HOSTS] > 4096)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has up to 4 NICs, and there are up to 4096 of them");
@@ -56,114 +57,43 @@ static tutti_status dgx1_check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static int32_t dgx1_nseats(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nseats(&s);
+/* They differ in the rate of an NVLink. */
+/* clang-format off */
+#define PRESETS(nvlink) { \
+    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL}, \
+    {TUTTI_FIGURE_WIRES, TUTTI_WIRES_BOTH, TUTTI_FROM_ASSUMED, NULL, NULL}, \
+    {TUTTI_FIGURE_NVLINK, nvlink, TUTTI_FROM_READ, "NCCL's topology code", NULL}, \
+    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL}, \
+    {TUTTI_FIGURE_QPI, 6e9, TUTTI_FROM_READ, "NCCL's topology code, Broadwell's QPI", NULL}, \
+    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"}, \
+    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL}, \
+    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL}, \
+    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL}, \
+    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"}, \
+    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL}, \
+    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL}, \
+    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL}, \
 }
-
-static int32_t dgx1_group(const tutti_topology *t)
-{
-    tutti_server s = server_of(t);
-    return tutti_server_ngpus(&s);
-}
-
-static int32_t dgx1_nnodes(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nnodes(&s);
-}
-
-static int32_t dgx1_nlinks(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nlinks(&s);
-}
-
-static tutti_link dgx1_link(const tutti_topology *t, int32_t nranks, int32_t link)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_link(&s, t, link);
-}
-
-static void dgx1_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    tutti_server_node_name(&s, node, out);
-}
-
-static int dgx1_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS])
-{
-    (void)channel;
-    tutti_server s = server_of(t);
-    return tutti_server_route(&s, src, dst, links);
-}
-
-static const tutti_preset presets_p100[] = {
-    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
-    {TUTTI_FIGURE_WIRES, TUTTI_WIRES_BOTH, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_NVLINK, 18e9, TUTTI_FROM_READ, "NCCL's topology code", NULL},
-    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL},
-    {TUTTI_FIGURE_QPI, 6e9, TUTTI_FROM_READ, "NCCL's topology code, Broadwell's QPI", NULL},
-    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
-    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
-    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL},
-    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"},
-    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
-    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
-};
-static const tutti_preset presets_v100[] = {
-    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
-    {TUTTI_FIGURE_WIRES, TUTTI_WIRES_BOTH, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_NVLINK, 20e9, TUTTI_FROM_READ, "NCCL's topology code", NULL},
-    {TUTTI_FIGURE_PCIE, 12e9, TUTTI_FROM_READ, "NCCL's topology code, gen3 x16", NULL},
-    {TUTTI_FIGURE_QPI, 6e9, TUTTI_FROM_READ, "NCCL's topology code, Broadwell's QPI", NULL},
-    {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
-    {TUTTI_FIGURE_NICS, 4, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
-    {TUTTI_FIGURE_NIC, 12e9, TUTTI_FROM_READ, "NCCL's topology code, 100 Gb/s", NULL},
-    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from NIC to NIC, beside near"},
-    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
-    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
-    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
-};
+/* clang-format on */
+static const tutti_preset presets_p100[] = PRESETS(18e9), presets_v100[] = PRESETS(20e9);
 
 const tutti_topology_row tutti_topology_dgx1p_row = {
     .name = "dgx1p",
     .about = "DGX-1 with P100: eight GPUs, 4 NVLinks each in a hybrid cube mesh, PCIe tree",
     .presets = presets_p100,
     .npresets = sizeof presets_p100 / sizeof presets_p100[0],
-    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = dgx1_idle,
     .check = dgx1_check,
-    .nseats = dgx1_nseats,
-    .group = dgx1_group,
-    .nnodes = dgx1_nnodes,
-    .nlinks = dgx1_nlinks,
-    .link = dgx1_link,
-    .node_name = dgx1_node_name,
-    .route = dgx1_route,
+    .server = dgx1_server,
+    TUTTI_SERVERS_ANSWER,
 };
 const tutti_topology_row tutti_topology_dgx1v_row = {
     .name = "dgx1v",
     .about = "DGX-1 with V100: eight GPUs, 6 NVLinks each in a hybrid cube mesh, PCIe tree",
     .presets = presets_v100,
     .npresets = sizeof presets_v100 / sizeof presets_v100[0],
-    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = dgx1_idle,
     .check = dgx1_check,
-    .nseats = dgx1_nseats,
-    .group = dgx1_group,
-    .nnodes = dgx1_nnodes,
-    .nlinks = dgx1_nlinks,
-    .link = dgx1_link,
-    .node_name = dgx1_node_name,
-    .route = dgx1_route,
+    .server = dgx1_server,
+    TUTTI_SERVERS_ANSWER,
 };

@@ -17,6 +17,7 @@ typedef struct {
     const char *meaning; /* for this kind; NULL = what it means everywhere */
 } tutti_preset;
 
+struct tutti_server;
 typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
@@ -26,6 +27,8 @@ typedef struct {
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
                           tutti_failure *err); /* figures that do not go together; NULL = none */
+    /* NULL, or servers of GPUs as the figures describe them: server.h answers the rest. */
+    void (*server)(const tutti_topology *t, struct tutti_server *out);
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
     int32_t (*group)(const tutti_topology *t);                  /* seats behind one switch; NULL = no groups */
     int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* NULL: no network */

@@ -4,18 +4,17 @@
  * between sockets out through the NICs instead. */
 #include "server.h"
 
-static tutti_server server_of(const tutti_topology *t)
+static void pcie_server(const tutti_topology *t, tutti_server *out)
 {
-    tutti_server s = {.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
-                      .sockets = tutti_count(t, TUTTI_FIGURE_SOCKETS),
-                      .switches = tutti_count(t, TUTTI_FIGURE_SWITCHES),
-                      .slots = tutti_count(t, TUTTI_FIGURE_SLOTS),
-                      .nics = tutti_count(t, TUTTI_FIGURE_NICS),
-                      .wires = TUTTI_WIRES_PCIE,
-                      .through_nics = tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_NIC};
-    s.gpus = (1u << s.sockets * s.switches * s.slots) - 1;
-    s.joined = s.hosts > 1 || s.through_nics;
-    return s;
+    *out = (tutti_server){.hosts = tutti_count(t, TUTTI_FIGURE_HOSTS),
+                          .sockets = tutti_count(t, TUTTI_FIGURE_SOCKETS),
+                          .switches = tutti_count(t, TUTTI_FIGURE_SWITCHES),
+                          .slots = tutti_count(t, TUTTI_FIGURE_SLOTS),
+                          .nics = tutti_count(t, TUTTI_FIGURE_NICS),
+                          .wires = TUTTI_WIRES_PCIE,
+                          .through_nics = tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_NIC};
+    out->gpus = (1u << out->sockets * out->switches * out->slots) - 1;
+    out->joined = out->hosts > 1 || out->through_nics;
 }
 
 static bool pcie_idle(const tutti_topology *t, tutti_figure f)
@@ -43,54 +42,6 @@ static tutti_status pcie_check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static int32_t pcie_nseats(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nseats(&s);
-}
-
-static int32_t pcie_group(const tutti_topology *t)
-{
-    tutti_server s = server_of(t);
-    return tutti_server_ngpus(&s);
-}
-
-static int32_t pcie_nnodes(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nnodes(&s);
-}
-
-static int32_t pcie_nlinks(const tutti_topology *t, int32_t nranks)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_nlinks(&s);
-}
-
-static tutti_link pcie_link(const tutti_topology *t, int32_t nranks, int32_t link)
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    return tutti_server_link(&s, t, link);
-}
-
-static void pcie_node_name(const tutti_topology *t, int32_t nranks, int32_t node, char out[40])
-{
-    (void)nranks;
-    tutti_server s = server_of(t);
-    tutti_server_node_name(&s, node, out);
-}
-
-static int pcie_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS])
-{
-    (void)channel;
-    tutti_server s = server_of(t);
-    return tutti_server_route(&s, src, dst, links);
-}
-
 static const tutti_preset presets[] = {
     {TUTTI_FIGURE_HOSTS, 1, TUTTI_FROM_ASSUMED, NULL, "servers"},
     {TUTTI_FIGURE_SOCKETS, 2, TUTTI_FROM_ASSUMED, NULL, NULL},
@@ -113,14 +64,8 @@ const tutti_topology_row tutti_topology_pcie_row = {
     .about = "servers of GPUs under PCIe switches, NICs shared or one a GPU",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
-    .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = pcie_idle,
     .check = pcie_check,
-    .nseats = pcie_nseats,
-    .group = pcie_group,
-    .nnodes = pcie_nnodes,
-    .nlinks = pcie_nlinks,
-    .link = pcie_link,
-    .node_name = pcie_node_name,
-    .route = pcie_route,
+    .server = pcie_server,
+    TUTTI_SERVERS_ANSWER,
 };
