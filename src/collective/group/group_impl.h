@@ -131,6 +131,7 @@ struct tutti_group {
     struct tutti_exchange *exchanges;   /* in creation order */
     bool (*progress)(tutti_group *group);
     tutti_wire *wire;            /* to far peers; NULL: there are none */
+    char wires[32];              /* what carries the bytes, for people */
     struct tutti_driver *driver; /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */

@@ -59,10 +59,20 @@ static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_
     return s;
 }
 
+/* The one that was asked for, or the first that joins hosts. */
+static const tutti_wire_row *choose_row(const char *name, tutti_failure *err)
+{
+    if (*name) return tutti_wire_find(name, err);
+    for (int i = 0; i < tutti_wire_count(); i++)
+        if (tutti_wire_at(i)->can & TUTTI_WIRE_CROSSES_HOSTS) return tutti_wire_at(i);
+    tutti_fail(err, TUTTI_ERR_USAGE, "join: no wire joins hosts");
+    return NULL;
+}
+
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err)
 {
-    const tutti_wire_row *row = tutti_wire_find(name && *name ? name : "ucx", err);
     if (g->nhosts == 1) return TUTTI_OK;
+    const tutti_wire_row *row = choose_row(name, err);
     if (!row) return TUTTI_ERR_USAGE;
     if (!(row->can & TUTTI_WIRE_CROSSES_HOSTS) || row->absent)
         return tutti_fail(
@@ -81,13 +91,13 @@ tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failu
     if (s) return s;
     s = connect_far(g, all, stride, err);
     free(all);
+    snprintf(g->wires, sizeof g->wires, "%s%s", g->nhosts == g->nranks ? "" : "shm and ", row->name);
     return s ? s : tutti_driver_start(g, err);
 }
 
 const char *tutti_group_wires(const tutti_group *g)
 {
-    if (!g->wire) return "shm";
-    return g->nhosts == g->nranks ? "ucx" : "shm and ucx";
+    return g->wire ? g->wires : "shm";
 }
 
 void tutti_group_close_wire(tutti_group *g)

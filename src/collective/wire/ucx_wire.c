@@ -407,7 +407,7 @@ static bool arm(tutti_wire *base)
 const tutti_wire_row tutti_wire_ucx = {
     .name = "ucx",
     .help = "puts over what UCX finds: TCP, verbs, shared memory",
-    .can = TUTTI_WIRE_CROSSES_HOSTS | TUTTI_WIRE_NEEDS_TARGET,
+    .can = TUTTI_WIRE_CROSSES_HOSTS,
     .open = open_wire,
     .close = close_wire,
     .address = own_address,

@@ -6,8 +6,8 @@
  *
  * A wire that moves bytes is opened once a group, connected to every peer that maps no memory of ours, and told the memory that
  * may be put into; from then on every put goes where it belongs without a word before it. Order: a word is not seen before
- * all that was put to that peer before it, and words only grow. A flight is over when its source may be reused. Whoever is the
- * target of puts must call progress now and then, where the row says so.
+ * all that was put to that peer before it, and words only grow. A flight is over when its source may be reused. Bytes
+ * arrive while the target calls progress.
  *
  * Threads: one at a time (a group's lock sees to it). Errors that come later break the connection to one peer
  * (tutti_wire.broken); other peers are not touched. */
@@ -21,9 +21,8 @@
 #include "tutti/failure.h"
 
 enum {
-    TUTTI_WIRE_MAPS_MEMORY = 1,  /* peers load and store; such a wire stays on one host */
-    TUTTI_WIRE_NEEDS_TARGET = 2, /* bytes arrive while the target calls progress */
-    TUTTI_WIRE_CROSSES_HOSTS = 4,
+    TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
+    TUTTI_WIRE_CROSSES_HOSTS = 2,
 };
 
 typedef struct tutti_wire tutti_wire;
