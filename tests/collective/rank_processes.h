@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_processes.h: a test that starts itself as ranks: `test MODE` under tutti_launch; a rank tells what it saw through a
- * pipe, one line each, the last of which counts. */
+ * pipe, one line each, the last of which counts. After testing.h. */
 #ifndef TUTTI_TESTS_RANK_PROCESSES_H
 #define TUTTI_TESTS_RANK_PROCESSES_H
 
@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "collective/group/launch.h"
+#include "collective/wire/wire.h"
 
 static inline void say(const char *words)
 {
@@ -23,6 +24,22 @@ static inline void say(const char *words)
 static inline bool is_rank(int argc)
 {
     return argc == 2 && getenv("TEST_PIPE") && getenv("RANK");
+}
+
+/* Several hosts on one machine: TEST_HOSTS has one letter a rank. Before the environment is read. */
+static inline void take_host(void)
+{
+    const char *hosts = getenv("TEST_HOSTS");
+    if (!hosts) return;
+    const char host[2] = {hosts[strtol(getenv("RANK"), NULL, 10)], '\0'};
+    setenv("TUTTI_HOST_ID", host, 1);
+}
+
+static inline void skip_without_ucx(void)
+{
+    if (!tutti_wire_find("ucx", NULL)->absent) return;
+    print_message("this build has no UCX\n");
+    skip();
 }
 
 typedef struct {
@@ -60,6 +77,13 @@ static inline void run_mode(const char *self, const char *mode, int nranks, outc
     out->exit_code = result.exit_code;
     snprintf(out->words, sizeof out->words, "%s", result.words);
     free(result.words);
+}
+
+/* As many ranks as the text has letters. */
+static inline void run_on_hosts(const char *self, const char *mode, const char *hosts, outcome *out)
+{
+    setenv("TEST_HOSTS", hosts, 1);
+    run_mode(self, mode, (int)strlen(hosts), out);
 }
 
 static inline void expect_words(const outcome *o, int rank, const char *words)

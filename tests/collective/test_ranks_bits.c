@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "collective/compile/compile.h"
 #include "collective/group/executor.h"
-#include "collective/wire/wire.h"
 #include "rank_processes.h"
 #include "reference_run.h"
 
@@ -108,11 +107,8 @@ static int run_as_rank(void)
     tutti_group *g = NULL;
     int n = 0;
     char words[64];
+    take_host();
     tutti_status s = tutti_group_config_from_env(&c, &err);
-    if (!s && getenv("TEST_HOSTS")) {
-        const char host[2] = {getenv("TEST_HOSTS")[c.rank], '\0'};
-        setenv("TUTTI_HOST_ID", host, 1);
-    }
     if (!s) s = tutti_group_join(&c, &g, &err);
     if (!s) s = compare_all(g, &n, &err);
     snprintf(words, sizeof words, "%d schedules, their bits", n);
@@ -128,8 +124,7 @@ static void compare_on(const char *hosts, int nranks)
     outcome o;
     char layout[16];
     snprintf(layout, sizeof layout, "%.*s", nranks, hosts);
-    setenv("TEST_HOSTS", layout, 1);
-    run_mode("test_ranks_bits", "bits", nranks, &o);
+    run_on_hosts("test_ranks_bits", "bits", layout, &o);
     for (int r = 0; r < nranks; r++) expect_words(&o, r, " schedules, their bits");
     assert_true(strtol(o.heard[0], NULL, 10) >= 10);
     assert_int_equal(o.exit_code, 0);
@@ -151,14 +146,14 @@ static void over_shared_memory_the_bits_are_those_of_the_expression(void **state
 static void over_ucx_the_bits_are_those_of_the_expression(void **state)
 {
     (void)state;
-    if (tutti_wire_find("ucx", NULL)->absent) skip();
+    skip_without_ucx();
     each_rank_count("abcdefghi");
 }
 
 static void over_both_wires_the_bits_are_those_of_the_expression(void **state)
 {
     (void)state;
-    if (tutti_wire_find("ucx", NULL)->absent) skip();
+    skip_without_ucx();
     each_rank_count("aabbaabba");
 }
 

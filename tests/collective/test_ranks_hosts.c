@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_hosts.c: groups over several hosts, made on one machine by TUTTI_HOST_ID: TEST_HOSTS has one letter a rank. The
+/* test_ranks_hosts.c: groups over several hosts, made on one machine by TUTTI_HOST_ID (take_host). The
  * same ranks run on hosts that are namespaces (tests/hosts/test_hosts.py), without TEST_HOSTS. */
 #include "testing.h"
 
@@ -7,7 +7,6 @@
 
 #include "collective/compile/compile.h"
 #include "collective/group/executor.h"
-#include "collective/wire/wire.h"
 #include "rank_processes.h"
 
 /* --- as a rank --- */
@@ -225,12 +224,9 @@ static int run_as_rank(const char *mode)
     tutti_group_config c;
     tutti_failure err = {0};
     tutti_group *g = NULL;
+    take_host();
     tutti_status s = tutti_group_config_from_env(&c, &err);
     char words[64] = "fine";
-    if (getenv("TEST_HOSTS")) {
-        const char host[2] = {getenv("TEST_HOSTS")[c.rank], '\0'};
-        setenv("TUTTI_HOST_ID", host, 1);
-    }
     if (!s) s = tutti_group_join(&c, &g, &err);
     if (!s && !strcmp(mode, "calls"))
         s = control_calls(g, &err);
@@ -258,9 +254,8 @@ static void run_hosts(const char *mode, const char *hosts, int victim, outcome *
 {
     char text[16];
     snprintf(text, sizeof text, "%d", victim);
-    setenv("TEST_HOSTS", hosts, 1);
     setenv("TEST_VICTIM", text, 1);
-    run_mode("test_ranks_hosts", mode, (int)strlen(hosts), o);
+    run_on_hosts("test_ranks_hosts", mode, hosts, o);
 }
 
 static const char *const layouts[] = {"aabb", "abcd", "aaab", "aabbb"};
@@ -275,13 +270,6 @@ static void ranks_of_several_hosts_find_each_other(void **state)
         for (int r = 0; layouts[i][r]; r++) expect_words(&o, r, "fine");
         assert_int_equal(o.exit_code, 0);
     }
-}
-
-static void skip_without_ucx(void)
-{
-    if (!tutti_wire_find("ucx", NULL)->absent) return;
-    print_message("this build has no UCX\n");
-    skip();
 }
 
 static void every_algorithm_sums_exactly_over_ucx_between_hosts(void **state)

@@ -3,36 +3,8 @@
  * binary trees share no inner rank. */
 #include "testing.h"
 
-#include <string.h>
-
-#include "collective/compile/compile.h"
 #include "collective/simulate/simulate.h"
-
-static tutti_schedule *compiled(const char *text, const tutti_compile_request *q)
-{
-    tutti_schedule *s = NULL;
-    tutti_failure err = {0};
-    if (tutti_schedule_compile(text, q, &s, &err) != TUTTI_OK) fail_msg("%s", err.text);
-    return s;
-}
-
-static void must_hold(const tutti_schedule *s, tutti_check_report *report)
-{
-    tutti_failure err = {0};
-    if (tutti_schedule_check(s, report, &err) != TUTTI_OK) fail_msg("%s", err.text);
-}
-
-static void must_hold_on_every_wire(const char *text, const tutti_compile_request *q)
-{
-    tutti_schedule *s = compiled(text, q), *lowered = NULL;
-    must_hold(s, NULL);
-    for (int wire = TUTTI_WIRE_MAPPED; wire <= TUTTI_WIRE_ONE_SIDED; wire++) {
-        assert_int_equal(tutti_schedule_lower(s, (tutti_wire_class)wire, &lowered, NULL), TUTTI_OK);
-        must_hold(lowered, NULL);
-        tutti_schedule_destroy(lowered);
-    }
-    tutti_schedule_destroy(s);
-}
+#include "proved.h"
 
 static void trees_hold_at_every_root_and_parameter(void **state)
 {
@@ -164,21 +136,14 @@ static void many_chunks_come_close_to_the_bandwidth_bound(void **state)
 static void refusals_of_canonical_sums_say_what_can(void **state)
 {
     (void)state;
-    tutti_schedule *s = NULL;
-    tutti_failure err = {0};
     tutti_compile_request q = {.nranks = 6, .slots = 8};
-    assert_int_equal(tutti_schedule_compile("binomial", &q, &s, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "4 or 8 ranks"));
-    assert_int_equal(tutti_schedule_compile("recursive-doubling", &q, &s, &err), TUTTI_ERR_USAGE);
+    must_refuse("binomial", &q, "4 or 8 ranks");
+    must_refuse("recursive-doubling", &q, "4 or 8 ranks");
     q.nranks = 8;
-    assert_int_equal(tutti_schedule_compile("k-nomial,radix=3", &q, &s, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "radix 2, 4, 8"));
-    assert_int_equal(tutti_schedule_compile("double-tree", &q, &s, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "two different trees"));
+    must_refuse("k-nomial,radix=3", &q, "radix 2, 4, 8");
+    must_refuse("double-tree", &q, "two different trees");
     q = (tutti_compile_request){TUTTI_ALL_TO_ALL, .nranks = 2, .in_place = true};
-    assert_int_equal(tutti_schedule_compile("direct", &q, &s, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "not in place"));
-    assert_null(s);
+    must_refuse("direct", &q, "not in place");
 }
 
 int main(void)
