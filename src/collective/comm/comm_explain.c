@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../base/strbuf.h"
-#include "../simulate/choose.h"
 #include "comm_impl.h"
 
 static const char *const paths[] = {
@@ -14,16 +13,18 @@ static const char *const paths[] = {
     [TUTTI_PATH_STAGED] = "plain memory, copied in and out of memory that all ranks map",
 };
 
-static void list_candidates(const tutti_comm *comm, const tutti_lane_key *key, const tutti_topology *host,
-                            tutti_strbuf *out)
+static void list_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_strbuf *out)
 {
-    const tutti_compile_request q = {.collective = (tutti_collective)key->collective,
-                                     .nranks = comm->nranks,
-                                     .root = key->root,
-                                     .in_place = key->in_place};
-    const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_choose_algorithm(&q, key->n * bytes / 4, host, choice);
+    tutti_failure err = {0};
+    if (tutti_lane_candidates(comm, key, choice, &err)) {
+        tutti_strbuf_printf(out, "algorithm: cannot be chosen: %s\n", err.text);
+        free(choice);
+        return;
+    }
+    const char *whose = tutti_group_nhosts(comm->group) > 1 ? "a star, assumed" : "this host";
+    tutti_strbuf_printf(out, "algorithm: the soonest by the figures of %s (rank 0's decide), for %lld elements\n",
+                        whose, (long long)key->n);
     for (int i = 0; i < choice->ncandidates; i++) {
         const tutti_candidate *c = &choice->candidates[i];
         if (c->can)
@@ -40,7 +41,6 @@ char *tutti_comm_explain(tutti_comm *comm, const tutti_call *call)
     tutti_failure err = {0};
     tutti_call_plan plan;
     tutti_notice notice;
-    tutti_topology host;
     char words[260];
     if (tutti_plan_call(comm, call, &plan, &err)) {
         tutti_strbuf_printf(&out, "refused: %s\n", err.text);
@@ -59,13 +59,8 @@ char *tutti_comm_explain(tutti_comm *comm, const tutti_call *call)
         tutti_strbuf_puts(&out,
                           "algorithm: one-shot, because with few ranks or few bytes it moves less than copying in and "
                           "out does\n");
-    } else if (tutti_topology_of_this_host(&host, &err)) {
-        tutti_strbuf_printf(&out, "algorithm: cannot be chosen: %s\n", err.text);
     } else {
-        const char *whose = tutti_group_nhosts(comm->group) > 1 ? "a star, assumed" : "this host";
-        tutti_strbuf_printf(&out, "algorithm: the soonest by the figures of %s (rank 0's decide), for %lld elements\n",
-                            whose, (long long)notice.key.n);
-        list_candidates(comm, &notice.key, &host, &out);
+        list_candidates(comm, &notice.key, &out);
     }
     return tutti_strbuf_detach(&out);
 }

@@ -9,15 +9,15 @@
  *            does not say it all (how long a vector is that goes in pieces)
  *
  * Files: comm.c (life, memory), comm_call.c (calls and requests), comm_plan.c (which path), comm_lane.c (lanes),
- * comm_board.c, comm_explain.c. */
+ * comm_board.c, comm_explain.c, comm_transfer.c (tutti/transfer.h). */
 #ifndef TUTTI_COMM_IMPL_H
 #define TUTTI_COMM_IMPL_H
 
 #include "../../base/arena.h"
 #include "../group/executor.h"
 #include "../group/remote.h"
+#include "../simulate/choose.h"
 #include "tutti/comm.h"
-#include "tutti/topology.h"
 
 typedef enum { TUTTI_PATH_MAPPED, TUTTI_PATH_DIRECT, TUTTI_PATH_STAGED } tutti_path;
 
@@ -134,11 +134,9 @@ void tutti_lane_push(tutti_request *q);
 /* After a failure of the group: nothing of the lane goes on. */
 void tutti_lane_drop(tutti_lane *lane);
 tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name);
-/* What the chooser asks: this host, or between hosts a star of assumed figures. */
-tutti_status tutti_lane_topology(const tutti_comm *comm, tutti_topology *out, tutti_failure *err);
-/* By these figures; TUTTI_ERR_USAGE: nothing can. */
-tutti_status tutti_lane_choose(const tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
-                               tutti_failure *err);
+/* What algorithms would take, by the figures of this host, or between hosts of a star, assumed. */
+tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
+                                   tutti_failure *err);
 
 /* --- comm_board.c --- */
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err);

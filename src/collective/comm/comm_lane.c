@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../../tensor/reduce.h"
-#include "../simulate/choose.h"
 #include "comm_impl.h"
 
 /* --- pieces --- */
@@ -19,10 +18,10 @@ static int64_t left_of(const tutti_block *b, const tutti_request *q)
     return left < 0 ? 0 : left < q->lane->piece ? left : q->lane->piece;
 }
 
+/* What a neighbour's caches hold is not worth keeping. */
 static bool is_large(const tutti_request *q)
 {
-    return (uint64_t)q->length * q->bytes >= (uint64_t)1
-                                                 << 24; /* what a neighbour's caches hold is not worth keeping */
+    return (uint64_t)q->length * q->bytes >= (uint64_t)1 << 24;
 }
 
 static void copy_piece(const tutti_request *q, bool in)
@@ -115,27 +114,32 @@ static tutti_compile_request request_of(const tutti_comm *comm, const tutti_lane
                                    .in_place = key->in_place};
 }
 
-tutti_status tutti_lane_topology(const tutti_comm *comm, tutti_topology *out, tutti_failure *err)
-{
-    if (tutti_group_nhosts(comm->group) > 1) return tutti_topology_parse("star", out, err);
-    return tutti_topology_of_this_host(out, err);
-}
-
-tutti_status tutti_lane_choose(const tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
-                               tutti_failure *err)
+tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
+                                   tutti_failure *err)
 {
     const tutti_compile_request q = request_of(comm, key);
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
-    tutti_topology host;
+    tutti_topology t;
+    const bool between_hosts = tutti_group_nhosts(comm->group) > 1;
+    tutti_status s = between_hosts ? tutti_topology_parse("star", &t, err) : tutti_topology_of_this_host(&t, err);
+    if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, &t, out); /* the figures are for f32 */
+    return s;
+}
+
+static tutti_status choose(const tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
+                           tutti_failure *err)
+{
     snprintf(out, TUTTI_ALGORITHM_TEXT, "one-shot");
     if (key->path == TUTTI_PATH_DIRECT) return TUTTI_OK;
-    tutti_status s = tutti_lane_topology(comm, &host, err);
-    if (s) return s;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_choose_algorithm(&q, key->n * bytes / 4, &host, choice); /* the figures are for f32 */
+    tutti_status s = tutti_lane_candidates(comm, key, choice, err);
+    if (s) {
+        free(choice);
+        return s;
+    }
     if (choice->best < 0)
-        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do %s on %d ranks", tutti_collective_name(q.collective),
-                       q.nranks);
+        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do %s on %d ranks",
+                       tutti_collective_name((tutti_collective)key->collective), comm->nranks);
     else
         snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", choice->candidates[choice->best].algorithm);
     free(choice);
@@ -155,7 +159,7 @@ static tutti_status name_algorithm(tutti_lane *l, const tutti_call *call, tutti_
     }
     if (l->comm->rank == 0) {
         tutti_failure why = {0};
-        said.status = tutti_lane_choose(l->comm, &l->key, l->algorithm, &why);
+        said.status = choose(l->comm, &l->key, l->algorithm, &why);
         snprintf(said.text, sizeof said.text, "%.490s", said.status ? why.text : l->algorithm);
     }
     tutti_status s = tutti_group_broadcast(l->comm->group, "algorithm", 0, &said, sizeof said, err);
