@@ -31,8 +31,11 @@ static tutti_status pcie_check(const tutti_topology *t, tutti_failure *err)
     if (t->figure[TUTTI_FIGURE_SOCKETS] > 2 || gpus > TUTTI_SERVER_MAX_GPUS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: a server has 1 or 2 sockets and up to %d GPUs",
                           TUTTI_SERVER_MAX_GPUS);
-    if (t->figure[TUTTI_FIGURE_NICS] > gpus || t->figure[TUTTI_FIGURE_HOSTS] > 4096)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: at most one NIC a GPU and 4096 servers");
+    if (t->figure[TUTTI_FIGURE_HOSTS] > 4096)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: at most 4096 servers");
+    if (pcie_idle(t, TUTTI_FIGURE_NICS)) return TUTTI_OK;
+    if (t->figure[TUTTI_FIGURE_NICS] > gpus)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: at most one NIC a GPU");
     int32_t nics = tutti_count(t, TUTTI_FIGURE_NICS);
     int32_t nswitches = tutti_count(t, TUTTI_FIGURE_SOCKETS) * tutti_count(t, TUTTI_FIGURE_SWITCHES);
     if (tutti_count(t, TUTTI_FIGURE_INSIDE) == TUTTI_INSIDE_NIC && nics % nswitches)

@@ -24,6 +24,7 @@ static const char *const networks[] = {
     "cluster,hosts=3,ranks=4,place=round-robin",
     "cluster,hosts=1,ranks=12",
     "pcie,sockets=2,switches=2,slots=3",
+    "pcie,switches=1,slots=1",
     "pcie,hosts=2,nics=1",
     "pcie,hosts=2,nics=8",
     "pcie,hosts=1,switches=3,nics=6,inside=nic",
