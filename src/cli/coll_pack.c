@@ -27,7 +27,7 @@ static const tutti_flag flags[] = {
     {"svg", "F", "draw it", false},
     {"check", "F", "read a packing from file F and check it on this topology instead", false},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_FILE = 1 << 26 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_FILE = 1 << 26, MAX_RANKS = 64 };
 
 static tutti_status read_use(const tutti_flags *f, tutti_packing_use *out, tutti_failure *err)
 {
@@ -59,11 +59,14 @@ static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, 
 {
     long ranks = 0;
     int32_t room = tutti_topology_nseats(t, 0);
-    tutti_status st = tutti_cli_int(f, "ranks", 2, 64, room, &ranks, err);
+    tutti_status st = tutti_cli_int(f, "ranks", 2, MAX_RANKS, room, &ranks, err);
     if (st == TUTTI_OK && t->kind == TUTTI_TOPOLOGY_HOST)
         return tutti_network_of(t, 2, true, g, err); /* says why not */
     if (st == TUTTI_OK && ranks < 2)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing: this topology has room for any number");
+    if (st == TUTTI_OK && ranks > MAX_RANKS)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing: there is room for %d, trees span at most %d", room,
+                        MAX_RANKS);
     if (st == TUTTI_OK) st = tutti_network_of(t, (int32_t)ranks, true, g, err);
     if (st != TUTTI_OK || tutti_network_connected(g)) return st;
     tutti_network_release(g);
@@ -73,8 +76,6 @@ static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, 
 static tutti_status pack(const tutti_network *g, const tutti_pack_question *q, const char *by, tutti_packing *out,
                          tutti_failure *err)
 {
-    if (q->root >= g->nranks)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--root %d: ranks are 0 to %d", q->root, g->nranks - 1);
     if (!strcmp(by, "exact")) return tutti_packing_exact(g, q->use, q->root, out, err);
     if (!strcmp(by, "weights")) return tutti_packing_by_weights(g, q->use, q->root, 0.005, out, err);
     return tutti_fail(err, TUTTI_ERR_USAGE, "--by %s: there are exact, weights", by);
@@ -155,19 +156,27 @@ static tutti_status pack_one(const tutti_flags *f, const tutti_topology *t, cons
     return st;
 }
 
-/* A table or a division needs less than one packing; what it would not look at is refused. */
+/* Forms of the command, and flags that they would not look at: those are refused. */
+static const struct {
+    const char *form, *useless[9]; /* until NULL */
+} unused[] = {
+    {"subsets", {"channels", "ranks", "root", "by", "out", "svg", "check"}},
+    {"channels", {"ranks", "by", "out", "svg", "check", "loss", "solver", "limit"}},
+    {"check", {"collective", "root", "by"}},
+};
+
 static tutti_status refuse_unused(const tutti_flags *f, tutti_failure *err)
 {
-    static const char *const one[] = {"ranks", "by", "out", "svg", "check"};
-    const char *form = tutti_cli_has(f, "subsets") ? "subsets" : tutti_cli_has(f, "channels") ? "channels" : NULL;
-    for (size_t i = 0; i < sizeof one / sizeof one[0] && form; i++)
-        if (tutti_cli_has(f, one[i])) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no use for --%s", form, one[i]);
+    for (size_t k = 0; k < sizeof unused / sizeof unused[0]; k++)
+        for (int i = 0; tutti_cli_has(f, unused[k].form) && unused[k].useless[i]; i++)
+            if (tutti_cli_has(f, unused[k].useless[i]))
+                return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no use for --%s", unused[k].form,
+                                  unused[k].useless[i]);
     if (tutti_cli_has(f, "setup") && !tutti_cli_has(f, "channels"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--setup goes with --channels");
-    if (tutti_cli_has(f, "subsets") && tutti_cli_has(f, "channels"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--subsets and --channels are two questions: give one");
-    if (tutti_cli_has(f, "check") && tutti_cli_has(f, "by"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--check reads a packing, --by makes one: give one");
+    if ((tutti_cli_has(f, "solver") || tutti_cli_has(f, "limit")) &&
+        !(tutti_cli_has(f, "loss") || tutti_cli_has(f, "subsets")))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--solver and --limit go with --loss or --subsets");
     return TUTTI_OK;
 }
 

@@ -155,19 +155,27 @@ static bool symmetric(const tutti_network *g)
     return true;
 }
 
+tutti_status tutti_packing_can_span(const tutti_network *g, int32_t root, tutti_failure *err)
+{
+    if (root < 0 || root >= g->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "root %d: ranks are 0 to %d", root, g->nranks - 1);
+    if (!tutti_network_connected(g))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "the network is not connected: no tree spans it");
+    return TUTTI_OK;
+}
+
 tutti_status tutti_packing_exact(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_packing *out,
                                  tutti_failure *err)
 {
     bool both = use == TUTTI_PACKING_ALLREDUCE, switches = g->nnodes > g->nranks;
     tutti_packing made;
-    if (!tutti_network_connected(g))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "the network is not connected: no tree spans it");
+    tutti_status st = tutti_packing_can_span(g, root, err);
+    if (st != TUTTI_OK) return st;
     if (both && switches && !symmetric(g))
         return tutti_fail(err, TUTTI_ERR_USAGE, "an allreduce through switches needs links that are as wide both ways");
     tutti_packing_init(&made, use, g);
     made.root = root;
     made.bound = tutti_packing_bound(g, use, root);
-    tutti_status st = TUTTI_OK;
     if (g->nranks > 1) st = both && !switches ? tutti_packing_union(g, &made, err) : pack_directed(g, &made, err);
     if (st == TUTTI_OK)
         *out = made;

@@ -6,6 +6,9 @@
 
 #include "packers.h"
 
+/* TUTTI_ERR_USAGE: there is no such root, or no tree spans the network. */
+tutti_status tutti_packing_can_span(const tutti_network *g, int32_t root, tutti_failure *err);
+
 /* Ways from rank to rank, each with a capacity of its own: an arc, or what splitting left of arcs through switches. */
 typedef struct {
     int32_t src, dst;

@@ -134,7 +134,7 @@ static void symmetric_ways(const tutti_network *g, tutti_ways *w, int32_t *back)
             if (w->ways[k].src == w->ways[i].dst && w->ways[k].dst == w->ways[i].src) back[i] = k;
 }
 
-static tutti_status refuse(const tutti_network *g, tutti_packing_use use, tutti_failure *err)
+static tutti_status refuse(const tutti_network *g, tutti_packing_use use, int32_t root, tutti_failure *err)
 {
     if (use == TUTTI_PACKING_ALL_GATHER)
         return tutti_fail(err, TUTTI_ERR_USAGE,
@@ -144,15 +144,13 @@ static tutti_status refuse(const tutti_network *g, tutti_packing_use use, tutti_
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "multiplicative weights pack an allreduce where there are no switches; 'exact' "
                           "packs it through switches");
-    if (!tutti_network_connected(g))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "the network is not connected: no tree spans it");
-    return TUTTI_OK;
+    return tutti_packing_can_span(g, root, err);
 }
 
 tutti_status tutti_packing_by_weights(const tutti_network *g, tutti_packing_use use, int32_t root, double accuracy,
                                       tutti_packing *out, tutti_failure *err)
 {
-    tutti_status st = refuse(g, use, err);
+    tutti_status st = refuse(g, use, root, err);
     if (st != TUTTI_OK) return st;
     tutti_ways w;
     int64_t *demand = tutti_alloc((size_t)g->nranks * sizeof *demand);

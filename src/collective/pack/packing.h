@@ -26,6 +26,8 @@ typedef enum {
 } tutti_packing_use;
 const char *tutti_packing_use_name(tutti_packing_use use); /* "broadcast", "allreduce", "all-gather" */
 
+enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* of a network that a topology or a text stands for */
+
 typedef struct {
     int64_t num, den; /* den >= 1, reduced */
 } tutti_ratio;

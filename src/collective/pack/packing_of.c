@@ -19,15 +19,27 @@ tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool dire
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "topology %s: ranks of one host have no links to pack trees into; dgx1v or torus have",
                           tutti_topology_kind_name(t->kind));
+    if (!direct_only && fabric.nnodes > TUTTI_PACKING_MAX_NODES) {
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "topology %s: %d nodes; trees are packed into networks of at most %d",
+                        tutti_topology_kind_name(t->kind), fabric.nnodes, TUTTI_PACKING_MAX_NODES);
+        tutti_fabric_release(&fabric);
+        return st;
+    }
     tutti_network_init(out, nranks, direct_only ? nranks : fabric.nnodes);
     for (int32_t i = 0; i < fabric.nlinks; i++) {
         const tutti_link *l = &fabric.links[i];
         if (direct_only && (l->src >= nranks || l->dst >= nranks)) continue;
-        double most = (double)(TUTTI_NETWORK_MAX_CAPACITY / 16);
-        tutti_network_add(out, l->src, l->dst, llround(fmin(l->bytes_per_s, most)));
+        double sum = (double)tutti_network_capacity(out, l->src, l->dst) + l->bytes_per_s;
+        if (sum >= (double)TUTTI_NETWORK_MAX_CAPACITY - 1) {
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "topology %s: %.4g TB/s between two nodes, trees take less than %.4g",
+                            tutti_topology_kind_name(t->kind), sum / 1e12, (double)TUTTI_NETWORK_MAX_CAPACITY / 1e12);
+            tutti_network_release(out);
+            break;
+        }
+        tutti_network_add(out, l->src, l->dst, llround(l->bytes_per_s));
     }
     tutti_fabric_release(&fabric);
-    return TUTTI_OK;
+    return st;
 }
 
 /* From every rank, or from the root alone. */
@@ -82,13 +94,13 @@ tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_pac
                               tutti_packing *out, bool *shares_only, tutti_failure *err)
 {
     tutti_network g;
+    if (nranks > MAX_ONE_HOP_RANKS) return too_many(nranks, MAX_ONE_HOP_RANKS, err);
     tutti_status st = tutti_network_of(t, nranks, true, &g, err);
     if (st != TUTTI_OK) return st;
     int32_t *server_of = tutti_alloc((size_t)nranks * sizeof *server_of), nservers = find_servers(t, nranks, server_of);
     bool links = nranks > 1 && nservers == 1 && tutti_network_connected(&g);
-    int32_t most = links ? MAX_PACKED_RANKS : MAX_ONE_HOP_RANKS;
-    if (nranks > most) {
-        st = too_many(nranks, most, err);
+    if (links && nranks > MAX_PACKED_RANKS) {
+        st = too_many(nranks, MAX_PACKED_RANKS, err);
     } else if (links) {
         st = tutti_packing_of_links(&g, use, root, loss, out, err);
     } else if (nservers > 1) {

@@ -7,8 +7,8 @@
 #include "../../base/strbuf.h"
 #include "packing.h"
 
-enum { MAX_NODES = 4096, MAX_LINE_EDGES = MAX_NODES - 1 };
-#define MAX_WEIGHT ((int64_t)1 << 44)
+#define MAX_NUMBER ((int64_t)1 << 50)
+#define MAX_TOTAL  ((int64_t)1 << 60) /* of all trees: their sum is no overflow */
 
 char *tutti_packing_print(const tutti_packing *p)
 {
@@ -35,6 +35,7 @@ char *tutti_packing_print(const tutti_packing *p)
 typedef struct {
     const char *name, *at, *end, *line_end;
     int line;
+    int64_t left; /* of MAX_TOTAL */
     tutti_failure *err;
 } reader;
 
@@ -88,7 +89,7 @@ static bool number(reader *r, int64_t lowest, int64_t highest, int64_t *out)
 {
     const char *begin = r->at;
     int64_t value = 0;
-    while (r->at < r->line_end && *r->at >= '0' && *r->at <= '9' && value <= MAX_WEIGHT)
+    while (r->at < r->line_end && *r->at >= '0' && *r->at <= '9' && value <= MAX_NUMBER)
         value = value * 10 + (*r->at++ - '0');
     *out = value;
     return r->at > begin && value >= lowest && value <= highest;
@@ -118,7 +119,7 @@ static tutti_status named_number(reader *r, const char *name, int64_t lowest, in
 static tutti_status named_ratio(reader *r, const char *name, int64_t lowest, tutti_ratio *out)
 {
     int64_t num, den;
-    if (!next_line(r) || !word(r, name) || !space(r) || !number(r, lowest, MAX_WEIGHT, &num) || !word(r, "/") ||
+    if (!next_line(r) || !word(r, name) || !space(r) || !number(r, lowest, MAX_NUMBER, &num) || !word(r, "/") ||
         !number(r, 1, (int64_t)1 << 30, &den) || !line_is_over(r))
         return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: '%s' and a ratio such as 24/7 are wanted", r->name,
                           r->line, name);
@@ -147,9 +148,10 @@ static tutti_status read_edge(reader *r, tutti_packing *p)
 static tutti_status read_tree(reader *r, tutti_packing *p)
 {
     int64_t weight, root;
-    if (!word(r, "tree") || !space(r) || !number(r, 1, MAX_WEIGHT, &weight) || !word(r, "root") || !space(r) ||
-        !number(r, 0, p->nranks - 1, &root))
+    if (!word(r, "tree") || !space(r) || !number(r, 1, r->left < MAX_NUMBER ? r->left : MAX_NUMBER, &weight) ||
+        !word(r, "root") || !space(r) || !number(r, 0, p->nranks - 1, &root))
         return wrong(r, "'tree WEIGHT root RANK' and its edges");
+    r->left -= weight;
     tutti_packing_tree(p, (int32_t)root, weight);
     for (int32_t k = 0; k < p->nranks - 1; k++) {
         tutti_status st = read_edge(r, p);
@@ -173,9 +175,10 @@ static tutti_status read_use(reader *r, tutti_packing *p)
 static tutti_status read_packing(reader *r, tutti_packing *p)
 {
     tutti_status st = read_use(r, p);
-    if (st == TUTTI_OK && p->use == TUTTI_PACKING_BROADCAST) st = named_number(r, "root", 0, MAX_NODES - 1, &p->root);
-    if (st == TUTTI_OK) st = named_number(r, "ranks", p->root + 1, MAX_NODES, &p->nranks);
-    if (st == TUTTI_OK) st = named_number(r, "nodes", p->nranks, MAX_NODES, &p->nnodes);
+    if (st == TUTTI_OK && p->use == TUTTI_PACKING_BROADCAST)
+        st = named_number(r, "root", 0, TUTTI_PACKING_MAX_NODES - 1, &p->root);
+    if (st == TUTTI_OK) st = named_number(r, "ranks", p->root + 1, TUTTI_PACKING_MAX_NODES, &p->nranks);
+    if (st == TUTTI_OK) st = named_number(r, "nodes", p->nranks, TUTTI_PACKING_MAX_NODES, &p->nnodes);
     if (st == TUTTI_OK) st = named_ratio(r, "unit", 1, &p->unit);
     if (st == TUTTI_OK) st = named_ratio(r, "bound", 0, &p->bound);
     while (st == TUTTI_OK && next_line(r)) st = read_tree(r, p);
@@ -185,7 +188,7 @@ static tutti_status read_packing(reader *r, tutti_packing *p)
 tutti_status tutti_packing_parse(const char *name, const char *text, size_t nbytes, tutti_packing *out,
                                  tutti_failure *err)
 {
-    reader r = {.name = name, .at = text, .end = text + nbytes, .line_end = text, .err = err};
+    reader r = {.name = name, .at = text, .end = text + nbytes, .line_end = text, .left = MAX_TOTAL, .err = err};
     tutti_packing p = {.nranks = 1};
     tutti_status st = read_packing(&r, &p);
     if (st == TUTTI_OK)

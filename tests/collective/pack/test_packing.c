@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/program.h"
+#include "base/strbuf.h"
 #include "collective/pack/maxflow.h"
 #include "collective/pack/packers.h"
 #include "collective/pack/rings.h"
@@ -328,6 +329,23 @@ static void a_packing_that_is_none_is_found_out(void **state)
     tutti_network_release(&g);
 }
 
+static void trees_whose_weights_have_no_sum_are_refused(void **state)
+{
+    (void)state;
+    tutti_strbuf text = {0};
+    tutti_packing p;
+    tutti_failure err = {0};
+    tutti_strbuf_puts(&text, "tutti packing 1\nuse all-gather\nranks 2\nnodes 2\nunit 1/1\nbound 1/1\n");
+    for (int i = 0; i < 1024; i++) tutti_strbuf_puts(&text, "tree 1125899906842624 root 0 0>1\n"); /* 2^50 */
+    assert_int_equal(tutti_packing_parse("f", text.text, text.length, &p, &err), TUTTI_OK);
+    assert_true(tutti_packing_weight(&p) == (int64_t)1 << 60);
+    tutti_packing_release(&p);
+    tutti_strbuf_puts(&text, "tree 1 root 0 0>1\n");
+    assert_int_equal(tutti_packing_parse("f", text.text, text.length, &p, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "line 1031"));
+    tutti_strbuf_release(&text);
+}
+
 static void what_cannot_be_packed_is_refused(void **state)
 {
     (void)state;
@@ -393,6 +411,7 @@ int main(void)
         cmocka_unit_test(text_is_read_back_as_it_was),
         cmocka_unit_test(bad_texts_are_refused_with_their_line),
         cmocka_unit_test(a_packing_that_is_none_is_found_out),
+        cmocka_unit_test(trees_whose_weights_have_no_sum_are_refused),
         cmocka_unit_test(what_cannot_be_packed_is_refused),
         cmocka_unit_test(rings_are_counted),
         cmocka_unit_test(allocations_of_one_shape_are_recognised),
