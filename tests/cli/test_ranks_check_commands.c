@@ -2,49 +2,33 @@
 /* test_ranks_check_commands.c: `tutti coll check` as a user types it: output, exit codes, words. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-
-static char text[1 << 16];
-
-/* Runs `tutti coll check` with these arguments, stdout and stderr together into `text`. */
-static void expect(const char *arguments, int code, const char *words)
-{
-    char command[1000];
-    snprintf(command, sizeof command, "cd %s && %s coll check %s 2>&1", TUTTI_SOURCE_DIR, TUTTI_PROGRAM, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
-    const int got = WEXITSTATUS(pclose(pipe));
-    if (got != code) fail_msg("coll check %s: exit code %d, expected %d\n%s", arguments, got, code, text);
-    if (!strstr(text, words)) fail_msg("coll check %s does not say \"%s\"\n%s", arguments, words, text);
-}
+#include "command_line.h"
 
 static void what_is_right_is_measured(void **state)
 {
     (void)state;
-    expect("direct --ranks 5 --wire mapped", 0, "direct allreduce of 5 ranks (mapped): right for every vector length");
-    expect("direct --ranks 5 --wire mapped", 0, "synchronises  2 one after the other");
-    expect("ring --ranks 4 --interpret 20", 0, "20 random interleavings, all right");
-    expect("halving-doubling --ranks 8 --slots 8", 0, "sums          canonical");
+    expect("coll check direct --ranks 5 --wire mapped", 0,
+           "direct allreduce of 5 ranks (mapped): right for every vector length");
+    expect("coll check direct --ranks 5 --wire mapped", 0, "synchronises  2 one after the other");
+    expect("coll check ring --ranks 4 --interpret 20", 0, "20 random interleavings, all right");
+    expect("coll check halving-doubling --ranks 8 --slots 8", 0, "sums          canonical");
 }
 
 static void what_is_wrong_ends_with_a_counter_example(void **state)
 {
     (void)state;
-    expect("tests/must_fail/sched_deadlock.sched", 1, "(a cycle of 2)");
-    expect("tests/must_fail/sched_one_bank.sched", 1,
+    expect("coll check tests/must_fail/sched_deadlock.sched", 1, "(a cycle of 2)");
+    expect("coll check tests/must_fail/sched_one_bank.sched", 1,
            "race on rank 1's s0: invocation 1, rank 1 step 0 (copy in -> s0)");
 }
 
 static void what_cannot_be_checked_is_refused(void **state)
 {
     (void)state;
-    expect("", 2, "one file or algorithm is wanted");
-    expect("direct", 2, "--ranks");
-    expect("rink --ranks 4", 2, "ring");
-    expect("tests/must_fail/job_alias.yaml", 3, "job_alias.yaml");
+    expect("coll check", 2, "one file or algorithm is wanted");
+    expect("coll check direct", 2, "--ranks");
+    expect("coll check rink --ranks 4", 2, "ring");
+    expect("coll check tests/must_fail/job_alias.yaml", 3, "job_alias.yaml");
 }
 
 int main(void)

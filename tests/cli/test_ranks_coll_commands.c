@@ -3,35 +3,11 @@
  * docs/schedule-format.md, which must be what the program prints. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "command_line.h"
 #include "tutti/schedule.h"
-
-/* Runs the program; stdout and stderr together; the caller frees the text. */
-static char *run(const char *arguments, int want_code)
-{
-    char command[1000], *text = calloc(1, 1 << 20);
-    snprintf(command, sizeof command, "%s %s 2>&1", TUTTI_PROGRAM, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_non_null(text);
-    text[fread(text, 1, (1 << 20) - 1, pipe)] = '\0';
-    int code = WEXITSTATUS(pclose(pipe));
-    if (code != want_code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, code, want_code, text);
-    return text;
-}
-
-static void expect(const char *arguments, int code, const char *words)
-{
-    char *text = run(arguments, code);
-    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
-    free(text);
-}
 
 static void list_shows_every_algorithm(void **state)
 {
@@ -121,7 +97,7 @@ static void a_written_file_is_the_printed_text_and_a_right_schedule(void **state
     snprintf(arguments, sizeof arguments, "coll compile halving-doubling --ranks 5 --wire mapped --in-place -o %s",
              path);
     expect(arguments, 0, "halving-doubling allreduce of 5 ranks (mapped), hash ");
-    char *printed = run("coll compile halving-doubling --ranks 5 --wire mapped --in-place", 0);
+    char *printed = command_says("coll compile halving-doubling --ranks 5 --wire mapped --in-place", 0, "");
     size_t nbytes = 0;
     tutti_failure err = {0};
     tutti_schedule *s = NULL;
@@ -157,7 +133,7 @@ static void the_manual_shows_what_the_program_prints(void **state)
         tutti_file_read(TUTTI_SOURCE_DIR "/docs/schedule-format.md", 1 << 20, TUTTI_ERR_FAILED, &page, &nbytes, NULL),
         TUTTI_OK);
     take_example(page, "    tutti-schedule 1\n", example);
-    char *printed = run("coll compile direct --ranks 2 --wire mapped", 0);
+    char *printed = command_says("coll compile direct --ranks 2 --wire mapped", 0, "");
     assert_string_equal(printed, example);
     free(printed);
     free(page);

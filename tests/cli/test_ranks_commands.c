@@ -2,45 +2,27 @@
 /* test_ranks_commands.c: what every row of the table of commands owes its user; `tutti help` lists the rows. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-
-#include "base/strbuf.h"
+#include "command_line.h"
 
 typedef struct {
     int rc;
     char *out, *err;
 } result;
 
-static char *read_stream(FILE *f)
-{
-    tutti_strbuf text = {0};
-    char block[4096];
-    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) tutti_strbuf_add(&text, block, n);
-    return tutti_strbuf_detach(&text);
-}
-
-/* Runs the program with shell words; streams apart. */
+/* Streams apart. */
 static result run(const char *arguments)
 {
+    result r;
     char path[] = "/tmp/tutti-err-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    tutti_strbuf command = {0};
-    tutti_strbuf_printf(&command, "'%s' %s 2>'%s' </dev/null", TUTTI_PROGRAM, arguments, path);
-    FILE *out = popen(command.text, "r"), *err = fdopen(fd, "r");
-    assert_non_null(out);
+    FILE *err = fdopen(mkstemp(path), "r");
     assert_non_null(err);
-    result r = {.out = read_stream(out)};
-    int status = pclose(out);
-    assert_true(WIFEXITED(status));
-    r.rc = WEXITSTATUS(status);
+    tutti_strbuf words = {0};
+    tutti_strbuf_printf(&words, "%s 2>'%s'", arguments, path);
+    r.out = command_run(words.text, &r.rc);
     r.err = read_stream(err);
     fclose(err);
     remove(path);
-    tutti_strbuf_release(&command);
+    tutti_strbuf_release(&words);
     return r;
 }
 

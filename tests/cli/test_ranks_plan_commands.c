@@ -2,29 +2,7 @@
 /* test_ranks_plan_commands.c: `tutti graph` and `tutti plan` as a user types them: output, exit codes, words. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-
-static char text[1 << 20];
-
-/* Runs the program with these arguments, stdout and stderr together into `text`. */
-static int run(const char *arguments)
-{
-    char command[1000];
-    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", TUTTI_SOURCE_DIR, TUTTI_PROGRAM, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    text[fread(text, 1, sizeof text - 1, pipe)] = '\0';
-    return WEXITSTATUS(pclose(pipe));
-}
-
-static void expect(const char *arguments, int code, const char *words)
-{
-    const int got = run(arguments);
-    if (got != code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, got, code, text);
-    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
-}
+#include "command_line.h"
 
 static void graph_and_plan_print_and_draw_every_example(void **state)
 {
@@ -50,10 +28,10 @@ static void ranks_see_one_hash_and_their_own_share(void **state)
         snprintf(arguments, sizeof arguments,
                  "plan examples/canonical.yaml --ranks 3 --rank %d --set kernels=reference --set batch=48", r);
         snprintf(share, sizeof share, "samples: %d .. %d of each batch", 8 * r / 3 * 6, 8 * (r + 1) / 3 * 6 - 1);
-        expect(arguments, 0, share);
-        const char *at = strstr(text, "hash ");
+        char *text = command_says(arguments, 0, share), *at = strstr(text, "hash ");
         if (r) assert_memory_equal(hash, at + 5, 16);
         memcpy(hash, at + 5, 16);
+        free(text);
     }
 }
 
@@ -77,8 +55,10 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
 static void auto_shows_what_exchanges_cost_and_when_they_travel(void **state)
 {
     (void)state;
-    expect("plan examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference", 0, "0 % of it can run beside");
+    char *text = command_says("plan examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference", 0,
+                              "0 % of it can run beside");
     if (!strstr(text, "ready ms")) fail_msg("no times of buckets:\n%s", text);
+    free(text);
     expect("plan check examples/mlp.yaml --set exchange.buckets=auto --set kernels=reference "
            "--topology star,bw=1Gb,lat=50us",
            0, "two steps of all ranks");

@@ -2,16 +2,13 @@
 /* test_ranks_predict_commands.c: `tutti predict`, `papers` and `coll explain` as a user types them: output, codes, words. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
 
+#include "command_line.h"
+
 typedef struct {
-    char text[1 << 16];
     char profile[64]; /* a file that does not exist yet */
 } fixture;
 
@@ -32,60 +29,48 @@ static int fixture_free(void **state)
     return 0;
 }
 
-/* Runs the program with these arguments; both streams together into f->text. */
-static void expect(fixture *f, const char *arguments, int code, const char *words)
-{
-    char command[1000];
-    snprintf(command, sizeof command, "cd %s && %s %s 2>&1", TUTTI_SOURCE_DIR, TUTTI_PROGRAM, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    f->text[fread(f->text, 1, sizeof f->text - 1, pipe)] = '\0';
-    const int got = WEXITSTATUS(pclose(pipe));
-    if (got != code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, got, code, f->text);
-    if (!strstr(f->text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, f->text);
-}
-
 static void papers_shows_published_and_ours_and_passes_nothing_recalled(void **state)
 {
-    fixture *f = *state;
-    expect(f, "papers --dir papers", 0, "near (recalled)");
-    assert_non_null(strstr(f->text, "2046"));
-    assert_non_null(strstr(f->text, "186"));
-    assert_null(strstr(f->text, " pass"));
-    expect(f, "papers --dir papers --json jia2018-hierarchical", 0, "\"published\":186,\"ours\":186");
-    expect(f, "papers --dir papers nobody2030", 2, "nobody2030.yaml");
-    expect(f, "papers --dir tests", 2, "no page");
-    expect(f, "papers --help", 0, "usage: tutti papers");
+    (void)state;
+    char *text = command_says("papers --dir papers", 0, "near (recalled)");
+    assert_non_null(strstr(text, "2046"));
+    assert_non_null(strstr(text, "186"));
+    assert_null(strstr(text, " pass"));
+    free(text);
+    expect("papers --dir papers --json jia2018-hierarchical", 0, "\"published\":186,\"ours\":186");
+    expect("papers --dir papers nobody2030", 2, "nobody2030.yaml");
+    expect("papers --dir tests", 2, "no page");
+    expect("papers --help", 0, "usage: tutti papers");
 }
 
 static void explain_names_its_choice_and_the_bound(void **state)
 {
-    fixture *f = *state;
-    expect(f, "coll explain --bytes 4 --ranks 4 --topology star,bw=10Gb,lat=5us", 0, "choice: one-shot");
-    expect(f, "coll explain --bytes 100MB --ranks 8 --topology star,bw=10Gb,lat=5us", 0, "best bound (bandwidth)");
-    expect(f, "coll explain --bytes 1MB --ranks 4", 0, "choice: direct");
-    expect(f, "coll explain --bytes 1MB --ranks 4 --json", 0, "\"chosen\":true");
-    expect(f, "coll explain --ranges --ranks 8 --topology star", 0, "one-shot");
-    expect(f, "coll explain --ranges --ranks 8 --topology star --json", 0, "\"first_bytes\":4");
-    expect(f, "coll explain --ranges --policy hybrid --ranks 64 --topology star,bw=100Gb", 0, "hierarchical,group=5");
-    expect(f, "coll explain --policy hybird --bytes 4 --ranks 4", 2, "fastest, hybrid");
-    expect(f, "coll explain --bytes 1MB --ranks 4096 --topology star", 0, "thousand steps");
-    expect(f, "coll explain --ranks 4", 2, "--bytes is missing");
-    expect(f, "coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
-    expect(f, "coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
-    expect(f, "coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
-    expect(f, "coll explian", 2, "did you mean 'explain'");
-    expect(f, "coll explain --help", 0, "usage: tutti coll explain");
+    (void)state;
+    expect("coll explain --bytes 4 --ranks 4 --topology star,bw=10Gb,lat=5us", 0, "choice: one-shot");
+    expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10Gb,lat=5us", 0, "best bound (bandwidth)");
+    expect("coll explain --bytes 1MB --ranks 4", 0, "choice: direct");
+    expect("coll explain --bytes 1MB --ranks 4 --json", 0, "\"chosen\":true");
+    expect("coll explain --ranges --ranks 8 --topology star", 0, "one-shot");
+    expect("coll explain --ranges --ranks 8 --topology star --json", 0, "\"first_bytes\":4");
+    expect("coll explain --ranges --policy hybrid --ranks 64 --topology star,bw=100Gb", 0, "hierarchical,group=5");
+    expect("coll explain --policy hybird --bytes 4 --ranks 4", 2, "fastest, hybrid");
+    expect("coll explain --bytes 1MB --ranks 4096 --topology star", 0, "thousand steps");
+    expect("coll explain --ranks 4", 2, "--bytes is missing");
+    expect("coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
+    expect("coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
+    expect("coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
+    expect("coll explian", 2, "did you mean 'explain'");
+    expect("coll explain --help", 0, "usage: tutti coll explain");
 }
 
 static void the_trace_among_the_examples_foretells_weak_scaling(void **state)
 {
-    fixture *f = *state;
-    expect(f,
-           "predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 "
-           "--topology star,bw=1Gb,lat=50us --set kernels=reference",
-           0, "a step of 102.441 MB in all");
-    assert_non_null(strstr(f->text, "831.315")); /* two halves of 102.441 MB at 1 Gbit/s, and 66 times two latencies */
+    (void)state;
+    char *text = command_says("predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 "
+                              "--topology star,bw=1Gb,lat=50us --set kernels=reference",
+                              0, "a step of 102.441 MB in all");
+    assert_non_null(strstr(text, "831.315")); /* two halves of 102.441 MB at 1 Gbit/s, and 66 times two latencies */
+    free(text);
 }
 
 static void predict_prints_a_row_for_each_rank_count(void **state)
@@ -94,9 +79,9 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
     char arguments[300];
     snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --json --save-profile %s",
              f->profile);
-    expect(f, arguments, 0, "\"ranks\":4");
+    char *text = command_says(arguments, 0, "\"ranks\":4");
     int lines = 0;
-    for (char *line = strtok(f->text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
         cJSON *row = cJSON_Parse(line);
         double step = cJSON_GetObjectItem(row, "step_s")->valuedouble;
         assert_true(step > 0 && step >= cJSON_GetObjectItem(row, "lower_s")->valuedouble * (1 - 1e-9));
@@ -105,27 +90,28 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
         cJSON_Delete(row);
     }
     assert_int_equal(lines, 3);
+    free(text);
     snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --profile %s", f->profile);
-    expect(f, arguments, 0, "efficiency");
+    expect(arguments, 0, "efficiency");
     snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1 --profile %s --set batch=12",
              f->profile);
-    expect(f, arguments, 3, "12 samples");
+    expect(arguments, 3, "12 samples");
 }
 
 static void predict_usage_errors_end_with_code_2(void **state)
 {
-    fixture *f = *state;
-    expect(f, "predict", 2, "one job file");
-    expect(f, "predict examples/mlp.yaml --ranks 2 --weak --layers --topology star,bw=1Gb --set kernels=reference", 0,
+    (void)state;
+    expect("predict", 2, "one job file");
+    expect("predict examples/mlp.yaml --ranks 2 --weak --layers --topology star,bw=1Gb --set kernels=reference", 0,
            "FLOP/byte");
-    expect(f, "predict examples/mlp.yaml --ranks 2 --layers --json --set kernels=reference", 0, "\"layer\":\"fc1\"");
-    expect(f, "predict examples/mlp.yaml --trace docs/jobs.md", 3, "docs/jobs.md");
-    expect(f, "predict examples/nothing.yaml", 2, "examples/nothing.yaml");
-    expect(f, "predict examples/mlp.yaml --topology star,lat=fast", 2, "lat=5us");
-    expect(f, "predict examples/mlp.yaml --topology star --measure", 2, "this host");
-    expect(f, "predict examples/mlp.yaml --ranks 7", 2, "batch");
-    expect(f, "predict examples/mlp.yaml --rank 2", 2, "did you mean '--ranks'");
-    expect(f, "predict --help", 0, "usage: tutti predict");
+    expect("predict examples/mlp.yaml --ranks 2 --layers --json --set kernels=reference", 0, "\"layer\":\"fc1\"");
+    expect("predict examples/mlp.yaml --trace docs/jobs.md", 3, "docs/jobs.md");
+    expect("predict examples/nothing.yaml", 2, "examples/nothing.yaml");
+    expect("predict examples/mlp.yaml --topology star,lat=fast", 2, "lat=5us");
+    expect("predict examples/mlp.yaml --topology star --measure", 2, "this host");
+    expect("predict examples/mlp.yaml --ranks 7", 2, "batch");
+    expect("predict examples/mlp.yaml --rank 2", 2, "did you mean '--ranks'");
+    expect("predict --help", 0, "usage: tutti predict");
 }
 
 int main(void)

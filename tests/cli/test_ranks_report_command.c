@@ -2,6 +2,7 @@
 /* test_ranks_report_command.c: `tutti train --trace` and `tutti report` as commands. */
 #include "testing.h"
 
+#include "command_line.h"
 #include "training/run/spawned_run.h"
 
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 8\n"
@@ -25,16 +26,16 @@ static void a_traced_run_says_where_its_trace_is_and_report_draws_its_layers(voi
     const run_folder *f = *state;
     char line[512], path[200];
     train_line(f, "--trace 4", line);
-    assert_int_equal(run_command(f, line, "traced steps 4 to 7: "), 0);
+    expect(line, 0, "traced steps 4 to 7: ");
     assert_true(is_there(f, "trace.json"));
     snprintf(line, sizeof line, "report %s/out", f->dir);
-    assert_int_equal(run_command(f, line, "out/layers.svg\nwhere the time went (mean of 2 ranks)\n"), 0);
+    expect(line, 0, "out/layers.svg\nwhere the time went (mean of 2 ranks)\n");
     assert_true(is_there(f, "layers.svg"));
-    assert_int_equal(run_command(f, line, "  forward and backward "), 0);
+    expect(line, 0, "  forward and backward ");
 
     snprintf(path, sizeof path, "%s/out/layers.txt", f->dir);
     assert_int_equal(truncate(path, 60), 0);
-    assert_int_equal(run_command(f, line, "layers.txt: line 2: "), TUTTI_ERR_DATA);
+    expect(line, TUTTI_ERR_DATA, "layers.txt: line 2: ");
 }
 
 static void a_run_without_a_trace_is_reported_without_layers(void **state)
@@ -42,9 +43,9 @@ static void a_run_without_a_trace_is_reported_without_layers(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--set tensorboard=false", line);
-    assert_int_equal(run_command(f, line, "where the time went"), 0);
+    expect(line, 0, "where the time went");
     snprintf(line, sizeof line, "report %s/out", f->dir);
-    assert_int_equal(run_command(f, line, "out/report.svg\nwhere the time went"), 0);
+    expect(line, 0, "out/report.svg\nwhere the time went");
     assert_false(is_there(f, "layers.svg"));
     assert_false(is_there(f, "trace.json"));
 }
@@ -54,10 +55,10 @@ static void a_run_that_diverged_says_so_to_the_end(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--set optimiser.lr=1000000 --set data.std=0.00001 --set steps=40 --set tensorboard=false", line);
-    assert_int_equal(run_command(f, line, "step 40 loss nan accuracy"), 0);
-    assert_int_equal(run_command(f, line, "step 40 loss nan accuracy"), 0); /* from the checkpoint */
+    expect(line, 0, "step 40 loss nan accuracy");
+    expect(line, 0, "step 40 loss nan accuracy"); /* from the checkpoint */
     snprintf(line, sizeof line, "report %s/out", f->dir);
-    assert_int_equal(run_command(f, line, "loss      not finite\naccuracy"), 0);
+    expect(line, 0, "loss      not finite\naccuracy");
 }
 
 static int count_event_files(const run_folder *f)
@@ -77,12 +78,12 @@ static void event_files_are_written_unless_the_job_says_no(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--quiet", line);
-    assert_int_equal(run_command(f, line, "weights "), 0);
+    expect(line, 0, "weights ");
     assert_int_equal(count_event_files(f), 1);
-    assert_int_equal(run_command(f, line, "weights "), 0); /* nothing left to do, nothing to say */
+    expect(line, 0, "weights "); /* nothing left to do, nothing to say */
     assert_int_equal(count_event_files(f), 1);
     train_line(f, "--quiet --fresh --set tensorboard=false", line);
-    assert_int_equal(run_command(f, line, "weights "), 0);
+    expect(line, 0, "weights ");
     assert_int_equal(count_event_files(f), 0);
 }
 
@@ -91,9 +92,9 @@ static void a_trace_that_is_no_number_of_steps_is_refused(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--trace many", line);
-    assert_int_equal(run_command(f, line, "trace.steps"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "trace.steps");
     train_line(f, "--trace 100000", line);
-    assert_int_equal(run_command(f, line, "trace.steps"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "trace.steps");
 }
 
 int main(void)

@@ -2,31 +2,7 @@
 /* test_ranks_topo_commands.c: `tutti topo` as a user types it. */
 #include "testing.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-
-/* Runs the program; stdout and stderr together; the caller frees the text. */
-static char *run(const char *arguments, int want_code)
-{
-    char command[1000], *text = calloc(1, 1 << 20);
-    snprintf(command, sizeof command, "%s %s 2>&1", TUTTI_PROGRAM, arguments);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_non_null(text);
-    text[fread(text, 1, (1 << 20) - 1, pipe)] = '\0';
-    int code = WEXITSTATUS(pclose(pipe));
-    if (code != want_code) fail_msg("tutti %s: exit code %d, expected %d\n%s", arguments, code, want_code, text);
-    return text;
-}
-
-static void expect(const char *arguments, int code, const char *words)
-{
-    char *text = run(arguments, code);
-    if (!strstr(text, words)) fail_msg("tutti %s does not say \"%s\"\n%s", arguments, words, text);
-    free(text);
-}
+#include "command_line.h"
 
 static void every_key_of_a_kind_is_a_flag(void **state)
 {
@@ -44,7 +20,7 @@ static void every_key_of_a_kind_is_a_flag(void **state)
 static void what_make_prints_is_taken_by_bounds_and_explain(void **state)
 {
     (void)state;
-    char *text = run("topo make bigraph --place parity", 0), command[400];
+    char *text = command_says("topo make bigraph --place parity", 0, ""), command[400];
     text[strcspn(text, "\n")] = '\0';
     snprintf(command, sizeof command, "topo bounds %s --bytes 1MB", text);
     expect(command, 0, "L6 trees      exact");

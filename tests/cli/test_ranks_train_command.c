@@ -2,6 +2,7 @@
 /* test_ranks_train_command.c: `tutti train`, `eval` and `ckpt` as commands: what they print, refuse and exit with. */
 #include "testing.h"
 
+#include "command_line.h"
 #include "training/run/spawned_run.h"
 
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 6\n"
@@ -18,11 +19,11 @@ static void a_mistake_in_the_job_is_named_with_exit_2(void **state)
     const run_folder *f = *state;
     char line[512];
     train_line(f, "--ranks 2 --set optimiser.lrr=1", line);
-    assert_int_equal(run_command(f, line, "did you mean 'optimiser.lr'"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "did you mean 'optimiser.lr'");
     train_line(f, "--ranks 3", line);
-    assert_int_equal(run_command(f, line, "16 does not divide into 3 ranks"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "16 does not divide into 3 ranks");
     train_line(f, "--rank 3", line);
-    assert_int_equal(run_command(f, line, "did you mean '--ranks'"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "did you mean '--ranks'");
 }
 
 /* Both ranks fail; the first of them says it. */
@@ -44,19 +45,20 @@ static void a_dry_run_shows_job_plan_and_memory_and_leaves_nothing(void **state)
     const run_folder *f = *state;
     char line[512], out[160];
     train_line(f, "--dry-run --ranks 2", line);
-    assert_int_equal(run_command(f, line, "train_samples: 64"), 0);
-    assert_int_equal(run_command(f, line, "101770 parameters"), 0);
-    assert_int_equal(run_command(f, line, "memory of a rank"), 0);
-    assert_int_equal(run_command(f, line, "centralised, synchronous"), 0);
+    expect(line, 0, "train_samples: 64");
+    expect(line, 0, "101770 parameters");
+    expect(line, 0, "memory of a rank");
+    expect(line, 0, "centralised, synchronous");
     snprintf(out, sizeof out, "%s/out", f->dir);
     assert_int_not_equal(access(out, F_OK), 0);
 }
 
 static void help_is_no_failure_and_lists_keys(void **state)
 {
-    assert_int_equal(run_command(*state, "train --help", "optimiser.weight_decay"), 0);
-    assert_int_equal(run_command(*state, "eval --help", "--data"), 0);
-    assert_int_equal(run_command(*state, "ckpt --help", "verify"), 0);
+    (void)state;
+    expect("train --help", 0, "optimiser.weight_decay");
+    expect("eval --help", 0, "--data");
+    expect("ckpt --help", 0, "verify");
 }
 
 static void eval_and_ckpt_agree_with_what_train_printed(void **state)
@@ -65,29 +67,29 @@ static void eval_and_ckpt_agree_with_what_train_printed(void **state)
     char line[512], hash[17], words[64], path[200];
     train_line(f, "--ranks 2 --quiet", line);
     run_to_end(f, "train", line, hash);
-    assert_int_equal(run_command(f, line, hash), 0); /* given again: nothing to do, the same hash */
+    expect(line, 0, hash); /* given again: nothing to do, the same hash */
 
     snprintf(words, sizeof words, "weights %s step 6 samples 30", hash);
     snprintf(line, sizeof line, "eval %s/out", f->dir);
-    assert_int_equal(run_command(f, line, words), 0);
+    expect(line, 0, words);
     snprintf(line, sizeof line, "eval %s/out --data test_samples=7", f->dir);
-    assert_int_equal(run_command(f, line, "samples 7"), 0);
+    expect(line, 0, "samples 7");
     snprintf(line, sizeof line, "eval %s/out --data set=noise,shape=[1,28,28],classes=10,test_samples=7", f->dir);
-    assert_int_equal(run_command(f, line, "samples 7"), 0);
+    expect(line, 0, "samples 7");
     snprintf(line, sizeof line, "eval %s/out --data a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", f->dir);
-    assert_int_equal(run_command(f, line, "more than 16 keys"), TUTTI_ERR_USAGE);
+    expect(line, TUTTI_ERR_USAGE, "more than 16 keys");
     snprintf(line, sizeof line, "ckpt ls %s/out", f->dir);
-    assert_int_equal(run_command(f, line, hash), 0);
+    expect(line, 0, hash);
     snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);
-    assert_int_equal(run_command(f, line, "whole"), 0);
+    expect(line, 0, "whole");
 
     snprintf(path, sizeof path, "%s/out/checkpoints/step_000000006/weights.safetensors", f->dir);
     assert_int_equal(truncate(path, 1000), 0);
-    assert_int_equal(run_command(f, line, "1000 bytes, the manifest says"), TUTTI_ERR_DATA);
+    expect(line, TUTTI_ERR_DATA, "1000 bytes, the manifest says");
     snprintf(line, sizeof line, "eval %s/out", f->dir);
-    assert_int_equal(run_command(f, line, "step 3 samples 30"), 0); /* the one before */
+    expect(line, 0, "step 3 samples 30"); /* the one before */
     snprintf(line, sizeof line, "eval %s", f->dir);
-    assert_int_equal(run_command(f, line, "neither a checkpoint nor"), TUTTI_ERR_DATA);
+    expect(line, TUTTI_ERR_DATA, "neither a checkpoint nor");
 }
 
 static void threads_and_processes_give_the_same_bits(void **state)
@@ -108,7 +110,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(missing_data_are_named_once_with_exit_3, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_dry_run_shows_job_plan_and_memory_and_leaves_nothing, run_folder_make,
                                         run_folder_drop),
-        cmocka_unit_test_setup_teardown(help_is_no_failure_and_lists_keys, run_folder_make, run_folder_drop),
+        cmocka_unit_test(help_is_no_failure_and_lists_keys),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_agree_with_what_train_printed, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(threads_and_processes_give_the_same_bits, run_folder_make, run_folder_drop),
     };

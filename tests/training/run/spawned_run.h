@@ -152,15 +152,4 @@ static inline bool run_until_step(const spawned_run *r, const char *dir, long st
     return false;
 }
 
-/* Runs `tutti LINE` to its end; what it prints must hold the words; returns the exit code. */
-static inline int run_command(const run_folder *f, const char *line, const char *words)
-{
-    const spawned_run r = run_start(f, "command", line);
-    const int rc = run_wait(&r);
-    char *log = run_log(&r);
-    if (!strstr(log, words)) fail_msg("tutti %s: says not '%s' but: %s", line, words, log);
-    free(log);
-    return rc;
-}
-
 #endif
