@@ -15,6 +15,19 @@ static void train_line(const run_folder *f, const char *more, char out[512])
     snprintf(out, 512, "train %s --ranks 3 --fresh --out %s/out %s", run_file(f, "job.yaml", job, path), f->dir, more);
 }
 
+/* A run without end that has done 20 steps, and its ranks. */
+static spawned_run run_for_ever(const run_folder *f, const char *name, const char *more, pid_t ranks[SPAWNED_MAX_RANKS])
+{
+    char line[512], out[160], all[200];
+    snprintf(all, sizeof all, "--quiet --set steps=1000000 %s", more);
+    train_line(f, all, line);
+    snprintf(out, sizeof out, "%s/out", f->dir);
+    const spawned_run r = run_start(f, name, line);
+    assert_true(run_until_step(&r, out, 20));
+    assert_int_equal(run_ranks(&r, ranks), 3);
+    return r;
+}
+
 static void expect_in(const char *log, const char *words)
 {
     if (!strstr(log, words)) fail_msg("the log does not say '%s': %s", words, log);
@@ -54,14 +67,8 @@ static void sigquit_reports_and_changes_nothing(void **state)
 /* The rank that is stopped is woken once the others have given up: it hears why and ends by itself. */
 static void a_stopped_rank_is_named_and_the_deadline_reports(void **state)
 {
-    const run_folder *f = *state;
-    char line[512], out[160];
     pid_t ranks[SPAWNED_MAX_RANKS];
-    train_line(f, "--quiet --set steps=1000000 --set exchange.deadline_s=4", line);
-    snprintf(out, sizeof out, "%s/out", f->dir);
-    const spawned_run r = run_start(f, "stopped", line);
-    assert_true(run_until_step(&r, out, 20));
-    assert_int_equal(run_ranks(&r, ranks), 3);
+    const spawned_run r = run_for_ever(*state, "stopped", "--set exchange.deadline_s=4", ranks);
     kill(ranks[2], SIGSTOP);
     const double stopped = tutti_clock_s();
     char *log = NULL;
@@ -94,14 +101,8 @@ static void a_stopped_rank_is_named_and_the_deadline_reports(void **state)
 
 static void a_killed_rank_is_named_by_the_others(void **state)
 {
-    const run_folder *f = *state;
-    char line[512], out[160];
     pid_t ranks[SPAWNED_MAX_RANKS];
-    train_line(f, "--quiet --set steps=1000000", line);
-    snprintf(out, sizeof out, "%s/out", f->dir);
-    const spawned_run r = run_start(f, "killed", line);
-    assert_true(run_until_step(&r, out, 20));
-    assert_int_equal(run_ranks(&r, ranks), 3);
+    const spawned_run r = run_for_ever(*state, "killed", "", ranks);
     const double began = tutti_clock_s();
     kill(ranks[1], SIGKILL);
     assert_int_equal(run_wait(&r), 128 + SIGKILL);
