@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/sort.h"
 #include "collective/group/executor.h"
 
 enum { MOST = 64 };
@@ -18,12 +19,6 @@ typedef struct {
     tutti_exchange *x[MOST];
     int n;
 } parts;
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static tutti_status run_once(tutti_group *g, const parts *all_parts, float *v, int64_t n, double *seconds,
                              tutti_failure *err)
@@ -66,7 +61,7 @@ static tutti_status time_algorithm(tutti_group *g, const char *name, int64_t n, 
     }
     float *v = s ? NULL : tutti_region_base(region, tutti_group_rank(g));
     for (int i = 0; i < iterations && !s; i++) s = run_once(g, &all, v, n, &seconds[i], err);
-    if (!s) qsort(seconds, (size_t)iterations, sizeof *seconds, by_size);
+    if (!s) tutti_sort_doubles(seconds, (size_t)iterations);
     if (!s) *median = seconds[iterations / 2];
     for (int k = 0; k < all.n; k++) tutti_exchange_destroy(all.x[k]);
     tutti_region_destroy(region);

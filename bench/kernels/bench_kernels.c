@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/sort.h"
 #include "training/graph/graph.h"
 
 enum { PARTS = 3, WARMUP = 5 };
@@ -92,15 +93,9 @@ static void one_pass(run *r, int repeat)
     if (repeat >= 0) r->total[repeat] = tutti_clock_s() - start;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_us(double *seconds, int n)
 {
-    qsort(seconds, (size_t)n, sizeof *seconds, by_value);
+    tutti_sort_doubles(seconds, (size_t)n);
     return seconds[n / 2] * 1e6;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/sort.h"
 
 extern void omp_set_num_threads(int nthreads); /* libgomp's: oneDNN's threads */
 
@@ -26,12 +27,6 @@ void primitive_timer_open(primitive_timer *t, int repeats)
     *t = (primitive_timer){.repeats = repeats};
     TRY(dnnl_engine_create(&t->engine, dnnl_cpu, 0));
     TRY(dnnl_stream_create(&t->stream, t->engine, dnnl_stream_default_flags));
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Small numbers of both signs; index zero where they are indices. */
@@ -92,7 +87,7 @@ static double time_primitive(primitive_timer *t, const_dnnl_primitive_desc_t pd)
         TRY(dnnl_stream_wait(t->stream));
         if (r >= 0) seconds[r] = tutti_clock_s() - start;
     }
-    qsort(seconds, (size_t)t->repeats, sizeof *seconds, by_value);
+    tutti_sort_doubles(seconds, (size_t)t->repeats);
     double ms = 1e3 * seconds[t->repeats / 2];
     free(seconds);
     dnnl_primitive_destroy(primitive);

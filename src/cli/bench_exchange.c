@@ -12,6 +12,7 @@
 
 #include "../base/arena.h"
 #include "../base/clock.h"
+#include "../base/sort.h"
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
 
@@ -244,15 +245,9 @@ static tutti_status time_round(bench *b, run_kind kind, long iterations, double 
     return s;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    tutti_sort_doubles(values, (size_t)n);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

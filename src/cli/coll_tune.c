@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../base/file.h"
+#include "../base/sort.h"
 #include "../base/strbuf.h"
 #include "../collective/tune/tune.h"
 #include "cli.h"
@@ -52,12 +53,6 @@ static void print_cases(const tutti_tune_case *cases)
                cases[i].measured_s * 1e6);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tutti_status check(const tutti_topology *t, tutti_failure *err)
 {
     enum { MAX_ROWS = 200 };
@@ -74,7 +69,7 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
         printf("%-18s %6d %12lld %12.3fus %12.3fus %+7.0f%%\n", r->algorithm, r->nranks,
                (long long)r->n * TUTTI_ELEMENT_BYTES, r->predicted_s * 1e6, r->measured_s * 1e6, error * 100);
     }
-    qsort(errors, (size_t)n, sizeof *errors, compare);
+    tutti_sort_doubles(errors, (size_t)n);
     if (n) printf("error: median %.0f%%, p95 %.0f%%\n", errors[n / 2] * 100, errors[(n * 95 - 1) / 100] * 100);
     return TUTTI_OK;
 }

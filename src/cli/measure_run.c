@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/sort.h"
 
 enum { MAX_ARGUMENTS = 160, MAX_METRICS_BYTES = 1 << 24, MAX_LINES = 64, SKIPPED_LINES = 2 };
 
@@ -38,12 +39,6 @@ static tutti_status child_run(char **argv, tutti_failure *err)
                       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tutti_status metrics_read(const char *folder, double *step_s, tutti_failure *err)
 {
     char path[4200], *text = NULL, *rest = NULL;
@@ -61,7 +56,7 @@ static tutti_status metrics_read(const char *folder, double *step_s, tutti_failu
     }
     free(text);
     if (!n) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no step times", path);
-    qsort(found, (size_t)n, sizeof *found, compare);
+    tutti_sort_doubles(found, (size_t)n);
     *step_s = found[n / 2];
     return TUTTI_OK;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../base/sort.h"
 #include "../collective/group/executor.h"
 #include "../tensor/elementwise.h"
 #include "../training/run/checkpoint.h"
@@ -102,12 +103,6 @@ static double time_rewriting(const bench *b, int64_t n, int invocations)
     return (tutti_clock_s() - begin) / invocations;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Seconds of one exchange of n elements; meant on rank 0, where the others follow. */
 static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
 {
@@ -119,7 +114,7 @@ static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failur
     for (int i = 0; i < NBLOCKS && !st; i++) st = time_block(b, n, invocations, &blocks[i], err);
     if (st) return st;
     const double alone = time_rewriting(b, n, invocations);
-    qsort(blocks, NBLOCKS, sizeof *blocks, ascending);
+    tutti_sort_doubles(blocks, NBLOCKS);
     *seconds = blocks[1] > 2 * alone ? blocks[1] - alone : blocks[1] / 2;
     return TUTTI_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../base/sort.h"
 #include "svg.h"
 
 enum { WIDTH = 820, LEFT = 190, RIGHT = 96, TOP = 66, ROW = 20, BAR = 12, BOTTOM = 44, MOST_ROWS = 40 };
@@ -26,20 +27,14 @@ static double whole_us(const tutti_layer_cost *l)
     return l->forward_us + l->backward_us + l->comm_us;
 }
 
-static int downwards(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
 /* Layers that take longer than this have rows of their own. */
 static double threshold(const tutti_layer_cost *layers, int n)
 {
     if (n <= MOST_ROWS) return -1;
     double *sorted = tutti_alloc(sizeof *sorted * (size_t)n), at;
     for (int l = 0; l < n; l++) sorted[l] = whole_us(&layers[l]);
-    qsort(sorted, (size_t)n, sizeof *sorted, downwards);
-    at = sorted[MOST_ROWS];
+    tutti_sort_doubles(sorted, (size_t)n);
+    at = sorted[n - 1 - MOST_ROWS];
     free(sorted);
     return at;
 }

@@ -9,6 +9,7 @@
 
 #include "../base/clock.h"
 #include "../base/rng.h"
+#include "../base/sort.h"
 #include "../data/dataset.h"
 #include "../tensor/convert.h"
 #include "../training/method/method.h"
@@ -168,12 +169,6 @@ static double runner_update(runner *r)
     return tutti_clock_s() - start;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What a loader does for one sample of the model's size: an index, and a table lookup a byte. */
 static double load_time(runner *r)
 {
@@ -196,7 +191,7 @@ static double load_time(runner *r)
     }
     tutti_reader_destroy(reader);
     tutti_dataset_destroy(d);
-    qsort(times, RUNS, sizeof *times, compare);
+    tutti_sort_doubles(times, RUNS);
     return times[RUNS / 2] * (double)tutti_shape_count(&r->graph->model->input) / (double)floats;
 }
 
@@ -224,7 +219,7 @@ static double quartile_of(const runner *r, int layer, int phase)
     double all[MAX_RUNS];
     int nlayers = r->graph->model->nlayers;
     for (int i = 0; i < r->nruns; i++) all[i] = r->times[((int64_t)i * nlayers + layer) * NPHASES + phase];
-    qsort(all, (size_t)r->nruns, sizeof *all, compare);
+    tutti_sort_doubles(all, (size_t)r->nruns);
     return all[r->nruns / 4];
 }
 
@@ -253,7 +248,7 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
         for (int i = 0; i < g->kernels[l].nparams; i++) nelements += g->kernels[l].params[i].elements;
     for (int i = 0; i < nbusy; i++) {
         runner *r = &runners[i];
-        qsort(r->updates, (size_t)r->nruns, sizeof(double), compare);
+        tutti_sort_doubles(r->updates, (size_t)r->nruns);
         if (nelements) out->update_s_per_element += r->updates[r->nruns / 4] / (double)nelements / nbusy;
         out->load_s_per_sample += runners[i].load_s / nbusy;
     }

@@ -13,6 +13,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/sort.h"
 #include "../../tensor/elementwise.h"
 #include "../group/executor.h"
 #include "tune.h"
@@ -84,12 +85,6 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* runs: nranks of them, filled in with what to do. */
 static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti_failure *err)
 {
@@ -111,7 +106,7 @@ static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti
         if (!status && runs[i].status) status = tutti_fail(err, runs[i].status, "%s", runs[i].err.text);
     }
     if (!status) {
-        qsort(runs[0].block_s, NBLOCKS, sizeof(double), compare);
+        tutti_sort_doubles(runs[0].block_s, NBLOCKS);
         *seconds = runs[0].block_s[NBLOCKS / 4] / runs[0].invocations;
     }
     free(groups);
@@ -155,6 +150,6 @@ double tutti_tune_local(bool add, int64_t n)
         block_s[b] = (tutti_clock_s() - start) / repeats;
     }
     free(values);
-    qsort(block_s, NBLOCKS, sizeof(double), compare);
+    tutti_sort_doubles(block_s, NBLOCKS);
     return block_s[NBLOCKS / 4];
 }
