@@ -11,18 +11,12 @@
  * set (TUTTI_WIRE=ucx: over UCX).
  * usage: bench_transfer static|dynamic|rpc BYTES[,BYTES..]...; the tensors of an argument make one step. Rank 1 prints
  * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a step. */
-#include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "own_ranks.h"
 #include "tutti/transfer.h"
 
-enum { ROUNDS = 7, MOST_TENSORS = 512, SLOTS = 8, PIECE = 1 << 18 };
+enum { MOST_TENSORS = 512, SLOTS = 8, PIECE = 1 << 18 };
 static const double ROUND_S = 0.05;
 
 /* One message of the RPC-like row. */
@@ -40,8 +34,18 @@ typedef struct {
     _Alignas(64) char tensors[];
 } shared;
 
+typedef struct bench bench;
+
+/* How a tensor travels. */
 typedef struct {
+    const char *name;
+    void (*send)(bench *b, int k);
+    void (*receive)(bench *b);
+} way;
+
+struct bench {
     tutti_comm *comm;
+    const way *way;
     shared *mine;
     char *source; /* of the sender */
     message *draft;
@@ -49,25 +53,7 @@ typedef struct {
     int ntensors;
     uint64_t turn; /* of arrived and used */
     unsigned long long copied;
-} bench;
-
-static void give_up(const tutti_failure *err)
-{
-    fprintf(stderr, "bench_transfer: %s\n", err->text);
-    exit(err->status ? (int)err->status : 1);
-}
-
-static void check(tutti_status s, const tutti_failure *err)
-{
-    if (s) give_up(err);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+};
 
 static void send_static(bench *b, int k)
 {
@@ -138,48 +124,26 @@ static void receive_rpc(bench *b)
     }
 }
 
-typedef struct {
-    const char *name;
-    void (*send)(bench *b, int k);
-    void (*receive)(bench *b);
-} way;
 static const way ways[] = {{"static", send_static, receive_static},
                            {"dynamic", send_dynamic, receive_dynamic},
                            {"rpc", send_rpc, receive_rpc}};
 
 /* All tensors of a step, then the answer. */
-static void run_step(bench *b, const way *w)
+static void run_step(void *arg)
 {
+    bench *b = arg;
     tutti_failure err = {0};
     const int sender = tutti_comm_rank(b->comm) == 0;
     for (int k = 0; k < b->ntensors; k++) {
         if (sender)
-            w->send(b, k);
+            b->way->send(b, k);
         else
-            w->receive(b);
+            b->way->receive(b);
     }
     if (!sender)
         check(tutti_comm_signal(b->comm, 0, &b->mine->used, b->turn, &err), &err);
     else
         check(tutti_comm_await(b->comm, &b->mine->used, b->turn, 0, &err), &err);
-}
-
-static double time_round(bench *b, const way *w, long iterations)
-{
-    tutti_failure err = {0};
-    double own, slowest;
-    check(tutti_comm_barrier(b->comm, &err), &err);
-    const double begin = now_s();
-    for (long i = 0; i < iterations; i++) run_step(b, w);
-    own = (now_s() - begin) / (double)iterations;
-    check(tutti_comm_allreduce(b->comm, &own, &slowest, 1, TUTTI_F64, TUTTI_MAX, &err), &err);
-    return slowest;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void read_sizes(bench *b, const char *list)
@@ -196,9 +160,9 @@ static void read_sizes(bench *b, const char *list)
 }
 
 /* Where each way leaves the receiver's tensors. */
-static void check_tensors(const bench *b, const way *w)
+static void check_tensors(const bench *b)
 {
-    const char *got = w == &ways[0] ? b->mine->tensors : b->source;
+    const char *got = b->way == &ways[0] ? b->mine->tensors : b->source;
     for (int k = 0; k < b->ntensors; k++)
         for (size_t i = 0; i < b->nbytes[k]; i++)
             if (got[b->offset[k] + i] != (char)(i * 31 + (size_t)k)) exit(2);
@@ -207,57 +171,29 @@ static void check_tensors(const bench *b, const way *w)
 static void run_size(tutti_comm *comm, const way *w, const char *list)
 {
     tutti_failure err = {0};
-    bench b = {.comm = comm, .draft = calloc(1, sizeof(message))};
-    double rounds[ROUNDS];
+    bench b = {.comm = comm, .way = w, .draft = calloc(1, sizeof(message))};
     read_sizes(&b, list);
     check(tutti_comm_alloc(comm, sizeof(shared) + b.total + 64, (void **)&b.mine, &err), &err);
     b.source = w == &ways[1] && tutti_comm_rank(comm) == 0 ? b.mine->tensors : calloc(1, b.total + 64);
     if (!b.source || !b.draft) exit(1);
     for (int k = 0; k < b.ntensors && tutti_comm_rank(comm) == 0; k++)
         for (size_t i = 0; i < b.nbytes[k]; i++) b.source[b.offset[k] + i] = (char)(i * 31 + (size_t)k);
-    double once = time_round(&b, w, 3);
-    if (once < 1e-3) once = time_round(&b, w, 20);
-    const long iterations = ROUND_S / once < 1 ? 1 : (long)(ROUND_S / once);
-    for (int r = 0; r < ROUNDS; r++) rounds[r] = time_round(&b, w, iterations);
+    const double seconds = time_steps(comm, run_step, &b, ROUND_S);
     b.copied = 0;
-    run_step(&b, w);
+    run_step(&b);
     double copied = (double)b.copied, both;
     check(tutti_comm_allreduce(comm, &copied, &both, 1, TUTTI_F64, TUTTI_SUM, &err), &err);
-    qsort(rounds, ROUNDS, sizeof *rounds, compare_doubles);
     if (tutti_comm_rank(comm) == 1) {
         size_t bytes = 0;
-        check_tensors(&b, w);
+        check_tensors(&b);
         for (int k = 0; k < b.ntensors; k++) bytes += b.nbytes[k];
-        printf("%zu %.4f %.0f\n", bytes, 1e6 * rounds[ROUNDS / 2], both);
+        printf("%zu %.4f %.0f\n", bytes, 1e6 * seconds, both);
         fflush(stdout);
     }
     if (b.source != b.mine->tensors) free(b.source);
     free(b.draft);
     check(tutti_comm_barrier(comm, &err), &err);
     check(tutti_comm_free(comm, b.mine, &err), &err);
-}
-
-static int launch(char **argv)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    char text[32];
-    int worst = 0, status;
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, size) || getsockname(fd, (struct sockaddr *)&at, &size)) return 1;
-    close(fd);
-    snprintf(text, sizeof text, "%d", ntohs(at.sin_port)), setenv("MASTER_PORT", text, 1);
-    setenv("WORLD_SIZE", "2", 1);
-    for (int r = 0; r < 2; r++) {
-        setenv("RANK", r ? "1" : "0", 1);
-        if (fork() == 0) {
-            execv("/proc/self/exe", argv);
-            exit(1);
-        }
-    }
-    while (wait(&status) > 0)
-        if (status) worst = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    return worst;
 }
 
 int main(int argc, char **argv)
@@ -271,7 +207,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_transfer static|dynamic|rpc BYTES[,BYTES..]...\n");
         return 2;
     }
-    if (!getenv("RANK")) return launch(argv);
+    if (!getenv("RANK")) return start_ranks(2, argv);
     check(tutti_comm_create_from_env(&comm, &err), &err);
     for (int i = 2; i < argc; i++) run_size(comm, w, argv[i]);
     tutti_comm_destroy(comm);
