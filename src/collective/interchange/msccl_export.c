@@ -8,18 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/divisor.h"
 #include "msccl_write.h"
 
 /* ---- what can be written ---- */
 
 static int64_t common_multiple(int64_t a, int64_t b)
 {
-    int64_t x = a, y = b;
-    while (y) {
-        int64_t rest = x % y;
-        x = y, y = rest;
-    }
-    return a / x * b;
+    return a / tutti_common_divisor(a, b) * b;
 }
 
 static tutti_status refuse(tutti_failure *err, const char *why)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "../../base/divisor.h"
 #include "network.h"
 
 void tutti_network_init(tutti_network *g, int32_t nranks, int32_t nnodes)
@@ -94,13 +95,6 @@ bool tutti_network_connected(const tutti_network *g)
 int64_t tutti_network_unit(const tutti_network *g)
 {
     int64_t unit = 0;
-    for (int32_t i = 0; i < g->narcs; i++) {
-        int64_t a = g->arcs[i].capacity, b = unit;
-        while (b) {
-            int64_t rest = a % b;
-            a = b, b = rest;
-        }
-        unit = a;
-    }
+    for (int32_t i = 0; i < g->narcs; i++) unit = tutti_common_divisor(g->arcs[i].capacity, unit);
     return unit ? unit : 1;
 }

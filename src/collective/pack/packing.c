@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/divisor.h"
 #include "packing.h"
 
 const char *tutti_packing_use_name(tutti_packing_use use)
@@ -15,13 +16,9 @@ const char *tutti_packing_use_name(tutti_packing_use use)
 
 tutti_ratio tutti_ratio_of(int64_t num, int64_t den)
 {
-    int64_t a = num, b = den;
     assert(num >= 0 && den >= 1);
-    while (b) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return (tutti_ratio){num / a, den / a};
+    int64_t common = tutti_common_divisor(num, den);
+    return (tutti_ratio){num / common, den / common};
 }
 
 void tutti_packing_init(tutti_packing *p, tutti_packing_use use, const tutti_network *g)

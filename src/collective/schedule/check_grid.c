@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/divisor.h"
 #include "check_impl.h"
 
 enum { MAX_ROWS = 4096 };
@@ -56,20 +57,11 @@ static int by_fraction(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
 static tutti_status count_units(tutti_grid *g, tutti_failure *err)
 {
     g->units = 1;
     for (int32_t i = 0; i < g->nrows; i++) {
-        int64_t of = g->rows[i].of, factor = of / greatest_common_divisor(g->units, of);
+        int64_t of = g->rows[i].of, factor = of / tutti_common_divisor(g->units, of);
         if (g->units > MAX_UNITS / factor)
             return tutti_fail(err, TUTTI_ERR_FAILED,
                               "slices divide the vector in ways whose common refinement exceeds 2^52 units");

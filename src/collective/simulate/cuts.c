@@ -9,26 +9,19 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/divisor.h"
 
 static int64_t capacity_of(const tutti_link *link)
 {
     return (int64_t)llround(link->bytes_per_s);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
 bool tutti_cuts_init(const tutti_topology *t, int32_t nranks, tutti_cuts *out)
 {
     *out = (tutti_cuts){.topology = t, .exact = nranks <= TUTTI_CUTS_MAX_RANKS};
     if (!tutti_topology_graph(t, nranks, &out->net)) return false;
-    for (int32_t l = 0; l < out->net.nlinks; l++) out->unit = gcd(capacity_of(&out->net.links[l]), out->unit);
+    for (int32_t l = 0; l < out->net.nlinks; l++)
+        out->unit = tutti_common_divisor(capacity_of(&out->net.links[l]), out->unit);
     if (!out->unit) out->unit = 1;
     return true;
 }
