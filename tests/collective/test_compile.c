@@ -171,6 +171,23 @@ static void parts_of_4096_ranks_come_one_at_a_time(void **state)
     tutti_schedule_destroy(s);
 }
 
+static void a_rank_that_is_alone_takes_one_step_whatever_the_row(void **state)
+{
+    (void)state;
+    for (int i = 0; i < tutti_algorithm_count(); i++)
+        for (int c = 0; c < TUTTI_NCOLLECTIVES; c++)
+            for (int form = 0; form < 4; form++) {
+                const tutti_compile_request q = {
+                    .collective = (tutti_collective)c, .nranks = 1, .slots = form & 1 ? 8 : 0, .in_place = form & 2};
+                tutti_schedule *s = NULL;
+                tutti_check_report report;
+                if (tutti_schedule_compile(tutti_algorithm_at(i)->name, &q, &s, NULL) != TUTTI_OK) continue;
+                assert_int_equal(tutti_schedule_check(s, &report, NULL), TUTTI_OK);
+                assert_int_equal(report.nsteps, 1);
+                tutti_schedule_destroy(s);
+            }
+}
+
 static void refusals_say_what_would_do(void **state)
 {
     (void)state;
@@ -201,6 +218,7 @@ int main(void)
         cmocka_unit_test(counts_are_the_closed_forms),
         cmocka_unit_test(halving_folds_what_is_above_a_power_of_two),
         cmocka_unit_test(parts_of_4096_ranks_come_one_at_a_time),
+        cmocka_unit_test(a_rank_that_is_alone_takes_one_step_whatever_the_row),
         cmocka_unit_test(refusals_say_what_would_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile.h: the table of algorithms. A new one is one file with its row, and one line in compile_table.c.
  *
- * A row makes one rank's part of the two-sided form, for any rank count that it accepts; the hints that it puts on
+ * A row makes one rank's part of the two-sided form, for any rank count above 1 that it accepts; the hints that it puts on
  * messages are what lowering makes a fast mapped form of. Whoever writes a row argues in its comment why two invocations
  * in a row cannot race; the checker proves it. Threads: frozen. */
 #ifndef TUTTI_COLLECTIVE_COMPILE_H
@@ -23,7 +23,8 @@ typedef struct {
     /* TUTTI_OK, or why this request cannot be served and what could (rank count >= 1, slots 0 or a power of two >= the rank
      * count, root and collective in range are checked before). NULL: everything is served. */
     tutti_status (*accept)(const tutti_compile_request *q, tutti_failure *err);
-    /* A part; q->param has the parameters' values in the order of the row, q->prepared what `prepare` made. */
+    /* A part among several ranks; q->param has the parameters' values in the order of the row, q->prepared what `prepare`
+     * made. (A rank that is alone has the same part whatever the row.) */
     void (*part)(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
     tutti_parameter parameters[TUTTI_MAX_PARAMETERS];
     /* Parameters that the chooser tries beside those that stand initially: "radix=4", ...; ends with NULL. */
@@ -45,6 +46,9 @@ tutti_status tutti_algorithm_read(const tutti_algorithm *a, const char *text, in
 void tutti_algorithm_print(const tutti_algorithm *a, const int32_t param[TUTTI_MAX_PARAMETERS],
                            char out[TUTTI_ALGORITHM_TEXT]);
 int tutti_algorithm_nparameters(const tutti_algorithm *a);
+
+/* Steps of all ranks, guessed from part 0: parts are alike enough for an estimate (compile_part.c). */
+int64_t tutti_compile_steps(const tutti_schedule *s);
 
 /* What a rank's inputs hold (compile_sum.c): buffer in<i> has the sum of the leaves of root i. */
 enum { TUTTI_MAX_ROOTS = 62 };

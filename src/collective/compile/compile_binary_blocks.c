@@ -2,7 +2,7 @@
 /* compile_binary_blocks.c: halving-doubling for any rank count: p as a sum of powers of two (after gloo's binary blocks).
  *
  *   blocks   of 2^g ranks, the largest first, one for each bit of p; each does the halving of compile_halving.c, nearest first,
- *            so that number v of it ends with slice reverse(v) of 2^g;
+ *            so that number v of it ends with slice v (bits reversed) of 2^g;
  *   up       when a block is through, the next smaller one, which has been for a while, hands it its slices: a rank of the
  *            smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of itself and
  *            of all smaller ones, and the largest has everything after floor(lg p) + 1 steps;
@@ -41,17 +41,10 @@ static neighbours blocks_around(int32_t p, int32_t r)
     return n;
 }
 
-static int32_t reverse(int32_t v, int32_t lg)
-{
-    int32_t x = 0;
-    for (int s = 0; s < lg; s++) x |= (v >> s & 1) << (lg - 1 - s);
-    return x;
-}
-
 /* What number v of a block of 2^lg holds after s steps: one of 2^s slices. */
 static tutti_slice range_of(int32_t v, int32_t s)
 {
-    return tutti_slice_at(0, 0, reverse(v & ((1 << s) - 1), s), 1, 1 << s);
+    return tutti_slice_at(0, 0, tutti_bits_reversed(v, s), 1, 1 << s);
 }
 
 static void halve(tutti_walk *w, const block *mine)
@@ -97,10 +90,6 @@ static void binary_blocks_part(const tutti_compile_request *q, int32_t r, tutti_
 {
     const neighbours n = blocks_around(q->nranks, r);
     tutti_compile_buffers(q, r, b);
-    if (q->nranks == 1) {
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
-        return;
-    }
     tutti_walk w = tutti_walk_begin(q, r, b, n.up);
     halve(&w, &n.mine);
     go_up(&w, &n);
@@ -109,14 +98,7 @@ static void binary_blocks_part(const tutti_compile_request *q, int32_t r, tutti_
 
 static tutti_status binary_blocks_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (!q->slots || !(q->nranks & (q->nranks - 1))) return TUTTI_OK;
-    int32_t below = 1;
-    while (2 * below < q->nranks) below *= 2;
-    return tutti_fail(
-        err, TUTTI_ERR_USAGE,
-        "binary-blocks makes canonical sums at powers of two only, not at %d ranks (blocks are not subtrees "
-        "of one tree); %d or %d ranks can, and direct at any count",
-        q->nranks, below, 2 * below);
+    return tutti_accept_powers_of_two("binary-blocks", "blocks are not subtrees of one tree", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_binary_blocks = {

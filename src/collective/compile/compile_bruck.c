@@ -101,11 +101,11 @@ static void bruck_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
         tutti_bruck_blocks(q, r, b);
         return;
     }
-    if (!both && !gathers && p > 1) k.sums = tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 1, 1), 1);
+    if (!both && !gathers) k.sums = tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 1, 1), 1);
     k.walk = tutti_walk_begin(q, r, b, gathers ? 0 : MOST_RUNS * k.lg);
     if (!both) k.walk.pull = TUTTI_HINT_PULL, k.walk.push = 0;
     if (gathers) k.walk.first = TUTTI_WHEN_READY;
-    if (p == 1 || gathers)
+    if (gathers)
         k.walk.made = tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, p), tutti_slice_at(r, 1, r, 1, p));
     for (int32_t s = k.lg - 1; !gathers && s >= 0; s--) sum_step(&k, s);
     for (int32_t s = 0; (both || gathers) && s < k.lg; s++) gather_step(&k, s, (both ? k.lg : 0) + s);
@@ -113,11 +113,8 @@ static void bruck_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
 
 static tutti_status bruck_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (!q->slots) return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_USAGE,
-        "bruck cannot make canonical sums: the sum of a slice begins at its owner, so that each slice has an "
-        "expression of its own; direct can");
+    return tutti_accept_fast_sums(
+        "bruck", "the sum of a slice begins at its owner, so that each slice has an expression of its own", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_bruck = {

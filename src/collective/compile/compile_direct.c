@@ -16,7 +16,8 @@
  * caller has let go of out), and r completes only after every owner has written, hence read in of r: no message need be
  * acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next invocation. Reduce-scatter
  * alone returns nothing to r, so r hears that its slices were read, and so it is in a reduce, but for the root, which hears
- * from every owner; all-gather, broadcast, gather and all-to-all alone hear first that out is free. In a barrier messages are only counted. */
+ * from every owner; all-gather, broadcast, gather and all-to-all alone hear first that out is free. In a barrier messages are
+ * only counted. */
 #include <stdlib.h>
 
 #include "compile_impl.h"
@@ -211,7 +212,6 @@ static void tell_everyone(const direct *d)
         tutti_compile_send(d->b, &send, tutti_compile_nothing(d->r), tutti_compile_nothing(to));
         tutti_compile_recv(d->b, &recv, tutti_compile_nothing(d->r), tutti_compile_nothing(from));
     }
-    if (d->p == 1) tutti_compile_begin(d->b);
 }
 
 static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)

@@ -11,7 +11,6 @@ static void dissemination_part(const tutti_compile_request *q, int32_t r, tutti_
 {
     int32_t p = q->nranks, radix = q->param[0], heard = -1, stage = 0;
     tutti_compile_buffers(q, r, b);
-    if (p == 1) tutti_compile_begin(b);
     for (int64_t distance = 1; distance < p; distance *= radix, stage++) {
         const tutti_message send = {.stage = stage, .hint = TUTTI_HINT_NO_ACK, .when = stage ? 0 : TUTTI_WHEN_READY};
         const tutti_message recv = {.sequence = 1, .stage = stage, .hint = TUTTI_HINT_NO_ACK};

@@ -91,11 +91,7 @@ static void double_tree_part(const tutti_compile_request *q, int32_t r, tutti_pa
 
 static tutti_status double_tree_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (!q->slots) return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_USAGE,
-        "double-tree cannot make canonical sums: the halves of the vector are summed in two different trees; "
-        "direct can");
+    return tutti_accept_fast_sums("double-tree", "the halves of the vector are summed in two different trees", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_double_tree = {

@@ -41,13 +41,6 @@ static int32_t number_of(const halving *h, int32_t r)
     return r % 2 ? -1 : r / 2;
 }
 
-static int32_t reverse(const halving *h, int32_t v)
-{
-    int32_t x = 0;
-    for (int s = 0; s < h->lg; s++) x |= (v >> s & 1) << (h->lg - 1 - s);
-    return x;
-}
-
 static bool is_allreduce(const halving *h)
 {
     return h->q->collective == TUTTI_ALLREDUCE;
@@ -71,17 +64,12 @@ static int32_t source(const halving *h, int32_t v, int32_t s)
 /* First block of the range that number v holds before step s; it has P >> s blocks. */
 static int32_t range(const halving *h, int32_t v, int32_t s)
 {
-    return reverse(h, v & ((1 << s) - 1));
+    return tutti_bits_reversed(v & ((1 << s) - 1), h->lg);
 }
 
 static int32_t reduce(const halving *h, int32_t stage, tutti_slice lower, tutti_slice upper, tutti_slice out)
 {
-    tutti_step step = tutti_local_step(TUTTI_STEP_REDUCE, 1, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    int32_t index = tutti_part_step(h->b, &step);
-    tutti_part_fold(h->b, lower, 0);
-    tutti_part_fold(h->b, upper, 1);
-    tutti_part_out(h->b, out);
-    return index;
+    return tutti_compile_add(h->b, 1, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE, lower, upper, out);
 }
 
 static int32_t first_inbox(const halving *h)
@@ -127,22 +115,18 @@ static void halve(halving *h, int32_t s)
 static void bring_home(const halving *h)
 {
     int32_t stage = h->stage + h->lg, mine = h->r < 2 * h->e ? h->r / 2 : h->r - h->e;
-    int32_t from = rank_of(h, reverse(h, mine));
+    int32_t from = rank_of(h, tutti_bits_reversed(mine, h->lg));
     const tutti_message send = {.stage = stage, .hint = TUTTI_HINT_NO_ACK};
     const tutti_message recv = {.sequence = 1, .stage = stage, .hint = TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_FREE};
-    int32_t x = h->v < 0 ? -1 : reverse(h, h->v);
+    int32_t x = h->v < 0 ? -1 : tutti_bits_reversed(h->v, h->lg);
     for (int32_t k = 0; x >= 0 && k < (x < h->e ? 2 : 1); k++) {
         int32_t owner = rank_of(h, x) + k;
         tutti_slice made = tutti_slice_at(h->r, SUM, owner, 1, h->p), home = tutti_slice_at(owner, OUT, owner, 1, h->p);
         if (owner == h->r && !h->e) continue; /* the last reduce brought it home */
-        if (owner == h->r) {
-            tutti_step copy = tutti_local_step(TUTTI_STEP_COPY, 0, stage, TUTTI_WHEN_FREE);
-            tutti_part_step(h->b, &copy);
-            tutti_part_in(h->b, made);
-            tutti_part_out(h->b, home);
-        } else {
+        if (owner == h->r)
+            tutti_compile_copy(h->b, 0, stage, TUTTI_WHEN_FREE, made, home);
+        else
             tutti_compile_send(h->b, &send, made, home);
-        }
         tutti_part_dep(h->b, h->made);
     }
     if (from != h->r)
@@ -236,9 +220,7 @@ static void halving_part(const tutti_compile_request *q, int32_t r, tutti_part_b
     h.v = number_of(&h, r);
     h.stage = h.e ? 1 : 0;
     tutti_compile_buffers(q, r, b);
-    if (h.p == 1)
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, IN, 0, 1, 1), tutti_slice_at(0, OUT, 0, 1, 1));
-    else if (q->collective == TUTTI_ALL_GATHER)
+    if (q->collective == TUTTI_ALL_GATHER)
         gather_part(&h);
     else
         sum_part(&h);

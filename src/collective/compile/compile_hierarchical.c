@@ -31,12 +31,9 @@ static void hierarchical_settle(tutti_compile_request *q)
 
 static tutti_status hierarchical_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (q->slots)
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "hierarchical cannot make canonical sums: the rings give each slice an expression of its own; "
-            "direct can");
-    if (q->param[0] <= q->nranks) return TUTTI_OK;
+    tutti_status st =
+        tutti_accept_fast_sums("hierarchical", "the rings give each slice an expression of its own", q, err);
+    if (st != TUTTI_OK || q->param[0] <= q->nranks) return st;
     return tutti_fail(err, TUTTI_ERR_USAGE, "hierarchical: a group of %d among %d ranks; 1 to %d are possible",
                       q->param[0], q->nranks, q->nranks);
 }
@@ -83,10 +80,6 @@ static void hierarchical_part(const tutti_compile_request *q, int32_t r, tutti_p
     const tutti_line group = {mine * k, 1, group_size(p, k, mine), r % k}, masters = {0, k, ngroups, mine};
     const tutti_cut slices = tutti_cut_range(whole, group.n), shares = tutti_cut_range(whole, ngroups);
     tutti_compile_buffers(q, r, b);
-    if (p == 1) {
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
-        return;
-    }
     tutti_walk w = tutti_walk_begin(q, r, b, k - 1 + ngroups - 1);
     tutti_walk_ring_scatter(&w, &group, 0, &slices, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, 0);
     bring_to_master(&w, &group, group.n - 1);

@@ -20,7 +20,9 @@ typedef struct {
     int depth;
 } tutti_balance;
 int tutti_balance_push(tutti_balance *t, int32_t nleaves, bool last);
-/* Canonical sums at powers of two only: else the refusal, with why it is so and counts that can. */
+/* Canonical sums never, or at powers of two only: else the refusal, with why it is so and what can. */
+tutti_status tutti_accept_fast_sums(const char *name, const char *why, const tutti_compile_request *q,
+                                    tutti_failure *err);
 tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
                                         tutti_failure *err);
 
@@ -51,15 +53,27 @@ typedef struct {
 } tutti_message;
 int32_t tutti_compile_send(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
+/* Local work in this sequence: to = from, out = older + newer. Return the step. */
+int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice from,
+                           tutti_slice to);
+int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice older,
+                          tutti_slice newer, tutti_slice out);
 /* out = in; returns the step. In place there is nothing to do: a step that only waits for its conditions where no send
  * does (one rank; the root of a gather or reduce), else -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
-/* A step that does nothing but wait for READY: of a rank that has nobody to tell that it has begun. */
-int32_t tutti_compile_begin(tutti_part_builder *b);
+/* The part of a rank that is alone: its input is the result, whatever the row. */
+void tutti_compile_alone(const tutti_compile_request *q, tutti_part_builder *b);
 
 static inline int32_t tutti_rank_at(const tutti_compile_request *q, int64_t r)
 {
     return (int32_t)((r % q->nranks + q->nranks) % q->nranks);
+}
+/* The lowest nbits bits of v the other way round: where halving, nearest first, brings number v of 2^nbits. */
+static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
+{
+    int32_t x = 0;
+    for (int32_t s = 0; s < nbits; s++) x |= (v >> s & 1) << (nbits - 1 - s);
+    return x;
 }
 
 /* ---- walks (compile_walk.c): one rank's way through an algorithm, message by message ----

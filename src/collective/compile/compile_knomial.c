@@ -190,7 +190,7 @@ static void knomial_part(const tutti_compile_request *q, int32_t r, tutti_part_b
 {
     tutti_tree t = {.q = q, .b = b, .r = r, .nchunks = 1, .of = 1, .place = place};
     t.nlevels = tutti_interval_levels(q->nranks, q->param[0]);
-    if (q->collective == TUTTI_ALLREDUCE && q->nranks > 1)
+    if (q->collective == TUTTI_ALLREDUCE)
         allreduce_part(q, r, b);
     else
         tutti_rooted_part(&t, 1);

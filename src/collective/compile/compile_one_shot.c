@@ -15,12 +15,9 @@ static void show_inputs(const tutti_compile_request *q, int32_t r, const int32_t
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK};
     int32_t own = first[r + 1] - first[r], shown = own + 1;
-    for (int32_t i = 0; i < own; i++) {
-        tutti_step copy = tutti_local_step(TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY);
-        tutti_part_step(b, &copy);
-        tutti_part_in(b, tutti_slice_at(r, i, 0, 1, 1));
-        tutti_part_out(b, tutti_slice_at(r, shown + i, 0, 1, 1));
-    }
+    for (int32_t i = 0; i < own; i++)
+        tutti_compile_copy(b, 0, 0, TUTTI_WHEN_READY, tutti_slice_at(r, i, 0, 1, 1),
+                           tutti_slice_at(r, shown + i, 0, 1, 1));
     for (int32_t k = 1; k < q->nranks; k++) {
         int32_t j = tutti_rank_at(q, (int64_t)r + k), others = first[j + 1] - first[j];
         int32_t to = 2 * others + 1 + first[r] - (r > j ? others : 0);

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_part.c: buffers and messages, written the same way by all compilers. */
+/* compile_part.c: buffers, messages and local work, written the same way by all compilers. */
 #include <stdio.h>
 
 #include "compile_impl.h"
+
+int64_t tutti_compile_steps(const tutti_schedule *s)
+{
+    tutti_part part;
+    tutti_schedule_part(s, 0, &part);
+    int64_t n = (int64_t)part.nsteps * tutti_schedule_head(s)->nranks;
+    tutti_part_release(&part);
+    return n;
+}
 
 static tutti_slice input_window(const tutti_compile_request *q, int32_t rank, int32_t buffer)
 {
@@ -104,21 +113,44 @@ int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_
     return step;
 }
 
+int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice from,
+                           tutti_slice to)
+{
+    const tutti_step copy = tutti_local_step(TUTTI_STEP_COPY, sequence, stage, when);
+    int32_t step = tutti_part_step(b, &copy);
+    tutti_part_in(b, from);
+    tutti_part_out(b, to);
+    return step;
+}
+
+int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice older,
+                          tutti_slice newer, tutti_slice out)
+{
+    const tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, sequence, stage, when);
+    int32_t step = tutti_part_step(b, &reduce);
+    tutti_part_fold(b, older, 0);
+    tutti_part_fold(b, newer, 1);
+    tutti_part_out(b, out);
+    return step;
+}
+
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out)
 {
     bool to_root = q->collective == TUTTI_GATHER || q->collective == TUTTI_REDUCE;
     if (q->in_place && q->nranks > 1 && !to_root) return -1; /* sends wait for READY */
-    tutti_step step =
-        tutti_local_step(q->in_place ? TUTTI_STEP_NOP : TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    int32_t index = tutti_part_step(b, &step);
-    if (q->in_place) return index;
-    tutti_part_in(b, in);
-    tutti_part_out(b, out);
-    return index;
+    const uint32_t when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
+    if (!q->in_place) return tutti_compile_copy(b, 0, 0, when, in, out);
+    const tutti_step wait = tutti_local_step(TUTTI_STEP_NOP, 0, 0, when);
+    return tutti_part_step(b, &wait);
 }
 
-int32_t tutti_compile_begin(tutti_part_builder *b)
+void tutti_compile_alone(const tutti_compile_request *q, tutti_part_builder *b)
 {
-    tutti_step step = tutti_local_step(TUTTI_STEP_NOP, 0, 0, TUTTI_WHEN_READY);
-    return tutti_part_step(b, &step);
+    const tutti_step begin = tutti_local_step(TUTTI_STEP_NOP, 0, 0, TUTTI_WHEN_READY);
+    tutti_compile_buffers(q, 0, b);
+    if (q->collective == TUTTI_BARRIER)
+        tutti_part_step(b, &begin);
+    else
+        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1),
+                               tutti_slice_at(0, tutti_compile_out(q, 0), 0, 1, 1));
 }

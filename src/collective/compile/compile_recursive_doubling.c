@@ -45,17 +45,6 @@ static tutti_slice all_of(const doubling *d, int32_t rank, int32_t buffer)
     return moves(d) ? tutti_slice_at(rank, buffer, 0, 1, 1) : tutti_compile_nothing(rank);
 }
 
-static int32_t reduce(const doubling *d, int32_t stage, unsigned when, tutti_slice lower, tutti_slice upper,
-                      tutti_slice out)
-{
-    tutti_step step = tutti_local_step(TUTTI_STEP_REDUCE, 1, stage, when);
-    int32_t index = tutti_part_step(d->b, &step);
-    tutti_part_fold(d->b, lower, 0);
-    tutti_part_fold(d->b, upper, 1);
-    tutti_part_out(d->b, out);
-    return index;
-}
-
 static void add_scratch(const doubling *d)
 {
     if (d->v < 0 || !moves(d)) return;
@@ -76,12 +65,10 @@ static void begin(doubling *d)
         m.sequence = 1;
         d->made = tutti_compile_recv(d->b, &m, all_of(d, d->r, inbox), all_of(d, d->r + 1, IN));
         if (moves(d))
-            d->made = reduce(d, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, inbox), all_of(d, d->r, SUM));
+            d->made = tutti_compile_add(d->b, 1, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, inbox),
+                                        all_of(d, d->r, SUM));
     } else if (moves(d)) {
-        tutti_step copy = tutti_local_step(TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY);
-        d->made = tutti_part_step(d->b, &copy);
-        tutti_part_in(d->b, all_of(d, d->r, IN));
-        tutti_part_out(d->b, all_of(d, d->r, SUM));
+        d->made = tutti_compile_copy(d->b, 0, 0, TUTTI_WHEN_READY, all_of(d, d->r, IN), all_of(d, d->r, SUM));
     }
 }
 
@@ -101,9 +88,9 @@ static void exchange(doubling *d, int32_t s, int32_t stage)
     if (!moves(d))
         d->made = got;
     else if (d->v < other)
-        d->made = reduce(d, stage, when, mine, theirs, out);
+        d->made = tutti_compile_add(d->b, 1, stage, when, mine, theirs, out);
     else
-        d->made = reduce(d, stage, when, theirs, mine, out);
+        d->made = tutti_compile_add(d->b, 1, stage, when, theirs, mine, out);
     if (moves(d) && s == 0) tutti_part_dep(d->b, d->first);
 }
 
@@ -127,13 +114,6 @@ static void doubling_part(const tutti_compile_request *q, int32_t r, tutti_part_
     d.e = d.p - d.P;
     d.v = r >= 2 * d.e ? r - d.e : r % 2 ? -1 : r / 2;
     tutti_compile_buffers(q, r, b);
-    if (d.p == 1) {
-        if (moves(&d))
-            tutti_compile_own_copy(q, b, all_of(&d, 0, IN), all_of(&d, 0, OUT));
-        else
-            tutti_compile_begin(b);
-        return;
-    }
     int32_t stage = d.e ? 1 : 0;
     add_scratch(&d);
     begin(&d);

@@ -36,7 +36,7 @@ static int32_t reduce_scatter(const ring *g)
 {
     const tutti_compile_request *q = g->q;
     int32_t made = -1;
-    int32_t nkept = q->collective == TUTTI_ALLREDUCE || g->p < 2 ? 0 : g->p - 2, inbox = 2 + nkept;
+    int32_t nkept = q->collective == TUTTI_ALLREDUCE ? 0 : g->p - 2, inbox = 2 + nkept;
     for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* partial sums, then inboxes */
         int32_t s = k < nkept ? k : k - nkept;
         tutti_compile_scratch(g->b, tutti_slice_at(g->r, 0, tutti_rank_at(q, (int64_t)g->r - s - 2), 1, g->p), 1);
@@ -52,12 +52,8 @@ static int32_t reduce_scatter(const ring *g)
         tutti_compile_recv(g->b, &recv, to,
                            s ? partial(g, g->before, take, s - 1) : tutti_slice_at(g->before, 0, take, 1, g->p));
         bool to_out = q->collective == TUTTI_ALLREDUCE || s == g->p - 2;
-        tutti_step reduce =
-            tutti_local_step(TUTTI_STEP_REDUCE, 1, s, TUTTI_WHEN_READY | (to_out ? TUTTI_WHEN_FREE : 0));
-        made = tutti_part_step(g->b, &reduce);
-        tutti_part_fold(g->b, to, 0);
-        tutti_part_fold(g->b, tutti_slice_at(g->r, 0, take, 1, g->p), 1);
-        tutti_part_out(g->b, partial(g, g->r, take, s));
+        made = tutti_compile_add(g->b, 1, s, TUTTI_WHEN_READY | (to_out ? TUTTI_WHEN_FREE : 0), to,
+                                 tutti_slice_at(g->r, 0, take, 1, g->p), partial(g, g->r, take, s));
     }
     return made;
 }
@@ -85,23 +81,16 @@ static void ring_part(const tutti_compile_request *q, int32_t r, tutti_part_buil
     ring g = {.q = q, .b = b, .r = r, .p = p, .last = rounds * (p - 1)};
     g.next = tutti_rank_at(q, (int64_t)r + 1), g.before = tutti_rank_at(q, (int64_t)r - 1);
     tutti_compile_buffers(q, r, b);
-    int32_t made = -1;
-    if (p == 1 || q->collective == TUTTI_ALL_GATHER)
-        made = tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, p), tutti_slice_at(r, 1, r, 1, p));
-    if (q->collective != TUTTI_ALL_GATHER) {
-        int32_t sum = reduce_scatter(&g);
-        if (sum >= 0) made = sum;
-    }
+    int32_t made = q->collective == TUTTI_ALL_GATHER
+                       ? tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, p), tutti_slice_at(r, 1, r, 1, p))
+                       : reduce_scatter(&g);
     if (q->collective != TUTTI_REDUCE_SCATTER) all_gather(&g, made, q->collective == TUTTI_ALLREDUCE ? p - 1 : 0);
 }
 
 static tutti_status ring_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (!q->slots) return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_USAGE,
-        "ring cannot make canonical sums: the sum of slice j begins at rank j + 1, so that each slice has "
-        "an expression of its own; direct can");
+    return tutti_accept_fast_sums(
+        "ring", "the sum of slice j begins at rank j + 1, so that each slice has an expression of its own", q, err);
 }
 
 const tutti_algorithm tutti_algorithm_ring = {

@@ -223,10 +223,7 @@ static void gather_up(const tutti_tree *t)
         tutti_compile_own_copy(t->q, t->b, in, kept);
     } else if (own->nchildren) {
         tutti_compile_scratch(t->b, tutti_slice_at(t->r, 0, own->lo, own->hi - own->lo, t->q->nranks), 1);
-        tutti_step copy = tutti_local_step(TUTTI_STEP_COPY, 0, 0, TUTTI_WHEN_READY);
-        tutti_part_step(t->b, &copy);
-        tutti_part_in(t->b, in);
-        tutti_part_out(t->b, kept);
+        tutti_compile_copy(t->b, 0, 0, TUTTI_WHEN_READY, in, kept);
     }
     for (int32_t i = own->nchildren - 1; i >= 0; i--) {
         const tutti_branch *child = &own->children[i];
@@ -250,9 +247,9 @@ void tutti_rooted_part(tutti_tree *trees, int ntrees)
     const tutti_compile_request *q = trees[0].q;
     int32_t r = trees[0].r, out = tutti_compile_out(q, r), made[TUTTI_MAX_CHUNKS];
     tutti_compile_buffers(q, r, trees[0].b);
-    if (q->nranks == 1 || (q->collective == TUTTI_BROADCAST && r == q->root))
+    if (q->collective == TUTTI_BROADCAST && r == q->root)
         tutti_compile_own_copy(q, trees[0].b, tutti_slice_at(r, 0, 0, 1, 1), tutti_slice_at(r, out, 0, 1, 1));
-    for (int i = 0; i < ntrees && q->nranks > 1; i++) {
+    for (int i = 0; i < ntrees; i++) {
         find_place(&trees[i]);
         if (tutti_collective_reduces(q->collective)) sum_up(&trees[i], made);
         if (q->collective == TUTTI_ALLREDUCE) hand_down(&trees[i], made);

@@ -28,11 +28,9 @@ static void split_rail_settle(tutti_compile_request *q)
 static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_failure *err)
 {
     int32_t p = q->nranks, k = q->param[0], below = p / k * k;
-    if (q->slots)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "split-rail cannot make canonical sums: the rings give each slice an expression of its own; "
-                          "direct can");
-    if (p % k == 0) return TUTTI_OK;
+    tutti_status st =
+        tutti_accept_fast_sums("split-rail", "the rings give each slice an expression of its own", q, err);
+    if (st != TUTTI_OK || p % k == 0) return st;
     char lower[24] = "";
     if (below) snprintf(lower, sizeof lower, "%d or ", below);
     return tutti_fail(err, TUTTI_ERR_USAGE,
@@ -71,10 +69,6 @@ static void split_rail_part(const tutti_compile_request *q, int32_t r, tutti_par
     int32_t p = q->nranks, k = q->param[0], ngroups = p / k, ninboxes = k - 1 + ngroups - 1;
     bool scatters = q->collective == TUTTI_REDUCE_SCATTER;
     tutti_compile_buffers(q, r, b);
-    if (p == 1) {
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
-        return;
-    }
     rails g = {.group = {r / k * k, 1, k, r % k}, .rail = {r % k, k, ngroups, r / k}};
     g.shares = (tutti_cut){0, 1, 1, p, ngroups, k};
     g.slices = (tutti_cut){r % k, k, 1, p, 1, 0};

@@ -49,6 +49,13 @@ int tutti_balance_push(tutti_balance *t, int32_t nleaves, bool last)
     return folds;
 }
 
+tutti_status tutti_accept_fast_sums(const char *name, const char *why, const tutti_compile_request *q,
+                                    tutti_failure *err)
+{
+    if (!q->slots) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%s cannot make canonical sums: %s; direct can", name, why);
+}
+
 tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
                                         tutti_failure *err)
 {

@@ -60,10 +60,6 @@ static void swing_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
 {
     int32_t p = q->nranks, lg = log2_of(p);
     tutti_compile_buffers(q, r, b);
-    if (p == 1) {
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
-        return;
-    }
     tutti_walk w = tutti_walk_begin(q, r, b, lg);
     for (int32_t s = 0; s < lg; s++) {
         int32_t peer = partner(r, s, p), from = s ? TUTTI_WALK_OUT : TUTTI_WALK_IN;

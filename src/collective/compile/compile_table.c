@@ -105,8 +105,10 @@ typedef struct {
 static void compiled_part(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b)
 {
     const compiled *c = state;
-    (void)head;
-    c->algorithm->part(&c->request, rank, b);
+    if (head->nranks == 1)
+        tutti_compile_alone(&c->request, b);
+    else
+        c->algorithm->part(&c->request, rank, b);
 }
 
 static void compiled_destroy(void *state)

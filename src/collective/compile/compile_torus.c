@@ -29,12 +29,8 @@ static void torus_settle(tutti_compile_request *q)
 static tutti_status torus_accept(const tutti_compile_request *q, tutti_failure *err)
 {
     int64_t p = q->nranks, rows = q->param[ROWS], columns = q->param[COLUMNS];
-    if (q->slots)
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "torus cannot make canonical sums: the rings give each slice an expression of its own; direct "
-            "can");
-    if (rows * columns == p) return TUTTI_OK;
+    tutti_status st = tutti_accept_fast_sums("torus", "the rings give each slice an expression of its own", q, err);
+    if (st != TUTTI_OK || rows * columns == p) return st;
     return tutti_fail(
         err, TUTTI_ERR_USAGE,
         "torus: %lld rows of %lld are %lld ranks, not %lld; give rows or columns alone, a divisor of %lld",
@@ -47,10 +43,6 @@ static void torus_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
     const tutti_line row = {r / columns * columns, 1, columns, r % columns};
     const tutti_line column = {r % columns, columns, rows, r / columns};
     tutti_compile_buffers(q, r, b);
-    if (q->nranks == 1) {
-        tutti_compile_own_copy(q, b, tutti_slice_at(0, 0, 0, 1, 1), tutti_slice_at(0, 1, 0, 1, 1));
-        return;
-    }
     int32_t ninboxes = rows + columns - 2;
     tutti_walk w = tutti_walk_begin(q, r, b, ways * ninboxes), other = w;
     tutti_walk_grid(&w, &row, &column, tutti_slice_at(0, 0, 0, 1, ways), 0);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/divisor.h"
 #include "../pack/packing_of.h"
 #include "compile_impl.h"
 
@@ -32,7 +33,7 @@ typedef struct {
 } packed_tree;
 
 typedef struct {
-    int32_t ntrees, shares, height; /* height: of the highest */
+    int32_t ntrees, shares;
     packed_tree *trees;
     tutti_arena arena;
 } trees;
@@ -51,14 +52,7 @@ typedef struct {
 static void set_shares(const tutti_packing *p, trees *all)
 {
     int64_t unit = 0, sum = tutti_packing_weight(p), given = 0, before = 0;
-    for (int32_t i = 0; i < p->ntrees; i++) {
-        int64_t a = p->trees[i].weight;
-        while (unit) {
-            int64_t rest = a % unit;
-            a = unit, unit = rest;
-        }
-        unit = a;
-    }
+    for (int32_t i = 0; i < p->ntrees; i++) unit = tutti_common_divisor(p->trees[i].weight, unit);
     bool exact = unit && sum / unit <= MAX_SHARES;
     all->shares = (int32_t)(exact ? sum / unit : MAX_SHARES);
     for (int32_t i = 0; i < p->ntrees; i++) { /* rounded where the running sums are */
@@ -115,8 +109,7 @@ static int32_t nscratch(const tutti_compile_request *q, const packed_tree *t, in
 static void number_buffers(const tutti_compile_request *q, trees *all)
 {
     int32_t p = q->nranks, *next = tutti_alloc((size_t)p * sizeof *next);
-    for (int32_t r = 0; r < p; r++) /* behind in and out, of which a broadcast and a reduce leave one out */
-        next[r] = (q->collective != TUTTI_ALLREDUCE && r != q->root) ? 1 : 2;
+    for (int32_t r = 0; r < p; r++) next[r] = tutti_compile_first_scratch(q, r);
     for (int32_t i = 0; i < all->ntrees; i++) {
         packed_tree *t = &all->trees[i];
         t->nchildren = TUTTI_ARENA_NEW(&all->arena, int32_t, p), t->place = TUTTI_ARENA_NEW(&all->arena, int32_t, p);
@@ -146,10 +139,7 @@ static tutti_status trees_prepare(const tutti_compile_request *q, void **prepare
     trees *all = tutti_alloc(sizeof *all);
     *all = (trees){.ntrees = p.ntrees};
     all->trees = TUTTI_ARENA_NEW(&all->arena, packed_tree, p.ntrees + 1);
-    for (int32_t i = 0; i < p.ntrees; i++) {
-        set_tree(&p, &p.trees[i], up_and_down, &all->arena, &all->trees[i]);
-        if (all->trees[i].height > all->height) all->height = all->trees[i].height;
-    }
+    for (int32_t i = 0; i < p.ntrees; i++) set_tree(&p, &p.trees[i], up_and_down, &all->arena, &all->trees[i]);
     if (p.ntrees) set_shares(&p, all);
     number_buffers(q, all);
     tutti_packing_release(&p);
@@ -159,14 +149,10 @@ static tutti_status trees_prepare(const tutti_compile_request *q, void **prepare
 
 static tutti_status trees_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    if (q->slots)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "trees: the order of sums differs between trees, so there are no canonical sums; "
-                          "'direct' makes them for any rank count");
-    if (!q->topology)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "trees are packed into the links of a topology, and none is given (--topology dgx1v)");
-    return TUTTI_OK;
+    tutti_status st = tutti_accept_fast_sums("trees", "the order of sums differs between trees", q, err);
+    if (st != TUTTI_OK || q->topology) return st;
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "trees are packed into the links of a topology, and none is given (--topology dgx1v)");
 }
 
 /* ---- a part ---- */
@@ -293,9 +279,9 @@ static void trees_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
             const packed_tree *t = &all->trees[g.tree];
             tutti_compile_scratch(b, tutti_slice_at(r, 0, t->first, t->count, all->shares), 1);
         }
-    if (q->nranks == 1 || (q->collective == TUTTI_BROADCAST && r == q->root))
+    if (q->collective == TUTTI_BROADCAST && r == q->root)
         tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, 0, 1, 1), tutti_slice_at(r, 1, 0, 1, 1));
-    for (g.tree = 0; g.tree < all->ntrees && q->nranks > 1; g.tree++)
+    for (g.tree = 0; g.tree < all->ntrees; g.tree++)
         for (int32_t c = 0; c < g.chunks; c++) grow_chunk(&g, c);
 }
 

@@ -47,11 +47,8 @@ void tutti_walk_add(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what
     tutti_slice got = placed(what, w->r, w->inboxes + inbox), own = placed(what, w->r, sum.own);
     w->b->part.buffers[got.buffer].window = got;
     tutti_compile_recv(w->b, &m, got, placed(what, peer, sum.from));
-    tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, m.sequence, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    w->made = tutti_part_step(w->b, &reduce);
-    tutti_part_fold(w->b, sum.theirs_first ? got : own, 0);
-    tutti_part_fold(w->b, sum.theirs_first ? own : got, 1);
-    tutti_part_out(w->b, placed(what, w->r, sum.to));
+    w->made = tutti_compile_add(w->b, m.sequence, stage, TUTTI_WHEN_READY | TUTTI_WHEN_FREE,
+                                sum.theirs_first ? got : own, sum.theirs_first ? own : got, placed(what, w->r, sum.to));
 }
 
 void tutti_walk_show(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what)

@@ -87,7 +87,7 @@ void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b)
     for (int32_t i = 0; i < l->npieces; i++) emit(l, b, &l->pieces[i], 0);
 }
 
-/* Deps of step i: the last lowered step of each; before[d] is what d's lowered steps begin with. */
+/* Deps of step i: the last lowered step of each; end[d] is where those of d end. */
 static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i, const int32_t *end)
 {
     const tutti_step *s = &l->in->steps[i];

@@ -36,23 +36,13 @@ static bool is_known(const tutti_contenders *all, const char *algorithm)
     return false;
 }
 
-/* Parts are alike enough for an estimate. */
-static int64_t estimate_steps(const tutti_schedule *s)
-{
-    tutti_part part;
-    tutti_schedule_part(s, 0, &part);
-    int64_t n = (int64_t)part.nsteps * tutti_schedule_head(s)->nranks;
-    tutti_part_release(&part);
-    return n;
-}
-
 static tutti_status contender_open(tutti_contender *c, int64_t most_steps, const tutti_compile_request *q,
                                    tutti_failure *err)
 {
     tutti_status st = tutti_schedule_compile(c->algorithm, q, &c->compiled, err);
     if (st) return st;
     memcpy(c->algorithm, tutti_schedule_head(c->compiled)->algorithm, sizeof c->algorithm);
-    c->nsteps = estimate_steps(c->compiled);
+    c->nsteps = tutti_compile_steps(c->compiled);
     c->too_many = most_steps > 0 && c->nsteps > most_steps;
     if (c->too_many)
         return tutti_fail(err, TUTTI_ERR_USAGE, "about %lld thousand steps, more than the %lld that may be simulated",

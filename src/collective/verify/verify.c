@@ -44,22 +44,13 @@ static void add(tutti_verify_matrix *m, const tutti_verify_case *c)
     m->cases[m->ncases++] = *c;
 }
 
-static int64_t steps_of(const tutti_schedule *s)
-{
-    tutti_part part;
-    tutti_schedule_part(s, 0, &part);
-    int64_t n = (int64_t)part.nsteps * tutti_schedule_head(s)->nranks;
-    tutti_part_release(&part);
-    return n;
-}
-
 /* One request in all wire classes, if the row serves it and it is not there yet. */
 static bool list_request(const lister *l, const char *algorithm, const tutti_compile_request *q)
 {
     tutti_schedule *s = NULL;
     if (tutti_schedule_compile(algorithm, q, &s, NULL) != TUTTI_OK) return false;
     const tutti_schedule_header *h = tutti_schedule_head(s);
-    tutti_verify_case c = {.row = l->row, .request = *q, .nsteps = steps_of(s)};
+    tutti_verify_case c = {.row = l->row, .request = *q, .nsteps = tutti_compile_steps(s)};
     c.request.slots = h->slots; /* 0 where nothing is summed */
     snprintf(c.algorithm, sizeof c.algorithm, "%s", h->algorithm);
     bool again = is_there(l->m, &c, h);
@@ -104,16 +95,22 @@ static bool list_forms(const lister *l, const char *algorithm, int32_t p, const 
     return served;
 }
 
-static void list_row(const lister *l, int32_t p, int ntopologies)
+static bool list_variants(const lister *l, int32_t p, const tutti_topology *topology)
 {
-    bool served = list_forms(l, l->a->name, p, NULL);
+    bool served = list_forms(l, l->a->name, p, topology);
     for (int v = 0; p <= EVERY_VARIANT_UP_TO && l->a->variants[v]; v++) {
         char text[2 * TUTTI_ALGORITHM_TEXT];
         snprintf(text, sizeof text, "%s,%s", l->a->name, l->a->variants[v]);
-        served = list_forms(l, text, p, NULL) || served;
+        served = list_forms(l, text, p, topology) || served;
     }
+    return served;
+}
+
+static void list_row(const lister *l, int32_t p, int ntopologies)
+{
+    bool served = list_variants(l, p, NULL);
     for (int t = 0; t < ntopologies && !served; t++)
-        if (tutti_topology_nseats(&l->m->topologies[t], p) == p) list_forms(l, l->a->name, p, &l->m->topologies[t]);
+        if (tutti_topology_nseats(&l->m->topologies[t], p) == p) list_variants(l, p, &l->m->topologies[t]);
 }
 
 void tutti_verify_create(const int32_t *ranks, int nranks, tutti_verify_matrix *out)
