@@ -31,42 +31,18 @@ static bool play_send(tutti_checker *c, tutti_thread *t, const tutti_check_step 
         return false;
     int32_t source = tutti_check_inputs(rank->args + s->args)[0];
     if (s->lo < s->hi && !tutti_access_read(c, t, s, source)) return false;
-    ch->gave_clock = tutti_clock_event(&t->clock);
-    tutti_signal_note *note = TUTTI_ARENA_NEW(&c->arena, tutti_signal_note, 1);
-    *note = (tutti_signal_note){.news = tutti_clock_tell(&t->clock), .send = s};
-    note->news.depth++;
+    tutti_signal_note *note = tutti_check_give(c, ch, &t->clock);
+    note->send = s;
     carry(c, note, source, rank->invocation);
-    if (ch->oldest)
-        ch->last->next = note;
-    else
-        ch->oldest = note;
-    ch->last = note;
-    ch->ngiven++;
-    if (ch->taker >= 0) tutti_check_wake(c, ch->taker);
     return true;
 }
 
 static bool play_recv(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];
-    if (ch->taker >= 0 && ch->taker != t->clock.thread) return tutti_check_give_up(c, ch, "two receives at a time");
-    tutti_signal_note *note = ch->oldest;
-    ch->taker = note ? -1 : t->clock.thread;
-    if (!note) return false;
-    if (!tutti_check_in_order(c, ch, &t->clock, &ch->took_thread, &ch->took_clock, "two receives are not ordered"))
-        return false;
-    if (note->send->lo != s->lo || note->send->hi != s->hi) {
-        c->finished = true;
-        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d step %d sends another slice than rank %d step %d receives",
-                   ch->src, note->send->index, ch->dst, s->index);
-        return false;
-    }
-    if (note->send->hint != s->hint)
-        return tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
-    ch->oldest = note->next;
-    tutti_clock_hear(&c->clocks, &t->clock, &note->news);
-    tutti_clock_drop(&c->clocks, &note->news);
-    ch->took_clock = tutti_clock_event(&t->clock);
+    const tutti_signal_note *note =
+        tutti_check_take(c, ch, &t->clock, "two receives at a time", "two receives are not ordered");
+    if (!note || !tutti_check_same_message(c, ch, note->send, s)) return false;
     c->npieces = 0;
     for (int32_t i = 0; i < note->npieces; i++) tutti_pieces_add(c, note->pieces[i].value, note->pieces[i].ncells);
     int32_t target = tutti_check_outputs(c->ranks[t->rank].args + s->args)[0];

@@ -284,7 +284,8 @@ typedef struct {
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
     uint32_t *stack; /* of values, for reduce */
     int32_t stack_capacity;
-    uint32_t *first_root, *canonical_root; /* an invocation */
+    uint32_t *first_root;    /* an invocation */
+    uint32_t canonical_root; /* of the first one, 0 = none */
     bool fixed, canonical;
     bool finished;  /* an access failed: text is set */
     bool suspicion; /* ... because a clock did not know something */
@@ -319,6 +320,14 @@ bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_ch
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
+/* Signals and messages under way. give: what t knows now goes to the end of the channel. take: t hears what is the oldest
+ * there, which lasts until the next give; NULL = it waits, or failed, with these words. */
+tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t);
+tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
+                                    const char *not_ordered);
+/* Do both ends of a message say the same of it? */
+bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const tutti_check_step *send,
+                              const tutti_check_step *recv);
 /* Offsets in the args of a step. */
 static inline const int32_t *tutti_check_inputs(const int32_t *args)
 {

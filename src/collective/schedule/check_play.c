@@ -56,18 +56,24 @@ static bool play_moves(tutti_checker *c, tutti_thread *t, const tutti_check_step
     return true;
 }
 
+bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const tutti_check_step *send,
+                              const tutti_check_step *recv)
+{
+    if (send->lo != recv->lo || send->hi != recv->hi) {
+        c->finished = true;
+        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d step %d sends another slice than rank %d step %d receives",
+                   ch->src, send->index, ch->dst, recv->index);
+        return false;
+    }
+    return send->hint == recv->hint || tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
+}
+
 /* Both ends of a message are there. */
 static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_step *send, tutti_thread *to,
                      const tutti_check_step *recv)
 {
     tutti_channel *ch = &c->channels[send->channel];
-    if (send->lo != recv->lo || send->hi != recv->hi) {
-        c->finished = true;
-        tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d step %d sends another slice than rank %d step %d receives",
-                   from->rank, send->index, to->rank, recv->index);
-        return false;
-    }
-    if (send->hint != recv->hint) return tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
+    if (!tutti_check_same_message(c, ch, send, recv)) return false;
     int32_t source = tutti_check_inputs(c->ranks[from->rank].args + send->args)[0];
     int32_t target = tutti_check_outputs(c->ranks[to->rank].args + recv->args)[0];
     if (!tutti_check_in_order(c, ch, &from->clock, &ch->gave_thread, &ch->gave_clock, "two sends are not ordered") ||
@@ -115,19 +121,16 @@ static bool play_message(tutti_checker *c, int32_t thread, const tutti_check_ste
     return true;
 }
 
-static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t)
 {
-    tutti_channel *ch = &c->channels[s->channel];
-    if (!tutti_check_in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "two signals are not ordered"))
-        return false;
-    ch->gave_clock = tutti_clock_event(&t->clock);
+    ch->gave_clock = tutti_clock_event(t);
     ch->ngiven++;
     tutti_signal_note *note = c->spare_note;
     if (note)
         c->spare_note = note->next;
     else
         note = TUTTI_ARENA_NEW(&c->arena, tutti_signal_note, 1);
-    *note = (tutti_signal_note){.news = tutti_clock_tell(&t->clock)};
+    *note = (tutti_signal_note){.news = tutti_clock_tell(t)};
     note->news.depth++;
     if (ch->oldest)
         ch->last->next = note;
@@ -135,7 +138,31 @@ static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_ste
         ch->oldest = note;
     ch->last = note;
     if (ch->taker >= 0) tutti_check_wake(c, ch->taker);
-    return true;
+    return note;
+}
+
+tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
+                                    const char *not_ordered)
+{
+    if (ch->taker >= 0 && ch->taker != t->thread) tutti_check_give_up(c, ch, at_a_time);
+    if (c->finished) return NULL;
+    tutti_signal_note *note = ch->oldest;
+    ch->taker = note ? -1 : t->thread;
+    if (!note || !tutti_check_in_order(c, ch, t, &ch->took_thread, &ch->took_clock, not_ordered)) return NULL;
+    ch->oldest = note->next;
+    tutti_clock_hear(&c->clocks, t, &note->news);
+    tutti_clock_drop(&c->clocks, &note->news);
+    note->next = c->spare_note;
+    c->spare_note = note;
+    ch->took_clock = tutti_clock_event(t);
+    return note;
+}
+
+static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
+{
+    tutti_channel *ch = &c->channels[s->channel];
+    return tutti_check_in_order(c, ch, &t->clock, &ch->gave_thread, &ch->gave_clock, "two signals are not ordered") &&
+           tutti_check_give(c, ch, &t->clock);
 }
 
 /* The signal that it comes with is the next one of its channel, in every interleaving. */
@@ -162,18 +189,7 @@ static void note_seen(tutti_channel *ch, int32_t thread, int32_t clock)
 static bool play_wait(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];
-    if (ch->taker >= 0 && ch->taker != t->clock.thread) return tutti_check_give_up(c, ch, "two waits at a time");
-    tutti_signal_note *note = ch->oldest;
-    ch->taker = note ? -1 : t->clock.thread;
-    if (!note) return false;
-    if (!tutti_check_in_order(c, ch, &t->clock, &ch->took_thread, &ch->took_clock, "two waits are not ordered"))
-        return false;
-    ch->oldest = note->next;
-    tutti_clock_hear(&c->clocks, &t->clock, &note->news);
-    tutti_clock_drop(&c->clocks, &note->news);
-    note->next = c->spare_note;
-    c->spare_note = note;
-    ch->took_clock = tutti_clock_event(&t->clock);
+    if (!tutti_check_take(c, ch, &t->clock, "two waits at a time", "two waits are not ordered")) return false;
     if (ch->seen) note_seen(ch, t->clock.thread, ch->took_clock);
     ch->ntaken++;
     return true;

@@ -87,8 +87,9 @@ static uint32_t balanced(tutti_checker *c, int32_t first, int32_t count)
 {
     uint32_t leaf = leaf_at(c, first, count);
     if (leaf || count == 1) return leaf;
-    uint32_t left = balanced(c, first, count / 2), right = balanced(c, first + count / 2, count / 2);
-    return left && right ? tutti_values_add(&c->values, left, right) : 0;
+    uint32_t left = balanced(c, first, count / 2);
+    uint32_t right = left ? balanced(c, first + count / 2, count / 2) : 0;
+    return right ? tutti_values_add(&c->values, left, right) : 0;
 }
 
 tutti_status tutti_check_leaves(tutti_checker *c)
@@ -117,10 +118,9 @@ tutti_status tutti_check_leaves(tutti_checker *c)
     c->first_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
     c->fixed = true;
     c->canonical = c->head->slots > 0 && c->nleaves <= c->head->slots;
-    c->canonical_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
     if (c->canonical && st == TUTTI_OK) {
-        c->canonical_root[0] = balanced(c, 0, c->head->slots);
-        c->canonical = c->canonical_root[0] != 0;
+        c->canonical_root = balanced(c, 0, c->head->slots);
+        c->canonical = c->canonical_root != 0;
     }
     return st;
 }
@@ -150,7 +150,7 @@ static bool prove_sum(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *
     }
     if (!c->first_root[e]) c->first_root[e] = cell->value;
     if (c->first_root[e] != cell->value) c->fixed = c->canonical = false;
-    if (e == 0 && c->canonical_root[0] != cell->value) c->canonical = false;
+    if (e == 0 && c->canonical_root != cell->value) c->canonical = false;
     return true;
 }
 
