@@ -2,7 +2,6 @@
 /* strbuf.c: growing text; capacity doubles, so n appends cost O(n). */
 #include "strbuf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +33,17 @@ void tutti_strbuf_puts(tutti_strbuf *sb, const char *text)
 
 void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...)
 {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
+    tutti_strbuf_vprintf(sb, format, args);
+    va_end(args);
+}
+
+void tutti_strbuf_vprintf(tutti_strbuf *sb, const char *format, va_list args)
+{
+    va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
     if (n > 0) {
         reserve(sb, (size_t)n);
         vsnprintf(sb->text + sb->length, (size_t)n + 1, format, again);

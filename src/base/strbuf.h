@@ -4,6 +4,7 @@
 #ifndef TUTTI_BASE_STRBUF_H
 #define TUTTI_BASE_STRBUF_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 typedef struct {
@@ -14,6 +15,7 @@ typedef struct {
 void tutti_strbuf_add(tutti_strbuf *sb, const char *bytes, size_t n);
 void tutti_strbuf_puts(tutti_strbuf *sb, const char *text);
 void tutti_strbuf_printf(tutti_strbuf *sb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tutti_strbuf_vprintf(tutti_strbuf *sb, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* A finite number in the shortest of 15, 16, 17 digits that reads back to it, with a point whatever the locale is. */
 void tutti_strbuf_add_real(tutti_strbuf *sb, double value);
 /* Hands the text to the caller (free()), never NULL, and empties sb. */

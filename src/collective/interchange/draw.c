@@ -25,12 +25,11 @@ typedef struct {
     tutti_strbuf *out;
     const tutti_part *part;
     int32_t nstages;
-    int column;
 } picture;
 
-static double x_of(const picture *p, int32_t stage)
+static double x_of(int32_t stage)
 {
-    return LEFT + (double)stage * p->column;
+    return LEFT + (double)stage * COLUMN;
 }
 
 static double y_of(int32_t rank)
@@ -54,9 +53,9 @@ typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span; /* of the column: what is 
 static void arrow(const picture *p, int32_t stage, span where, int32_t from, int32_t to, const char *colour,
                   bool signal)
 {
-    double middle = x_of(p, stage) + 0.5 * p->column;
-    double x0 = where == SECOND_HALF ? middle + 5 : x_of(p, stage) + EDGE;
-    double x1 = where == FIRST_HALF ? middle - 5 : x_of(p, stage + 1) - EDGE, y0 = y_of(from), y1 = y_of(to);
+    double middle = x_of(stage) + 0.5 * COLUMN;
+    double x0 = where == SECOND_HALF ? middle + 5 : x_of(stage) + EDGE;
+    double x1 = where == FIRST_HALF ? middle - 5 : x_of(stage + 1) - EDGE, y0 = y_of(from), y1 = y_of(to);
     double length = hypot(x1 - x0, y1 - y0), ux = (x1 - x0) / length, uy = (y1 - y0) / length;
     double bx = x1 - HEAD_LENGTH * ux, by = y1 - HEAD_LENGTH * uy, w = signal ? 2.2 : 3.4;
     tutti_strbuf_printf(p->out,
@@ -77,7 +76,7 @@ static void mark(const picture *p, const tutti_step *s, int k)
         int32_t slice = i < s->nins ? s->first_in + i : s->first_out + i - s->nins;
         between = between || p->part->slices[slice].rank != p->part->rank;
     }
-    double x = x_of(p, s->stage + 1) - (between ? 0.5 * p->column : 4) - 7.0 * (k % 4),
+    double x = x_of(s->stage + 1) - (between ? 0.5 * COLUMN : 4) - 7.0 * (k % 4),
            y = y_of(p->part->rank) - 9.0 * (k / 4 % 2);
     if (s->kind == TUTTI_STEP_REDUCE)
         tutti_strbuf_printf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"#fff\"/>\n", x, y,
@@ -135,16 +134,16 @@ static void frame(const picture *p, int32_t nranks)
 {
     char words[32];
     for (int32_t r = 0; r < nranks; r++) {
-        tutti_strbuf_printf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%.1f\"/>\n", LEFT, y_of(r), x_of(p, p->nstages));
+        tutti_strbuf_printf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%.1f\"/>\n", LEFT, y_of(r), x_of(p->nstages));
         snprintf(words, sizeof words, "rank %d", r);
         tutti_svg_text(LEFT - 10, y_of(r) + 4, "text-anchor=\"end\"", words, p->out);
     }
     for (int32_t s = 0; s <= p->nstages; s++)
-        tutti_strbuf_printf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%.1f\"/>\n", x_of(p, s), TOP - 16,
+        tutti_strbuf_printf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%.1f\"/>\n", x_of(s), TOP - 16,
                             y_of(nranks - 1) + 12);
     for (int32_t s = 0; s < p->nstages; s++) {
         snprintf(words, sizeof words, "%d", s);
-        tutti_svg_text(x_of(p, s) + 0.5 * p->column, TOP - 22, "text-anchor=\"middle\" class=\"quiet\"", words, p->out);
+        tutti_svg_text(x_of(s) + 0.5 * COLUMN, TOP - 22, "text-anchor=\"middle\" class=\"quiet\"", words, p->out);
     }
     tutti_svg_text(LEFT - 10, TOP - 22, "text-anchor=\"end\" class=\"quiet\"", "stage", p->out);
 }
@@ -181,7 +180,7 @@ tutti_status tutti_schedule_draw(const tutti_schedule *s, tutti_strbuf *out, tut
 {
     const tutti_schedule_header *h = tutti_schedule_head(s);
     tutti_part part;
-    picture p = {.out = out, .part = &part, .nstages = 1, .column = COLUMN};
+    picture p = {.out = out, .part = &part, .nstages = 1};
     if (h->nranks > TUTTI_DRAW_MOST_RANKS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: a picture holds at most %d", h->nranks,
                           TUTTI_DRAW_MOST_RANKS);
@@ -193,7 +192,7 @@ tutti_status tutti_schedule_draw(const tutti_schedule *s, tutti_strbuf *out, tut
     }
     if (p.nstages > WIDEST / COLUMN)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%d stages: a picture holds at most %d", p.nstages, WIDEST / COLUMN);
-    int width = LEFT + p.nstages * p.column + 30;
+    int width = LEFT + p.nstages * COLUMN + 30;
     tutti_svg_begin(width < 640 ? 640 : width, TOP + (h->nranks - 1) * ROW + FOOT, out);
     title(&p, s);
     frame(&p, h->nranks);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_check.c: the proof of a program in its own memory, and what the proof does not say. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../../base/hash.h"
@@ -51,8 +50,6 @@ static void found(finding *f, int32_t gpu, int32_t block, int32_t step, int32_t 
     if (!f->n++) f->gpu = gpu, f->block = block, f->step = step, f->line = line;
 }
 
-enum { MOST_STEPS = 256, MOST_BLOCKS = 216, MOST_CHANNELS = 32, MOST_OF_A_CHANNEL = 32, MOST_CHUNKS = 71 };
-
 static void look_at_step(const msccl_gpu *g, int32_t gpu, int32_t block, int32_t i, findings *f)
 {
     const msccl_block *b = &g->blocks[block];
@@ -60,7 +57,7 @@ static void look_at_step(const msccl_gpu *g, int32_t gpu, int32_t block, int32_t
     bool adds = s->type == MSCCL_RRC || s->type == MSCCL_RRCS;
     if (adds && (s->src.buffer != s->dst.buffer || s->src.offset != s->dst.offset))
         found(&f->operand, gpu, block, i, s->line);
-    if (s->count > MOST_CHUNKS) found(&f->many_chunks, gpu, block, i, s->line);
+    if (s->count > MSCCL_MOST_AT_ONCE) found(&f->many_chunks, gpu, block, i, s->line);
     if (s->block >= 0 && !g->blocks[s->block].steps[s->step].awaited) found(&f->silent, gpu, block, i, s->line);
     bool chain = s->type == MSCCL_NOP && s->block >= 0;
     if (chain && (i + 1 == b->nsteps || b->steps[i + 1].block < 0)) found(&f->chain, gpu, block, i, s->line);
@@ -68,14 +65,14 @@ static void look_at_step(const msccl_gpu *g, int32_t gpu, int32_t block, int32_t
 
 static void look_at_gpu(const msccl_gpu *g, int32_t gpu, findings *f)
 {
-    int32_t of_channel[MOST_CHANNELS] = {0};
-    if (g->nblocks > MOST_BLOCKS) found(&f->many_blocks, gpu, 0, 0, 0);
+    int32_t of_channel[MSCCL_MOST_CHANNELS] = {0};
+    if (g->nblocks > MSCCL_MOST_BLOCKS) found(&f->many_blocks, gpu, 0, 0, 0);
     for (int32_t t = 0; t < g->nblocks; t++) {
         const msccl_block *b = &g->blocks[t];
-        if (b->nsteps > MOST_STEPS) found(&f->many_steps, gpu, t, 0, b->steps[MOST_STEPS].line);
-        if (b->channel >= MOST_CHANNELS)
+        if (b->nsteps > MSCCL_MOST_STEPS) found(&f->many_steps, gpu, t, 0, b->steps[MSCCL_MOST_STEPS].line);
+        if (b->channel >= MSCCL_MOST_CHANNELS)
             found(&f->channel, gpu, t, 0, 0);
-        else if (++of_channel[b->channel] == MOST_OF_A_CHANNEL + 1)
+        else if (++of_channel[b->channel] == MSCCL_MOST_OF_A_CHANNEL + 1)
             found(&f->crowded, gpu, t, 0, 0);
         for (int32_t i = 0; i < b->nsteps; i++) look_at_step(g, gpu, t, i, f);
     }
@@ -83,13 +80,11 @@ static void look_at_gpu(const msccl_gpu *g, int32_t gpu, findings *f)
 
 __attribute__((format(printf, 3, 4))) static void remark(const finding *f, tutti_strbuf *out, const char *format, ...)
 {
-    char words[400];
     va_list args;
     if (!f->n) return;
     va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
+    tutti_strbuf_vprintf(out, format, args);
     va_end(args);
-    tutti_strbuf_puts(out, words);
     tutti_strbuf_printf(out, " (%lld times, first gpu %d tb %d", (long long)f->n, f->gpu, f->block);
     if (f->line) tutti_strbuf_printf(out, " step %d, line %d", f->step, f->line);
     tutti_strbuf_puts(out, ")\n");
@@ -111,11 +106,11 @@ void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out)
         tutti_strbuf_puts(out, "in place: input and output are one memory, which the steps do not say; proved so\n");
     remark(&f.silent, out, "hasdep: a step waits for one that has hasdep=\"0\", so that nobody may tell it");
     remark(&f.chain, out, "nop: readers refuse a chain of waiting nops that does not end in a step that waits itself");
-    remark(&f.many_steps, out, "limit: more than %d steps in a block", MOST_STEPS);
-    remark(&f.many_blocks, out, "limit: more than %d blocks on a GPU", MOST_BLOCKS);
-    remark(&f.channel, out, "limit: channels beyond %d", MOST_CHANNELS - 1);
-    remark(&f.crowded, out, "limit: more than %d blocks on a channel", MOST_OF_A_CHANNEL);
-    remark(&f.many_chunks, out, "limit: cnt above %d", MOST_CHUNKS);
+    remark(&f.many_steps, out, "limit: more than %d steps in a block", MSCCL_MOST_STEPS);
+    remark(&f.many_blocks, out, "limit: more than %d blocks on a GPU", MSCCL_MOST_BLOCKS);
+    remark(&f.channel, out, "limit: channels beyond %d", MSCCL_MOST_CHANNELS - 1);
+    remark(&f.crowded, out, "limit: more than %d blocks on a channel", MSCCL_MOST_OF_A_CHANNEL);
+    remark(&f.many_chunks, out, "limit: cnt above %d", MSCCL_MOST_AT_ONCE);
     if (!m->azure)
         tutti_strbuf_puts(out, "attributes: no minBytes, maxBytes and outofplace, which Azure's executor wants\n");
     tutti_strbuf_printf(out,

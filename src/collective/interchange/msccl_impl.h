@@ -23,6 +23,15 @@ extern const char *const msccl_type_names[MSCCL_NTYPES];
 enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 }; /* src, dst, a send, a receive */
 extern const unsigned msccl_does[MSCCL_NTYPES];
 
+/* What the readers of the format hold: steps of a block, blocks of a GPU, channels, blocks of a channel, chunks of a step. */
+enum {
+    MSCCL_MOST_STEPS = 256,
+    MSCCL_MOST_BLOCKS = 216,
+    MSCCL_MOST_CHANNELS = 32,
+    MSCCL_MOST_OF_A_CHANNEL = 32,
+    MSCCL_MOST_AT_ONCE = 71
+};
+
 typedef enum { MSCCL_I, MSCCL_O, MSCCL_S } msccl_buffer;
 typedef struct {
     int32_t buffer, offset;

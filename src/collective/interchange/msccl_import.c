@@ -71,13 +71,11 @@ static int32_t run_end(const writer *w, const msccl_step *s, part_of_step part, 
 static void say(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(writer *w, const char *format, ...)
 {
-    char words[200];
     va_list args;
     if (!w->text) return;
     va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
+    tutti_strbuf_vprintf(w->text, format, args);
     va_end(args);
-    tutti_strbuf_puts(w->text, words);
 }
 
 static void say_slice(writer *w, int32_t room, int32_t first, int32_t count)

@@ -22,7 +22,7 @@ typedef struct {
     int32_t gpu;
     msccl_room *rooms;
     int32_t nrooms, capacity;
-    int32_t home[2], outs; /* of input and output; alltoall: `outs` and the p - 1 after it */
+    int32_t home[2]; /* of input and output; alltoall: of the first output, and the p - 1 after it */
     msccl_tenant *tenants;
     int32_t ntenants, tenants_capacity;
     int32_t *tenant_of; /* a location: first of its list, -1 = none */

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_LINES = 256, MOST_BLOCKS = 216, MOST_CHANNELS = 32, MOST_AT_ONCE = 71 };
 static const msccl_place nowhere = {-1, -1};
 
 /* ---- places ---- */
@@ -64,9 +63,9 @@ static msccl_line *add_line(msccl_writer *w, int32_t block, const char *type, ms
 /* Long runs go in several lines. */
 static void add_lines(msccl_writer *w, int32_t block, const char *type, msccl_place src, msccl_place dst, int32_t count)
 {
-    for (int32_t i = 0; i < count; i += MOST_AT_ONCE)
+    for (int32_t i = 0; i < count; i += MSCCL_MOST_AT_ONCE)
         add_line(w, block, type, src.buffer < 0 ? src : msccl_at(src, i), dst.buffer < 0 ? dst : msccl_at(dst, i),
-                 count - i < MOST_AT_ONCE ? count - i : MOST_AT_ONCE);
+                 count - i < MSCCL_MOST_AT_ONCE ? count - i : MSCCL_MOST_AT_ONCE);
 }
 
 /* What other blocks must have done before step `index`: the latest line of each of them. Returns how many. */
@@ -205,19 +204,19 @@ void msccl_write_algo(msccl_writer *w)
 
 static tutti_status limits_hold(const msccl_writer *w, tutti_failure *err)
 {
-    if (w->nblocks > MOST_BLOCKS)
+    if (w->nblocks > MSCCL_MOST_BLOCKS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "no MSCCL XML: %d thread blocks, at most %d fit on a GPU", w->nblocks,
-                          MOST_BLOCKS);
-    int32_t of_channel[MOST_CHANNELS] = {0};
+                          MSCCL_MOST_BLOCKS);
+    int32_t of_channel[MSCCL_MOST_CHANNELS] = {0};
     for (int32_t t = 0; t < w->nblocks; t++) {
         const msccl_out_block *b = &w->blocks[t];
-        if (b->nlines > MOST_LINES)
+        if (b->nlines > MSCCL_MOST_STEPS)
             return tutti_fail(err, TUTTI_ERR_USAGE, "no MSCCL XML: %d steps in a thread block, at most %d fit",
-                              b->nlines, MOST_LINES);
-        if (b->channel >= MOST_CHANNELS || ++of_channel[b->channel] > MOST_CHANNELS)
+                              b->nlines, MSCCL_MOST_STEPS);
+        if (b->channel >= MSCCL_MOST_CHANNELS || ++of_channel[b->channel] > MSCCL_MOST_OF_A_CHANNEL)
             return tutti_fail(err, TUTTI_ERR_USAGE,
                               "no MSCCL XML: more than %d thread blocks on a channel, or more than %d channels",
-                              MOST_CHANNELS, MOST_CHANNELS);
+                              MSCCL_MOST_OF_A_CHANNEL, MSCCL_MOST_CHANNELS);
     }
     return TUTTI_OK;
 }
