@@ -155,7 +155,7 @@ static void write_row(FILE *to, const bench_request *q, long long bytes, const t
 
 /* --- the ranks --- */
 
-/* Returns wrong elements and the sum of bus bandwidths through the pointers; prints on rank 0 only. */
+/* Adds the number of wrong elements to *wrong; prints on rank 0 only. */
 static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json, long long *wrong, tutti_failure *err)
 {
     double bandwidth = 0, factor = bus_factor(q->what.collective, (int)q->nranks);

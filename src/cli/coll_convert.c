@@ -16,11 +16,6 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
-static tutti_status to_msccl(const tutti_schedule *s, char **out, tutti_failure *err)
-{
-    return tutti_msccl_export(s, out, err);
-}
-
 static tutti_status to_text(const tutti_schedule *s, char **out, tutti_failure *err)
 {
     enum { MOST_RANKS = 4096 };
@@ -49,7 +44,7 @@ static tutti_status to_svg(const tutti_schedule *s, char **out, tutti_failure *e
 static const struct {
     const char *name;
     tutti_status (*write)(const tutti_schedule *s, char **out, tutti_failure *err);
-} formats[] = {{"msccl", to_msccl}, {"text", to_text}, {"svg", to_svg}};
+} formats[] = {{"msccl", tutti_msccl_export}, {"text", to_text}, {"svg", to_svg}};
 enum { NFORMATS = sizeof formats / sizeof formats[0] };
 
 static tutti_status find_format(const char *name, int *out, tutti_failure *err)

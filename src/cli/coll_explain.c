@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "../base/json.h"
 #include "../collective/simulate/choose.h"
 #include "cli.h"
@@ -148,11 +149,10 @@ static int64_t rows_of(const tutti_compile_request *q)
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
 }
 
-static tutti_status explain_one(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
-                                int64_t bytes, const tutti_topology *t, tutti_failure *err)
+static void explain_one(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q, int64_t bytes,
+                        const tutti_topology *t)
 {
-    tutti_choice *choice = malloc(sizeof *choice);
-    if (!choice) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
+    tutti_choice *choice = tutti_alloc(sizeof *choice);
     tutti_choose_by(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
                     bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, choice);
     if (tutti_cli_has(f, "json")) {
@@ -165,14 +165,12 @@ static tutti_status explain_one(const tutti_flags *f, const tutti_policy *policy
         print_reason(choice);
     }
     free(choice);
-    return TUTTI_OK;
 }
 
 static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
                                    int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {
-    tutti_ranges *ranges = malloc(sizeof *ranges);
-    if (!ranges) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory");
+    tutti_ranges *ranges = tutti_alloc(sizeof *ranges);
     int64_t most = bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, limit = tutti_cli_has(f, "all") ? 0 : MOST_STEPS_OF_RANGES;
     tutti_status st = tutti_choose_ranges(policy, limit, q, most ? most : 1, t, ranges, err);
     bool json = tutti_cli_has(f, "json");
@@ -204,8 +202,9 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (status) return status;
     request.nranks = (int32_t)ranks;
     if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
-    return ranges ? explain_ranges(f, policy, &request, bytes, &t, err)
-                  : explain_one(f, policy, &request, bytes, &t, err);
+    if (ranges) return explain_ranges(f, policy, &request, bytes, &t, err);
+    explain_one(f, policy, &request, bytes, &t);
+    return TUTTI_OK;
 }
 
 int tutti_coll_explain(int argc, char **argv)
