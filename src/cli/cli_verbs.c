@@ -30,7 +30,7 @@ int tutti_cli_verb(const char *command, const char *about, const tutti_command *
         if (!strcmp(verbs[i].name, name)) return verbs[i].run(argc - 1, argv + 1);
     }
     const char *nearest = tutti_options_nearest(name, known, nverbs < MOST_VERBS ? nverbs : MOST_VERBS);
-    fprintf(stderr, "tutti %s: unknown verb '%s'%s%s%s; 'tutti %s --help' lists them\n", command, name,
-            nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", command);
+    fprintf(stderr, "tutti %s: unknown verb '%s';%s%s%s 'tutti %s --help' lists them\n", command, name,
+            nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", command);
     return TUTTI_ERR_USAGE;
 }

@@ -32,13 +32,14 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
 
-static const char about[] = "Trains a job and keeps metrics.jsonl, the resolved job and checkpoints in DIR. A run that "
-                            "was stopped or killed goes on\n"
-                            "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
-                            "any rank: all save the same\n"
-                            "step and end with 143 or 138. SIGQUIT: all ranks say where they are, and go on. Under "
-                            "torchrun, mpirun of Open MPI, srun --mpi=pmix or "
-                            "any launcher that sets RANK and\nWORLD_SIZE it is one rank of that run.";
+static const char about[] =
+    "Trains a job and keeps metrics.jsonl, the resolved job and checkpoints in DIR. A run that "
+    "was stopped or killed goes on\n"
+    "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
+    "any rank: all save the same\n"
+    "step and end with 143 or 138. SIGQUIT: all ranks say where they are, and go on. Under torchrun, mpirun "
+    "of Open MPI,\nsrun --mpi=pmix or any launcher that sets RANK and WORLD_SIZE it is one rank of "
+    "that run.";
 
 static void print_help(void)
 {

@@ -248,7 +248,7 @@ int tutti_coll_bench(int argc, char **argv)
     bench_request q;
     if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll bench", &err);
     if (f.help) {
-        tutti_cli_help(stdout, "tutti coll bench --algo A --ranks P --bytes B[,B..] [options]",
+        tutti_cli_help(stdout, "tutti coll bench [options]",
                        "Times an exchange between real ranks of this host, beside the memory bound.", flags, NFLAGS);
         return 0;
     }

@@ -214,7 +214,7 @@ int tutti_coll_explain(int argc, char **argv)
     if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll explain", &err);
     if (f.help) {
         tutti_cli_help(
-            stdout, "tutti coll explain --bytes B --ranks P [options]",
+            stdout, "tutti coll explain --bytes B [options]",
             "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
             "--ranges, which algorithm is best from which size on.",
             flags, NFLAGS);

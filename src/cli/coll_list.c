@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_list.c: `tutti coll list`: one line an algorithm; what it serves is asked of the compiler itself. */
+/* coll_list.c: `tutti coll list`: a few lines an algorithm; what it serves is asked of the compiler itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,15 +27,15 @@ static void print_row(const tutti_algorithm *a)
         if (a->collectives & 1u << c)
             snprintf(served + n, sizeof served - n, "%s%s", n ? " " : "", tutti_collective_name((tutti_collective)c));
     }
-    printf("%-18s %-44s %-10s %-10s %s\n", a->name, served, tutti_determinism_name(a->determinism), canonical_counts(a),
-           a->summary);
+    printf("%-18s %-10s %-10s %s\n  %s\n", a->name, tutti_determinism_name(a->determinism), canonical_counts(a),
+           a->summary, served);
 }
 
 static void print_parameters(const tutti_algorithm *a)
 {
     for (int i = 0; i < tutti_algorithm_nparameters(a); i++) {
         const tutti_parameter *p = &a->parameters[i];
-        printf("  ,%s=N: %s; %d to %d", p->name, p->help, p->lowest, p->highest);
+        printf("  ,%s=N  %s; %d to %d", p->name, p->help, p->lowest, p->highest);
         if (p->initial >= p->lowest) printf(" (default %d)", p->initial);
         printf("\n");
     }
@@ -57,7 +57,8 @@ int tutti_coll_list(int argc, char **argv)
     }
     if (st == TUTTI_OK && f.nrest) st = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
     if (st != TUTTI_OK) return tutti_cli_fail("coll list", &err);
-    printf("%-18s %-44s %-10s %-10s %s\n", "algorithm", "collectives", "sums", "canonical", "what it does");
+    printf("%-18s %-10s %-10s %s\n  %s\n\n", "algorithm", "sums", "canonical", "what it does",
+           "collectives, parameters");
     for (int i = 0; i < tutti_algorithm_count(); i++) {
         print_row(tutti_algorithm_at(i));
         print_parameters(tutti_algorithm_at(i));

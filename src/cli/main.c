@@ -20,7 +20,7 @@ static int run_version(int argc, char **argv)
 }
 
 static const tutti_command commands[] = {
-    {"coll", "schedules of collectives: compile, check, explain, bench", tutti_cmd_coll},
+    {"coll", "schedules of collectives: compile, check, convert, explain, bench, pack", tutti_cmd_coll},
     {"ckpt", "list and verify checkpoints", tutti_cmd_ckpt},
     {"eval", "test accuracy of a checkpoint", tutti_cmd_eval},
     {"graph", "show what one training step of a job does", tutti_cmd_graph},

@@ -40,8 +40,9 @@ static void show_plan(const tutti_session *s)
     printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
            p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
-    printf("\n#   %" PRId64 " parameters in %d buckets, %s; %s, %s\n", tutti_model_nparams(s->parts.model), p->nbuckets,
-           tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm, engine, precision);
+    printf("\n#   %" PRId64 " parameters in %d bucket%s, %s; %s, %s\n", tutti_model_nparams(s->parts.model),
+           p->nbuckets, p->nbuckets == 1 ? "" : "s", tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm,
+           engine, precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, momentum %.2f MB, activations %.2f MB "
            "(%.2f MB if none were shared), in %s pages\n",

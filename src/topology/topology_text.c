@@ -90,8 +90,8 @@ static tutti_status kind_find(const char *text, size_t n, tutti_topology_kind *o
     const char *nearest = tutti_options_nearest(word, known, TUTTI_NTOPOLOGY_KINDS);
     tutti_strbuf all = {0};
     for (int k = 0; k < TUTTI_NTOPOLOGY_KINDS; k++) tutti_strbuf_printf(&all, "%s%s", k ? ", " : "", known[k]);
-    tutti_fail(err, TUTTI_ERR_USAGE, "topology: no kind '%s'%s%s%s; there are %s; for example star,bw=10Gb,lat=5us",
-               word, nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
+    tutti_fail(err, TUTTI_ERR_USAGE, "topology: no kind '%s';%s%s%s there are %s; for example star,bw=10Gb,lat=5us",
+               word, nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
     tutti_strbuf_release(&all);
     return TUTTI_ERR_USAGE;
 }

@@ -15,6 +15,8 @@ GOOD = {
     "src/base/arena.h": "",
     "src/kernel/kernel.h": '#include "../base/arena.h"\n',
     "src/collective/wire/wire_impl.h": "",
+    "docs/jobs.md": "",
+    "tools/check_docs.py": "",
     "src/data/idx.c": '#include <stdio.h>\nint f(void)\n{\n    return 0; /* strcpy(a, b) */\n}\n',
 }
 # (checker, file, its text, words of the finding)
@@ -32,7 +34,17 @@ PLANTED = [
     ("check_style.py", "src/data/copy.c", "void f(void)\n{\n    strcpy(a, b);\n}\n", "strcpy is not used here"),
     ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
     ("check_style.py", "tests/idx.c", "", "has the same name"),
+    ("check_docs.py", "README.md", "[there](docs/gone.md)\n", "link to docs/gone.md: no such file"),
+    ("check_docs.py", "README.md", "[there](docs/commands.md#gone)\n", "no such heading"),
+    ("check_docs.py", "README.md", "as `src/data/gone.c` says\n", "names src/data/gone.c: no such file"),
+    ("check_docs.py", "README.md", "`tutti rain` it\n", "no such command"),
+    ("check_docs.py", "README.md", "```\nbuild/tutti train JOB --rank 2 # so\n```\n", "no flag --rank"),
+    ("check_docs.py", "docs/commands.md", "", "docs/commands.md is old"),
 ]
+# A program for check_docs.py, and what it takes from it.
+PROGRAM = """#!/bin/sh
+[ "$1" = train ] && echo "usage: tutti train, --ranks N" || echo "  train   a job"
+"""
 
 
 def write(tree, path, text):
@@ -42,8 +54,10 @@ def write(tree, path, text):
         out.write(HEAD % os.path.basename(path) + text)
 
 
-def check(tree, checker):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", checker), tree], capture_output=True, text=True)
+def check(tree, checker, *more):
+    if checker == "check_docs.py":
+        more += ("--program", os.path.join(tree, "program"))
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", checker), tree, *more], capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -56,7 +70,10 @@ def main():
             out.write(layers)
         for path, text in GOOD.items():
             write(tree, path, text)
-        for checker in ("check_layers.py", "check_style.py"):
+        with open(os.path.join(tree, "program"), "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as out:
+            out.write(PROGRAM)
+        check(tree, "check_docs.py", "--write")
+        for checker in ("check_layers.py", "check_style.py", "check_docs.py"):
             rc, words = check(tree, checker)
             if rc != 0:
                 failures += 1
@@ -68,6 +85,7 @@ def main():
                 failures += 1
                 print(f"{checker}, {path}: wanted '{wanted}' alone, got {rc}: {words}")
             os.remove(os.path.join(tree, path))
+            check(tree, "check_docs.py", "--write")
     print(f"{len(PLANTED)} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 

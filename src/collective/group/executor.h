@@ -3,7 +3,7 @@
  *
  * An exchange is a schedule bound to memory: slices become addresses, channels become counter words, so that starting it
  * again costs next to nothing (persistent). Steps that fail cannot be: everything checkable was checked at create.
- * Waiting follows DESIGN 4: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
+ * Waiting: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
  * set (doorbells, control sockets), so more ranks than cores do not collapse.
  *
  * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.

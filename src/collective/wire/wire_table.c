@@ -33,8 +33,8 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err)
         names[i] = rows[i]->name;
     }
     const char *nearest = tutti_options_nearest(name, names, NROWS);
-    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire%s%s%s; there are shm and ucx", name,
-               nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are shm and ucx", name,
+               nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }
 

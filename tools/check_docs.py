@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the documents: links and paths lead somewhere; with the program also that docs/commands.md is what --help says, and that
+commands that documents show exist with their verbs and flags.
+
+usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
+--write: makes docs/commands.md anew.
+exit 0: nothing to say; 1: findings, one a line
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HEAD = """# Commands
+
+What `--help` says of each, to be read before anything is built. A test compares; `tools/check_docs.py --program build/tutti --write` makes
+this file anew. The keys of a job are in [jobs.md](jobs.md).
+"""
+ELSEWHERE = ("src/graph/topo.cc",)  # files of other projects that documents name
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def anchors(path):
+    """The names that headings get on the web: lower case, blanks to hyphens, no punctuation."""
+    headings = re.findall(r"^#+ (.*)", read(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def check_places(root, name, text, findings):
+    folder = os.path.dirname(os.path.join(root, name))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = os.path.join(folder, path) if path else os.path.join(root, name)
+        if not os.path.exists(place):
+            findings.append(f"{name}: link to {target}: no such file")
+        elif anchor and anchor not in anchors(place):
+            findings.append(f"{name}: link to {target}: no such heading")
+    bare = re.sub(r"\]\([^)\s]+\)", "]", text)
+    for path in re.findall(r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
+        if path not in ELSEWHERE and not glob.glob(os.path.join(root, path)):
+            findings.append(f"{name}: names {path}: no such file")
+
+
+def help_of(program, words):
+    done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True)
+    return done.stdout.partition("\nkeys of a job:")[0].rstrip() + "\n"
+
+
+def helps(program):
+    """The help of the program, of each command and of each verb, by its words."""
+    found = {(): help_of(program, [])}
+    for command in re.findall(r"^  ([a-z-]+) ", found[()], re.M):
+        found[command,] = help_of(program, [command])
+        if "VERB" in found[command,].partition("\n")[0]:
+            for verb in re.findall(r"^  ([a-z-]+) ", found[command,], re.M):
+                found[command, verb] = help_of(program, [command, verb])
+    return found
+
+
+def commands_document(found):
+    parts = [f"## {' '.join(('tutti', *words))}\n\n```text\n{text}```\n" for words, text in found.items()]
+    return "\n".join([HEAD, *parts])
+
+
+def shown_commands(text):
+    """The words after `tutti` of each command in code, up to a comment or an operator; neither messages nor the packing's text."""
+    code = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S) + re.findall(r"^    .*", text, re.M)
+    spans = re.findall(r"`((?:build/)?tutti [^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+    lines = "\n".join(code + [span.replace("\n", " ") for span in spans]).splitlines()
+    return [words.split() for line in lines for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1)([a-z][^#|&']*)", line)]
+
+
+def check_commands(name, text, found, findings):
+    for words in shown_commands(text):
+        key = tuple(words[:2]) if tuple(words[:2]) in found else tuple(words[:1])
+        if key not in found:
+            findings.append(f"{name}: 'tutti {' '.join(words)}': no such command")
+            continue
+        keys = set(found[key].split()) if key == ("topo", "make") else set()  # keys of kinds are flags, too
+        for flag in (word for word in words if re.match(r"-+[a-z]", word)):
+            flag = re.match(r"-+[a-z-]*", flag).group(0)
+            if not re.search(rf"(?<![\w-]){flag}(?![\w-])", found[key]) and flag[2:] not in keys:
+                findings.append(f"{name}: 'tutti {' '.join(words)}': no flag {flag}")
+
+
+def main():
+    args = sys.argv[1:]
+    write = "--write" in args and not args.remove("--write")
+    program = args.pop(args.index("--program") + 1) if "--program" in args else None
+    root = next((arg for arg in args if not arg.startswith("--")), ".")
+    findings, found = [], helps(program) if program else None
+    commands = os.path.join(root, "docs/commands.md")
+    if write:
+        with open(commands, "w", encoding="utf-8") as out:
+            out.write(commands_document(found))
+    documents = [path for pattern in ("*.md", "docs/*.md") for path in sorted(glob.glob(os.path.join(root, pattern)))]
+    for path in documents:
+        name, text = os.path.relpath(path, root), read(path)
+        check_places(root, name, text, findings)
+        if found and path != commands:
+            check_commands(name, text, found, findings)
+    if found and read(commands) != commands_document(found):
+        findings.append("docs/commands.md is old: tools/check_docs.py --program PROGRAM --write makes it anew")
+    print("\n".join(findings), end="\n" if findings else "")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
