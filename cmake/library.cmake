@@ -1,40 +1,25 @@
 # libtutti (static for the tests, shared for users) and the program. Every src/**/*.c belongs to the library, except
-# src/cli (the program), onednn_* (with oneDNN only) and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
+# src/cli (the program), what optional libraries replace or are wanted for, and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/")
 set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::EXPAT PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
 
-if(dnnl_FOUND)
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/onednn_absent\\.c$")
-  list(APPEND TUTTI_LIBS DNNL::dnnl gomp) # gomp: its OpenMP, to say how many threads
-else()
-  foreach(source ${TUTTI_SOURCES})
-    if(source MATCHES "/onednn_[^/]*\\.c$" AND NOT source MATCHES "/onednn_absent\\.c$")
-      list(REMOVE_ITEM TUTTI_SOURCES ${source})
-    endif()
-  endforeach()
-endif()
-
-if(UCX_FOUND)
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/ucx_absent\\.c$")
-  list(APPEND TUTTI_LIBS PkgConfig::UCX)
-else()
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/ucx_wire\\.c$")
-endif()
-
-if(HWLOC_FOUND)
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/detect_sysfs\\.c$")
-  list(APPEND TUTTI_LIBS PkgConfig::HWLOC)
-else()
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/detect_hwloc\\.c$")
-endif()
-
-if(PMIX_FOUND)
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/discover_pmix_absent\\.c$")
-  list(APPEND TUTTI_LIBS PkgConfig::PMIX)
-else()
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/discover_pmix\\.c$")
-endif()
+# tutti_optional(FOUND WITH INSTEAD LIBRARY...): an optional library, the files that want it and the file in their place without it.
+macro(tutti_optional found with instead)
+  set(replacement ${TUTTI_SOURCES})
+  list(FILTER replacement INCLUDE REGEX "/${instead}\\.c$")
+  list(REMOVE_ITEM TUTTI_SOURCES ${replacement})
+  if(${found})
+    list(APPEND TUTTI_LIBS ${ARGN})
+  else()
+    list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/${with}\\.c$")
+    list(APPEND TUTTI_SOURCES ${replacement})
+  endif()
+endmacro()
+tutti_optional(dnnl_FOUND "onednn_[^/]*" onednn_absent DNNL::dnnl gomp) # gomp: its OpenMP, to say how many threads
+tutti_optional(UCX_FOUND ucx_wire ucx_absent PkgConfig::UCX)
+tutti_optional(HWLOC_FOUND detect_hwloc detect_sysfs PkgConfig::HWLOC)
+tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent PkgConfig::PMIX)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_portable\\.c$")
