@@ -43,13 +43,12 @@ static bool folds_left_to_right(const uint8_t *folds, int nin)
     return true;
 }
 
-/* Most values that the expression keeps waiting below its newest one. */
-static int stack_depth(const uint8_t *folds, int nin)
+int tutti_folds_depth(const uint8_t *folds, int nin)
 {
     int depth = 0, most = 0;
     for (int k = 0; k < nin; k++) {
         if (++depth > most) most = depth;
-        depth -= folds[k];
+        depth -= folds ? folds[k] : k > 0;
     }
     return most;
 }
@@ -62,7 +61,7 @@ void tutti_elementwise_reduce(float *const *outputs, int nout, const float *cons
     if (n <= 0) return;
     if (folds && !folds_left_to_right(folds, nin)) {
         float fixed[TUTTI_ELEMENTWISE_STACK * TUTTI_ELEMENTWISE_BLOCK];
-        int depth = stack_depth(folds, nin);
+        int depth = tutti_folds_depth(folds, nin);
         call.folds = folds;
         call.stack = depth <= TUTTI_ELEMENTWISE_STACK
                          ? fixed

@@ -100,17 +100,6 @@ static const char *reduce_block(const reduction *r, int64_t at, int64_t n)
     return r->waiting[0];
 }
 
-/* Most values that the expression keeps waiting, its newest one included. */
-static int stack_depth(const uint8_t *folds, int nin)
-{
-    int depth = 0, most = 0;
-    for (int k = 0; k < nin; k++) {
-        if (++depth > most) most = depth;
-        depth -= folds ? folds[k] : k > 0;
-    }
-    return most;
-}
-
 static void run_blocks(const reduction *r, char *const *outputs, int nout, int64_t n, bool stream)
 {
     const int64_t each = BLOCK_BYTES / (int64_t)(r->widen ? sizeof(float) : r->bytes);
@@ -142,7 +131,7 @@ void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, in
     }
     _Alignas(64) char fixed[STACK * BLOCK_BYTES];
     const char *few[STACK];
-    const int depth = stack_depth(folds, nin);
+    const int depth = tutti_folds_depth(folds, nin);
     reduction r = {.type = type, .combine = combine_of(type, op), .bytes = bytes, .nin = nin, .folds = folds};
     r.inputs = inputs, r.blocks = fixed, r.waiting = few;
     r.widen = is_half(type) && !is_pair(op);
