@@ -2,13 +2,9 @@
 # comm_examples.sh SOURCE BUILD: installs into an empty folder, builds examples/comm outside the tree against that, and runs each as
 # three processes, one of them with a schedule that must be refused.
 set -euo pipefail
-source=$1 build=$2 ranks=3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
-cp -r "$source/examples/comm" "$work/comm"
-cmake -S "$work/comm" -B "$work/comm/build" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
-cmake --build "$work/comm/build" >/dev/null
+. "$(dirname "$0")/installed.sh"
+ranks=3
+example comm
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 
 start() { # start PROGRAM ...: as $ranks processes, found through torchrun's variables; the worst exit code
