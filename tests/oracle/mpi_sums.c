@@ -24,7 +24,7 @@ static float draw(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     const int32_t signed_bits = (int32_t)(*state >> 33) - (1 << 30);
-    return ldexpf((float)signed_bits, -30 - (int)(*state >> 20 & 11));
+    return ldexpf((float)signed_bits, -30 - (int)((*state >> 20) % 12));
 }
 
 /* The largest difference as a part of the bound: at most 1. */
