@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import socket
 import statistics
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/oracle"))
+import runs  # noqa: E402
 import torch_models  # noqa: E402
 
 WARMUP = 3  # steps that are not counted; torch_train.py's too
@@ -27,14 +27,15 @@ optimiser: {{rule: momentum, lr: 0.001, momentum: 0.9, weight_decay: 0.0001}}
 """
 
 
+def job_of(model: str, batch: int, precision: str, steps: int) -> str:
+    """The text of a job whose ranks share the batch; so many steps after those that are not counted."""
+    spec, total = torch_models.spec_of(model), WARMUP + steps
+    return JOB.format(model=model, shape=spec["input"], classes=spec["classes"], batch=batch, precision=precision, steps=total,
+                      samples=batch * total)
+
+
 def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @dataclasses.dataclass
@@ -48,12 +49,11 @@ class Ranks:
     """The same command once a core; with several cores they are ranks of one run."""
 
     def __init__(self, command: list, on: list[int]) -> None:
-        self.processes, port = [], free_port()
-        for rank, core in enumerate(on):
+        self.processes = []
+        for core, own in zip(on, runs.environments(len(on))):
             env = dict(os.environ, OMP_NUM_THREADS="1")
             if len(on) > 1:
-                env |= {"RANK": str(rank), "WORLD_SIZE": str(len(on)), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(len(on)),
-                        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                env |= own
             self.processes.append(subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], env=env, text=True,
                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
@@ -77,19 +77,17 @@ class Tutti:
     """A run of tutti train that is under way: a rank on each of the cores, `batch` samples a rank."""
 
     def __init__(self, build: str, model: str, batch: int, precision: str, steps: int, on: list[int]) -> None:
-        spec, total, samples = torch_models.spec_of(model), WARMUP + steps, batch * len(on)
         self.folder = tempfile.TemporaryDirectory()
         job, self.out = pathlib.Path(self.folder.name, "job.yaml"), pathlib.Path(self.folder.name, "out")
-        job.write_text(JOB.format(model=model, shape=spec["input"], classes=spec["classes"], batch=samples, precision=precision,
-                                  steps=total, samples=samples * total))
+        job.write_text(job_of(model, batch * len(on), precision, steps))
         self.ranks = Ranks([sys.executable, ROOT / "bench/train/peak_memory.py", f"{build}/tutti", "train", job, "--out", self.out,
                             "--quiet"], on)
 
     def end(self) -> Result:
         mib = max(json.loads(line)["mib"] for line in self.ranks.last_lines())
-        events = [json.loads(line) for line in (self.out / "metrics.jsonl").read_text().splitlines()]
+        ms = runs.step_ms(self.out, WARMUP)
         self.folder.cleanup()
-        return Result(statistics.median([e["step_ms"] for e in events if e["ev"] == "step"][WARMUP:]), mib)
+        return Result(ms, mib)
 
 
 class Torch:

@@ -6,12 +6,13 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+import runs  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -52,7 +53,6 @@ class OpenMpi:
         "ring": Setting(tuned + ["4"]),
         "Rabenseifner": Setting(tuned + ["6"]),
     }
-    is_mpi = True
 
     def __init__(self, build: pathlib.Path) -> None:
         self.run = shutil.which("mpirun.openmpi") or "mpirun"
@@ -74,7 +74,6 @@ class Mpich:
         "recursive doubling": Setting(env={algorithm: "recursive_doubling"}),
         "Rabenseifner": Setting(env={algorithm: "reduce_scatter_allgather"}),
     }
-    is_mpi = True
 
     def __init__(self, build: pathlib.Path) -> None:
         version = re.search(r"Version:\s*(\S+)", subprocess.run(["mpirun.mpich", "--version"], capture_output=True, text=True,
@@ -88,21 +87,17 @@ class Mpich:
 
 class Gloo:
     settings = {"default": Setting()}
-    is_mpi = False
 
     def __init__(self, build: pathlib.Path) -> None:
         self.python = build / "peers/bin/python"
         self.name = "gloo of PyTorch " + first_line(str(self.python), "-c", "import torch; print(torch.__version__)").split("+")[0]
 
     def times(self, ranks: int, sizes: list[int], setting: Setting) -> dict[int, float]:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
-        env = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+        first, *rest = [env | {"OMP_NUM_THREADS": "1"} for env in runs.environments(ranks)]
         command = [self.python, HERE / "gloo_allreduce.py", *sizes]
-        others = [subprocess.Popen(list(map(str, command)), env=dict(os.environ, **env, RANK=str(r), LOCAL_RANK=str(r)),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for r in range(1, ranks)]
-        times = times_of(command, setting, env | {"RANK": "0", "LOCAL_RANK": "0"})
+        others = [subprocess.Popen(list(map(str, command)), env=dict(os.environ, **env), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL) for env in rest]
+        times = times_of(command, setting, first)
         for process in others:
             process.kill() if not times else process.wait(30)
         return times
@@ -118,7 +113,6 @@ class OneCcl:
         "ring": Setting(env={"CCL_ALLREDUCE": "ring"}),
         "Rabenseifner": Setting(env={"CCL_ALLREDUCE": "rabenseifner"}),
     }
-    is_mpi = False
 
     def __init__(self, build: pathlib.Path) -> None:
         self.root = build / "peers-oneccl"

@@ -14,15 +14,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import allreduce_peers  # noqa: E402
+from sizes import in_bytes  # noqa: E402
 from table import Table  # noqa: E402
 
 ALGORITHMS = ["direct", "one-shot"]
-UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "": 1}
-
-
-def in_bytes(text: str) -> int:
-    number = text.rstrip("KMGiB")
-    return int(float(number) * UNITS[text[len(number):]]) // 4 * 4
 
 
 def ours_us(build: pathlib.Path, ranks: int, sizes: list[int], algorithm: str) -> dict[int, tuple[float, float]]:
@@ -103,7 +98,7 @@ class Theirs:
 
 
 def measure(args: argparse.Namespace, table: Table, peers: list, ranks: int) -> None:
-    sizes = {in_bytes(text): text for text in args.bytes.split(",")}
+    sizes = {in_bytes(text) // 4 * 4: text for text in args.bytes.split(",")}
     cores = len(os.sched_getaffinity(0))
     if ranks > cores:
         print(f"--- {ranks} ranks on {cores} cores: oversubscribed ---")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_canonical.py BUILD [--json FILE]: see run. The "peer" is our own fast mode; ratio = fast / canonical."""
 import argparse
-import json
 import pathlib
 import statistics
 import subprocess
@@ -10,6 +9,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
+import runs  # noqa: E402
 from table import Table  # noqa: E402
 
 
@@ -19,8 +19,7 @@ def step_ms(build: str, ranks: int, settings: list[str]) -> float:
         for setting in ["data.train_samples=12800", "data.test_samples=100", "epochs=1", "log_every=1", *settings]:
             command += ["--set", setting]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        events = [json.loads(line) for line in (pathlib.Path(out) / "metrics.jsonl").read_text().splitlines()]
-    return statistics.median(e["step_ms"] for e in events if e["ev"] == "step")
+        return runs.step_ms(out)
 
 
 def main() -> None:

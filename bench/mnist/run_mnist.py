@@ -10,6 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
+from runs import events, step_ms  # noqa: E402
 from table import Table  # noqa: E402
 
 EPOCHS, BATCH, LR, MOMENTUM, TARGET = 5, 64, 0.02, 0.9, 0.99
@@ -21,11 +22,11 @@ def ours(build: str, data: str) -> dict:
         subprocess.run([f"{build}/tutti", "train", ROOT / "examples/lenet-mnist.yaml", "--ranks", "2", "--out", out, "--quiet",
                         "--set", f"data.path={data}", "--set", "optimiser.schedule=constant"], check=True,
                        stdout=subprocess.DEVNULL)
-        events = [json.loads(line) for line in (pathlib.Path(out) / "metrics.jsonl").read_text().splitlines()]
-    evals = [e for e in events if e["ev"] == "eval"]
+        evals = [e for e in events(out) if e["ev"] == "eval"]
+        middle_ms = step_ms(out)
     reached = [e["seconds"] for e in evals if e["accuracy"] >= TARGET]
     return {"seconds": reached[0] if reached else None, "accuracy": max(e["accuracy"] for e in evals),
-            "epochs": len(evals), "step_ms": statistics.median(e["step_ms"] for e in events if e["ev"] == "step")}
+            "epochs": len(evals), "step_ms": middle_ms}
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ sys.path[:0] = [str(BENCH), str(BENCH / "hosts"), str(BENCH.parent / "tests/host
 import lab  # noqa: E402
 import pinned  # noqa: E402
 import run_hosts  # noqa: E402
+import runs  # noqa: E402
 import torch_models  # noqa: E402
 from table import Table  # noqa: E402
 
@@ -22,17 +23,14 @@ SETTING = ["--set", "exchange.order=priority", "--set", "exchange.bucket_bytes=4
 
 
 def tutti_ms(hosts: lab.Lab, a: argparse.Namespace, model: str) -> float:
-    spec, total, samples = torch_models.spec_of(model), pinned.WARMUP + a.steps, a.batch * hosts.nhosts
     with tempfile.TemporaryDirectory() as folder:
         job, out = pathlib.Path(folder, "job.yaml"), pathlib.Path(folder, "out")
-        job.write_text(pinned.JOB.format(model=model, shape=spec["input"], classes=spec["classes"], batch=samples, precision="f32",
-                                         steps=total, samples=samples * total))
+        job.write_text(pinned.job_of(model, a.batch * hosts.nhosts, "f32", a.steps))
         ranks = hosts.run(1, [f"{a.build}/tutti", "train", str(job), "--out", str(out), "--quiet", *SETTING],
                           {"OMP_NUM_THREADS": "1"}, 560)
         if ranks[0].process.returncode:
             sys.exit(f"tutti: {ranks[0].text}")
-        events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    return statistics.median([e["step_ms"] for e in events if e["ev"] == "step"][pinned.WARMUP:])
+        return runs.step_ms(out, pinned.WARMUP)
 
 
 def torch_ms(hosts: lab.Lab, a: argparse.Namespace, model: str) -> float:

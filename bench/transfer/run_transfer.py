@@ -7,6 +7,7 @@ The bound is a plain TCP stream into the tensor's place. Ours over TCP is UCX he
 own RPC-style transfer on the same wire, with the bytes that each copies besides; the rows over shared memory show what staying on
 the host is worth. What each of ours does: bench_transfer.c."""
 import argparse
+import math
 import os
 import pathlib
 import re
@@ -17,18 +18,13 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
+from sizes import in_bytes  # noqa: E402
 from table import Table  # noqa: E402
 
-UNITS = {"KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20, "": 1}
 GRPC = ["bytes", "unary", "stream", "place"]
 OURS = [("ucx", "static"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
 # One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
-
-
-def in_bytes(text: str) -> int:
-    number = text.rstrip("KMiB")
-    return int(float(number) * UNITS[text[len(number):]])
 
 
 def alexnet(build: pathlib.Path) -> list[int]:
@@ -40,13 +36,7 @@ def alexnet(build: pathlib.Path) -> list[int]:
         plan = subprocess.run([build / "tutti", "plan", job.name, "--ranks", "2"], check=True, capture_output=True,
                               text=True).stdout
     rows = re.findall(r"^ +\d+  ([\w.]+) +\(([\d, ]+)\)", plan, re.M)
-    sizes = []
-    for _, shape in rows:
-        elements = 1
-        for extent in shape.split(","):
-            elements *= int(extent)
-        sizes.append(4 * elements)
-    return sizes
+    return [4 * math.prod(map(int, shape.split(","))) for _, shape in rows]
 
 
 def ucx_version() -> str:
