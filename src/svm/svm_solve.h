@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_solve.h: one problem of two classes, solved by all ranks together.
+ *
+ * Rows stay where they are; each rank holds y, alpha, gradient and the active flag of its own samples. A round: (1) one allreduce of
+ * (gamma, index), the most violating pair; (2) a working set, half of it the newest half of the last one, half the worst violators of
+ * all ranks, chosen from an all-gather of candidates; (3) its new rows travel to all ranks in one all-gather; (4) every rank solves the
+ * same small problem (svm_pairs.h); (5) every rank updates the gradients of its own active samples (svm_tile.h, svm_cache.h); (6) by
+ * the elimination rule, samples are dropped, and what was dropped is reconstructed before the end, from rows with alpha > 0 only.
+ *
+ * Threads: owner; runs config->nthreads of its own. */
+#ifndef TUTTI_SVM_SOLVE_H
+#define TUTTI_SVM_SOLVE_H
+
+#include <stdbool.h>
+
+#include "svm_tile.h"
+
+/* What a rank keeps for all problems of one training: made once. */
+typedef struct tutti_svm_engine tutti_svm_engine;
+/* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see engine_kernel). */
+tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
+                                     tutti_svm_engine **out, tutti_failure *err);
+void tutti_svm_engine_destroy(tutti_svm_engine *engine);
+const tutti_svm_kernel *tutti_svm_engine_kernel(const tutti_svm_engine *engine);
+
+typedef struct {
+    int64_t n;          /* own samples of this problem */
+    const int32_t *row; /* [n] rows of the data, ascending */
+    const int8_t *y;    /* [n] +1, -1 */
+    double cost_positive, cost_negative;
+    int pair, npairs; /* for events */
+} tutti_svm_problem;
+
+/* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the same on all ranks. A
+ * problem that has one class only over all ranks is TUTTI_ERR_DATA. */
+tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+                             tutti_svm_pair_result *result, tutti_failure *err);
+
+/* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64: gradients made anew,
+ * decision values of left-out folds. n own samples row[], weight[]; ntargets own rows target[] (either may be 0). Rows travel in
+ * chunks, so memory is bounded. */
+tutti_status tutti_svm_sum_rows(tutti_svm_engine *engine, int64_t n, const int32_t *row, const double *weight,
+                                int64_t ntargets, const int32_t *target, double *sum, tutti_failure *err);
+
+#endif
