@@ -17,7 +17,10 @@ for name in "${names[@]}"; do
     target=${name#fuzz_}
     grown=$build/fuzz/corpus/$target
     mkdir -p "$grown"
-    seeds=("$grown" "$root/tests/fuzz/corpus/$target")
+    seeds=("$grown" "$root/tests/must_fail")
+    for folder in "$root/tests/golden/$target" "$root/tests/fuzz/corpus/$target"; do
+        [ ! -d "$folder" ] || seeds+=("$folder")
+    done
     log=$build/fuzz/$name.log
     if "$build/fuzz/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$build/fuzz/findings/$target-" -print_final_stats=1 "${seeds[@]}" >"$log" 2>&1; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures: as Pillow decodes and resizes them (tests/golden/images), a part of a JPEG as in the whole, every form of PNG, and nothing
+/* Pictures: as Pillow decodes and resizes them (tests/golden/image), a part of a JPEG as in the whole, every form of PNG, and nothing
  * that is cut or not a picture. */
 #include "testing.h"
 
@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "data/image.h"
 
-#define GOLDEN TUTTI_SOURCE_DIR "/tests/golden/images/"
+#define GOLDEN TUTTI_SOURCE_DIR "/tests/golden/image/"
 
 static const float one[3] = {1, 1, 1}, zero[3] = {0, 0, 0};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay_corpus.c: runs one fuzz target over the files of a folder, without libFuzzer: seeds and old findings are tests.
+/* replay_corpus.c: runs one fuzz target over the files of folders, without libFuzzer: seeds and old findings are tests.
  *
  * A folder without files is a failure: a test that looks at nothing must not pass. */
 #include <dirent.h>
@@ -32,20 +32,28 @@ static int replay(const char *folder, const char *name)
     return st == TUTTI_OK ? 0 : 1;
 }
 
-int main(int argc, char **argv)
+/* Failures: of its files, or that there are none. */
+static int replay_folder(const char *folder)
 {
-    DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
-    if (!dir) {
-        fprintf(stderr, "usage: %s FOLDER (of seeds)\n", argv[0]);
-        return 2;
-    }
+    DIR *dir = opendir(folder);
     int nseeds = 0, failures = 0;
-    for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+    for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         if (e->d_name[0] == '.') continue;
-        failures += replay(argv[1], e->d_name);
+        failures += replay(folder, e->d_name);
         nseeds++;
     }
-    closedir(dir);
-    printf("%d seeds\n", nseeds);
-    return nseeds == 0 || failures;
+    if (dir) closedir(dir);
+    printf("%s: %d seeds\n", folder, nseeds);
+    return failures + (nseeds == 0);
+}
+
+int main(int argc, char **argv)
+{
+    int failures = 0;
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FOLDER... (of seeds)\n", argv[0]);
+        return 2;
+    }
+    for (int i = 1; i < argc; i++) failures += replay_folder(argv[i]);
+    return failures > 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/golden/images: small pictures and what Pillow decodes and resizes them to. Needs Pillow and numpy (PyPI).
+"""Makes tests/golden/image: small pictures and what Pillow decodes and resizes them to. Needs Pillow and numpy (PyPI).
 
 usage: tests/oracle/image_golden.py [OUT]
 cases.txt, a line each: name picture lo_x hi_x begin_x end_x out_x lo_y hi_y begin_y end_y out_y; NAME.rgb has the bytes.
@@ -13,7 +13,7 @@ import numpy as np
 import PIL
 from PIL import Image
 
-out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "golden" / "images")
+out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "golden" / "image")
 rng = np.random.default_rng(1)
 
 
