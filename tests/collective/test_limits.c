@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "collective/compile/compile.h"
+#include "collective/pack/simplex.h"
 #include "collective/simulate/choose.h"
 #include "collective/simulate/limits.h"
-#include "collective/simulate/simplex.h"
 #include "collective/simulate/tree_rate.h"
 
 static tutti_topology parsed(const char *text)

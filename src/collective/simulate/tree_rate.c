@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "simplex.h"
+#include "../pack/simplex.h"
 
 enum { MAX_ROUNDS = 80, MAX_ROWS = 700 };
 static const double FINE = 1e7; /* flows count in this part of the largest capacity */
