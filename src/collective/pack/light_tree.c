@@ -46,15 +46,13 @@ static int32_t contract(const arrow *a, const int32_t *lightest, int32_t n, int3
     return next;
 }
 
-/* take[i] = the arrow i is in the arborescence. */
+/* take[i], false at first: the arrow i is in the arborescence. */
 static bool solve(const arrow *a, int32_t m, int32_t n, int32_t root, bool *take)
 {
     int32_t *lightest = tutti_alloc((size_t)n * sizeof *lightest), *number = tutti_alloc((size_t)n * sizeof *number);
     bool *circle = tutti_alloc((size_t)n * sizeof *circle), *entered = tutti_alloc((size_t)n * sizeof *entered);
     bool ok = choose_lightest(a, m, n, root, lightest);
     int32_t fewer = ok ? contract(a, lightest, n, root, number, circle) : n;
-    for (int32_t i = 0; i < m; i++) take[i] = false;
-    for (int32_t v = 0; v < n; v++) entered[v] = false;
     if (ok && fewer < n) {
         arrow *b = tutti_alloc((size_t)m * sizeof *b);
         bool *below = tutti_alloc((size_t)m * sizeof *below);

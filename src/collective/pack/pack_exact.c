@@ -81,7 +81,6 @@ static int32_t next_way(const forest *f, int32_t tree, int64_t *many)
     bool *tried = tutti_alloc((size_t)(f->w.nways + 1) * sizeof *tried);
     int32_t best = -1;
     *many = 0;
-    memset(tried, 0, (size_t)f->w.nways * sizeof *tried);
     while (*many < t->many) {
         int32_t way = -1;
         for (int32_t i = 0; i < f->w.nways; i++) {

@@ -198,27 +198,16 @@ static void to_packing(const choice *c, const double *x, tutti_packing *out)
     out->unit = tutti_ratio_of(c->from->unit.num, c->from->unit.den * finer);
     for (int32_t i = 0; i < c->l.ntrees; i++) {
         int64_t weight = (int64_t)(x[i] / worst * (double)finer + 1e-6);
-        if (!weight) continue;
-        tutti_packing_tree(out, c->from->trees[i].root, weight);
-        for (int32_t k = 0; k < c->from->nranks - 1; k++) {
-            const tutti_tree_edge *e = &c->from->edges[c->from->trees[i].first_edge + k];
-            tutti_packing_edge(out, e->src, e->dst, e->nvia ? c->from->via + e->first_via : NULL, e->nvia);
-        }
+        if (weight) tutti_packing_copy(out, c->from, i, weight);
     }
     tutti_packing_tidy(out);
 }
 
-static void copy_packing(const tutti_network *g, const tutti_packing *from, tutti_packing *out)
+static void copy_all(const tutti_network *g, const tutti_packing *from, tutti_packing *out)
 {
     tutti_packing_init(out, from->use, g);
     out->root = from->root, out->bound = from->bound, out->unit = from->unit;
-    for (int32_t i = 0; i < from->ntrees; i++) {
-        tutti_packing_tree(out, from->trees[i].root, from->trees[i].weight);
-        for (int32_t k = 0; k < from->nranks - 1; k++) {
-            const tutti_tree_edge *e = &from->edges[from->trees[i].first_edge + k];
-            tutti_packing_edge(out, e->src, e->dst, e->nvia ? from->via + e->first_via : NULL, e->nvia);
-        }
-    }
+    for (int32_t i = 0; i < from->ntrees; i++) tutti_packing_copy(out, from, i, from->trees[i].weight);
 }
 
 tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *from,
@@ -234,7 +223,7 @@ tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *f
                           "the trees of an all-gather all belong to different ranks: none can go");
     *report = (tutti_fewest_report){0};
     if (from->ntrees <= 1) {
-        copy_packing(g, from, out);
+        copy_all(g, from, out);
         report->fewest = true;
         return TUTTI_OK;
     }
@@ -250,7 +239,7 @@ tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *f
             chosen = false;
         }
     }
-    if (!chosen) copy_packing(g, from, out), report->fewest = report->fewest && report->solved;
+    if (!chosen) copy_all(g, from, out), report->fewest = report->fewest && report->solved;
     free(x);
     end(&c);
     return TUTTI_OK;

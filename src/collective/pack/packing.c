@@ -56,6 +56,16 @@ void tutti_packing_edge(tutti_packing *p, int32_t src, int32_t dst, const int32_
     }
 }
 
+void tutti_packing_copy(tutti_packing *p, const tutti_packing *from, int32_t tree, int64_t weight)
+{
+    const tutti_packed_tree *t = &from->trees[tree];
+    tutti_packing_tree(p, t->root, weight);
+    for (int32_t k = 0; k < from->nranks - 1; k++) {
+        const tutti_tree_edge *e = &from->edges[t->first_edge + k];
+        tutti_packing_edge(p, e->src, e->dst, e->nvia ? from->via + e->first_via : NULL, e->nvia);
+    }
+}
+
 static bool same_edge(const tutti_packing *p, const tutti_tree_edge *a, const tutti_tree_edge *b)
 {
     return a->src == b->src && a->dst == b->dst && a->nvia == b->nvia &&
@@ -97,13 +107,7 @@ void tutti_packing_tidy(tutti_packing *p)
     if (n) qsort(p->trees, (size_t)n, sizeof *p->trees, heavier_first);
     tidy.trees = NULL, tidy.edges = NULL, tidy.via = NULL;
     tidy.ntrees = tidy.nedges = tidy.nvia = tidy.trees_capacity = tidy.edges_capacity = tidy.via_capacity = 0;
-    for (int32_t i = 0; i < n; i++) {
-        tutti_packing_tree(&tidy, p->trees[i].root, p->trees[i].weight);
-        for (int32_t k = 0; k < p->nranks - 1; k++) {
-            const tutti_tree_edge *e = &p->edges[p->trees[i].first_edge + k];
-            tutti_packing_edge(&tidy, e->src, e->dst, e->nvia ? p->via + e->first_via : NULL, e->nvia);
-        }
-    }
+    for (int32_t i = 0; i < n; i++) tutti_packing_copy(&tidy, p, i, p->trees[i].weight);
     tutti_packing_release(p);
     *p = tidy;
 }

@@ -65,6 +65,8 @@ void tutti_packing_release(tutti_packing *p);
 /* Opens a tree; then nranks - 1 edges, parents first. */
 void tutti_packing_tree(tutti_packing *p, int32_t root, int64_t weight);
 void tutti_packing_edge(tutti_packing *p, int32_t src, int32_t dst, const int32_t *via, int32_t nvia);
+/* Tree `tree` of another packing over the same network, with this weight. */
+void tutti_packing_copy(tutti_packing *p, const tutti_packing *from, int32_t tree, int64_t weight);
 /* Joins equal trees, drops those of weight 0, heaviest first. */
 void tutti_packing_tidy(tutti_packing *p);
 

@@ -32,7 +32,6 @@ static void add_tree(tutti_packing *out, const int32_t *ends, int32_t root, int6
 {
     int32_t n = out->nranks, *order = tutti_alloc((size_t)n * sizeof *order), reached = 1;
     bool *seen = tutti_alloc((size_t)n * sizeof *seen);
-    memset(seen, 0, (size_t)n * sizeof *seen);
     tutti_packing_tree(out, root, weight);
     order[0] = root, seen[root] = true;
     for (int32_t i = 0; i < reached; i++)

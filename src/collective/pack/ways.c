@@ -185,7 +185,6 @@ tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const i
 void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, int64_t weight, tutti_packing *out)
 {
     bool *reached = tutti_alloc((size_t)w->nranks * sizeof *reached);
-    memset(reached, 0, (size_t)w->nranks * sizeof *reached);
     tutti_packing_tree(out, root, weight);
     reached[root] = true;
     for (int32_t n = 1; n < w->nranks;) {
