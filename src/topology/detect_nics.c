@@ -9,19 +9,6 @@
 
 #include "topology_impl.h"
 
-/* The first line of /sys/class/net/NAME/WHAT; false if there is none. */
-static bool line_read(const char *name, const char *what, char out[64])
-{
-    char path[320];
-    snprintf(path, sizeof path, "/sys/class/net/%s/%s", name, what);
-    FILE *f = fopen(path, "r");
-    if (!f) return false;
-    bool got = fgets(out, 64, f) != NULL;
-    fclose(f);
-    if (got) out[strcspn(out, "\n")] = '\0';
-    return got;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const tutti_host_nic *)a)->name, ((const tutti_host_nic *)b)->name);
@@ -38,10 +25,11 @@ int tutti_topology_detect_nics(tutti_host_nic *out, int room)
         tutti_host_nic *nic = &out[n++];
         *nic = (tutti_host_nic){.socket = -1};
         snprintf(nic->name, sizeof nic->name, "%.15s", e->d_name);
-        if (line_read(e->d_name, "speed", text) && strtol(text, NULL, 10) > 0)
+        if (tutti_sysfs_line(text, "class/net/%s/speed", e->d_name) && strtol(text, NULL, 10) > 0)
             nic->bytes_per_s = (double)strtol(text, NULL, 10) * 125e3;
-        if (line_read(e->d_name, "device/numa_node", text)) nic->socket = (int)strtol(text, NULL, 10);
-        nic->up = line_read(e->d_name, "operstate", text) && !strcmp(text, "up");
+        if (tutti_sysfs_line(text, "class/net/%s/device/numa_node", e->d_name))
+            nic->socket = (int)strtol(text, NULL, 10);
+        nic->up = tutti_sysfs_line(text, "class/net/%s/operstate", e->d_name) && !strcmp(text, "up");
     }
     if (folder) closedir(folder);
     qsort(out, (size_t)n, sizeof *out, by_name);

@@ -63,6 +63,9 @@ tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 /* Hashed choice among n equal paths, a function of the seed and of who talks to whom on which channel. */
 int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int level, int32_t n);
 
+/* The first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
+bool tutti_sysfs_line(char out[64], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* What a figure is called and measured in (topology_figures.c). */
 const char *tutti_figure_meaning(tutti_figure f);
 const char *tutti_figure_example(tutti_figure f);
