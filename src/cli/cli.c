@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/file.h"
 #include "../base/options.h"
 
 enum { MAX_FLAGS = 32, MAX_VALUES = 64, MAX_REST = 16 };
@@ -63,10 +64,11 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
             if (out->nrest == MAX_REST) return tutti_fail(err, TUTTI_ERR_USAGE, "too many arguments: '%s'", text);
             out->rest[out->nrest++] = text;
         } else {
-            const char *name = text[1] == '-' ? text + 2 : text + 1;
+            const bool out_file = !strcmp(text, "-o");
+            const char *name = out_file ? "out" : text[1] == '-' ? text + 2 : text + 1;
             size_t length = strcspn(name, "=");
             int i = flag_index(flags, nflags, name, length);
-            if (i < 0 || text[1] != '-') return unknown_flag(flags, nflags, name, err);
+            if (i < 0 || (text[1] != '-' && !out_file)) return unknown_flag(flags, nflags, name, err);
             const char *value = name[length] == '=' ? name + length + 1 : NULL;
             if (!flags[i].argument && value)
                 return tutti_fail(err, TUTTI_ERR_USAGE, "--%s takes no value", flags[i].name);
@@ -157,8 +159,33 @@ void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_
     if (nflags) fprintf(to, "\n");
     for (int i = 0; i < nflags; i++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s %s", flags[i].name, flags[i].argument ? flags[i].argument : "");
+        snprintf(left, sizeof left, "--%s%s %s", flags[i].name, strcmp(flags[i].name, "out") ? "" : ", -o",
+                 flags[i].argument ? flags[i].argument : "");
         fprintf(to, "  %-26s %s\n", left, flags[i].help);
     }
     fprintf(to, "  %-26s %s\n", "--help", "this text");
+}
+
+int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv)
+{
+    tutti_flags f;
+    tutti_failure err = {0};
+    tutti_status st = tutti_cli_parse(argc, argv, form->flags, form->nflags, &f, &err);
+    if (!st && f.help) {
+        tutti_cli_help(stdout, form->usage, form->about, form->flags, form->nflags);
+        return 0;
+    }
+    if (!st && !form->any_arguments && f.nrest != (form->wanted != NULL))
+        st = form->wanted ? tutti_fail(&err, TUTTI_ERR_USAGE, "%s", form->wanted)
+                          : tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
+    if (!st) st = form->run(&f, &err);
+    return st ? tutti_cli_fail(form->name, &err) : 0;
+}
+
+tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err)
+{
+    if (path) return tutti_file_write_atomic(path, text, strlen(text), err);
+    if (fputs(text, stdout) < 0 || fflush(stdout))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "standard output cannot be written");
+    return TUTTI_OK;
 }

@@ -52,7 +52,23 @@ typedef struct {
     bool help; /* --help or -h stood there */
 } tutti_flags;
 
-/* TUTTI_ERR_USAGE names the unknown flag and the nearest known one. */
+/* What a command takes, and what it does with it. */
+typedef struct {
+    const char *name;          /* "coll pack", for failures */
+    const char *usage, *about; /* for --help: "tutti coll pack TOPOLOGY [options]" */
+    const tutti_flag *flags;
+    int nflags;
+    const char *wanted; /* one argument that is no flag; what is said without it. NULL = none */
+    bool any_arguments; /* run looks at them itself */
+    tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
+} tutti_cli_form;
+/* Parses, answers --help, refuses too many or too few arguments, runs; prints the failure. Returns the exit code. */
+int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
+
+/* Writes text to a file, whole or not at all, or (path NULL) to standard output. */
+tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err);
+
+/* TUTTI_ERR_USAGE names the unknown flag and the nearest known one. -o is short for --out. */
 tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);

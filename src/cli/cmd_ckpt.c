@@ -61,13 +61,12 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
 
 int tutti_cmd_ckpt(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, NULL, 0, &f, &err);
-    if (!st && f.help) {
-        tutti_cli_help(stdout, "tutti ckpt ls DIR | verify CKPT|DIR", about, NULL, 0);
-        return TUTTI_OK;
-    }
-    if (!st) st = run(&f, &err);
-    return st ? tutti_cli_fail("ckpt", &err) : TUTTI_OK;
+    static const tutti_cli_form form = {
+        .name = "ckpt",
+        .usage = "tutti ckpt ls DIR | verify CKPT|DIR",
+        .about = about,
+        .any_arguments = true,
+        .run = run,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

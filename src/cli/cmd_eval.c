@@ -112,20 +112,12 @@ static tutti_status evaluate(evaluation *e, tutti_failure *err)
     return TUTTI_OK;
 }
 
-int tutti_cmd_eval(int argc, char **argv)
+static tutti_status eval(const tutti_flags *f, tutti_failure *err)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
     evaluation e = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (!st && f.help) {
-        tutti_cli_help(stdout, "tutti eval CKPT [--data set=S,path=DIR]", about, flags, NFLAGS);
-        return TUTTI_OK;
-    }
-    if (!st && f.nrest != 1) st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one checkpoint: tutti eval CKPT [options]");
-    if (!st) st = find_checkpoint(f.rest[0], &e, &err);
-    if (!st) st = open_parts(&f, &e, &err);
-    if (!st) st = evaluate(&e, &err);
+    tutti_status st = find_checkpoint(f->rest[0], &e, err);
+    if (!st) st = open_parts(f, &e, err);
+    if (!st) st = evaluate(&e, err);
     tutti_dataset_destroy(e.test);
     tutti_graph_destroy(e.graph);
     tutti_model_destroy(e.fused);
@@ -135,5 +127,19 @@ int tutti_cmd_eval(int argc, char **argv)
     free(e.job_text);
     free(e.model_text);
     tutti_arena_release(&e.arena);
-    return st ? tutti_cli_fail("eval", &err) : TUTTI_OK;
+    return st;
+}
+
+int tutti_cmd_eval(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "eval",
+        .usage = "tutti eval CKPT [--data set=S,path=DIR]",
+        .about = about,
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "wants one checkpoint: tutti eval CKPT [options]",
+        .run = eval,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

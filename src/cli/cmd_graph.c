@@ -12,15 +12,15 @@ static const tutti_flag flags[] = {
 };
 enum { NFLAGS = sizeof flags / sizeof *flags };
 
-static tutti_status show(const tutti_flags *f, const char *path, tutti_failure *err)
+static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
     tutti_job *job = NULL;
     tutti_resolved r = {0};
-    tutti_status st = tutti_cli_load_job(f, path, &job, err);
+    tutti_status st = tutti_cli_load_job(f, f->rest[0], &job, err);
     if (!st) st = tutti_job_resolve(job, 0, 0, NULL, &r, err);
     if (!st) {
         char *text = tutti_cli_has(f, "dot") ? tutti_graph_dot(r.graph) : tutti_graph_print(r.graph);
-        fputs(text, stdout);
+        st = tutti_cli_write(NULL, text, err);
         free(text);
     }
     tutti_resolved_release(&r);
@@ -30,19 +30,15 @@ static tutti_status show(const tutti_flags *f, const char *path, tutti_failure *
 
 int tutti_cmd_graph(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (!st && f.help) {
-        tutti_cli_help(
-            stdout, "tutti graph JOB.yaml [options]",
-            "Prints the step graph: the kernels of one call, what each reads and writes, and where gradients are\n"
-            "exchanged. d(x) is the gradient of x on this rank, sum(x) the sum over ranks.",
-            flags, NFLAGS);
-        return TUTTI_OK;
-    }
-    if (!st && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti graph JOB.yaml [options]");
-    if (!st) st = show(&f, f.rest[0], &err);
-    return st ? tutti_cli_fail("graph", &err) : TUTTI_OK;
+    static const tutti_cli_form form = {
+        .name = "graph",
+        .usage = "tutti graph JOB.yaml [options]",
+        .about = "Prints the step graph: the kernels of one call, what each reads and writes, and where gradients are\n"
+                 "exchanged. d(x) is the gradient of x on this rank, sum(x) the sum over ranks.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "wants one job file: tutti graph JOB.yaml [options]",
+        .run = show,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

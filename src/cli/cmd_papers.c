@@ -71,27 +71,29 @@ static tutti_status pages_print(const char *folder, bool json, tutti_failure *er
     return status;
 }
 
+static tutti_status papers(const tutti_flags *f, tutti_failure *err)
+{
+    char found[PATH_BYTES];
+    const char *folder = tutti_cli_value(f, "dir", folder_find(found) ? found : NULL);
+    if (!folder) return tutti_fail(err, TUTTI_ERR_USAGE, "no folder of pages beside the program; name it with --dir");
+    if (!f->nrest) return pages_print(folder, tutti_cli_has(f, "json"), err);
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; !status && i < f->nrest; i++)
+        status = page_print(folder, f->rest[i], tutti_cli_has(f, "json"), err);
+    return status;
+}
+
 int tutti_cmd_papers(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    char found[PATH_BYTES];
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("papers", &err);
-    if (f.help) {
-        tutti_cli_help(
-            stdout, "tutti papers [NAME...] [options]",
-            "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
-            "(pass within 10 %, near within 25 %; a figure that we only recall never passes).",
-            flags, NFLAGS);
-        return 0;
-    }
-    const char *folder = tutti_cli_value(&f, "dir", folder_find(found) ? found : NULL);
-    tutti_status status = TUTTI_OK;
-    if (!folder)
-        status = tutti_fail(&err, TUTTI_ERR_USAGE, "no folder of pages beside the program; name it with --dir");
-    else if (!f.nrest)
-        status = pages_print(folder, tutti_cli_has(&f, "json"), &err);
-    for (int i = 0; !status && i < f.nrest; i++)
-        status = page_print(folder, f.rest[i], tutti_cli_has(&f, "json"), &err);
-    return status ? tutti_cli_fail("papers", &err) : 0;
+    static const tutti_cli_form form = {
+        .name = "papers",
+        .usage = "tutti papers [NAME...] [options]",
+        .about = "Published figures, how we reproduce them, and how far ours are: published | ours | ratio | verdict\n"
+                 "(pass within 10 %, near within 25 %; a figure that we only recall never passes).",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .any_arguments = true,
+        .run = papers,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

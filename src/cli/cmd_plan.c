@@ -8,7 +8,7 @@
 #include "../base/file.h"
 #include "../job/job_costs.h"
 #include "../job/job_impl.h"
-#include "cli.h"
+#include "topo.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "ranks to share the batch (default: the job's)", false},
@@ -27,11 +27,10 @@ static const char about[] =
 
 static tutti_status show(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
 {
-    (void)err;
     char *text = tutti_cli_has(f, "dot") ? tutti_plan_dot(p) : tutti_plan_print(p);
-    fputs(text, stdout);
+    tutti_status st = tutti_cli_write(NULL, text, err);
     free(text);
-    return TUTTI_OK;
+    return st;
 }
 
 static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
@@ -71,8 +70,7 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     if (topology && costs) return tutti_fail(err, TUTTI_ERR_USAGE, "--topology and --costs: give one");
     if (costs) return read_costs(costs, r, err);
     if (!topology && job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
-    tutti_status st = topology && strcmp(topology, "host") ? tutti_topology_parse(topology, &t, err)
-                                                           : tutti_topology_of_this_host(&t, err);
+    tutti_status st = tutti_topo_open(topology ? topology : "host", &t, err);
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
@@ -93,18 +91,24 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     return st;
 }
 
+static tutti_status plan(const tutti_flags *f, tutti_failure *err)
+{
+    const bool checks = f->nrest && !strcmp(f->rest[0], "check");
+    if (f->nrest != 1 + checks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "wants one job file: tutti plan [check] JOB.yaml [options]");
+    return with_plan(f, f->rest[checks], checks ? check : show, err);
+}
+
 int tutti_cmd_plan(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (!st && f.help) {
-        tutti_cli_help(stdout, "tutti plan [check] JOB.yaml [options]", about, flags, NFLAGS);
-        return TUTTI_OK;
-    }
-    const bool checks = !st && f.nrest && !strcmp(f.rest[0], "check");
-    if (!st && f.nrest != 1 + checks)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti plan [check] JOB.yaml [options]");
-    if (!st) st = with_plan(&f, f.rest[checks], checks ? check : show, &err);
-    return st ? tutti_cli_fail("plan", &err) : TUTTI_OK;
+    static const tutti_cli_form form = {
+        .name = "plan",
+        .usage = "tutti plan [check] JOB.yaml [options]",
+        .about = about,
+        .flags = flags,
+        .nflags = NFLAGS,
+        .any_arguments = true,
+        .run = plan,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -8,8 +8,8 @@
 
 #include "../base/json.h"
 #include "../job/job_impl.h"
-#include "cli.h"
 #include "measure_run.h"
+#include "topo.h"
 #include "tutti/job.h"
 #include "tutti/predict.h"
 
@@ -51,15 +51,12 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
                                          .read_trace = tutti_cli_value(f, "trace", NULL),
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
     q->nranks = 4;
-    if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wanted one job file, there are %d", f->nrest);
     q->job_path = f->rest[0];
     tutti_status status = TUTTI_OK;
     if (tutti_cli_has(f, "ranks")) status = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
     for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
     for (int i = 0; i < f->count[FLAG_SET] && i < MAX_SETS; i++) q->sets[q->nsets++] = f->value[FLAG_SET][i];
-    if (!status)
-        status = strcmp(topology, "host") ? tutti_topology_parse(topology, &q->topology, err)
-                                          : tutti_topology_of_this_host(&q->topology, err);
+    if (!status) status = tutti_topo_open(topology, &q->topology, err);
     if (!status && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         status = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
     if (!status) status = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);
@@ -191,27 +188,32 @@ static void print_layers(const question *q, bool json)
     }
 }
 
-int tutti_cmd_predict(int argc, char **argv)
+static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
     question q = {0};
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("predict", &err);
-    if (f.help) {
-        tutti_cli_help(
-            stdout, "tutti predict JOB.yaml [options]",
-            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology.",
-            flags, NFLAGS);
-        return 0;
-    }
-    tutti_status status = question_read(&f, &q, &err);
-    if (!status) status = question_answer(&f, &q, &err);
-    if (!status && tutti_cli_has(&f, "json"))
+    tutti_status status = question_read(f, &q, err);
+    if (!status) status = question_answer(f, &q, err);
+    if (!status && tutti_cli_has(f, "json"))
         print_json(&q);
     else if (!status)
         print_table(&q);
-    if (!status && q.layers) print_layers(&q, tutti_cli_has(&f, "json"));
+    if (!status && q.layers) print_layers(&q, tutti_cli_has(f, "json"));
     free(q.layers);
     tutti_job_destroy(q.job);
-    return status ? tutti_cli_fail("predict", &err) : 0;
+    return status;
+}
+
+int tutti_cmd_predict(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "predict",
+        .usage = "tutti predict JOB.yaml [options]",
+        .about =
+            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "wants one job file: tutti predict JOB.yaml [options]",
+        .run = predict,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

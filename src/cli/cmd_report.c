@@ -162,40 +162,39 @@ static void print_summary(const run *r, const char *path)
     printf("picture   %s\n", path);
 }
 
-int tutti_cmd_report(int argc, char **argv)
+static tutti_status report(const tutti_flags *f, tutti_failure *err)
 {
-    enum { NFLAGS = sizeof flags / sizeof *flags };
-    tutti_flags f;
-    tutti_failure err = {0};
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err) != TUTTI_OK) return tutti_cli_fail("report", &err);
-    if (f.help) {
-        tutti_cli_help(
-            stdout, "tutti report DIR [--out FILE]",
-            "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
-            "as DIR/layers.svg if\nsteps were traced (tutti train --trace N).",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (f.nrest != 1) {
-        tutti_fail(&err, TUTTI_ERR_USAGE, "one folder is needed: that of `tutti train --out DIR`");
-        return tutti_cli_fail("report", &err);
-    }
     tutti_strbuf metrics = {0}, picture = {0};
-    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f.rest[0]);
-    tutti_strbuf_printf(&picture, "%s/report.svg", f.rest[0]);
-    const char *path = tutti_cli_value(&f, "out", picture.text);
+    tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
+    tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);
+    const char *path = tutti_cli_value(f, "out", picture.text);
     run r = {0};
     bool layers = false;
-    tutti_status st = read_run(metrics.text, &r, &err);
-    if (st == TUTTI_OK) st = draw(&r, f.rest[0], path, &err);
-    if (st == TUTTI_OK) st = draw_layers(f.rest[0], &layers, &err);
+    tutti_status st = read_run(metrics.text, &r, err);
+    if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
+    if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);
     if (st == TUTTI_OK) {
         print_summary(&r, path);
-        if (layers) printf("layers    %s/layers.svg\n", f.rest[0]);
+        if (layers) printf("layers    %s/layers.svg\n", f->rest[0]);
         print_cost(&r);
     }
     release(&r);
     tutti_strbuf_release(&metrics);
     tutti_strbuf_release(&picture);
-    return st == TUTTI_OK ? 0 : tutti_cli_fail("report", &err);
+    return st;
+}
+
+int tutti_cmd_report(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "report",
+        .usage = "tutti report DIR [--out FILE]",
+        .about = "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
+                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N).",
+        .flags = flags,
+        .nflags = sizeof flags / sizeof *flags,
+        .wanted = "one folder is needed: that of `tutti train --out DIR`",
+        .run = report,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -49,5 +49,7 @@ tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tu
 /* An algorithm of the table, else a file in text form or MSCCL XML (which fixes all but --wire and a program's root). */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
+/* The text form, which has a limit of ranks; the caller's (free()). */
+tutti_status tutti_coll_text(const tutti_schedule *s, char **out, tutti_failure *err);
 
 #endif

@@ -76,13 +76,13 @@ static tutti_status check_program(const tutti_coll_schedule *s, int32_t *room, t
     return TUTTI_OK;
 }
 
-static tutti_status check(const char *what, const tutti_flags *f, tutti_failure *err)
+static tutti_status check(const tutti_flags *f, tutti_failure *err)
 {
     long ntries = 0;
     int32_t room = 0;
     tutti_coll_schedule s;
     tutti_status st = tutti_cli_int(f, "interpret", 0, 1000000000, 0, &ntries, err);
-    if (st == TUTTI_OK) st = tutti_coll_open(what, f, &s, err);
+    if (st == TUTTI_OK) st = tutti_coll_open(f->rest[0], f, &s, err);
     if (st != TUTTI_OK) return st;
     tutti_check_report report;
     const double begin = tutti_clock_s();
@@ -101,21 +101,18 @@ static tutti_status check(const char *what, const tutti_flags *f, tutti_failure 
 
 int tutti_coll_check(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (st == TUTTI_OK && f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll check FILE|ALGORITHM [options]",
+    static const tutti_cli_form form = {
+        .name = "coll check",
+        .usage = "tutti coll check FILE|ALGORITHM [options]",
+        .about =
             "Proves that a schedule is right for every vector length and for invocations back to back: no\n"
             "deadlock, no race, every contribution exactly once, sums as deterministic as it claims. If it is\n"
             "not, says where, as an execution that a person can follow. An algorithm needs --ranks. A file is our\n"
             "text form or an XML program of MSCCL (docs/interchange.md).",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (st == TUTTI_OK && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "one file or algorithm is wanted: tutti coll check FILE|ALGORITHM");
-    if (st == TUTTI_OK) st = check(f.rest[0], &f, &err);
-    return st == TUTTI_OK ? 0 : tutti_cli_fail("coll check", &err);
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "one file or algorithm is wanted: tutti coll check FILE|ALGORITHM",
+        .run = check,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "coll.h"
 #include "coll_ranges.h"
+#include "topo.h"
 
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", false},
@@ -195,9 +196,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
     if (!status) status = tutti_coll_collective(f, &request.collective, err);
     if (!status) status = find_policy(tutti_cli_value(f, "policy", "fastest"), &policy, err);
-    if (!status)
-        status =
-            strcmp(topology, "host") ? tutti_topology_parse(topology, &t, err) : tutti_topology_of_this_host(&t, err);
+    if (!status) status = tutti_topo_open(topology, &t, err);
     if (!status) status = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (status) return status;
     request.nranks = (int32_t)ranks;
@@ -209,16 +208,14 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
 
 int tutti_coll_explain(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll explain", &err);
-    if (f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll explain --bytes B [options]",
-            "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
-            "--ranges, which algorithm is best from which size on.",
-            flags, NFLAGS);
-        return 0;
-    }
-    return explain(&f, &err) ? tutti_cli_fail("coll explain", &err) : 0;
+    static const tutti_cli_form form = {
+        .name = "coll explain",
+        .usage = "tutti coll explain --bytes B [options]",
+        .about = "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
+                 "--ranges, which algorithm is best from which size on.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .run = explain,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

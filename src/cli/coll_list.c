@@ -41,27 +41,27 @@ static void print_parameters(const tutti_algorithm *a)
     }
 }
 
-int tutti_coll_list(int argc, char **argv)
+static tutti_status list(const tutti_flags *f, tutti_failure *err)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, NULL, 0, &f, &err);
-    if (st == TUTTI_OK && f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll list",
-            "The algorithms: which collectives they serve, whether the order of a sum is one for all elements\n"
-            "(fixed) or depends on the slice, and where they can make canonical sums, whose bits do not depend\n"
-            "on the rank count. Parameters stand behind the name: hierarchical,group=4.",
-            NULL, 0);
-        return 0;
-    }
-    if (st == TUTTI_OK && f.nrest) st = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
-    if (st != TUTTI_OK) return tutti_cli_fail("coll list", &err);
+    (void)f, (void)err;
     printf("%-18s %-10s %-10s %s\n  %s\n\n", "algorithm", "sums", "canonical", "what it does",
            "collectives, parameters");
     for (int i = 0; i < tutti_algorithm_count(); i++) {
         print_row(tutti_algorithm_at(i));
         print_parameters(tutti_algorithm_at(i));
     }
-    return 0;
+    return TUTTI_OK;
+}
+
+int tutti_coll_list(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "coll list",
+        .usage = "tutti coll list",
+        .about = "The algorithms: which collectives they serve, whether the order of a sum is one for all elements\n"
+                 "(fixed) or depends on the slice, and where they can make canonical sums, whose bits do not depend\n"
+                 "on the rank count. Parameters stand behind the name: hierarchical,group=4.",
+        .run = list,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

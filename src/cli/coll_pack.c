@@ -180,38 +180,34 @@ static tutti_status refuse_unused(const tutti_flags *f, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static tutti_status answer(const tutti_flags *f, const tutti_topology *t, const tutti_pack_question *q,
-                           tutti_failure *err)
+static tutti_status answer(const tutti_flags *f, tutti_failure *err)
 {
+    tutti_topology t;
+    tutti_pack_question q;
     long setup_us = 0;
     long long bytes = 0;
-    if (tutti_cli_has(f, "subsets")) return tutti_coll_pack_table(t, q, err);
-    if (!tutti_cli_has(f, "channels")) return pack_one(f, t, q, err);
-    tutti_status st = tutti_cli_bytes("--channels", tutti_cli_value(f, "channels", ""), &bytes, err);
+    tutti_status st = tutti_topology_parse(f->rest[0], &t, err);
+    if (st == TUTTI_OK) st = refuse_unused(f, err);
+    if (st == TUTTI_OK) st = read_question(f, &q, err);
+    if (st != TUTTI_OK) return st;
+    if (tutti_cli_has(f, "subsets")) return tutti_coll_pack_table(&t, &q, err);
+    if (!tutti_cli_has(f, "channels")) return pack_one(f, &t, &q, err);
+    st = tutti_cli_bytes("--channels", tutti_cli_value(f, "channels", ""), &bytes, err);
     if (st == TUTTI_OK) st = tutti_cli_int(f, "setup", 0, 1000000000, 100, &setup_us, err);
-    return st == TUTTI_OK ? tutti_coll_pack_channels(t, q, (double)bytes, (double)setup_us * 1e-6, err) : st;
+    return st == TUTTI_OK ? tutti_coll_pack_channels(&t, &q, (double)bytes, (double)setup_us * 1e-6, err) : st;
 }
 
 int tutti_coll_pack(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_topology t;
-    tutti_pack_question q;
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (st == TUTTI_OK && f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll pack TOPOLOGY [options]",
-            "Packs trees into the links of a topology (after Blink), says how much they carry and how far that\n"
-            "is from the bound. 'tutti coll compile trees --topology T' makes a schedule of them.",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (st == TUTTI_OK && f.nrest != 1)
-        st = tutti_fail(&err, TUTTI_ERR_USAGE, "one topology is wanted: tutti coll pack dgx1v,wires=nvlink");
-    if (st == TUTTI_OK) st = tutti_topology_parse(f.rest[0], &t, &err);
-    if (st == TUTTI_OK) st = refuse_unused(&f, &err);
-    if (st == TUTTI_OK) st = read_question(&f, &q, &err);
-    if (st == TUTTI_OK) st = answer(&f, &t, &q, &err);
-    return st == TUTTI_OK ? 0 : tutti_cli_fail("coll pack", &err);
+    static const tutti_cli_form form = {
+        .name = "coll pack",
+        .usage = "tutti coll pack TOPOLOGY [options]",
+        .about = "Packs trees into the links of a topology (after Blink), says how much they carry and how far that\n"
+                 "is from the bound. 'tutti coll compile trees --topology T' makes a schedule of them.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "one topology is wanted: tutti coll pack dgx1v,wires=nvlink",
+        .run = answer,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -9,7 +9,7 @@
 #include "../collective/compile/compile.h"
 #include "coll.h"
 
-enum { MAX_FILE = 1 << 30 };
+enum { MAX_FILE = 1 << 30, MAX_TEXT_RANKS = 4096 };
 
 static tutti_status choose(const tutti_flags *f, const char *flag, const char *const *words, int n, int *out,
                            tutti_failure *err)
@@ -162,4 +162,13 @@ void tutti_coll_close(tutti_coll_schedule *s)
         tutti_schedule_destroy(s->source);
     free(s->topology);
     *s = (tutti_coll_schedule){0};
+}
+
+tutti_status tutti_coll_text(const tutti_schedule *s, char **out, tutti_failure *err)
+{
+    const int32_t nranks = tutti_schedule_head(s)->nranks;
+    if (nranks > MAX_TEXT_RANKS)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: the text form holds at most %d", nranks, MAX_TEXT_RANKS);
+    *out = tutti_schedule_print(s);
+    return TUTTI_OK;
 }

@@ -97,15 +97,13 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 
 int tutti_coll_tune(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("coll tune", &err);
-    if (f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll tune [options]",
-            "Measures signals, copies and sums on this machine and writes the figures for predict and explain.", flags,
-            NFLAGS);
-        return 0;
-    }
-    return tune(&f, &err) ? tutti_cli_fail("coll tune", &err) : 0;
+    static const tutti_cli_form form = {
+        .name = "coll tune",
+        .usage = "tutti coll tune [options]",
+        .about = "Measures signals, copies and sums on this machine and writes the figures for predict and explain.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .run = tune,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

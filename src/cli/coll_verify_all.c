@@ -178,20 +178,16 @@ static tutti_status verify_flags(const tutti_flags *f, tutti_failure *err)
 
 int tutti_coll_verify_all(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    tutti_status st = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (st == TUTTI_OK && f.help) {
-        tutti_cli_help(
-            stdout, "tutti coll verify-all [options]",
-            "Proves every algorithm of the table for every collective, variant and rank count, unlowered and\n"
-            "lowered for every wire class, and says what was left out and why. Ends at the first wrong one\n"
-            "with its counter-example (exit code 1). How well the checker itself finds mistakes is a test of its\n"
-            "own: test_mutants.",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (st == TUTTI_OK && f.nrest) st = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
-    if (st == TUTTI_OK) st = verify_flags(&f, &err);
-    return st == TUTTI_OK ? 0 : tutti_cli_fail("coll verify-all", &err);
+    static const tutti_cli_form form = {
+        .name = "coll verify-all",
+        .usage = "tutti coll verify-all [options]",
+        .about = "Proves every algorithm of the table for every collective, variant and rank count, unlowered and\n"
+                 "lowered for every wire class, and says what was left out and why. Ends at the first wrong one\n"
+                 "with its counter-example (exit code 1). How well the checker itself finds mistakes is a test of its\n"
+                 "own: test_mutants.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .run = verify_flags,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -3,16 +3,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../base/json.h"
 #include "../collective/simulate/limits.h"
+#include "coll.h"
 #include "topo.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "P", "rank count (default: as many as there is room for)", false},
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB (default 100MB)", false},
-    {"collective", "C", "allreduce, reduce-scatter, all-gather, broadcast, ... (default allreduce)", false},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
     {"json", NULL, "one JSON object a bound and line", false},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
@@ -74,38 +74,39 @@ static void print_json(const question *q, const tutti_limit *limits)
 static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
 {
     long ranks = 0;
-    const char *bytes = tutti_cli_value(f, "bytes", "100MB"), *name = tutti_cli_value(f, "collective", "allreduce");
-    if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted: tutti topo bounds TOPOLOGY");
+    const char *bytes = tutti_cli_value(f, "bytes", "100MB");
     tutti_status status = tutti_topo_open(f->rest[0], &q->topology, err);
     if (!status) status = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
     if (!status) status = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
     q->nranks = (int32_t)ranks;
-    for (int c = 0; c < TUTTI_NCOLLECTIVES && !status; c++) {
-        q->collective = (tutti_collective)c;
-        if (!strcmp(tutti_collective_name(q->collective), name)) return TUTTI_OK;
-    }
-    return status ? status : tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there is none such", name);
+    return status ? status : tutti_coll_collective(f, &q->collective, err);
+}
+
+static tutti_status bounds(const tutti_flags *f, tutti_failure *err)
+{
+    question q = {0};
+    tutti_limit limits[TUTTI_NLIMITS];
+    tutti_status status = question_read(f, &q, err);
+    if (status) return status;
+    tutti_simulate_limits(q.collective, q.nranks, q.bytes / TUTTI_ELEMENT_BYTES, &q.topology, limits);
+    if (tutti_cli_has(f, "json"))
+        print_json(&q, limits);
+    else
+        print_table(&q, limits);
+    return TUTTI_OK;
 }
 
 int tutti_topo_bounds(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    question q = {0};
-    tutti_limit limits[TUTTI_NLIMITS];
-    if (tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err)) return tutti_cli_fail("topo bounds", &err);
-    if (f.help) {
-        tutti_cli_help(stdout, "tutti topo bounds TOPOLOGY [options]",
-                       "What no schedule can beat on a machine, and which cut or partition stands in the way.", flags,
-                       NFLAGS);
-        return 0;
-    }
-    if (question_read(&f, &q, &err)) return tutti_cli_fail("topo bounds", &err);
-    tutti_simulate_limits(q.collective, q.nranks, q.bytes / TUTTI_ELEMENT_BYTES, &q.topology, limits);
-    if (tutti_cli_has(&f, "json"))
-        print_json(&q, limits);
-    else
-        print_table(&q, limits);
-    return 0;
+    static const tutti_cli_form form = {
+        .name = "topo bounds",
+        .usage = "tutti topo bounds TOPOLOGY [options]",
+        .about = "What no schedule can beat on a machine, and which cut or partition stands in the way.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .wanted = "one topology is wanted: tutti topo bounds TOPOLOGY",
+        .run = bounds,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -39,26 +39,28 @@ static void print_machine(const tutti_topology *t)
     free(described);
 }
 
-int tutti_topo_detect(int argc, char **argv)
+static tutti_status detect(const tutti_flags *f, tutti_failure *err)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
     tutti_topology t;
-    tutti_status status = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (!status && f.help) {
-        tutti_cli_help(
-            stdout, "tutti topo detect [--describe]",
-            "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
-            "assumed.",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (!status && f.nrest) status = tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
-    if (!status) status = tutti_topology_of_this_host(&t, &err);
-    if (status) return tutti_cli_fail("topo detect", &err);
+    tutti_status status = tutti_topology_of_this_host(&t, err);
+    if (status) return status;
     char *text = tutti_topology_print(&t);
     printf("%s\n", text);
-    if (tutti_cli_has(&f, "describe")) print_machine(&t);
+    if (tutti_cli_has(f, "describe")) print_machine(&t);
     free(text);
-    return 0;
+    return TUTTI_OK;
+}
+
+int tutti_topo_detect(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "topo detect",
+        .usage = "tutti topo detect [--describe]",
+        .about = "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
+                 "assumed.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .run = detect,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

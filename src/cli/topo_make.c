@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/file.h"
 #include "../base/strbuf.h"
 #include "topo.h"
 
@@ -93,13 +92,8 @@ static void print_links(const tutti_topology *t, int32_t nranks)
 /* The drawing goes to a file or to standard output; taken is given back. */
 static tutti_status drawing_write(const char *path, char *taken, tutti_failure *err)
 {
-    tutti_status status = TUTTI_OK;
-    if (!taken)
-        status = tutti_fail(err, TUTTI_ERR_USAGE, "a host has no links between ranks to draw");
-    else if (!strcmp(path, "-"))
-        fputs(taken, stdout);
-    else
-        status = tutti_file_write_atomic(path, taken, strlen(taken), err);
+    if (!taken) return tutti_fail(err, TUTTI_ERR_USAGE, "a host has no links between ranks to draw");
+    tutti_status status = tutti_cli_write(strcmp(path, "-") ? path : NULL, taken, err);
     free(taken);
     return status;
 }

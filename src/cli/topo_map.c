@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../collective/simulate/map.h"
+#include "coll.h"
 #include "topo.h"
 
 static const tutti_flag flags[] = {
@@ -33,9 +34,7 @@ typedef struct {
 static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
 {
     long ranks = 0;
-    const char *name = tutti_cli_value(f, "collective", "allreduce");
     q->algorithm = tutti_cli_value(f, "algorithm", "halving-doubling");
-    if (f->nrest != 1) return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted: tutti topo map TOPOLOGY");
     tutti_status status = tutti_topo_open(f->rest[0], &q->topology, err);
     if (!status) status = tutti_cli_bytes("--bytes", tutti_cli_value(f, "bytes", "100MB"), &q->bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 2, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
@@ -43,11 +42,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     if (!status) status = tutti_cli_int(f, "swaps", 1, 1000000000, 200000, &q->nswaps, err);
     q->own_start = tutti_cli_has(f, "own-start");
     q->request = (tutti_compile_request){.nranks = (int32_t)ranks, .in_place = true, .topology = &q->topology};
-    for (int c = 0; c < TUTTI_NCOLLECTIVES && !status; c++) {
-        q->request.collective = (tutti_collective)c;
-        if (!strcmp(tutti_collective_name(q->request.collective), name)) return TUTTI_OK;
-    }
-    return status ? status : tutti_fail(err, TUTTI_ERR_USAGE, "--collective %s: there is none such", name);
+    return status ? status : tutti_coll_collective(f, &q->request.collective, err);
 }
 
 static void print_load(const char *what, const tutti_map_load *l, double lower_s, double simulated_s)
@@ -56,7 +51,7 @@ static void print_load(const char *what, const tutti_map_load *l, double lower_s
            simulated_s * 1e6);
 }
 
-static tutti_status map(question *q, tutti_failure *err)
+static tutti_status map(const question *q, tutti_failure *err)
 {
     tutti_schedule *s = NULL;
     tutti_mapping m = {0};
@@ -156,24 +151,30 @@ static tutti_status print_table(tutti_failure *err)
     return status;
 }
 
+static tutti_status answer(const tutti_flags *f, tutti_failure *err)
+{
+    const bool table = tutti_cli_has(f, "table");
+    for (int i = 0; i < f->nflags && table; i++)
+        if (f->count[i] && strcmp(flags[i].name, "table") != 0)
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--table has no use for --%s", flags[i].name);
+    if (f->nrest != !table)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted, or --table: tutti topo map TOPOLOGY");
+    if (table) return print_table(err);
+    question q = {0};
+    tutti_status status = question_read(f, &q, err);
+    return status ? status : map(&q, err);
+}
+
 int tutti_topo_map(int argc, char **argv)
 {
-    tutti_flags f;
-    tutti_failure err = {0};
-    question q = {0};
-    tutti_status status = tutti_cli_parse(argc, argv, flags, NFLAGS, &f, &err);
-    if (!status && f.help) {
-        tutti_cli_help(
-            stdout, "tutti topo map TOPOLOGY [options], tutti topo map --table",
-            "Seats ranks so that the busiest link of each stage carries less: swaps, tried at random from a seed.",
-            flags, NFLAGS);
-        return 0;
-    }
-    if (!status && tutti_cli_has(&f, "table")) {
-        status = print_table(&err);
-    } else {
-        if (!status) status = question_read(&f, &q, &err);
-        if (!status) status = map(&q, &err);
-    }
-    return status ? tutti_cli_fail("topo map", &err) : 0;
+    static const tutti_cli_form form = {
+        .name = "topo map",
+        .usage = "tutti topo map TOPOLOGY [options], tutti topo map --table",
+        .about = "Seats ranks so that the busiest link of each stage carries less: swaps, tried at random from a seed.",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .any_arguments = true,
+        .run = answer,
+    };
+    return tutti_cli_run(&form, argc, argv);
 }

@@ -11,6 +11,7 @@ static const tutti_flag flags[] = {
     {"ranks", "N", "processes", false},
     {"set", "KEY=VALUE", "override", true},
     {"quiet", NULL, "say less", false},
+    {"out", "FILE", "write to it", false},
 };
 
 /* Parses words after the command's name; up to seven, NULL ends them. */
@@ -19,7 +20,7 @@ static tutti_status parse(const char *const *words, tutti_flags *out, tutti_fail
     char *argv[9] = {(char[]){"train"}};
     int argc = 1;
     for (; argc < 8 && words[argc - 1]; argc++) argv[argc] = (char *)(uintptr_t)words[argc - 1];
-    return tutti_cli_parse(argc, argv, flags, 3, out, err);
+    return tutti_cli_parse(argc, argv, flags, 4, out, err);
 }
 
 static void both_forms_give_the_same_value(void **state)
@@ -38,6 +39,17 @@ static void both_forms_give_the_same_value(void **state)
     assert_int_equal(tutti_cli_int(&f, "ranks", 1, 8, 1, &n, &err), TUTTI_OK);
     assert_int_equal(n, 4);
     assert_false(tutti_cli_has(&f, "quiet"));
+}
+
+static void o_is_short_for_out(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const words[] = {"-o", "a.txt", "job.yaml", NULL};
+    assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+    assert_string_equal(tutti_cli_value(&f, "out", ""), "a.txt");
+    assert_int_equal(f.nrest, 1);
 }
 
 static void a_flag_of_many_keeps_order_and_values_with_equals_signs(void **state)
@@ -60,6 +72,7 @@ static void refusals_name_the_flag_and_the_nearest_known_one(void **state)
     } cases[] = {
         {{"--rank", "4"}, "unknown flag '--rank'; did you mean '--ranks'?"},
         {{"--nonsense=4"}, "unknown flag '--nonsense'; --help lists the flags"},
+        {{"-q"}, "unknown flag '--q'; --help lists the flags"},
         {{"--ranks"}, "--ranks needs a value: N"},
         {{"--quiet=yes"}, "--quiet takes no value"},
         {{"--ranks", "1", "--ranks=2"}, "--ranks stands there twice"},
@@ -133,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_forms_give_the_same_value),
+        cmocka_unit_test(o_is_short_for_out),
         cmocka_unit_test(a_flag_of_many_keeps_order_and_values_with_equals_signs),
         cmocka_unit_test(refusals_name_the_flag_and_the_nearest_known_one),
         cmocka_unit_test(help_is_seen_anywhere_and_two_dashes_end_the_flags),

@@ -54,7 +54,7 @@ static void bounds_say_what_stands_in_the_way(void **state)
     expect("topo bounds dgx1v --json", 0, "\"kind\":\"exact\"");
     expect("topo bounds host --ranks 4", 0, "a host has no links between ranks");
     expect("topo bounds dgx1v --ranks 9", 2, "1 to 8 ranks");
-    expect("topo bounds dgx1v --collective sum", 2, "none such");
+    expect("topo bounds dgx1v --collective sum", 2, "--collective 'sum'");
     expect("topo bounds", 2, "one topology is wanted");
 }
 
@@ -64,6 +64,8 @@ static void maps_are_shown_with_load_and_bound(void **state)
     expect("topo map bigraph --swaps 1000", 0, "x bound");
     expect("topo map bigraph --swaps 1000", 0, "place=0.16.20.4"); /* parity mapping */
     expect("topo map --table", 0, "  16    8   128          1      1    1.0000      8");
+    expect("topo map --table --seed 5", 2, "--table has no use for --seed");
+    expect("topo map bigraph --table", 2, "one topology is wanted, or --table");
     expect("topo map bigraph --algorithm rign", 2, "did you mean 'ring'?");
     expect("topo map host", 2, "have seats to choose");
 }
