@@ -7,7 +7,7 @@
 
 #include "svg.h"
 
-enum { WIDTH = 820, PANEL = 250, LEFT = 64, RIGHT = 150, TOP = 44, GAP = 34, BOTTOM = 46, MAX_PANELS = 2 };
+enum { WIDTH = 820, PANEL = 250, LEFT = 64, RIGHT = 150, TOP = 44, GAP = 34, BOTTOM = 46, LINE = 18, MAX_PANELS = 2 };
 
 typedef struct {
     double x0, x1, y0, y1; /* range of values */
@@ -110,10 +110,12 @@ static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf 
     }
 }
 
-static void draw_series(const frame *f, const tutti_chart_series *s, int index, tutti_strbuf *out)
+/* The number at the end of a line stands below its point and below the legend, which is beside it. */
+static void draw_series(const frame *f, const tutti_chart_panel *panel, int index, tutti_strbuf *out)
 {
+    const tutti_chart_series *s = &panel->series[index];
     const char *colour = tutti_svg_colour(index);
-    double legend = f->left + f->width + 24, py = f->top + 14 + 18 * index;
+    double legend = f->left + f->width + 24, py = f->top + 14 + LINE * index;
     tutti_strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", legend, py - 9,
                         colour);
     tutti_svg_text(legend + 16, py, "", s->name, out);
@@ -128,7 +130,8 @@ static void draw_series(const frame *f, const tutti_chart_series *s, int index, 
         last = i;
     }
     if (last >= 0)
-        tutti_svg_number(at_x(f, s->x[last]) + 8, at_y(f, s->y[last]) + 16, "class=\"title\"", s->y[last], out);
+        tutti_svg_number(at_x(f, s->x[last]) + 8, fmax(at_y(f, s->y[last]) + 16, f->top + 14 + LINE * panel->nseries),
+                         "class=\"title\"", s->y[last], out);
 }
 
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
@@ -142,7 +145,7 @@ void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_p
     tutti_svg_text(WIDTH / 2.0, 18, "class=\"title\" text-anchor=\"middle\" font-size=\"14\"", title, out);
     for (int p = 0; p < npanels; p++) {
         draw_axes(&frames[p], panels[p].title, p == npanels - 1, out);
-        for (int s = 0; s < panels[p].nseries; s++) draw_series(&frames[p], &panels[p].series[s], s, out);
+        for (int s = 0; s < panels[p].nseries; s++) draw_series(&frames[p], &panels[p], s, out);
     }
     tutti_svg_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 8, "text-anchor=\"middle\"", x_title, out);
     tutti_svg_end(out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_draw.c: networks as pictures: text for Graphviz, and SVG of our own. In the SVG switches without ranks stand in rows
  * by their distance from the ranks, ranks at the bottom; without switches (mesh, torus) ranks stand on a circle. Cables are
- * drawn once, as thick as the cubic root of their rate, with the rate where there are few. */
+ * drawn once, as thick as the cubic root of their rate, with the rate where there are few; below their row where another node
+ * of it stands in between. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,11 +97,21 @@ static places places_find(const tutti_fabric *net)
         for (int32_t v = 0; v < net->nnodes; v++) {
             if (row[v] != r) continue;
             at.x[v] = 20 + (at.width - 40) * (i++ + 0.5) / n;
-            at.y[v] = at.height - 50 - 120.0 * r;
+            at.y[v] = 50 + 120.0 * (top - r);
         }
     }
     free(row);
     return at;
+}
+
+/* How far a cable must hang through to pass below the nodes between its ends: 0 where none is. */
+static double sag(const tutti_fabric *net, const places *at, const tutti_link *link)
+{
+    const double a = at->x[link->src], b = at->x[link->dst], y = at->y[link->src];
+    if (y != at->y[link->dst]) return 0;
+    for (int32_t v = 0; v < net->nnodes; v++)
+        if (at->y[v] == y && at->x[v] > fmin(a, b) && at->x[v] < fmax(a, b)) return fmin(80, 16 + 0.12 * fabs(b - a));
+    return 0;
 }
 
 static void cables_draw(const tutti_fabric *net, const places *at, tutti_strbuf *out)
@@ -109,11 +120,14 @@ static void cables_draw(const tutti_fabric *net, const places *at, tutti_strbuf 
         const tutti_link *link = &net->links[l];
         if (is_way_back(net, l)) continue;
         double x1 = at->x[link->src], y1 = at->y[link->src], x2 = at->x[link->dst], y2 = at->y[link->dst];
-        tutti_strbuf_printf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke-width=\"%.1f\"/>\n", x1,
-                            y1, x2, y2, fmin(8, 0.8 * cbrt(link->bytes_per_s / 1e9)));
+        const double low = sag(net, at, link), share = 0.35; /* where the rate stands */
+        tutti_strbuf_printf(out, "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" stroke-width=\"%.1f\"/>\n", x1, y1,
+                            (x1 + x2) / 2, (y1 + y2) / 2 + 2 * low, x2, y2,
+                            fmin(8, 0.8 * cbrt(link->bytes_per_s / 1e9)));
         if (net->nlinks <= 80)
-            tutti_strbuf_printf(out, "<text class=\"rate\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", 0.65 * x1 + 0.35 * x2,
-                                0.65 * y1 + 0.35 * y2, link->bytes_per_s / 1e9);
+            tutti_strbuf_printf(out, "<text class=\"rate\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n",
+                                (1 - share) * x1 + share * x2,
+                                (1 - share) * y1 + share * y2 + 4 * share * (1 - share) * low, link->bytes_per_s / 1e9);
     }
 }
 
@@ -123,11 +137,13 @@ char *tutti_topology_svg(const tutti_topology *t, int32_t nranks)
     tutti_strbuf out = {0};
     if (!tutti_topology_graph(t, nranks, &net)) return NULL;
     places at = places_find(&net);
+    for (int32_t l = 0; l < net.nlinks; l++)
+        at.height = fmax(at.height, at.y[net.links[l].src] + sag(&net, &at, &net.links[l]) + 30);
     tutti_strbuf_printf(
         &out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\">\n"
         "<style>text{font:11px sans-serif;text-anchor:middle}.rate{font-size:9px;fill:#666}"
-        "line{stroke:#7a9cc6}rect{fill:#dfe8f3;stroke:#34567a}.rank{fill:#fbe3c4}</style>\n"
+        "path{stroke:#7a9cc6;fill:none}rect{fill:#dfe8f3;stroke:#34567a}.rank{fill:#fbe3c4}</style>\n"
         "<rect x=\"0\" y=\"0\" width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n",
         at.width, at.height, at.width, at.height);
     cables_draw(&net, &at, &out);

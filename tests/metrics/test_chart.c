@@ -43,11 +43,29 @@ static void empty_and_constant_series_have_a_frame(void **state)
     tutti_strbuf_release(&out);
 }
 
+static void the_number_at_the_end_of_a_line_stands_clear_of_the_legend(void **state)
+{
+    (void)state;
+    double x[] = {1, 2}, y[] = {1, 5};
+    tutti_chart_series series[] = {{"up", x, y, 2, true}, {"more", x, y, 0, true}};
+    tutti_chart_panel panel = {"accuracy", series, 2};
+    tutti_strbuf out = {0};
+    tutti_chart_svg("t", "step", &panel, 1, &out);
+    const char *legend = strstr(out.text, ">more<"), *number = strstr(out.text, " class=\"title\">5<");
+    assert_non_null(legend);
+    assert_non_null(number);
+    while (memcmp(legend, " y=\"", 4) != 0) legend--;
+    while (memcmp(number, " y=\"", 4) != 0) number--;
+    assert_true(strtod(number + 4, NULL) >= strtod(legend + 4, NULL) + 14); /* a line of text */
+    tutti_strbuf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_line_is_thinned_but_keeps_its_spike),
         cmocka_unit_test(empty_and_constant_series_have_a_frame),
+        cmocka_unit_test(the_number_at_the_end_of_a_line_stands_clear_of_the_legend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,6 +275,27 @@ static void hashed_paths_follow_the_seed_and_d_mod_k_the_destination(void **stat
     assert_int_equal(tutti_topology_npaths(&hashed), 4);
 }
 
+static void drawn_cables_between_gpus_pass_below_the_gpus_between(void **state)
+{
+    (void)state;
+    const tutti_topology dgx = parsed("dgx1v");
+    char *svg = tutti_topology_svg(&dgx, 8);
+    int straight = 0, hanging = 0;
+    double height = 0, x1, y1, x, y, x2, y2;
+    assert_int_equal(sscanf(strstr(svg, " height=\""), " height=\"%lf", &height), 1);
+    for (const char *at = svg; (at = strstr(at, " d=\"M")); at++) {
+        assert_int_equal(sscanf(at, " d=\"M%lf %lfQ%lf %lf %lf %lf", &x1, &y1, &x, &y, &x2, &y2), 6);
+        if (y1 != y2 || y1 < 200) continue; /* up to the switches, or between them */
+        if (fabs(x2 - x1) < 80)
+            straight += y == y1;
+        else
+            hanging += (y1 + y) / 2 > y1 + 20 && (y1 + y) / 2 < height - 10; /* of the curve, the lowest point */
+    }
+    assert_int_equal(straight + hanging, 16); /* pairs with NVLinks, single or double */
+    assert_int_equal(straight, 6);
+    free(svg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(gpus_without_an_nvlink_talk_over_pcie),
         cmocka_unit_test(a_nic_of_its_own_keeps_the_root_complex_free),
         cmocka_unit_test(hashed_paths_follow_the_seed_and_d_mod_k_the_destination),
+        cmocka_unit_test(drawn_cables_between_gpus_pass_below_the_gpus_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
