@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/program.h"
 #include "../base/sort.h"
 
 enum { MAX_ARGUMENTS = 160, MAX_METRICS_BYTES = 1 << 24, MAX_LINES = 64, SKIPPED_LINES = 2 };
@@ -64,10 +65,9 @@ static tutti_status metrics_read(const char *folder, double *step_s, tutti_failu
 tutti_status tutti_measure_run(const char *job, int nranks, const char *const *overrides, int noverrides,
                                double *step_s, tutti_failure *err)
 {
-    char folder[4096], ranks[16], *argv[MAX_ARGUMENTS];
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/tutti-measure-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: %s", folder, strerror(errno));
+    char *folder, ranks[16], *argv[MAX_ARGUMENTS];
+    tutti_status status = tutti_program_folder(&folder, err);
+    if (status) return status;
     snprintf(ranks, sizeof ranks, "%d", nranks);
     const char *const fixed[] = {"tutti", "train", job, "--ranks", ranks, "--out", folder, "--fresh", "--quiet"};
     tutti_arena arena = {0};
@@ -78,9 +78,10 @@ tutti_status tutti_measure_run(const char *job, int nranks, const char *const *o
         argv[n++] = tutti_arena_strdup(&arena, i < noverrides ? overrides[i] : settings[i - noverrides]);
     }
     argv[n] = NULL;
-    tutti_status status = child_run(argv, err);
+    status = child_run(argv, err);
     if (!status) status = metrics_read(folder, step_s, err);
     tutti_file_remove_tree(folder, NULL);
+    free(folder);
     tutti_arena_release(&arena);
     return status;
 }
