@@ -142,7 +142,9 @@ typedef struct {
     tutti_svm_precision precision; /* of kernel values; auto: f64 when eps or the data want it */
     int block;                     /* samples of a working set, even, >= 2; 0: 1024 */
     int nthreads;                  /* of this rank, >= 1 */
-    uint64_t seed;                 /* of the folds' permutation */
+    bool
+        lenient; /* data of one class or none give a model without support vectors, as LIBSVM has it, instead of a failure */
+    uint64_t seed;                                             /* of the folds' permutation */
     void (*on_event)(void *arg, const tutti_svm_event *event); /* on every rank, may be NULL */
     void *arg;
     /* A long training survives: every checkpoint_s seconds rank 0 writes this file (NULL: none); where it is there at the beginning and

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_classes.h: which classes a set has, and which of our rows are of which; the same classes in the same order on all ranks.
+ * Threads: owner. */
+#ifndef TUTTI_SVM_CLASSES_H
+#define TUTTI_SVM_CLASSES_H
+
+#include "tutti/svm.h"
+
+typedef struct {
+    int n;
+    int32_t *
+        label; /* [n] in the order of first appearance in the set; of -1 and +1 alone, +1 comes first (LIBSVM's order) */
+    int64_t *count;  /* [n] samples of the class over all ranks */
+    int64_t *before; /* [n] of them on lower ranks */
+    int64_t *own;    /* [n] of them here */
+    int32_t **row;   /* [n][own] rows of the data, ascending */
+} tutti_svm_classes;
+
+/* Collective. Labels are cut to integers, as LIBSVM does. */
+tutti_status tutti_svm_classes_find(tutti_comm *comm, const tutti_svm_data *data, tutti_svm_classes *out,
+                                    tutti_failure *err);
+void tutti_svm_classes_release(tutti_svm_classes *classes);
+/* Collective. count and before from own. */
+tutti_status tutti_svm_classes_count(tutti_comm *comm, tutti_svm_classes *classes, tutti_failure *err);
+/* The pair (i, j), i < j, in the order of rho. */
+static inline int tutti_svm_pair_number(int i, int j, int nclasses)
+{
+    return i * nclasses - i * (i + 1) / 2 + j - i - 1;
+}
+
+#endif
