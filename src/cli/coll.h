@@ -46,7 +46,8 @@ tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, 
 /* Compiles algorithm `name` as the flags say; --ranks is required. Close what was opened. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);
-/* An algorithm of the table, else a file in text form or MSCCL XML (which fixes all but --wire and a program's root). */
+/* An algorithm of the table, else a file in text form or MSCCL XML, beside which flags say only what to lower it for and a
+ * program's root. */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
 /* The text form, which has a limit of ranks; the caller's (free()). */

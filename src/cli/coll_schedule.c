@@ -52,24 +52,24 @@ static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q,
     return st;
 }
 
-/* "2,2": ranks 0 and 1 on host 0, 2 and 3 on host 1. */
-static tutti_status lower_hosts(const char *text, tutti_coll_schedule *s, tutti_failure *err)
+/* --hosts 2,2: ranks 0 and 1 on host 0, 2 and 3 on host 1. */
+static tutti_status lower_hosts(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
 {
     const int32_t nranks = tutti_schedule_head(s->source)->nranks;
-    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks), next = 0, host = 0;
-    tutti_status st = TUTTI_OK;
-    char *rest = (char *)(uintptr_t)text;
-    for (; !st && (host == 0 || *rest == ','); host++) {
-        const char *from = host ? rest + 1 : rest;
-        const long n = strtol(from, &rest, 10);
-        if (rest == from || n < 1 || n > nranks - next) break;
-        for (long k = 0; k < n; k++) host_of[next++] = host;
+    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
+    long *sizes = tutti_alloc(sizeof *sizes * (size_t)nranks), next = 0;
+    int nhosts = 0;
+    tutti_status st = tutti_cli_ints(f, "hosts", 1, nranks, sizes, nranks, &nhosts, err);
+    for (int host = 0; st == TUTTI_OK && host < nhosts; host++) {
+        for (long r = next; r < next + sizes[host] && r < nranks; r++) host_of[r] = host;
+        next += sizes[host];
     }
-    if (next != nranks || *rest)
+    if (st == TUTTI_OK && next != nranks)
         st =
             tutti_fail(err, TUTTI_ERR_USAGE, "--hosts '%s': ranks of each host, %d together, are wanted, such as %d,%d",
-                       text, nranks, (nranks + 1) / 2, nranks / 2);
-    if (!st) st = tutti_schedule_lower_hosts(s->source, host_of, &s->schedule, err);
+                       tutti_cli_value(f, "hosts", ""), nranks, (nranks + 1) / 2, nranks / 2);
+    if (st == TUTTI_OK) st = tutti_schedule_lower_hosts(s->source, host_of, &s->schedule, err);
+    free(sizes);
     free(host_of);
     return st;
 }
@@ -78,7 +78,7 @@ static tutti_status lower(const tutti_flags *f, tutti_coll_schedule *s, tutti_fa
 {
     if (tutti_cli_has(f, "hosts")) {
         s->schedule = s->source;
-        if (!tutti_cli_has(f, "wire")) return lower_hosts(tutti_cli_value(f, "hosts", ""), s, err);
+        if (!tutti_cli_has(f, "wire")) return lower_hosts(f, s, err);
         return tutti_fail(err, TUTTI_ERR_USAGE, "--wire and --hosts both say what to lower for: give one");
     }
     const char *const wires[] = {"two-sided", "mapped", "one-sided"};
@@ -131,6 +131,17 @@ static tutti_status read_program(const char *path, const char *bytes, size_t nby
     return st;
 }
 
+/* A file says itself what an algorithm is asked for; a program of MSCCL says nothing of a root. */
+static tutti_status file_says_all(const char *what, const tutti_flags *f, bool program, tutti_failure *err)
+{
+    static const char *const flags[] = {"ranks", "collective", "slots", "topology", "in-place", "root"};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0] - program; i++)
+        if (tutti_cli_has(f, flags[i]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for algorithms; the file %s says that itself", flags[i],
+                              what);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err)
 {
     if (tutti_algorithm_find(what)) return tutti_coll_compile_flags(what, f, out, err);
@@ -145,10 +156,10 @@ tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s, and no file: %s", no_algorithm.text, no_file.text);
     }
     if (st != TUTTI_OK) return tutti_fail(err, st, "%s", no_file.text);
-    if (tutti_msccl_is(bytes, nbytes))
-        st = read_program(what, bytes, nbytes, f, &s, err);
-    else
-        st = tutti_schedule_parse(what, bytes, nbytes, &s.source, err);
+    const bool program = tutti_msccl_is(bytes, nbytes);
+    st = file_says_all(what, f, program, err);
+    if (st == TUTTI_OK && program) st = read_program(what, bytes, nbytes, f, &s, err);
+    if (st == TUTTI_OK && !program) st = tutti_schedule_parse(what, bytes, nbytes, &s.source, err);
     free(bytes);
     return st == TUTTI_OK ? finish(f, &s, out, err) : st;
 }
