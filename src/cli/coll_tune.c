@@ -3,8 +3,6 @@
  * chooser read them. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "../base/file.h"
 #include "../base/sort.h"

@@ -6,8 +6,6 @@
  * of the other are idle; with ways = 2 half of the vector goes rows first and the other half columns first, at the same time.
  *
  * Two invocations: one or two walks (compile_impl.h), which share no element. */
-#include <stdio.h>
-
 #include "compile_impl.h"
 
 enum { ROWS, COLUMNS, WAYS }; /* parameters */

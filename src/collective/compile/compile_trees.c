@@ -12,7 +12,6 @@
  * so the inbox or partial sum has been read; nor need what comes down wait, since the message up came first. Reduce: up is
  * acknowledged. Broadcast: down waits until the receiver's out is free. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../base/arena.h"
 #include "../../base/divisor.h"

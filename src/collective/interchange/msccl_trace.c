@@ -6,8 +6,6 @@
  * ends of a message get one stage; if that comes to a stop, sends go ahead. What cannot be played either way (a program that
  * hangs) keeps what its places mean, in a stage after all others: the checker will stop there too. Where two steps race for
  * a place, the positions found are those of one order; the checker finds the race. */
-#include <string.h>
-
 #include "msccl_impl.h"
 
 typedef struct {

@@ -5,8 +5,6 @@
  * touches in runs, not in cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells, and most of
  * the cells' memory is never written, hence never there. Runs are cut where an access begins or ends, and joined again
  * where it leaves neighbours alike. */
-#include <stdlib.h>
-
 #include "check_impl.h"
 
 void tutti_runs_init(tutti_checker *c)

@@ -3,7 +3,6 @@
  * anybody for a short while; anybody for a long while; priorities with a few changes (Burckhardt et al., ASPLOS 2010: a
  * mistake that needs d orderings is found with a probability that does not shrink with the length of the run); and one
  * rank running ahead of all others as far as it can. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"

@@ -3,7 +3,6 @@
  * this n, slices outside of their window) are wrong before anything runs. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../base/arena.h"
 #include "interpret_impl.h"

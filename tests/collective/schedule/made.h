@@ -65,8 +65,7 @@ static tutti_part made_part_copy(const tutti_part *p)
 static MADE_UNUSED made made_copy(const tutti_part_source *source)
 {
     made m = made_create(source->head->collective, source->head->nranks, source->head->wire);
-    m.head.host_of = source->head->host_of; /* borrowed */
-    m.head = *source->head;
+    m.head = *source->head; /* host_of is borrowed */
     for (int r = 0; r < m.head.nranks; r++) {
         tutti_part p;
         source->part(source->owner, r, &p);
