@@ -162,6 +162,7 @@ typedef struct {
     int64_t iterations;
     double objective, rho, nu; /* nu: sum of alpha / (C l), LIBSVM's figure */
     int64_t nsv, nbsv;
+    double gap; /* over all samples. Not below eps: iterations or digits ran out first, which is worth a warning */
 } tutti_svm_pair_result;
 
 typedef struct {

@@ -3,7 +3,7 @@
  * (Fan, Chen, Lin 2005), until the gap within the set is below `until`.
  *
  * All ranks run it on equal input and get equal bits. Loops over the set run in vector lanes (avx512, avx2, generic: equal bits).
- * Ties: the member with the highest rank in `order` wins, which is LIBSVM's choice. Cost: O(n) an iteration.
+ * Ties: the last member wins, which is LIBSVM's choice where members lie in the problem's order. Cost: O(n) an iteration.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_PAIRS_H
@@ -28,8 +28,7 @@ typedef struct {
     double *scratch;  /* [4 n] */
 } tutti_svm_pairs;
 
-/* Members must come in ascending `order` (the caller sorts): the last of equals is the highest. Returns iterations done. A pair with
- * K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix: TUTTI_ERR_DATA. */
+/* *iterations: how many were done. A pair with K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix: TUTTI_ERR_DATA. */
 tutti_status tutti_svm_pairs_run(const tutti_svm_pairs *p, int64_t *iterations, tutti_failure *err);
 
 #endif
