@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,16 +18,22 @@
 
 extern char **environ;
 
+static bool can_run(const char *path)
+{
+    struct stat about;
+    return !stat(path, &about) && S_ISREG(about.st_mode) && !access(path, X_OK);
+}
+
 bool tutti_program_exists(const char *name)
 {
     const char *path = getenv("PATH");
-    if (strchr(name, '/') || !path) return !access(name, X_OK);
+    if (strchr(name, '/') || !path) return can_run(name);
     while (*path) {
         size_t n = strcspn(path, ":");
         tutti_strbuf sb = {0};
         tutti_strbuf_add(&sb, path, n);
         tutti_strbuf_printf(&sb, "%s%s", n ? "/" : "", name);
-        bool found = !access(sb.text, X_OK);
+        const bool found = can_run(sb.text);
         tutti_strbuf_release(&sb);
         if (found) return true;
         path += n + (path[n] == ':');

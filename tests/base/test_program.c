@@ -17,6 +17,7 @@ static void programs_are_looked_for_where_a_shell_would(void **state)
     assert_true(tutti_program_exists("/bin/sh"));
     assert_false(tutti_program_exists("no-such-program-of-ours"));
     assert_false(tutti_program_exists("/no/such/program"));
+    assert_false(tutti_program_exists("/bin")); /* a folder */
 }
 
 static void a_program_runs_in_its_folder(void **state)
