@@ -173,6 +173,9 @@ void tutti_topology_node_name(const tutti_topology *t, int32_t nranks, int32_t n
 /* Which group of seats behind one switch, host or server a rank is in; 0 where there are no groups. */
 int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 
+/* host_of[r]: the lowest rank of those whose memory rank r can map: all of a `host`, of one host of a `cluster`; else r. */
+void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
+
 /* What the operating system says about this machine (hwloc, else /sys). 0 = unknown. */
 typedef struct {
     int ncores;           /* that this process may use */

@@ -133,6 +133,7 @@ const tutti_topology_row tutti_topology_cluster_row = {
     .about = "hosts on one switch, several ranks a host share its memory and NICs",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .maps_memory = true,
     .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = cluster_idle,
     .check = cluster_check,

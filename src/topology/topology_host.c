@@ -80,6 +80,7 @@ const tutti_topology_row tutti_topology_host_row = {
     .about = "ranks of one machine that map each other's memory",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .maps_memory = true,
     .detect = host_detect,
     .nseats = host_nseats,
     .nlinks = host_nlinks,

@@ -22,8 +22,9 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    unsigned places;                                     /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
-    void (*detect)(tutti_topology *t);                   /* fills in what this machine tells; NULL = nothing */
+    bool maps_memory;                  /* ranks of a group (without groups: all) map each other's memory */
+    unsigned places;                   /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
+    void (*detect)(tutti_topology *t); /* fills in what this machine tells; NULL = nothing */
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
                           tutti_failure *err); /* figures that do not go together; NULL = none */

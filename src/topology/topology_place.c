@@ -55,6 +55,19 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank)
     return size ? tutti_topology_seat_of(t, rank) / size : 0;
 }
 
+void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of)
+{
+    int32_t size = group_size(t), ngroups = size ? tutti_topology_nseats(t, nranks) / size : 1;
+    int32_t *first = tutti_alloc((size_t)ngroups * sizeof *first);
+    for (int32_t g = 0; g < ngroups; g++) first[g] = -1;
+    for (int32_t r = 0; r < nranks; r++) {
+        int32_t g = tutti_topology_group_of(t, r);
+        if (first[g] < 0) first[g] = r;
+        host_of[r] = tutti_topology_row_at((int)t->kind)->maps_memory ? first[g] : r;
+    }
+    free(first);
+}
+
 bool tutti_topology_has_place(const tutti_topology *t, tutti_placement place)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);

@@ -110,6 +110,89 @@ static void ranks_of_a_host_share_its_nic(void **state)
     assert_true(one > 3.9 * four);
 }
 
+/* Lowered as an executor would for the topology's hosts. */
+static tutti_schedule *lowered(const tutti_schedule *s, const tutti_topology *t)
+{
+    const int32_t p = tutti_schedule_head(s)->nranks;
+    int32_t *host_of = malloc((size_t)p * sizeof *host_of);
+    tutti_schedule *out = NULL;
+    tutti_failure err = {0};
+    tutti_topology_hosts(t, p, host_of);
+    if (tutti_schedule_lower_hosts(s, host_of, &out, &err)) fail_msg("%s", err.text);
+    free(host_of);
+    return out;
+}
+
+static void loads_go_the_way_of_messages_and_signals_cost_theirs(void **state)
+{
+    (void)state;
+    tutti_topology t = parsed("cluster,hosts=1,ranks=2,copy=10GB,bus=20GB,near=1us,soft=2us,add=5GB");
+    const tutti_compile_request request = {.collective = TUTTI_REDUCE_SCATTER, .nranks = 2, .in_place = true};
+    tutti_schedule *s = NULL, *mapped = NULL;
+    tutti_simulation sim;
+    assert_int_equal(tutti_schedule_compile("direct", &request, &s, NULL), TUTTI_OK);
+    mapped = lowered(s, &t);
+    assert_int_equal(tutti_schedule_head(mapped)->wire, TUTTI_WIRE_MAPPED);
+    assert_int_equal(tutti_simulate_schedule(mapped, &t, 5000000, &sim, NULL), TUTTI_OK);
+    assert_true(fabs(sim.transfer_s - 1e-3) <
+                1e-12);                            /* each reads the other's 10 MB at 10 GB/s, together 20 on the bus */
+    assert_true(fabs(sim.local_s - 2e-3) < 1e-12); /* and adds 10 MB */
+    assert_true(fabs(sim.latency_s - sim.nrounds * 5e-6) < 1e-12); /* before and after: a signal, two waits for it */
+    tutti_schedule_destroy(mapped);
+    tutti_schedule_destroy(s);
+}
+
+static void what_maps_memory_wants_hosts_that_have_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lowered_for, *topology, *words; /* NULL: it runs there */
+    } cases[] = {
+        {"cluster,hosts=2,ranks=2", "cluster,hosts=2,ranks=2", NULL},
+        {"cluster,hosts=2,ranks=2", "cluster,hosts=1,ranks=4", NULL},
+        {"cluster,hosts=4,ranks=1", "star", NULL},
+        {"cluster,hosts=2,ranks=2", "star", "ranks 0 and 1 map each other's memory"},
+        {"cluster,hosts=2,ranks=2", "dgx1v", "ranks 0 and 1"},
+        {"cluster,hosts=1,ranks=4", "cluster,hosts=2,ranks=2", "ranks 0 and 2"},
+        {"cluster,hosts=2,ranks=2", "cluster,hosts=2,ranks=2,place=round-robin", "ranks 0 and 1"},
+        {"cluster,hosts=2,ranks=2", "host", "a mixed schedule does not run on a host"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        tutti_topology from = parsed(cases[k].lowered_for), t = parsed(cases[k].topology);
+        tutti_schedule *s = compiled("split-rail,group=2", 4, &from), *low = lowered(s, &from);
+        tutti_simulation sim;
+        tutti_failure err = {0};
+        tutti_status status = tutti_simulate_schedule(low, &t, 1000, &sim, &err);
+        if (status != (cases[k].words ? TUTTI_ERR_USAGE : TUTTI_OK) ||
+            (cases[k].words && !strstr(err.text, cases[k].words)))
+            fail_msg("for %s on %s: %d %s", cases[k].lowered_for, cases[k].topology, (int)status, err.text);
+        tutti_schedule_destroy(low);
+        tutti_schedule_destroy(s);
+    }
+}
+
+/* The hosts' NICs are the narrow place: what crosses them is the same bytes. */
+static void lowering_for_hosts_moves_no_more_between_them(void **state)
+{
+    (void)state;
+    tutti_topology t = parsed("cluster,hosts=3,ranks=4,nic=1Gb");
+    static const char *const names[] = {"direct", "ring", "split-rail,group=4", "k-nomial,radix=4",
+                                        "hierarchical,group=4"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        tutti_schedule *s = compiled(names[k], 12, &t), *low = lowered(s, &t);
+        tutti_simulation as_compiled, as_run;
+        assert_int_equal(tutti_simulate_schedule(s, &t, 12000000, &as_compiled, NULL), TUTTI_OK);
+        assert_int_equal(tutti_simulate_schedule(low, &t, 12000000, &as_run, NULL), TUTTI_OK);
+        assert_int_equal(as_run.bytes_most, as_compiled.bytes_most);
+        assert_int_equal(as_run.bottleneck, as_compiled.bottleneck);
+        assert_true(as_run.lower_s <= as_run.seconds * (1 + 1e-9));
+        if (fabs(as_run.transfer_s / as_compiled.transfer_s - 1) > 0.02)
+            fail_msg("%s: %g s, as compiled %g", names[k], as_run.transfer_s, as_compiled.transfer_s);
+        tutti_schedule_destroy(low);
+        tutti_schedule_destroy(s);
+    }
+}
+
 /* After EFLOPS: GPUs that leave through NICs of their own share no link with others, wherever ranks sit. */
 static void a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not(void **state)
 {
@@ -212,6 +295,9 @@ int main(void)
         cmocka_unit_test(parity_mapping_is_as_fast_as_one_switch_and_naive_seats_are_not),
         cmocka_unit_test(hashed_paths_collide_and_more_of_them_collide_less),
         cmocka_unit_test(ranks_of_a_host_share_its_nic),
+        cmocka_unit_test(loads_go_the_way_of_messages_and_signals_cost_theirs),
+        cmocka_unit_test(what_maps_memory_wants_hosts_that_have_it),
+        cmocka_unit_test(lowering_for_hosts_moves_no_more_between_them),
         cmocka_unit_test(a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not),
         cmocka_unit_test(the_mapper_never_makes_it_worse_and_does_the_same_again),
         cmocka_unit_test(the_mapper_finds_a_seating_as_good_as_parity_mapping),

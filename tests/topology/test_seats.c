@@ -49,6 +49,27 @@ static void round_robin_puts_neighbours_behind_different_switches(void **state)
     }
 }
 
+static void ranks_of_a_host_map_each_others_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int32_t host_of[6];
+    } cases[] = {{"host", {0, 0, 0, 0, 0, 0}},
+                 {"star", {0, 1, 2, 3, 4, 5}},
+                 {"fat-tree", {0, 1, 2, 3, 4, 5}},
+                 {"dgx1v", {0, 1, 2, 3, 4, 5}},
+                 {"cluster,hosts=3,ranks=2", {0, 0, 2, 2, 4, 4}},
+                 {"cluster,hosts=3,ranks=2,place=round-robin", {0, 1, 2, 0, 1, 2}},
+                 {"cluster,hosts=9,ranks=2,place=17.3.16.2.0.8", {0, 1, 0, 1, 4, 5}}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        tutti_topology t = parsed(cases[k].text);
+        int32_t host_of[6];
+        tutti_topology_hosts(&t, 6, host_of);
+        assert_memory_equal(host_of, cases[k].host_of, sizeof host_of);
+    }
+}
+
 typedef struct {
     int most;       /* messages on one link between switches, in any stage */
     int same_layer; /* sends to a host of the same layer behind another switch, all stages */
@@ -100,6 +121,7 @@ static void naive_placement_on_16_switches_of_8_hosts_collides_eightfold(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_of_a_host_map_each_others_memory),
         cmocka_unit_test(every_placement_gives_each_rank_a_seat_of_its_own),
         cmocka_unit_test(round_robin_puts_neighbours_behind_different_switches),
         cmocka_unit_test(parity_mapping_loads_no_link_with_more_than_2m_over_n_messages),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose.h: which algorithm for this collective, rank count, size and topology: every row of the table of compilers that
- * serves the collective, with each variant of its parameters, is compiled, lowered where the topology maps memory, simulated, and the fastest wins.
+ * serves the collective, with each variant of its parameters, is compiled, lowered as it would run where ranks map each other's
+ * memory (a host, the hosts of a cluster), simulated, and the fastest wins.
  * Variants are those of the row and what the topology suggests: groups of the ranks of one host, rows of a torus. Times that
  * differ by less than a thousandth are equal (slices are whole elements): ties go to the earlier row.
  *

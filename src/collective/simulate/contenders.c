@@ -2,8 +2,10 @@
 /* contenders.c: policies, and the schedules that one compares: rows that serve the collective, their variants, and what the
  * topology suggests. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../../base/arena.h"
 #include "../compile/compile.h"
 #include "choose_impl.h"
 
@@ -36,6 +38,19 @@ static bool is_known(const tutti_contenders *all, const char *algorithm)
     return false;
 }
 
+/* As an executor would for these ranks; nothing to do where nobody maps another's memory. */
+static tutti_status lower(const tutti_schedule *s, const tutti_compile_request *q, tutti_schedule **out,
+                          tutti_failure *err)
+{
+    int32_t *host_of = tutti_alloc((size_t)q->nranks * sizeof *host_of);
+    bool maps = q->topology->kind == TUTTI_TOPOLOGY_HOST;
+    tutti_topology_hosts(q->topology, q->nranks, host_of);
+    for (int32_t r = 0; r < q->nranks; r++) maps |= host_of[r] != r;
+    tutti_status st = maps ? tutti_schedule_lower_hosts(s, host_of, out, err) : TUTTI_OK;
+    free(host_of);
+    return st;
+}
+
 static tutti_status contender_open(tutti_contender *c, int64_t most_steps, const tutti_compile_request *q,
                                    tutti_failure *err)
 {
@@ -47,8 +62,7 @@ static tutti_status contender_open(tutti_contender *c, int64_t most_steps, const
     if (c->too_many)
         return tutti_fail(err, TUTTI_ERR_USAGE, "about %lld thousand steps, more than the %lld that may be simulated",
                           (long long)c->nsteps / 1000, (long long)most_steps / 1000);
-    if (q->topology->kind != TUTTI_TOPOLOGY_HOST) return TUTTI_OK;
-    return tutti_schedule_lower(c->compiled, TUTTI_WIRE_MAPPED, &c->lowered, err);
+    return lower(c->compiled, q, &c->lowered, err);
 }
 
 static void contender_close(tutti_contender *c)

@@ -37,14 +37,15 @@ static void filling_start(const tutti_topology *t, const tutti_fabric *net, cons
             room *= 2;
             f->hops = tutti_realloc(f->hops, (size_t)room * sizeof *f->hops);
         }
+        bool moves = nhops > 0 && flows[i].bytes > 0;
         for (int h = 0; h < nhops; h++) {
             f->hops[f->first[i] + h] = links[h];
-            if (f->waiting[links[h]]++) continue;
+            if (!moves || f->waiting[links[h]]++) continue;
             f->used[f->nused++] = links[h];
             f->left[links[h]] = net->links[links[h]].bytes_per_s;
         }
         f->first[i + 1] = f->first[i] + nhops;
-        if (!nhops) f->share[i] = INFINITY; /* stays where it is */
+        if (!moves) f->share[i] = INFINITY; /* takes nothing from others */
     }
 }
 
@@ -210,17 +211,45 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     free(rank_bytes);
 }
 
+/* Ranks that a lowered schedule lets into each other's memory must be of one host of the topology. */
+static tutti_status maps_check(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
+{
+    int32_t *sits = tutti_alloc((size_t)head->nranks * sizeof *sits),
+            *first = tutti_alloc((size_t)head->nranks * sizeof *first);
+    tutti_status status = TUTTI_OK;
+    tutti_topology_hosts(t, head->nranks, sits);
+    for (int32_t r = head->nranks - 1; r >= 0; r--) first[head->host_of ? head->host_of[r] : 0] = r;
+    for (int32_t r = 0; r < head->nranks && !status; r++) {
+        int32_t other = first[head->host_of ? head->host_of[r] : 0];
+        if (sits[r] != sits[other])
+            status = tutti_fail(
+                err, TUTTI_ERR_USAGE,
+                "simulate: in this %s schedule ranks %d and %d map each other's memory, on this %s they do not",
+                tutti_wire_class_name(head->wire), other, r, tutti_topology_kind_name(t->kind));
+    }
+    free(sits), free(first);
+    return status;
+}
+
+static tutti_status fit_check(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
+{
+    bool mapped = head->wire == TUTTI_WIRE_MAPPED;
+    tutti_status status = tutti_topology_fits(t, head->nranks, err);
+    if (status) return status;
+    if (t->kind == TUTTI_TOPOLOGY_HOST && !mapped)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "simulate: a %s schedule does not run on a host (lower it for mapped memory)",
+                          tutti_wire_class_name(head->wire));
+    return mapped || head->wire == TUTTI_WIRE_MIXED ? maps_check(head, t, err) : TUTTI_OK;
+}
+
 tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
                                      tutti_failure *err)
 {
     const tutti_schedule_header *head = tutti_schedule_head(s);
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    if (host != (head->wire == TUTTI_WIRE_MAPPED) || head->wire == TUTTI_WIRE_MIXED)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "simulate: a %s schedule does not run on a %s (%s)",
-                          tutti_wire_class_name(head->wire), tutti_topology_kind_name(t->kind),
-                          host ? "lower it for mapped memory" : "it wants messages: a schedule as compiled, or puts");
     tutti_fabric net = {0};
-    tutti_status status = tutti_topology_fits(t, head->nranks, err);
+    tutti_status status = fit_check(head, t, err);
     if (status) return status;
     tutti_traffic traffic;
     tutti_traffic_collect(s, t, n, &traffic);

@@ -3,7 +3,9 @@
  *
  * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes, a copy counts as one addition. Host: every byte
  * read or written counts, k inputs and m outputs are (k + m) times the bytes in one pass, because that is what a core does
- * there; copies have a rate of their own, and so have inputs in other ranks' memory. */
+ * there; copies have a rate of their own, and so have inputs in other ranks' memory. Network: what a step reads or writes in
+ * the memory of another rank of its host goes the way of a message between the two, which for a copy is all its work; a
+ * signal is a message of no bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,20 @@ static void work_add(const tutti_part *part, const tutti_topology *t, const tutt
     }
 }
 
+/* Bytes that a step moves between its rank and the memory of others; false: it stays at home. */
+static bool loads_add(const tutti_part *part, const tutti_step *step, int64_t bytes, tutti_traffic *out)
+{
+    bool moved = false;
+    for (int32_t i = 0; i < step->nins + step->nouts; i++) {
+        const bool in = i < step->nins;
+        int32_t owner = part->slices[in ? step->first_in + i : step->first_out + i - step->nins].rank;
+        if (owner == part->rank) continue;
+        flow_add(out, (tutti_flow){step->stage, in ? owner : part->rank, in ? part->rank : owner, 0, bytes});
+        moved = true;
+    }
+    return moved;
+}
+
 static void step_collect(const tutti_part *part, const tutti_step *step, const tutti_topology *t, int64_t n,
                          tutti_traffic *out)
 {
@@ -97,14 +113,21 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
             flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, bytes});
         work->sent++;
         break;
-    case TUTTI_STEP_SIGNAL: out->nmessages++; break;
+    case TUTTI_STEP_SIGNAL:
+        if (t->kind != TUTTI_TOPOLOGY_HOST)
+            flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, 0});
+        out->nmessages++;
+        break;
     case TUTTI_STEP_RECV:
     case TUTTI_STEP_WAIT:
         out->waits[step->stage] = 1;
         work->received++;
         break;
     case TUTTI_STEP_REDUCE:
-    case TUTTI_STEP_COPY: work_add(part, t, step, bytes, work); break;
+    case TUTTI_STEP_COPY:
+        if (t->kind == TUTTI_TOPOLOGY_HOST || !loads_add(part, step, bytes, out) || step->kind == TUTTI_STEP_REDUCE)
+            work_add(part, t, step, bytes, work);
+        break;
     case TUTTI_STEP_NOP:
     case TUTTI_NSTEP_KINDS: break;
     }
