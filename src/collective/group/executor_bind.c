@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../base/clock.h"
+#include "../schedule/part_builder.h"
 #include "executor_impl.h"
 
 /* Where the buffers of one rank lie: in our address space, or in that of a far rank. */
@@ -273,8 +274,7 @@ static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_s
 
 static void bind_sequences(tutti_exchange *x, const tutti_part *part)
 {
-    for (int32_t i = 0; i < part->nsteps; i++)
-        if (part->steps[i].sequence >= x->nsequences) x->nsequences = part->steps[i].sequence + 1;
+    x->nsequences = tutti_part_nsequences(part);
     x->sequences = TUTTI_ARENA_NEW(&x->arena, tutti_sequence, x->nsequences + 1);
     for (int32_t i = 0; i < part->nsteps; i++) x->sequences[part->steps[i].sequence].nops++;
     for (int32_t q = 0; q < x->nsequences; q++) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../base/divisor.h"
+#include "../schedule/part_builder.h"
 #include "msccl_write.h"
 
 /* ---- what can be written ---- */
@@ -118,9 +119,7 @@ static tutti_status write_rank(msccl_writer *w, int32_t r, tutti_failure *err)
     size_t n = (size_t)p->nsteps + 1;
     w->rank = r;
     w->nblocks = 0;
-    w->nsequences = 1;
-    for (int32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].sequence >= w->nsequences) w->nsequences = p->steps[i].sequence + 1;
+    w->nsequences = tutti_part_nsequences(p);
     w->block_of = tutti_alloc(sizeof(int32_t) * n);
     w->last_of = tutti_alloc(sizeof(int32_t) * n);
     w->previous = tutti_alloc(sizeof(int32_t) * n);

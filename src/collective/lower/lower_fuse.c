@@ -130,9 +130,7 @@ void tutti_lower_fuse(tutti_lowering *l)
     for (int32_t i = 0; i < p->nbuffers; i++) l->recv_of[i] = -1;
     if (l->wire == TUTTI_WIRE_ONE_SIDED) return;
     usage *u = count_usage(p);
-    int32_t *last = tutti_alloc(sizeof *last * n), nsequences = 0;
-    for (int32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].sequence >= nsequences) nsequences = p->steps[i].sequence + 1;
+    int32_t *last = tutti_alloc(sizeof *last * n), nsequences = tutti_part_nsequences(p);
     int32_t *previous = tutti_alloc(sizeof *previous * ((size_t)nsequences + 1));
     for (int32_t i = 0; i < nsequences; i++) previous[i] = -1;
     for (int32_t i = 0; i < p->nsteps; i++) {

@@ -134,12 +134,10 @@ static int32_t floor_of(levels *v, int32_t i)
 bool tutti_lower_pieces(tutti_lowering *l)
 {
     const tutti_part *p = l->in;
-    int32_t nsequences = 1;
-    for (int32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].sequence >= nsequences) nsequences = p->steps[i].sequence + 1;
+    int32_t nsequences = tutti_part_nsequences(p);
     levels v = {.l = l, .fits = true};
     v.top = tutti_alloc(sizeof *v.top * ((size_t)p->nsteps + 1));
-    v.sequences = tutti_alloc(sizeof *v.sequences * (size_t)nsequences);
+    v.sequences = tutti_alloc(sizeof *v.sequences * ((size_t)nsequences + 1));
     for (int32_t i = 0; i < nsequences; i++) v.sequences[i].run_stage = -1;
     l->npieces = 0;
     for (int32_t i = 0; i < p->nsteps; i++) {

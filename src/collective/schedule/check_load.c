@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check_impl.h"
+#include "part_builder.h"
 
 enum { MAX_THREADS = 1 << 15, MAX_CELLS = 400000000, MAX_MATRIX_RANKS = 1 << 14 };
 
@@ -54,9 +55,7 @@ static tutti_status load_buffers(tutti_checker *c, int32_t r)
         rank->buffers = TUTTI_ARENA_NEW(&c->arena, tutti_buffer, part.nbuffers + 1);
         rank->storage_of = TUTTI_ARENA_NEW(&c->arena, int32_t, part.nbuffers + 1);
         if (part.nbuffers) memcpy(rank->buffers, part.buffers, sizeof *part.buffers * (size_t)part.nbuffers);
-        rank->nthreads = 1;
-        for (int32_t i = 0; i < part.nsteps; i++)
-            if (part.steps[i].sequence >= rank->nthreads) rank->nthreads = part.steps[i].sequence + 1;
+        rank->nthreads = part.nsteps ? tutti_part_nsequences(&part) : 1;
         c->nstorages += part.nbuffers;
         st = mark_owed(c, r);
         for (int32_t b = 0; b < part.nbuffers && c->source->lies_in && st == TUTTI_OK; b++) {

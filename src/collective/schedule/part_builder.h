@@ -37,6 +37,15 @@ void tutti_part_set_far(tutti_part_builder *b, tutti_slice slice);
 /* NULL if nothing is known about the other end of this step of a part that a builder finished. */
 const tutti_slice *tutti_part_far(const tutti_part *part, int32_t step);
 
+/* How many sequences a part has; 0 = it has no steps. */
+static inline int32_t tutti_part_nsequences(const tutti_part *part)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < part->nsteps; i++)
+        if (part->steps[i].sequence >= n) n = part->steps[i].sequence + 1;
+    return n;
+}
+
 /* Local steps have neither peer nor channel. */
 static inline tutti_step tutti_local_step(tutti_step_kind kind, int32_t sequence, int32_t stage, uint32_t when)
 {

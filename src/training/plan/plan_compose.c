@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../collective/schedule/part_builder.h"
 #include "plan_compose.h"
 
 int tutti_composition_nslots(const tutti_composition *c, int rank)
@@ -24,8 +25,8 @@ static int add_exchange(tutti_composition *c, const tutti_schedule *s)
     for (int r = 0; r < c->nranks; r++) {
         tutti_part *part = &x->parts[r];
         tutti_schedule_part(s, r, part);
-        for (int i = 0; i < part->nsteps; i++)
-            if (part->steps[i].sequence >= x->nsequences) x->nsequences = part->steps[i].sequence + 1;
+        int32_t nsequences = tutti_part_nsequences(part);
+        if (nsequences > x->nsequences) x->nsequences = nsequences;
         for (int i = 0; i < part->nbuffers; i++)
             if (part->buffers[i].banks > x->nbanks) x->nbanks = part->buffers[i].banks;
     }
