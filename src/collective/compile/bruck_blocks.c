@@ -18,11 +18,6 @@ typedef struct {
     int32_t made, told;
 } blocks;
 
-static int32_t smaller(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Blocks of run h that have not gone before round s, number `low` of them at rank c. */
 static tutti_slice run_slice(const blocks *k, int32_t c, int32_t h, int32_t low, int32_t count, int32_t buffer)
 {
@@ -41,7 +36,7 @@ static int32_t place_of(const blocks *k, int32_t c, int32_t h, int32_t low)
 static int32_t end_of(const blocks *k, int32_t c, int32_t low, int32_t count)
 {
     if (low == 0) return 1;
-    return low < k->p - c ? smaller(count, k->p - c) : count;
+    return low < k->p - c ? tutti_smaller(count, k->p - c) : count;
 }
 
 static void send_run(blocks *k, int32_t s, int32_t stage, int32_t h, int32_t count)
@@ -81,7 +76,9 @@ void tutti_bruck_blocks(const tutti_compile_request *q, int32_t rank, tutti_part
     tutti_compile_own_copy(q, b, run_slice(&k, rank, 0, 0, 1, 0), run_slice(&k, rank, 0, 0, 1, 1 + rank));
     for (int32_t s = lg - 1; s >= 0; s--) {
         int32_t step = 1 << s;
-        for (int32_t h = 0; h + step < p; h += 2 * step) send_run(&k, s, lg - 1 - s, h, smaller(step, p - h - step));
-        for (int32_t h = 0; h + step < p; h += 2 * step) recv_run(&k, s, lg - 1 - s, h, smaller(step, p - h - step));
+        for (int32_t h = 0; h + step < p; h += 2 * step)
+            send_run(&k, s, lg - 1 - s, h, tutti_smaller(step, p - h - step));
+        for (int32_t h = 0; h + step < p; h += 2 * step)
+            recv_run(&k, s, lg - 1 - s, h, tutti_smaller(step, p - h - step));
     }
 }

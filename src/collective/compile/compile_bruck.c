@@ -23,14 +23,9 @@ typedef struct {
 
 enum { MOST_RUNS = 3 }; /* messages of a step */
 
-static int32_t smaller(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int32_t run_of(const bruck *k, int32_t s)
 {
-    return smaller(1 << s, k->p - (1 << s));
+    return tutti_smaller(1 << s, k->p - (1 << s));
 }
 
 /* Before step s of the reduce-scatter, every rank has sums of the slices that follow its own up to this many. */

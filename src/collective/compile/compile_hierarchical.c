@@ -64,7 +64,7 @@ static void bring_from_master(tutti_walk *w, const tutti_line *group, int32_t st
 
 static int32_t group_size(int32_t p, int32_t k, int32_t group)
 {
-    return p - group * k < k ? p - group * k : k;
+    return tutti_smaller(p - group * k, k);
 }
 
 /* Where the master of a group has the group's sum. */

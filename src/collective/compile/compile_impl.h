@@ -68,6 +68,10 @@ static inline int32_t tutti_rank_at(const tutti_compile_request *q, int64_t r)
 {
     return (int32_t)((r % q->nranks + q->nranks) % q->nranks);
 }
+static inline int32_t tutti_smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
 /* The lowest nbits bits of v the other way round: where halving, nearest first, brings number v of 2^nbits. */
 static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
 {
