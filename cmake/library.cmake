@@ -52,6 +52,16 @@ foreach(source ${TUTTI_SOURCES})
   endif()
 endforeach()
 
+# small loops over registers, unrolled; fused multiply-adds where they are written
+foreach(source ${TUTTI_SOURCES})
+  if(source MATCHES "/svm/svm_(tile|pairs)_[^/]*\\.c$")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+    if(source MATCHES "/svm_tile_[^/]*_avx2\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mfma")
+    endif()
+  endif()
+endforeach()
+
 add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")

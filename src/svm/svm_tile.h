@@ -29,7 +29,8 @@ typedef struct {
 
 typedef struct tutti_svm_tile tutti_svm_tile;
 
-/* precision: F32 or F64 (of values and their sums). width: largest index. */
+/* precision: F32 or F64 (of values and their sums). width: largest index. A degree or gamma below 0, or what is not finite, is
+ * TUTTI_ERR_USAGE. */
 tutti_status tutti_svm_tile_create(const tutti_svm_kernel *kernel, tutti_svm_precision precision, int32_t width,
                                    tutti_svm_tile **out, tutti_failure *err);
 void tutti_svm_tile_destroy(tutti_svm_tile *tile);
