@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
+ *
+ * Files: ucx_wire.c (context, endpoints, progress), ucx_messages.c (what travels). */
+#ifndef TUTTI_UCX_IMPL_H
+#define TUTTI_UCX_IMPL_H
+
+#include <ucp/api/ucp.h>
+
+#include "wire_impl.h"
+
+enum { TUTTI_UCX_MESSAGE = 0 }; /* the one active message */
+
+/* Of every message: wire format. */
+typedef struct {
+    uint64_t address;
+    uint64_t number; /* of this put; a word: of the last put before it */
+    uint64_t word;
+    int32_t rank;
+    uint32_t is_word;
+} ucx_head;
+
+typedef struct {
+    ucp_ep_h endpoint; /* NULL: not connected */
+    uint64_t sent;     /* puts to it */
+    uint64_t landed;   /* puts from it, without a gap */
+    uint64_t *early;   /* those beyond a gap */
+    ucx_head *words;   /* that wait for puts */
+    int nearly, early_room, nwords, words_room;
+} ucx_peer;
+
+typedef struct {
+    tutti_wire wire; /* first */
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_bytes;
+    ucx_peer *peers;
+    tutti_wire_memory *memories;
+} ucx_wire;
+
+struct tutti_wire_memory {
+    ucx_wire *w;
+    uint64_t base;
+    size_t nbytes;
+    tutti_wire_memory *next;
+};
+
+/* --- ucx_messages.c --- */
+tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
+tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word);
+tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out,
+                             tutti_failure *err);
+void tutti_ucx_forget(tutti_wire_memory *m);
+/* The connection to a peer is over; the first reason stays. */
+void tutti_ucx_break(ucx_wire *w, int rank, ucs_status_t status);
+/* The handler of the active message; arg: the wire. */
+ucs_status_t tutti_ucx_take(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                            const ucp_am_recv_param_t *param);
+
+#endif
