@@ -3,7 +3,7 @@
  * the bytes that were copied besides.
  *
  *   static    the receiver's tensor has a known place: one write, one word
- *   dynamic   size and place are written and signalled, then the receiver reads (not between hosts)
+ *   dynamic   size and place are written and signalled, then the receiver reads
  *   rpc       as RPC libraries do over the same writes: the sender copies pieces with a header into a message, writes it into a
  *             ring of bounce buffers, the receiver copies out, looks up the method and answers
  *
@@ -77,6 +77,7 @@ static void send_dynamic(bench *b, int k)
     check(tutti_comm_await(b->comm, &b->mine->used, b->turn, 0, &err), &err); /* the last words were read */
     check(tutti_comm_write(b->comm, 1, b->mine->about, about, sizeof about, &err), &err);
     check(tutti_comm_signal(b->comm, 1, &b->mine->arrived, ++b->turn, &err), &err);
+    check(tutti_comm_flush(b->comm, &err), &err);
 }
 
 static void receive_dynamic(bench *b)

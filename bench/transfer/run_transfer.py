@@ -22,7 +22,7 @@ from sizes import in_bytes  # noqa: E402
 from table import Table  # noqa: E402
 
 GRPC = ["bytes", "unary", "stream", "place"]
-OURS = [("ucx", "static"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
+OURS = [("ucx", "static"), ("ucx", "dynamic"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
 # One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
 
@@ -98,7 +98,8 @@ def print_case(table: Table, name: str, m: Measured) -> None:
         copies = f"{m.copied.get((wire, 'static'), '?')} against {m.copied.get((wire, 'rpc'), '?')} bytes copied"
         table.row(f"{name}, zero-copy over {where}", "us", m.us(wire, "static"), f"ours as RPC, {copies}",
                   m.us(wire, "rpc"), bound if wire == "ucx" else None)
-    table.row(f"{name}, dynamic over shared memory", "us", m.us("shm", "dynamic"), "ours as RPC", m.us("shm", "rpc"))
+        table.row(f"{name}, dynamic over {where}", "us", m.us(wire, "dynamic"), "ours as RPC", m.us(wire, "rpc"),
+                  bound if wire == "ucx" else None)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@
 #include "flight.h"
 
 enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32 };
-static const int64_t GRACE_NS = 6000000000;
+static const int64_t GRACE_NS = 1000000000; /* by which a goodbye may overtake signals */
 
 /* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
@@ -88,31 +88,22 @@ static bool advance(tutti_group *g)
 static bool recheck(void *arg)
 {
     const tutti_exchange *x = arg;
-    tutti_group *g = x->group;
-    tutti_group_lock(g);
-    bool stay = tutti_exchange_advance_all(g) || !x->active || (g->wire && !g->wire->row->arm(g->wire));
-    tutti_group_unlock(g);
-    return stay;
+    return tutti_driver_stir(x->group) || !x->active;
 }
 
-/* The star knows better why a connection of the wire broke, and within 5 s; after that the wire's word is taken. */
 static tutti_status look_at_wire(waiting *w, tutti_failure *err)
 {
-    tutti_group *g = w->x->group;
-    for (int r = 0; g->wire && r < g->nranks; r++) {
-        if (!g->wire->broken[r][0] || g->peers[r].state != TUTTI_PEER_HERE) continue;
-        if (!w->broken_since) w->broken_since = tutti_clock_ns();
-        if (tutti_clock_ns() - w->broken_since < GRACE_NS) return TUTTI_OK;
-        tutti_strbuf text = {0};
-        describe(w->x, &text);
-        tutti_strbuf_printf(&text, ": the wire to %s: %s", g->peers[r].describe, g->wire->broken[r]);
-        return fail_with(w->x, &text, r, err);
-    }
-    return TUTTI_OK;
+    const tutti_group *g = w->x->group;
+    const int lost = tutti_group_lost_on_wire(g, &w->broken_since);
+    if (lost < 0) return TUTTI_OK;
+    tutti_strbuf text = {0};
+    describe(w->x, &text);
+    tutti_strbuf_printf(&text, ": the wire to %s: %s", g->peers[lost].describe, g->wire->broken[lost]);
+    return fail_with(w->x, &text, lost, err);
 }
 
 /* A peer that has left and has not given the signal that we wait for never will. On a host its signals came before its
- * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them, by less than a second. */
+ * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them. */
 static bool is_left_behind(tutti_exchange *x)
 {
     const tutti_group *g = x->group;
@@ -121,8 +112,7 @@ static bool is_left_behind(tutti_exchange *x)
         const tutti_op *op = &x->ops[x->sequences[q].ops[x->sequences[q].at]];
         if (op->kind != TUTTI_STEP_WAIT || g->peers[op->peer].state == TUTTI_PEER_HERE) continue;
         const int64_t now = tutti_clock_ns();
-        if (x->left_behind && now - x->left_behind >= (!tutti_group_is_near(g, op->peer) ? GRACE_NS / 6 : 0))
-            return true;
+        if (x->left_behind && now - x->left_behind >= (tutti_group_is_near(g, op->peer) ? 0 : GRACE_NS)) return true;
         if (!x->left_behind) x->left_behind = now;
     }
     return false;

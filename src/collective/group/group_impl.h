@@ -194,6 +194,9 @@ void tutti_group_close_wire(tutti_group *g);
 tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
                                uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
+/* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none. *since_ns: when a
+ * broken one was first seen; 0 at first. */
+int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* Where memory of a far rank begins, as it sees it itself. */
 uint64_t tutti_region_far(const tutti_region *region, int rank);
 
@@ -214,6 +217,8 @@ bool tutti_driver_is_running(const tutti_group *g);
 void tutti_driver_kick(tutti_group *g);
 /* Readable when the wire has something to do (after arm); -1 without a wire. */
 int tutti_driver_descriptor(const tutti_group *g);
+/* One round by the owner before it sleeps on that: true = something moved or is there. */
+bool tutti_driver_stir(tutti_group *g);
 
 /* --- mesh messages --- */
 typedef enum {

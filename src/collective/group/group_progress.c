@@ -163,6 +163,14 @@ void tutti_driver_stop(tutti_group *g)
     free(d);
 }
 
+bool tutti_driver_stir(tutti_group *g)
+{
+    tutti_group_lock(g);
+    const bool moved = tutti_exchange_advance_all(g) || (g->wire && !g->wire->row->arm(g->wire));
+    tutti_group_unlock(g);
+    return moved;
+}
+
 int tutti_driver_descriptor(const tutti_group *g)
 {
     return g->driver ? g->driver->descriptor : -1;

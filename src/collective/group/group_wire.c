@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../../base/clock.h"
 #include "../../base/strbuf.h"
 #include "group_impl.h"
 
-enum { MOST_BLOB = 8000 }; /* of a worker address; they have hundreds of bytes */
+enum { MOST_BLOB = 8000 };                  /* of a worker address; they have hundreds of bytes */
+static const int64_t GRACE_NS = 6000000000; /* the star knows better why a connection broke, and within 5 s */
 
 /* What each rank gives. */
 typedef struct {
@@ -98,6 +100,16 @@ tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failu
 const char *tutti_group_wires(const tutti_group *g)
 {
     return g->wire ? g->wires : "shm";
+}
+
+int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns)
+{
+    for (int r = 0; g->wire && r < g->nranks; r++) {
+        if (!g->wire->broken[r][0] || g->peers[r].state != TUTTI_PEER_HERE) continue;
+        if (!*since_ns) *since_ns = tutti_clock_ns();
+        return tutti_clock_ns() - *since_ns < GRACE_NS ? -1 : r;
+    }
+    return -1;
 }
 
 void tutti_group_close_wire(tutti_group *g)

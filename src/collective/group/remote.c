@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remote.c: writes, signals and reads of another rank's memory.
  *
- * The wait is the executor's in small: look, yield, sleep on the doorbell. A word that a wire brings rings no doorbell, so where
- * there is one the sleep is a nap: the thread of the group makes progress meanwhile. */
+ * The wait is the executor's in small: look, yield, sleep on the doorbell and the wire's descriptor. The owner drives meanwhile. */
 #include "remote.h"
 
 #include <sched.h>
@@ -15,8 +14,7 @@
 #include "executor.h"
 #include "group_impl.h"
 
-enum { YIELD_NS = 50000, LARGE = 1 << 24 };
-static const double NAP_S = 50e-6;
+enum { YIELD_NS = 50000, LARGE = 1 << 24, GRACE_NS = 1000000000 };
 
 typedef struct tutti_flying {
     struct tutti_flying *next;
@@ -61,25 +59,16 @@ void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, s
     tutti_driver_kick(g);
 }
 
-tutti_status tutti_remote_read(tutti_group *g, const tutti_region *region, int rank, size_t offset, void *to,
-                               size_t nbytes, tutti_failure *err)
-{
-    const char *from = tutti_region_base(region, rank);
-    char *out = to;
-    if (!from)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the wire to it writes but does not read: let it write here",
-                          tutti_group_describe(g, rank));
-    tutti_reduce_copy(&out, 1, from + offset, nbytes, nbytes >= LARGE);
-    return TUTTI_OK;
-}
-
 /* --- waiting --- */
 
 typedef struct {
     tutti_group *group;
-    const _Atomic uint64_t *word; /* NULL: until no write flies */
-    uint64_t at_least;
+    const _Atomic uint64_t *word; /* one of three */
+    const tutti_put *read;
     tutti_writes *writes;
+    uint64_t at_least; /* of the word */
+    int rank;          /* of the read */
+    int64_t broken_since, left_since;
 } wish;
 
 static void drop_landed(tutti_group *g, tutti_writes *writes)
@@ -98,43 +87,87 @@ static void drop_landed(tutti_group *g, tutti_writes *writes)
     tutti_group_unlock(g);
 }
 
-static bool is_granted(void *arg)
+static bool is_granted(const wish *w)
 {
-    const wish *w = arg;
     if (w->word) return atomic_load(w->word) >= w->at_least;
-    drop_landed(w->group, w->writes);
-    return !w->writes->head;
+    if (w->writes) {
+        drop_landed(w->group, w->writes);
+        return !w->writes->head;
+    }
+    tutti_group_lock(w->group);
+    const bool over = !w->read->flying;
+    tutti_group_unlock(w->group);
+    return over;
 }
 
-static tutti_status wait_until(wish *w, const char *what, tutti_failure *err)
+static bool recheck(void *arg)
+{
+    const wish *w = arg;
+    return tutti_driver_stir(w->group) || is_granted(w);
+}
+
+static tutti_status fail(tutti_group *g, int culprit, const char *what, const char *why, tutti_failure *err)
+{
+    char words[TUTTI_WORDS];
+    snprintf(words, sizeof words, "%s waited for %s: %s", g->peers[g->rank].describe, what, why);
+    tutti_group_set_failed(g, culprit, TUTTI_ERR_PEER, words);
+    return tutti_group_report(g, err);
+}
+
+/* What can be known to have ended the wait in vain: the deadline, a connection, a rank that has left without an answer. */
+static tutti_status judge(wish *w, double left_s, const char *what, tutti_failure *err)
 {
     tutti_group *g = w->group;
+    char why[TUTTI_WORDS / 2];
+    const int lost = tutti_group_lost_on_wire(g, &w->broken_since);
+    if (g->failed) {
+        tutti_group_report(g, err);
+        tutti_fail_at(err, "%s waited for %s", g->peers[g->rank].describe, what);
+        return g->failed;
+    }
+    if (lost >= 0) {
+        snprintf(why, sizeof why, "the wire to %s: %s", g->peers[lost].describe, g->wire->broken[lost]);
+        return fail(g, lost, what, why, err);
+    }
+    if (w->read && g->peers[w->rank].state == TUTTI_PEER_LEFT) {
+        if (!w->left_since) w->left_since = tutti_clock_ns();
+        if (tutti_clock_ns() - w->left_since >= GRACE_NS) return fail(g, -1, what, "it has left the group", err);
+    }
+    if (left_s > 0) return TUTTI_OK;
+    snprintf(why, sizeof why, "the deadline of %g s has passed", g->deadline_s);
+    return fail(g, -1, what, why, err);
+}
+
+static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
+{
+    tutti_group *g = w->group;
+    struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
     tutti_patience patience;
     const int64_t begin = tutti_clock_ns();
     tutti_patience_begin(&patience);
-    while (!is_granted(w)) {
+    for (;;) {
         tutti_exchange_progress(g);
-        if (is_granted(w)) break;
-        if (g->failed) return tutti_group_report(g, err);
-        if (tutti_clock_ns() - begin < YIELD_NS) {
+        if (is_granted(w)) return TUTTI_OK;
+        if (!g->failed && tutti_clock_ns() - begin < YIELD_NS) {
             if (!g->spin) sched_yield();
             continue;
         }
         char words[TUTTI_WORDS];
         snprintf(words, sizeof words, "%s waits for %s", g->peers[g->rank].describe, what);
         const double left = tutti_patience_left(g, &patience, words);
-        if (left <= 0) {
-            snprintf(words, sizeof words, "%s: the deadline of %g s has passed waiting for %s",
-                     g->peers[g->rank].describe, g->deadline_s, what);
-            tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
-            return tutti_group_report(g, err);
-        }
-        if (g->wire)
-            tutti_clock_sleep_s(NAP_S);
-        else
-            tutti_group_sleep(g, NULL, 0, left < 1 ? left : 1, is_granted, w);
+        tutti_status s = judge(w, left, what, err);
+        if (s) return s;
+        tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, w);
     }
-    return TUTTI_OK;
+}
+
+static tutti_status wait_until(wish *w, const char *what, tutti_failure *err)
+{
+    if (is_granted(w)) return TUTTI_OK;
+    tutti_driver_take_over(w->group);
+    tutti_status s = wait_driving(w, what, err);
+    tutti_driver_hand_back(w->group);
+    return s;
 }
 
 tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t at_least, tutti_failure *err)
@@ -143,6 +176,34 @@ tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t a
     char what[80];
     snprintf(what, sizeof what, "a word to reach %llu", (unsigned long long)at_least);
     return wait_until(&w, what, err);
+}
+
+/* From a rank whose memory is not mapped here. */
+static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *to, size_t nbytes, tutti_failure *err)
+{
+    char what[TUTTI_HOST_TEXT + 80];
+    snprintf(what, sizeof what, "%zu bytes of %s", nbytes, g->peers[rank].describe);
+    tutti_group_lock(g);
+    tutti_put *read = g->wire->row->read(g->wire, rank, address, to, nbytes);
+    tutti_group_unlock(g);
+    wish w = {.group = g, .read = read, .rank = rank};
+    const tutti_status s = wait_until(&w, what, err);
+    tutti_group_lock(g);
+    const bool refused = !s && !read->over;
+    if (s) g->wire->halted = true; /* what may be on its way must not find the caller's memory gone */
+    tutti_put_release(read);
+    tutti_group_unlock(g);
+    return refused ? tutti_fail(err, TUTTI_ERR_USAGE, "read: %s has given up that memory", g->peers[rank].describe) : s;
+}
+
+tutti_status tutti_remote_read(tutti_group *g, const tutti_region *region, int rank, size_t offset, void *to,
+                               size_t nbytes, tutti_failure *err)
+{
+    const char *from = tutti_region_base(region, rank);
+    char *out = to;
+    if (!from) return read_far(g, rank, tutti_region_far(region, rank) + offset, to, nbytes, err);
+    tutti_reduce_copy(&out, 1, from + offset, nbytes, nbytes >= LARGE);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_remote_flush(tutti_group *g, tutti_writes *writes, tutti_failure *err)

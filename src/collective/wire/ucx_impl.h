@@ -11,21 +11,39 @@
 
 enum { TUTTI_UCX_MESSAGE = 0 }; /* the one active message */
 
+typedef enum {
+    TUTTI_UCX_PUT,
+    TUTTI_UCX_WORD,
+    TUTTI_UCX_READ,    /* asks for bytes */
+    TUTTI_UCX_ANSWER,  /* has them */
+    TUTTI_UCX_REFUSAL, /* there is no such memory */
+} ucx_kind;
+
 /* Of every message: wire format. */
 typedef struct {
-    uint64_t address;
-    uint64_t number; /* of this put; a word: of the last put before it */
-    uint64_t word;
+    uint64_t address; /* of put, word, read: in memory of who gets the message */
+    uint64_t number;  /* of this put; word, read: of the last put before it */
+    uint64_t word;    /* read, answer, refusal: which read */
+    uint64_t nbytes;  /* read */
     int32_t rank;
-    uint32_t is_word;
+    uint32_t kind;
 } ucx_head;
+
+/* A read under way. */
+typedef struct ucx_read {
+    tutti_put base; /* first */
+    struct ucx_read *next;
+    uint64_t number;
+    void *to;
+    size_t nbytes;
+} ucx_read;
 
 typedef struct {
     ucp_ep_h endpoint; /* NULL: not connected */
     uint64_t sent;     /* puts to it */
     uint64_t landed;   /* puts from it, without a gap */
     uint64_t *early;   /* those beyond a gap */
-    ucx_head *words;   /* that wait for puts */
+    ucx_head *words;   /* and reads, that wait for puts */
     int nearly, early_room, nwords, words_room;
 } ucx_peer;
 
@@ -37,6 +55,8 @@ typedef struct {
     size_t address_bytes;
     ucx_peer *peers;
     tutti_wire_memory *memories;
+    ucx_read *reads; /* not answered yet */
+    uint64_t nreads;
 } ucx_wire;
 
 struct tutti_wire_memory {
@@ -49,6 +69,7 @@ struct tutti_wire_memory {
 /* --- ucx_messages.c --- */
 tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
 tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word);
+tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
 tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out,
                              tutti_failure *err);
 void tutti_ucx_forget(tutti_wire_memory *m);

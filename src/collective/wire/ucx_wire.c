@@ -81,6 +81,7 @@ static void close_wire(tutti_wire *base, double flush_s)
     if (w->worker) ucp_worker_destroy(w->worker);
     if (w->context) ucp_cleanup(w->context);
     for (int r = 0; r < base->nranks; r++) free(w->peers[r].early), free(w->peers[r].words);
+    for (ucx_read *r = w->reads, *next; r; r = next) next = r->next, free(r);
     free(w->peers);
     free(base->broken);
     free(w);
@@ -142,7 +143,7 @@ static bool arm(tutti_wire *base)
 
 const tutti_wire_row tutti_wire_ucx = {
     .name = "ucx",
-    .help = "puts over what UCX finds: TCP, verbs, shared memory",
+    .help = "puts and reads over what UCX finds: TCP, verbs, shared memory",
     .can = TUTTI_WIRE_CROSSES_HOSTS,
     .open = open_wire,
     .close = close_wire,
@@ -152,6 +153,7 @@ const tutti_wire_row tutti_wire_ucx = {
     .forget = tutti_ucx_forget,
     .put = tutti_ucx_put,
     .put_word = tutti_ucx_put_word,
+    .read = tutti_ucx_read,
     .progress = progress,
     .descriptor = descriptor,
     .arm = arm,

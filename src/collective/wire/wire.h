@@ -2,12 +2,11 @@
 /* wire.h: what carries bytes between ranks, one row a transport.
  *
  *   shm   maps memory: loads and stores are the transport, so it has no functions; the group passes the descriptors.
- *   ucx   moves bytes by itself (put), between hosts or on one.
+ *   ucx   moves bytes by itself (put, read), between hosts or on one.
  *
  * A wire that moves bytes is opened once a group, connected to every peer that maps no memory of ours, and told the memory that
  * may be put into; from then on every put goes where it belongs without a word before it. Order: a word is not seen before
- * all that was put to that peer before it, and words only grow. A flight is over when its source may be reused. Bytes
- * arrive while the target calls progress.
+ * all that was put to that peer before it, and words only grow. Bytes arrive, and are read, while the peer calls progress.
  *
  * Threads: one at a time (a group's lock sees to it). Errors that come later break the connection to one peer
  * (tutti_wire.broken); other peers are not touched. */
@@ -28,10 +27,11 @@ enum {
 typedef struct tutti_wire tutti_wire;
 typedef struct tutti_wire_memory tutti_wire_memory;
 
-/* A put under way; give it back with tutti_put_release. A wire's own flights begin with it. */
+/* A put or a read under way; give it back with tutti_put_release. A wire's own flights begin with it. */
 typedef struct {
-    bool over;      /* the source may be reused; stays false if the peer broke */
-    bool flying;    /* the wire still holds it */
+    bool over; /* put: the source may be reused; read: the bytes are here. Stays false if the peer broke */
+    bool
+        flying; /* the wire still holds it; a read that neither flies nor is over was refused: there is no such memory */
     bool abandoned; /* released while flying: the wire frees it */
 } tutti_put;
 
@@ -46,13 +46,16 @@ typedef struct {
     /* What peers need to connect; the wire's. */
     const void *(*address)(tutti_wire *w, size_t *nbytes);
     tutti_status (*connect)(tutti_wire *w, int rank, const void *address, tutti_failure *err);
-    /* Memory that peers may put into, until it is forgotten. */
+    /* Memory that peers may put into and read, until it is forgotten. */
     tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
     void (*forget)(tutti_wire_memory *m);
     /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes are received in
      * place, which takes a round trip before they go; else they go at once, and the target copies them there. */
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
+    /* From enrolled memory of `rank` at `address` to any memory of ours, after all that was put there before. The owner's bytes
+     * must stay until the read is over. Who gives one up that flies halts the wire first: its bytes may be on their way. */
+    tutti_put *(*read)(tutti_wire *w, int rank, uint64_t address, void *to, size_t nbytes);
     bool (*progress)(tutti_wire *w); /* true if anything moved */
     /* The descriptor becomes readable when progress has something to do; arm: false = it has already. */
     int (*descriptor)(tutti_wire *w);
