@@ -99,14 +99,42 @@ static void flows_share_links_max_min_fairly(void **state)
     tutti_fabric_release(&net);
     assert_true(load[0] == 1e6 && load[3] == 2e6 && load[4] == 2e6 && load[7] == 1e6);
     /* three into one, and a fourth from one of those senders: it gets what they leave, 2/3 */
-    const tutti_flow four[] = {{.src = 0, .dst = 3, .bytes = 1},
-                               {.src = 1, .dst = 3, .bytes = 1},
-                               {.src = 2, .dst = 3, .bytes = 1},
+    const tutti_flow four[] = {{.src = 0, .dst = 3, .bytes = 1000000},
+                               {.src = 1, .dst = 3, .bytes = 1000000},
+                               {.src = 2, .dst = 3, .bytes = 1000000},
                                {.src = 2, .dst = 4, .bytes = 2000000}};
     double more[10] = {0};
     assert_true(tutti_topology_graph(&t, 5, &net));
     assert_true(fabs(tutti_rounds_fill(&t, &net, four, 4, more).end_s - 3e-3) < 1e-12);
     tutti_fabric_release(&net);
+}
+
+static double end_of(const tutti_flow *flows, int64_t nflows)
+{
+    tutti_topology t = parsed("star,bw=1GB");
+    double load[10] = {0};
+    tutti_fabric net;
+    assert_true(tutti_topology_graph(&t, 5, &net));
+    double end = tutti_rounds_fill(&t, &net, flows, nflows, load).end_s;
+    tutti_fabric_release(&net);
+    return end;
+}
+
+static void what_ends_early_leaves_its_share_to_the_others(void **state)
+{
+    (void)state;
+    /* 1 and 3 MB over one link: halves for 2 ms, then all of it for 2 ms */
+    const tutti_flow two[] = {{.src = 0, .dst = 1, .bytes = 1000000}, {.src = 0, .dst = 2, .bytes = 3000000}};
+    assert_true(fabs(end_of(two, 2) - 4e-3) < 1e-12);
+    /* 0 > 1 (1 MB), 0 > 2 (2 MB), 3 > 2 (5 MB): halves for 2 ms; then up(0) is free, 0 > 2 still shares down(2) until 4 ms; then 3
+     * MB are left for 3 > 2 */
+    const tutti_flow three[] = {{.src = 0, .dst = 1, .bytes = 1000000},
+                                {.src = 0, .dst = 2, .bytes = 2000000},
+                                {.src = 3, .dst = 2, .bytes = 5000000}};
+    assert_true(fabs(end_of(three, 3) - 7e-3) < 1e-12);
+    /* no bytes take no share */
+    const tutti_flow signal[] = {{.src = 0, .dst = 1, .bytes = 0}, {.src = 0, .dst = 2, .bytes = 3000000}};
+    assert_true(fabs(end_of(signal, 2) - 3e-3) < 1e-12);
 }
 
 static void a_ring_of_256_ranks_is_counted_from_its_schedule(void **state)
@@ -157,6 +185,7 @@ int main(void)
         cmocka_unit_test(closed_forms_equal_the_evaluator_without_collisions),
         cmocka_unit_test(no_schedule_is_below_its_lower_bound_or_any_bound),
         cmocka_unit_test(flows_share_links_max_min_fairly),
+        cmocka_unit_test(what_ends_early_leaves_its_share_to_the_others),
         cmocka_unit_test(a_ring_of_256_ranks_is_counted_from_its_schedule),
         cmocka_unit_test(a_schedule_for_another_machine_is_refused),
         cmocka_unit_test(small_vectors_choose_few_rounds_and_large_ones_little_traffic),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling), shares are not
- * solved again within a stage. Without collisions this is exact; with them it is pessimistic, since freed bandwidth is not
- * handed on and a barrier ends each stage. `lower` is rigorous for the schedule: the bytes of the fullest link at its full
- * rate, or the work of the busiest core. */
+/* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling); what one that ends leaves
+ * goes to the others, until the fullest link is what the stage waits for. With one channel a pair and no collisions this is
+ * exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule: the bytes of the fullest link at
+ * its full rate, or the work of the busiest core. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,7 +17,13 @@ typedef struct {
     double *left;     /* capacity that no fixed flow has taken, a link */
     int64_t *waiting; /* flows without a share yet, a link */
     double *share;    /* a flow; 0 = none yet */
+    double *rest;     /* bytes of a flow that have not arrived */
 } filling;
+
+/* Flows that end within this part of the time so far end together: a stage takes a bounded number of solutions. */
+static const double GRAIN = 0.05;
+/* Shares are not solved again for less than this part of the time. */
+static const double FINE = 1e-3;
 
 static void filling_start(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
                           filling *f)
@@ -28,6 +34,7 @@ static void filling_start(const tutti_topology *t, const tutti_fabric *net, cons
     f->waiting = tutti_alloc((size_t)net->nlinks * sizeof *f->waiting);
     f->used = tutti_alloc((size_t)net->nlinks * sizeof *f->used);
     f->share = tutti_alloc((size_t)nflows * sizeof *f->share);
+    f->rest = tutti_alloc((size_t)nflows * sizeof *f->rest);
     f->first = tutti_alloc(((size_t)nflows + 1) * sizeof *f->first);
     f->hops = tutti_alloc((size_t)room * sizeof *f->hops);
     f->nused = 0;
@@ -37,15 +44,12 @@ static void filling_start(const tutti_topology *t, const tutti_fabric *net, cons
             room *= 2;
             f->hops = tutti_realloc(f->hops, (size_t)room * sizeof *f->hops);
         }
-        bool moves = nhops > 0 && flows[i].bytes > 0;
+        f->rest[i] = nhops ? (double)flows[i].bytes : 0; /* stays where it is, or only tells */
         for (int h = 0; h < nhops; h++) {
             f->hops[f->first[i] + h] = links[h];
-            if (!moves || f->waiting[links[h]]++) continue;
-            f->used[f->nused++] = links[h];
-            f->left[links[h]] = net->links[links[h]].bytes_per_s;
+            if (!f->waiting[links[h]]++) f->used[f->nused++] = links[h];
         }
         f->first[i + 1] = f->first[i] + nhops;
-        if (!moves) f->share[i] = INFINITY; /* takes nothing from others */
     }
 }
 
@@ -57,6 +61,7 @@ static void filling_release(filling *f)
     free(f->left);
     free(f->waiting);
     free(f->share);
+    free(f->rest);
 }
 
 /* Smallest equal share that any link can still give. */
@@ -93,25 +98,81 @@ static int64_t level_fix(int64_t nflows, double level, filling *f)
     return fixed;
 }
 
+/* Max-min shares of the flows that are under way. False: none is. */
+static bool shares_find(const tutti_fabric *net, int64_t nflows, filling *f)
+{
+    int64_t without = 0;
+    for (int32_t i = 0; i < f->nused; i++) {
+        f->left[f->used[i]] = net->links[f->used[i]].bytes_per_s;
+        f->waiting[f->used[i]] = 0;
+    }
+    for (int64_t i = 0; i < nflows; i++) {
+        f->share[i] = f->rest[i] > 0 ? 0 : INFINITY;
+        for (int64_t h = f->first[i]; h < f->first[i + 1] && f->rest[i] > 0; h++) f->waiting[f->hops[h]]++;
+        without += f->rest[i] > 0;
+    }
+    const bool any = without > 0;
+    while (without > 0) without -= level_fix(nflows, level_find(f), f);
+    return any;
+}
+
+/* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is shared. */
+static double last_end(const tutti_fabric *net, int64_t nflows, filling *f, double *least)
+{
+    double last = 0;
+    for (int32_t i = 0; i < f->nused; i++) f->left[f->used[i]] = 0;
+    for (int64_t i = 0; i < nflows; i++) {
+        last = fmax(last, f->rest[i] / f->share[i]);
+        for (int64_t h = f->first[i]; h < f->first[i + 1]; h++) f->left[f->hops[h]] += f->rest[i];
+    }
+    *least = 0;
+    for (int32_t i = 0; i < f->nused; i++)
+        *least = fmax(*least, f->left[f->used[i]] / net->links[f->used[i]].bytes_per_s);
+    return last;
+}
+
+/* On to when the next flows end, with the shares as they are; how long that takes. */
+static double flows_advance(int64_t nflows, double now, filling *f)
+{
+    double next = INFINITY, step = 0;
+    for (int64_t i = 0; i < nflows; i++)
+        if (f->rest[i] > 0) next = fmin(next, f->rest[i] / f->share[i]);
+    const double until = fmax(next * (1 + FINE), GRAIN * now);
+    for (int64_t i = 0; i < nflows; i++)
+        if (f->rest[i] / f->share[i] <= until) step = fmax(step, f->rest[i] / f->share[i]);
+    for (int64_t i = 0; i < nflows; i++)
+        f->rest[i] = f->rest[i] / f->share[i] <= until ? 0 : f->rest[i] - f->share[i] * step;
+    return step;
+}
+
+/* When the last flow ends. What one leaves when it ends goes to the others, as long as that matters. */
+static double flows_end(const tutti_fabric *net, int64_t nflows, filling *f)
+{
+    double now = 0, least;
+    while (shares_find(net, nflows, f)) {
+        double last = last_end(net, nflows, f, &least);
+        if (last <= least + FINE * (now + last)) return now + last;
+        now += flows_advance(nflows, now, f);
+    }
+    return now;
+}
+
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
                                int64_t nflows, double *load)
 {
     filling f;
     tutti_filled out = {0, 0, INFINITY};
     filling_start(t, net, flows, nflows, &f);
-    int64_t left = nflows;
-    for (int64_t i = 0; i < nflows; i++) left -= f.share[i] > 0;
-    while (left > 0) left -= level_fix(nflows, level_find(&f), &f);
     for (int64_t i = 0; i < nflows; i++) {
         double latency = 0;
         for (int64_t h = f.first[i]; h < f.first[i + 1]; h++) {
             load[f.hops[h]] += (double)flows[i].bytes;
             latency += net->links[f.hops[h]].latency_s;
         }
-        out.end_s = fmax(out.end_s, (double)flows[i].bytes / f.share[i]);
         out.most_latency_s = fmax(out.most_latency_s, latency);
         out.least_latency_s = fmin(out.least_latency_s, latency);
     }
+    out.end_s = flows_end(net, nflows, &f);
     filling_release(&f);
     return out;
 }

@@ -3,11 +3,10 @@
  *
  * Three answers that check each other: bound <= lower <= seconds, and on networks without collisions the closed form of an
  * algorithm equals `seconds` of its compiled schedule (tests/collective/test_simulate.c).
- * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage
- * costs latency (when it has messages or signals: that of the longest way among them, and soft for each message that the busiest rank
- * handles), then its messages with max-min shares of their links, fixed for the stage (those of one channel go one behind the
- * other), then the longest local work of any rank. On a host a stage costs a latency (when it waits) and then the work of its
- * busiest core or of the memory.
+ * Model. Steps of a stage (tutti_step.stage) run together, stages one after the other. On a network a stage costs latency (when
+ * it has messages or signals: that of the longest way among them, and soft for each message that the busiest rank handles),
+ * then its messages with max-min shares of their links (those of one channel go one behind the other), then the longest local
+ * work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
  * Packet effects, congestion control and noise are not in it.
  *
  * Threads: shared (pure functions). */

@@ -35,9 +35,9 @@ typedef struct {
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out);
 void tutti_traffic_release(tutti_traffic *traffic);
 
-/* Max-min fair shares of the links for flows that start together. */
+/* Flows that start together and have max-min fair shares of the links. */
 typedef struct {
-    double end_s;                           /* when the last one ends if shares stay as they are */
+    double end_s;                           /* when the last one ends */
     double most_latency_s, least_latency_s; /* of their routes */
 } tutti_filled;
 /* load[link] += bytes. */
