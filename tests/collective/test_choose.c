@@ -7,13 +7,7 @@
 #include <string.h>
 
 #include "collective/simulate/choose.h"
-
-static tutti_topology parsed(const char *text)
-{
-    tutti_topology t = {0};
-    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
-    return t;
-}
+#include "topology/parsed_topology.h"
 
 static tutti_choice *chosen(const char *topology, int32_t p, int64_t n)
 {

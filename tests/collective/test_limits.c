@@ -13,14 +13,7 @@
 #include "collective/simulate/choose.h"
 #include "collective/simulate/limits.h"
 #include "collective/simulate/tree_rate.h"
-
-static tutti_topology parsed(const char *text)
-{
-    tutti_topology t = {0};
-    tutti_failure err = {0};
-    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s: %s", text, err.text);
-    return t;
-}
+#include "topology/parsed_topology.h"
 
 static double limit_of(const char *text, int32_t p, tutti_collective c, int which, tutti_limit_kind kind)
 {

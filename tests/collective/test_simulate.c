@@ -10,13 +10,7 @@
 #include "collective/compile/compile.h"
 #include "collective/simulate/choose.h"
 #include "collective/simulate/simulate_impl.h"
-
-static tutti_topology parsed(const char *text)
-{
-    tutti_topology t = {0};
-    assert_int_equal(tutti_topology_parse(text, &t, NULL), TUTTI_OK);
-    return t;
-}
+#include "topology/parsed_topology.h"
 
 /* False: the algorithm does not serve this. */
 static bool simulated(const char *algorithm, tutti_collective c, int32_t p, int64_t n, const tutti_topology *t,

@@ -9,14 +9,7 @@
 #include <string.h>
 
 #include "collective/simulate/map.h"
-
-static tutti_topology parsed(const char *text)
-{
-    tutti_topology t = {0};
-    tutti_failure err = {0};
-    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s: %s", text, err.text);
-    return t;
-}
+#include "topology/parsed_topology.h"
 
 static tutti_schedule *compiled(const char *algorithm, int32_t p, const tutti_topology *t)
 {

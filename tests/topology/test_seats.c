@@ -7,15 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/parsed_topology.h"
 #include "topology/topology_impl.h"
-
-static tutti_topology parsed(const char *text)
-{
-    tutti_topology t = {0};
-    tutti_failure err = {0};
-    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s: %s", text, err.text);
-    return t;
-}
 
 static void every_placement_gives_each_rank_a_seat_of_its_own(void **state)
 {

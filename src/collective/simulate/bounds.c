@@ -8,11 +8,6 @@
 
 #include "limits.h"
 
-bool tutti_simulate_fits_cache(const tutti_topology *t, int32_t nranks, int64_t n)
-{
-    return (double)n * TUTTI_ELEMENT_BYTES * nranks <= t->figure[TUTTI_FIGURE_CACHE];
-}
-
 double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks)
 {
     double turns = ceil(nranks / t->figure[TUTTI_FIGURE_CORES]);
@@ -27,7 +22,7 @@ static void network_bounds(tutti_collective c, int32_t p, double bytes, const tu
     out->latency_s = tutti_limit_latency(&cuts, t);
     out->in_network_s = tutti_limit_in_network(&cuts, c, bytes, &in_network);
     out->bandwidth_s = fmax(tutti_limit_partition(&cuts, t, c, bytes, &partition), out->in_network_s);
-    out->compute_s = tutti_collective_reduces(c) ? (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+    out->compute_s = tutti_limit_work(c, p, bytes, t);
     tutti_cuts_release(&cuts);
 }
 
@@ -50,12 +45,12 @@ static double host_traffic(tutti_collective c, int32_t p, double bytes)
 
 static void host_bounds(tutti_collective c, int32_t p, int64_t n, const tutti_topology *t, tutti_bounds *out)
 {
-    double traffic = host_traffic(c, p, (double)n * TUTTI_ELEMENT_BYTES);
+    const double bytes = (double)n * TUTTI_ELEMENT_BYTES, traffic = host_traffic(c, p, bytes);
     double workers = fmin(p, t->figure[TUTTI_FIGURE_CORES]);
     double rate = fmax(fmax(t->figure[TUTTI_FIGURE_ADD], t->figure[TUTTI_FIGURE_COPY]), t->figure[TUTTI_FIGURE_REMOTE]);
     out->latency_s = t->figure[TUTTI_FIGURE_LATENCY];
     out->compute_s = traffic / workers / rate;
-    if (!tutti_simulate_fits_cache(t, p, n)) out->bandwidth_s = traffic / t->figure[TUTTI_FIGURE_BANDWIDTH];
+    if (bytes * p > t->figure[TUTTI_FIGURE_CACHE]) out->bandwidth_s = traffic / t->figure[TUTTI_FIGURE_BANDWIDTH];
 }
 
 void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,

@@ -212,6 +212,11 @@ static void tree_limit(const tutti_cuts *cuts, tutti_collective c, double bytes,
     }
 }
 
+double tutti_limit_work(tutti_collective c, int32_t nranks, double bytes, const tutti_topology *t)
+{
+    return tutti_collective_reduces(c) ? (double)(nranks - 1) / nranks * bytes / t->figure[TUTTI_FIGURE_ADD] : 0;
+}
+
 static void network_limits(tutti_collective c, int32_t p, double bytes, const tutti_topology *t, tutti_limit *out)
 {
     tutti_cuts cuts;
@@ -234,7 +239,7 @@ static void network_limits(tutti_collective c, int32_t p, double bytes, const tu
     tree_limit(&cuts, c, bytes, &out[5]);
     if (tutti_collective_reduces(c)) {
         out[6].kind = TUTTI_LIMIT_BOUND;
-        out[6].seconds = (double)(p - 1) / p * bytes / t->figure[TUTTI_FIGURE_ADD];
+        out[6].seconds = tutti_limit_work(c, p, bytes, t);
         snprintf(out[6].where, sizeof out[6].where, "%d additions an element, shared by %d ranks", (int)p - 1, (int)p);
     } else {
         snprintf(out[6].where, sizeof out[6].where, "nothing is summed");

@@ -29,11 +29,12 @@ typedef struct {
 void tutti_simulate_limits(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
                            tutti_limit out[TUTTI_NLIMITS]);
 
-/* The parts that the chooser wants, network only: seconds of L1, L2 and L3 for a root of 0. */
+/* The parts that the chooser wants, network only: seconds of L1, L2, L3 and L7 for a root of 0. */
 double tutti_limit_latency(const tutti_cuts *cuts, const tutti_topology *t);
 double tutti_limit_in_network(const tutti_cuts *cuts, tutti_collective c, double bytes, tutti_limit *out);
 double tutti_limit_partition(const tutti_cuts *cuts, const tutti_topology *t, tutti_collective c, double bytes,
                              tutti_limit *out);
+double tutti_limit_work(tutti_collective c, int32_t nranks, double bytes, const tutti_topology *t);
 
 /* "0-3,7" for the ranks of a side (which = 1) or of a part; cut short with "..." where there is no room. */
 void tutti_limit_ranks(int32_t nranks, const int32_t *part, int32_t which, char *out, size_t room);

@@ -61,8 +61,6 @@ typedef struct {
 void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
                            tutti_bounds *out);
 
-/* Host only: bytes read and written together fit the caches, so that the memory is not in the way. */
-bool tutti_simulate_fits_cache(const tutti_topology *t, int32_t nranks, int64_t n);
 /* Host only: a signal to a waiter, with more ranks than cores also the switches until it runs. */
 double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks);
 

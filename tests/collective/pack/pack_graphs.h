@@ -6,8 +6,8 @@
 #include "base/rng.h"
 #include "collective/pack/network.h"
 
-/* NVLinks between the GPUs of a DGX-1: two fully linked quads, i to i + 4 across. Recalled, not read: 16 links in the machine
- * of 2016 (P100), 24 in that of 2017 (V100: some twice), as many at every GPU. */
+/* NVLinks between the GPUs of a DGX-1: two fully linked quads, i to i + 4 across: 16 with P100, 24 with V100 (some
+ * twice), as many at every GPU. The links of topology_dgx1.c, in units of one. */
 static const struct {
     int8_t a, b, pascal, volta;
 } dgx1_pairs[] = {

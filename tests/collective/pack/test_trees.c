@@ -9,17 +9,10 @@
 #include "collective/pack/packing_of.h"
 #include "collective/simulate/simulate.h"
 #include "pack_graphs.h"
+#include "topology/parsed_topology.h"
 #include "tutti/schedule.h"
 
 static const tutti_collective served[] = {TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE};
-
-static tutti_topology topology_of(const char *text)
-{
-    tutti_topology t;
-    tutti_failure err = {0};
-    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s", err.text);
-    return t;
-}
 
 /* "dgx1v,wires=nvlink,gpus=0.2.3" for the GPUs whose bits are set. */
 static tutti_topology dgx1_of(bool volta, unsigned bits)
@@ -28,7 +21,7 @@ static tutti_topology dgx1_of(bool volta, unsigned bits)
     int n = snprintf(text, sizeof text, "%s,wires=nvlink,gpus=", volta ? "dgx1v" : "dgx1p");
     for (int g = 0; g < 8; g++)
         if (bits >> g & 1) n += snprintf(text + n, sizeof text - (size_t)n, "%s%d", text[n - 1] == '=' ? "" : ".", g);
-    return topology_of(text);
+    return parsed(text);
 }
 
 /* As compiled, mapped and one-sided. */
@@ -78,7 +71,7 @@ static void trees_are_right_on_every_kind_of_network(void **state)
         {"torus,x=3,y=3", 9},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tutti_topology t = topology_of(cases[i].topology);
+        tutti_topology t = parsed(cases[i].topology);
         prove_all("trees,chunks=3", &t, cases[i].ranks);
         prove_all("trees,chunks=1,loss=0", &t, cases[i].ranks);
     }
@@ -134,7 +127,7 @@ static void trees_beat_the_ring_where_nvlinks_make_none(void **state)
 static void through_switches_trees_are_direct_in_chunks(void **state)
 {
     (void)state;
-    tutti_topology t = topology_of("dgx2");
+    tutti_topology t = parsed("dgx2");
     tutti_simulation sims[2];
     static const char *const names[] = {"trees,chunks=1", "direct"};
     for (int i = 0; i < 2; i++) {
@@ -160,7 +153,7 @@ static void between_servers_trees_carry_the_least_there_is(void **state)
                  {"cluster,hosts=2,ranks=4,nics=1,nic=10Gb", 2, 5},
                  {"cluster,hosts=3,ranks=2,nics=1,nic=10Gb", 3, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tutti_topology t = topology_of(cases[i].topology);
+        tutti_topology t = parsed(cases[i].topology);
         const int64_t n = 840 * 3000;
         double least = 4.0 * (double)n * 2 * (cases[i].hosts - 1) / cases[i].hosts / 1.25e9;
         const tutti_compile_request q = {.nranks = cases[i].ranks, .in_place = true, .topology = &t};
@@ -180,7 +173,7 @@ static void between_servers_trees_carry_the_least_there_is(void **state)
 static void what_trees_cannot_serve_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    tutti_topology host, star = topology_of("star"), torus = topology_of("torus,x=8,y=8");
+    tutti_topology host, star = parsed("star"), torus = parsed("torus,x=8,y=8");
     assert_int_equal(tutti_topology_of_this_host(&host, NULL), TUTTI_OK);
     const struct {
         tutti_compile_request q;
