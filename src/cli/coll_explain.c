@@ -71,7 +71,8 @@ static void print_reason(const tutti_choice *choice)
                        : s->transfer_s >= s->local_s                               ? "its busiest link"
                                                                                    : "reading, adding and writing";
     printf("\nchoice: %s, %.2f us", best->algorithm, s->seconds * 1e6);
-    if (second) printf("; the next, %s, takes %.2f times as long", second->algorithm, second->sim.seconds / s->seconds);
+    if (second && s->seconds > 0)
+        printf("; the next, %s, takes %.2f times as long", second->algorithm, second->sim.seconds / s->seconds);
     printf(".\nMost of its time is %s.\n", most);
     const tutti_bounds *b = &choice->bounds;
     printf("bounds: latency %.2f us, bandwidth %.2f us, compute %.2f us; the choice takes %.2f times the best bound "

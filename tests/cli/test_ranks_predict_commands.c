@@ -59,6 +59,8 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect("coll explain --bytes 1MB --topology mesh", 2, "no kind 'mesh'");
     expect("coll explain --bytes 1MB --topology star,bw=10", 2, "bw=10Gb");
     expect("coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
+    expect("coll explain --bytes 4 --ranks 1", 0,
+           "choice: direct, 0.00 us.\n"); /* not nan times faster than the next */
     expect("coll explain --bytes 4 star", 2, "unexpected argument 'star'");
     expect("coll explian", 2, "did you mean 'explain'");
     expect("coll explain --help", 0, "usage: tutti coll explain");
