@@ -25,7 +25,6 @@ typedef struct {
     int64_t most;     /* iterations at most */
     double *alpha;    /* [n] in, out; exactly 0 or cost at the bounds */
     double *gradient; /* [n] G_i = sum_j y_i y_j K_ij alpha_j - 1; in, out. gamma_i = y_i G_i */
-    double *scratch;  /* [4 n] */
 } tutti_svm_pairs;
 
 /* *iterations: how many were done. A pair with K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. NaN in the matrix: TUTTI_ERR_DATA. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form that loops want, and the rows, one a processor
+ * (svm_pairs_avx512.c, ...), each of which includes svm_pairs_loops.h. All rows give equal bits: nothing is fused. */
+#ifndef TUTTI_SVM_PAIRS_IMPL_H
+#define TUTTI_SVM_PAIRS_IMPL_H
+
+#include "svm_pairs.h"
+
+/* Arrays have room for whole vectors: what lies behind n is in neither set. */
+typedef struct {
+    int64_t n;
+    const void *matrix;
+    int64_t stride;
+    tutti_svm_precision precision;
+    double *gamma;    /* y G */
+    double *diagonal; /* K(c, c) */
+    double *not_up;   /* 0 where alpha y may grow, else infinity */
+    double *not_low;  /* 0 where alpha y may shrink, else infinity */
+    double *low;      /* gamma, -infinity where alpha y may not shrink: written by scan and move */
+} tutti_svm_set;
+
+typedef struct {
+    double up, low; /* least gamma whose alpha y may grow, greatest whose may shrink; infinities: there is none */
+    int64_t first;  /* the last member that has `up`, -1: none */
+} tutti_svm_extremes;
+
+typedef struct {
+    const char *isa; /* as tutti_elementwise_isa names it */
+    tutti_svm_extremes (*scan)(const tutti_svm_set *s);
+    /* gamma[c] += (a K(i, c) + b K(j, c)), then as scan */
+    tutti_svm_extremes (*move)(const tutti_svm_set *s, int64_t i, int64_t j, double a, double b);
+    /* Of those with d = low[c] - gamma[i] > 0 the last one with the greatest d^2 / (K_ii + K_cc - 2 K_ic); -1: none */
+    int64_t (*partner)(const tutti_svm_set *s, int64_t i);
+} tutti_svm_pairs_row;
+
+#define TUTTI_SVM_FLAT 1e-12 /* stands for a curvature that is not positive, as in LIBSVM */
+
+/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or svm_pairs_rows_portable.c. */
+extern const tutti_svm_pairs_row *const tutti_svm_pairs_rows[];
+extern const int tutti_svm_pairs_nrows;
+
+/* tutti_svm_pairs_run by a given row, for tests. */
+tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti_svm_pairs *p, int64_t *iterations,
+                                     tutti_failure *err);
+
+extern const tutti_svm_pairs_row tutti_svm_pairs_avx512, tutti_svm_pairs_avx2, tutti_svm_pairs_generic;
+
+#endif
