@@ -52,6 +52,28 @@ static const char *given_up_body(tutti_comm *comm, void *arg)
     return NULL;
 }
 
+/* Rank 0 makes no call for a second: rank 1 has read before that is over. */
+static const char *busy_body(tutti_comm *comm, void *arg)
+{
+    tutti_failure err = {0};
+    struct {
+        uint64_t woken, filler[1 << 18];
+    } * m, *got = calloc(1, sizeof *got);
+    (void)arg;
+    EXPECT(!tutti_comm_alloc(comm, sizeof *m, (void **)&m, &err));
+    EXPECT(!tutti_comm_barrier(comm, &err));
+    if (tutti_comm_rank(comm) == 0) {
+        tutti_clock_sleep_s(1);
+        m->woken = 1;
+    } else {
+        EXPECT(!tutti_comm_read(comm, 0, got, m, sizeof *m, &err));
+        EXPECT(!got->woken);
+    }
+    EXPECT(!tutti_comm_barrier(comm, &err));
+    free(got);
+    return NULL;
+}
+
 /* Rank 0 is gone before rank 1 reads. */
 static const char *left_body(tutti_comm *comm, void *arg)
 {
@@ -107,7 +129,8 @@ static int run_as_rank(const char *mode)
         void *arg;
     } modes[] = {{"explain", explain_body, NULL}, {"static", static_body, NULL},   {"dynamic", dynamic_body, NULL},
                  {"echo", echo_body, NULL},       {"refused", refused_body, NULL}, {"given-up", given_up_body, NULL},
-                 {"left", left_body, NULL},       {"killed", reading_body, &kill}, {"stopped", reading_body, &stop}};
+                 {"busy", busy_body, NULL},       {"left", left_body, NULL},       {"killed", reading_body, &kill},
+                 {"stopped", reading_body, &stop}};
     tutti_failure err = {0};
     tutti_comm *comm = NULL;
     const char *said = NULL;
@@ -176,6 +199,13 @@ static void who_reads_from_another_host_sees_what_it_wrote_before(void **state)
     unsetenv("UCX_TLS");
 }
 
+static void who_computes_is_read_all_the_same(void **state)
+{
+    (void)state;
+    skip_without_ucx();
+    must_be_fine("busy", "ab");
+}
+
 static void bad_places_are_refused_and_waits_have_deadlines_between_hosts(void **state)
 {
     (void)state;
@@ -242,6 +272,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(static_placement_works_between_hosts),
         cmocka_unit_test(dynamic_placement_works_on_a_host_and_between_hosts),
         cmocka_unit_test(who_reads_from_another_host_sees_what_it_wrote_before),
+        cmocka_unit_test(who_computes_is_read_all_the_same),
         cmocka_unit_test(bad_places_are_refused_and_waits_have_deadlines_between_hosts),
         cmocka_unit_test(memory_that_is_given_up_is_not_read),
         cmocka_unit_test(a_rank_that_has_left_is_not_waited_for),
