@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_text.h: what LIBSVM's data and model files have in common: numbers, and rows of index:value.
+ *
+ * All of it reads from a pointer into a line that ends in '\n': nothing looks past that. Failures are words alone; the caller puts
+ * file and line in front.
+ *
+ * Threads: owner. */
+#ifndef TUTTI_SVM_TEXT_H
+#define TUTTI_SVM_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tutti/svm.h"
+
+/* The number at p, bit for bit what strtod gives in the C locale (so nan, inf and 0x1p3 are numbers); returns where it ends, NULL:
+ * there is none at p. Blanks before it are not skipped. Cost: some nanoseconds for up to 19 digits and exponents within +-27. */
+const char *tutti_svm_number(const char *p, double *out);
+/* The same for a whole number within int32. NULL: none, or out of range. */
+const char *tutti_svm_whole(const char *p, int32_t *out);
+
+static inline const char *tutti_svm_skip_blanks(const char *p)
+{
+    while (*p == ' ' || *p == '\t') p++;
+    return p;
+}
+
+/* A line ends in '\n' or "\r\n". */
+static inline bool tutti_svm_at_end(const char *p)
+{
+    return *p == '\n' || (*p == '\r' && p[1] == '\n');
+}
+
+/* Where a word or number may end. */
+static inline bool tutti_svm_at_gap(const char *p)
+{
+    return *p == ' ' || *p == '\t' || tutti_svm_at_end(p);
+}
+
+/* The word at p for failures: up to 40 bytes, what cannot be printed as '?'. */
+typedef struct {
+    char text[48];
+} tutti_svm_word;
+tutti_svm_word tutti_svm_word_at(const char *p);
+
+/* Rows in the making. The members of data are valid but for nrows + 1st start; width is that of the rows so far. */
+typedef struct {
+    tutti_svm_data data;
+    int64_t nentries; /* of ended rows and of the one in the making */
+    int64_t row_room, entry_room;
+} tutti_svm_growing; /* zero-initialise; tutti_svm_data_release(&data) */
+
+/* Room for one more row that a line of nbytes can hold. TUTTI_ERR_FAILED: no memory. */
+tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tutti_failure *err);
+/* Adds the entries from p to the end of the line to the row in the making; room was reserved. On failure those before the bad one
+ * are there. */
+tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
+                                       tutti_failure *err);
+void tutti_svm_growing_end_row(tutti_svm_growing *g, double label);
+/* Hands the rows over, cut to their size; g is empty afterwards. first and total are those of all rows of a whole set. */
+tutti_svm_data tutti_svm_growing_finish(tutti_svm_growing *g);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_svm_data.c: any bytes as a set of rows, in all ways of reading: refused with a line, or rows whose indices ascend within the
+ * width. The first byte says which way. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tutti/svm.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void check_row(const tutti_svm_data *d, int64_t i, int32_t least)
+{
+    int32_t last = least - 1;
+    if (d->start[i + 1] < d->start[i]) abort();
+    for (int64_t k = d->start[i]; k < d->start[i + 1]; k++) {
+        if (d->index[k] <= last || d->index[k] > d->width) abort();
+        last = d->index[k];
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    if (!n) return 0;
+    const tutti_svm_reading how = {
+        .lenient = bytes[0] & 1, .precomputed = bytes[0] >> 1 & 1, .unlabelled = bytes[0] >> 2 & 1};
+    tutti_failure err = {0};
+    tutti_svm_data d;
+    if (tutti_svm_data_parse("fuzz", (const char *)bytes + 1, n - 1, &how, &d, &err)) {
+        if (err.status != TUTTI_ERR_DATA || !strstr(err.text, "fuzz: line ")) abort();
+        return 0;
+    }
+    if (d.start[0] != 0 || d.total != d.nrows || (!d.nrows && !how.lenient)) abort();
+    for (int64_t i = 0; i < d.nrows; i++) check_row(&d, i, how.precomputed ? 0 : 1);
+    tutti_svm_data_release(&d);
+    return 0;
+}
