@@ -48,7 +48,8 @@ static void move(int n, const double *q, int i, double *p, double *qp, double *f
     }
 }
 
-int tutti_svm_couple(int n, const double *pairwise, double *p)
+/* The iteration, for three classes and more. */
+static void iterate(int n, const double *pairwise, double *p)
 {
     double *q = tutti_alloc((size_t)n * (size_t)n * sizeof *q), *qp = tutti_alloc((size_t)n * sizeof *qp);
     const int most = n > 100 ? n : 100;
@@ -60,10 +61,20 @@ int tutti_svm_couple(int n, const double *pairwise, double *p)
         if (worst < 0.005 / n) break;
         for (int i = 0; i < n; i++) move(n, q, i, p, qp, &form);
     }
+    free(q);
+    free(qp);
+}
+
+int tutti_svm_couple(int n, const double *pairwise, double *p)
+{
+    if (n > 2) {
+        iterate(n, pairwise, p);
+    } else { /* of two classes the pair says it all, one is sure */
+        p[0] = n == 2 ? pairwise[0] : 1;
+        if (n == 2) p[1] = 1 - p[0];
+    }
     int best = 0;
     for (int i = 1; i < n; i++)
         if (p[i] > p[best]) best = i;
-    free(q);
-    free(qp);
     return best;
 }

@@ -52,6 +52,17 @@ static void consistent_pairs_give_their_probabilities_back(void **state)
     for (int i = 0; i < 4; i++) assert_true(fabs(found[i] - p[i]) < 5e-3); /* the iteration ends at 0.005 / k */
 }
 
+static void of_two_classes_the_pair_says_it_all(void **state)
+{
+    (void)state;
+    const double pairwise = 0.1074;
+    double p[2];
+    assert_int_equal(tutti_svm_couple(2, &pairwise, p), 1);
+    assert_true(p[0] == pairwise && p[1] == 1 - pairwise);
+    assert_int_equal(tutti_svm_couple(1, NULL, p), 0);
+    assert_true(p[0] == 1);
+}
+
 static void of_equal_classes_the_lower_one_wins(void **state)
 {
     (void)state;
@@ -66,6 +77,7 @@ int main(void)
         cmocka_unit_test(a_sigmoid_neither_overflows_nor_is_sure),
         cmocka_unit_test(the_fitted_sigmoid_is_where_the_likelihood_is_flat),
         cmocka_unit_test(consistent_pairs_give_their_probabilities_back),
+        cmocka_unit_test(of_two_classes_the_pair_says_it_all),
         cmocka_unit_test(of_equal_classes_the_lower_one_wins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
