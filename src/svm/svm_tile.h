@@ -22,8 +22,8 @@
 typedef struct {
     const int64_t *start;
     const int32_t *index;
-    const double *value;  /* [nnz]; each type reads its own, the other may be NULL */
-    const float *value32; /* [nnz] */
+    const double *value;  /* [nnz] */
+    const float *value32; /* [nnz], NULL where the type is f64 */
     const double *square; /* |row|^2 */
 } tutti_svm_rows;
 

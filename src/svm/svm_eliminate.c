@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_eliminate.c: samples that will not matter are dropped, and come back.
+ *
+ * A sample at a bound can only be moved one way; while its gamma lies beyond the other side's extreme no pair with it violates anything,
+ * so it is dropped: gradients are no longer kept up for it and it is offered no more. Wrong guesses are repaired by making the
+ * gradients anew, from samples with alpha > 0 alone. Members of the working set stay. Rules after Vishnu et al. (CLUSTER 2015): how
+ * many iterations before samples are dropped (and after how many again), and whether once or several times they come back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "svm_engine.h"
+
+static const tutti_svm_elimination rules[] = {
+    {"single,random:2", TUTTI_SVM_SINGLE, 2, 0},
+    {"multi,random:2", TUTTI_SVM_MULTI, 2, 0},
+    {"single,random:500", TUTTI_SVM_SINGLE, 500, 0},
+    {"multi,random:500", TUTTI_SVM_MULTI, 500, 0},
+    {"single,random:1000", TUTTI_SVM_SINGLE, 1000, 0},
+    {"multi,random:1000", TUTTI_SVM_MULTI, 1000, 0},
+    {"single,samples:5%", TUTTI_SVM_SINGLE, 0, 0.05},
+    {"multi,samples:5%", TUTTI_SVM_MULTI, 0, 0.05},
+    {"single,samples:10%", TUTTI_SVM_SINGLE, 0, 0.1},
+    {"multi,samples:10%", TUTTI_SVM_MULTI, 0, 0.1},
+    {"single,samples:50%", TUTTI_SVM_SINGLE, 0, 0.5},
+    {"multi,samples:50%", TUTTI_SVM_MULTI, 0, 0.5},
+    {"none", TUTTI_SVM_KEEP_ALL, 0, 0},
+};
+enum { NRULES = sizeof rules / sizeof *rules };
+
+/* The default. */
+#define DEFAULT_RULE "multi,samples:5%"
+
+const tutti_svm_elimination *tutti_svm_eliminations(int *n)
+{
+    *n = NRULES;
+    return rules;
+}
+
+/* --- a rule in words --- */
+
+static const tutti_svm_elimination *default_rule(void)
+{
+    int i = 0;
+    while (strcmp(rules[i].name, DEFAULT_RULE) != 0) i++;
+    return &rules[i];
+}
+
+static tutti_status parse_kind(const char *kind, tutti_svm_elimination *out, tutti_failure *err)
+{
+    if (!strcmp(kind, "none"))
+        *out = rules[NRULES - 1];
+    else if (!strcmp(kind, "single"))
+        out->kind = TUTTI_SVM_SINGLE, out->name = "single";
+    else if (!strcmp(kind, "multi"))
+        out->kind = TUTTI_SVM_MULTI, out->name = "multi";
+    else
+        return tutti_fail(err, TUTTI_ERR_USAGE, "elimination '%s': none, single or multi", kind);
+    return TUTTI_OK;
+}
+
+static tutti_status parse_threshold(const char *text, tutti_svm_elimination *out, tutti_failure *err)
+{
+    char *end = NULL;
+    if (!strncmp(text, "random:", 7) && text[7] >= '0' && text[7] <= '9') {
+        const long long n = strtoll(text + 7, &end, 10);
+        out->iterations = n, out->share = 0;
+        if (!*end && n >= 1 && n < INT64_MAX) return TUTTI_OK;
+    } else if (!strncmp(text, "samples:", 8) && text[8] >= '0' && text[8] <= '9') {
+        const double percent = strtod(text + 8, &end);
+        out->iterations = 0, out->share = percent / 100;
+        if (!strcmp(end, "%") && out->share > 0 && percent <= 100) return TUTTI_OK;
+    }
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "threshold '%s': random:N after N iterations (N >= 1), samples:P%% after as many as P percent of the "
+        "samples (0 < P <= 100)",
+        text);
+}
+
+tutti_status tutti_svm_elimination_parse(const char *kind, const char *threshold, tutti_svm_elimination *out,
+                                         tutti_failure *err)
+{
+    tutti_svm_elimination rule = *default_rule();
+    tutti_status s = kind ? parse_kind(kind, &rule, err) : TUTTI_OK;
+    if (!s && threshold && rule.kind == TUTTI_SVM_KEEP_ALL)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "threshold '%s': where nothing is eliminated there is none", threshold);
+    if (!s && threshold) s = parse_threshold(threshold, &rule, err);
+    if (s) return s;
+    rule.name = rule.kind == TUTTI_SVM_SINGLE ? "single" : "multi";
+    for (int i = 0; i < NRULES; i++)
+        if (rules[i].kind == rule.kind && rules[i].iterations == rule.iterations && rules[i].share == rule.share)
+            rule.name = rules[i].name;
+    *out = rule;
+    return TUTTI_OK;
+}
+
+int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total)
+{
+    if (rule->kind == TUTTI_SVM_KEEP_ALL) return INT64_MAX;
+    if (rule->iterations) return rule->iterations;
+    const double n = ceil(rule->share * (double)total);
+    return n < 1 ? 1 : (int64_t)n;
+}
+
+/* --- dropping --- */
+
+static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
+{
+    const tutti_svm_state *st = &s->state;
+    if (st->sides[k] == TUTTI_SVM_UP) return st->gamma[k] > s->b_low;
+    if (st->sides[k] == TUTTI_SVM_LOW) return st->gamma[k] < s->b_up;
+    return false; /* free, or a member */
+}
+
+/* Position i of the first n takes what was at from[i]. */
+static void permute(void *array, size_t bytes, const int64_t *from, int64_t n, void *spare)
+{
+    const char *old = array;
+    char *to = spare;
+    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, old + (size_t)from[i] * bytes, bytes);
+    memcpy(array, spare, (size_t)n * bytes);
+}
+
+static void permute_samples(tutti_svm_solver *s, int64_t n)
+{
+    tutti_svm_state *st = &s->state;
+    permute(st->number, sizeof *st->number, s->from, n, s->spare);
+    permute(st->alpha, sizeof *st->alpha, s->from, n, s->spare);
+    permute(st->gamma, sizeof *st->gamma, s->from, n, s->spare);
+    permute(st->sample, sizeof *st->sample, s->from, n, s->spare);
+    permute(s->target, sizeof *s->target, s->from, n, s->spare);
+    permute(st->sides, sizeof *st->sides, s->from, n, s->spare);
+    for (int64_t k = 0; k < n; k++) st->position[st->sample[k]] = k;
+}
+
+tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    const int64_t n = st->nactive;
+    int64_t stay = 0, left = 0;
+    for (int64_t k = 0; k < n; k++) stay += !cannot_matter(s, k);
+    st->nactive = stay;
+    stay = 0, left = st->nactive;
+    for (int64_t k = 0; k < n; k++) s->from[cannot_matter(s, k) ? left++ : stay++] = k;
+    if (stay < n) permute_samples(s, n);
+    const int64_t before = st->active;
+    st->active = stay;
+    const tutti_status status = tutti_svm_engine_count(s->e, &st->active, 1, err);
+    st->eliminated += before - st->active;
+    st->since = 0;
+    if (st->active < st->delta) st->delta = st->active > 0 ? st->active : 1;
+    return status;
+}
+
+/* --- coming back --- */
+
+tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    const int64_t first = st->nactive;
+    const int8_t *y = s->problem->y;
+    for (int64_t k = first; k < st->n; k++) st->gamma[k] = -y[st->sample[k]];
+    for (int64_t i = 0; i < st->n; i++) s->spare[i] = y[i] * st->alpha[st->position[i]];
+    const tutti_status status = tutti_svm_sum_rows(s->e, st->n, s->problem->row, s->spare, st->n - first,
+                                                   s->target + first, st->gamma + first, err);
+    st->reconstructed += s->total - st->active;
+    st->active = s->total, st->nactive = st->n;
+    st->since = 0;
+    return status;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_select.c: the most violating pair of all ranks, and who joins the working set.
+ *
+ * A violator on the up side has gamma < b_low, on the low side gamma > b_up; a free sample may be both and counts where it is the worse one,
+ * so the sides share no sample. Each rank offers its worst of both sides; from the union the worst are taken, exactly: ties go to the
+ * highest number, and where all that a rank offered was taken while it has more, all ranks offer twice as many. Selection is linear
+ * in the samples: nothing but the chosen few is ever sorted. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "svm_engine.h"
+
+/* --- the most violating pair --- */
+
+/* argmin gives the lowest index of equals; the highest number is to win. */
+static int64_t reversed(int64_t number)
+{
+    return INT64_MAX - number;
+}
+
+static void find_own(const tutti_svm_state *st, tutti_f64_at *up, tutti_f64_at *low)
+{
+    *up = *low = (tutti_f64_at){INFINITY, INT64_MAX};
+    bool is_number = true;
+    for (int64_t k = 0; k < st->nactive; k++) {
+        const double g = st->gamma[k];
+        const int64_t number = st->number[k];
+        is_number &= g == g;
+        if ((st->sides[k] & TUTTI_SVM_UP) && (g < up->value || (g == up->value && number > reversed(up->index))))
+            *up = (tutti_f64_at){g, reversed(number)};
+        if ((st->sides[k] & TUTTI_SVM_LOW) && (-g < low->value || (-g == low->value && number > reversed(low->index))))
+            *low = (tutti_f64_at){-g, reversed(number)};
+    }
+    if (!is_number) up->value = NAN;
+}
+
+tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failure *err)
+{
+    tutti_svm_engine *e = s->e;
+    tutti_f64_at *found = e->extremes;
+    find_own(&s->state, &e->extremes[0], &e->extremes[1]);
+    e->extremes[2] = (tutti_f64_at){-wish, 0};
+    if (e->nranks > 1) {
+        tutti_status status = tutti_request_start(e->extremes_request, err);
+        if (!status) status = tutti_request_wait(e->extremes_request, err);
+        if (status) return status;
+        found = e->agreed;
+    }
+    s->b_up = found[0].value, s->b_low = -found[1].value;
+    s->worst_up = reversed(found[0].index), s->worst_low = reversed(found[1].index);
+    s->wish = (int)-found[2].value;
+    if (!isfinite(s->b_up) || !isfinite(s->b_low))
+        return tutti_fail(
+            err, TUTTI_ERR_DATA,
+            "round %lld: gradients are no finite numbers any more: values or parameters of the kernel are "
+            "too large; scale the features",
+            (long long)s->state.round);
+    return TUTTI_OK;
+}
+
+/* --- the n smallest keys --- */
+
+static bool is_before(const tutti_svm_key *a, const tutti_svm_key *b)
+{
+    return a->value < b->value || (a->value == b->value && a->number > b->number);
+}
+
+static void swap(tutti_svm_key *a, tutti_svm_key *b)
+{
+    const tutti_svm_key t = *a;
+    *a = *b, *b = t;
+}
+
+/* The median of the first, middle and last key comes to the middle. */
+static void order_three(tutti_svm_key *keys, int64_t low, int64_t high)
+{
+    tutti_svm_key *a = keys + low, *b = keys + low + (high - low) / 2, *c = keys + high;
+    if (is_before(b, a)) swap(a, b);
+    if (is_before(c, b)) swap(b, c);
+    if (is_before(b, a)) swap(a, b);
+}
+
+/* Quickselect (Hoare 1961). Keys differ, so both sides shrink. */
+void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n)
+{
+    int64_t low = 0, high = nkeys - 1;
+    if (n <= 0 || n >= nkeys) return;
+    while (low < high) {
+        order_three(keys, low, high);
+        const tutti_svm_key pivot = keys[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (is_before(&keys[i], &pivot)) i++;
+            while (is_before(&pivot, &keys[j])) j--;
+            if (i <= j) swap(&keys[i++], &keys[j--]);
+        }
+        if (n - 1 <= j)
+            high = j;
+        else if (n - 1 >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* --- who joins --- */
+
+/* Violators that are no members: those of the up side from the front, those of the low side from the back. */
+static void find_violators(tutti_svm_solver *s, int64_t *nup, int64_t *nlow)
+{
+    const tutti_svm_state *st = &s->state;
+    tutti_svm_key *front = s->keys, *back = s->keys + st->nactive;
+    for (int64_t k = 0; k < st->nactive; k++) {
+        const uint8_t sides = st->sides[k];
+        if (sides & TUTTI_SVM_MEMBER) continue;
+        const double g = st->gamma[k];
+        const double up = sides & TUTTI_SVM_UP ? s->b_low - g : 0, low = sides & TUTTI_SVM_LOW ? g - s->b_up : 0;
+        if (up > 0 && up >= low)
+            *front++ = (tutti_svm_key){g, st->number[k], k};
+        else if (low > 0)
+            *--back = (tutti_svm_key){-g, st->number[k], k};
+    }
+    *nup = front - s->keys, *nlow = s->keys + st->nactive - back;
+}
+
+/* Alternately from both sides while both last. */
+static void divide(int64_t want, int64_t nup, int64_t nlow, int64_t *up, int64_t *low)
+{
+    const int64_t half = (want + 1) / 2, others = want - nlow;
+    *up = others > half ? others : half;
+    if (*up > nup) *up = nup;
+    *low = nlow < want - *up ? nlow : want - *up;
+}
+
+static tutti_svm_candidate candidate_of(const tutti_svm_solver *s, int64_t k)
+{
+    const tutti_svm_state *st = &s->state;
+    return (tutti_svm_candidate){st->gamma[k], st->alpha[k], st->number[k], tutti_svm_row_entries(s->e, s->target[k])};
+}
+
+static void pick_own(tutti_svm_solver *s, const tutti_svm_key *keys, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = keys[i].position;
+        s->pick[s->npicks++] = (tutti_svm_pick){candidate_of(s, k), s->e->rank, k};
+    }
+}
+
+static void select_alone(tutti_svm_solver *s, int want, int64_t nup, int64_t nlow)
+{
+    int64_t up, low;
+    divide(want, nup, nlow, &up, &low);
+    tutti_svm_key *lows = s->keys + s->state.nactive - nlow;
+    tutti_svm_put_first(s->keys, nup, up);
+    tutti_svm_put_first(lows, nlow, low);
+    pick_own(s, s->keys, up);
+    pick_own(s, lows, low);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A rank's block: how many violators it has on each side, then its worst of both. */
+static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offer, int64_t nup, int64_t nlow)
+{
+    tutti_svm_key *lows = s->keys + s->state.nactive - nlow;
+    const int64_t up = least(offer, nup), low = least(offer, nlow);
+    tutti_svm_put_first(s->keys, nup, up);
+    tutti_svm_put_first(lows, nlow, low);
+    block[0] = (tutti_svm_candidate){.number = nup, .entries = nlow};
+    for (int64_t i = 0; i < up; i++) block[1 + i] = candidate_of(s, s->keys[i].position);
+    for (int64_t i = 0; i < low; i++) block[1 + offer + i] = candidate_of(s, lows[i].position);
+}
+
+/* Takes the n worst of one side of all blocks; false: some rank may have more of them. */
+static bool merge_side(tutti_svm_solver *s, const tutti_svm_candidate *offers, int offer, bool low, int64_t n)
+{
+    const int64_t apart = 1 + 2 * (int64_t)offer;
+    int64_t nkeys = 0;
+    for (int r = 0; r < s->e->nranks; r++) {
+        const tutti_svm_candidate *block = offers + r * apart;
+        const int64_t many = least(offer, low ? block->entries : block->number), at = r * apart + 1 + (low ? offer : 0);
+        for (int64_t i = at; i < at + many; i++)
+            s->merged[nkeys++] = (tutti_svm_key){low ? -offers[i].gamma : offers[i].gamma, offers[i].number, i};
+    }
+    n = least(n, nkeys);
+    tutti_svm_put_first(s->merged, nkeys, n);
+    int64_t *taken = s->e->nrows_of;
+    for (int r = 0; r < s->e->nranks; r++) taken[r] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = s->merged[i].position, rank = at / apart, mine = at % apart - 1;
+        taken[rank]++;
+        int64_t position = -1;
+        if (rank == s->e->rank)
+            position = low ? s->keys[s->state.nactive - offers[rank * apart].entries + mine - offer].position
+                           : s->keys[mine].position;
+        s->pick[s->npicks++] = (tutti_svm_pick){offers[at], (int32_t)rank, position};
+    }
+    for (int r = 0; r < s->e->nranks; r++) {
+        const tutti_svm_candidate *block = offers + r * apart;
+        if (taken[r] == offer && (low ? block->entries : block->number) > offer) return false;
+    }
+    return true;
+}
+
+static tutti_status gather_offers(tutti_svm_engine *e, const tutti_svm_candidate *mine, tutti_svm_candidate *all,
+                                  int offer, tutti_failure *err)
+{
+    if (offer == e->offer) {
+        const tutti_status s = tutti_request_start(e->offer_request, err);
+        return s ? s : tutti_request_wait(e->offer_request, err);
+    }
+    const int64_t nbytes = (1 + 2 * (int64_t)offer) * (int64_t)sizeof *mine;
+    return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
+}
+
+/* One gather of offers; *enough: the choice is that of the whole. */
+static tutti_status select_together(tutti_svm_solver *s, int want, int offer, tutti_svm_candidate *mine,
+                                    tutti_svm_candidate *all, int64_t nup, int64_t nlow, bool *enough,
+                                    tutti_failure *err)
+{
+    int64_t up = 0, low = 0, ups = 0, lows = 0;
+    fill_offer(s, mine, offer, nup, nlow);
+    const tutti_status status = gather_offers(s->e, mine, all, offer, err);
+    if (status) return status;
+    for (int r = 0; r < s->e->nranks; r++) {
+        const tutti_svm_candidate *block = all + r * (1 + 2 * (int64_t)offer);
+        ups += block->number, lows += block->entries;
+    }
+    divide(want, ups, lows, &up, &low);
+    s->npicks = 0;
+    *enough = merge_side(s, all, offer, false, up) && merge_side(s, all, offer, true, low);
+    return TUTTI_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = ((const tutti_svm_pick *)a)->is.number, y = ((const tutti_svm_pick *)b)->is.number;
+    return (x > y) - (x < y);
+}
+
+tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
+{
+    tutti_svm_engine *e = s->e;
+    tutti_status status = TUTTI_OK;
+    int64_t nup, nlow;
+    find_violators(s, &nup, &nlow);
+    s->npicks = 0;
+    if (e->nranks == 1) {
+        select_alone(s, want, nup, nlow);
+    } else {
+        bool enough = false;
+        status = select_together(s, want, e->offer, e->offered, e->offers, nup, nlow, &enough, err);
+        for (int offer = 2 * e->offer; !status && !enough; offer *= 2) {
+            const size_t n = 1 + 2 * (size_t)offer;
+            tutti_svm_candidate *mine = tutti_alloc(sizeof *mine * n * (size_t)(1 + e->nranks));
+            status = select_together(s, want, offer, mine, mine + n, nup, nlow, &enough, err);
+            free(mine);
+        }
+    }
+    if (!status) qsort(s->pick, (size_t)s->npicks, sizeof *s->pick, by_number);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_solve.c: rounds until the gap over all samples is below eps.
+ *
+ * What ends a solve otherwise: LIBSVM's limit of iterations, or rounds that bring the objective no further down because steps are
+ * smaller than doubles resolve. Then the gap of the result says so. */
+#include <assert.h>
+
+#include "../base/clock.h"
+#include "svm_engine.h"
+
+/* A round ends when the set's gap is this part of the whole gap. */
+static const double UNTIL = 0.1;
+enum {
+    MOST_STALLED = 8,
+    ITERATIONS = 100 /* of a round at most, for each slot of the set */
+};
+
+/* --- one problem --- */
+
+/* Who has how many of which class, and so the numbers of our samples. */
+static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_engine *e = s->e;
+    const tutti_svm_problem *p = s->problem;
+    int64_t mine[2] = {0, 0}, before[2] = {0, 0}, all[2] = {0, 0};
+    int64_t *of = TUTTI_ARENA_NEW(&s->arena, int64_t, 2 * e->nranks);
+    for (int64_t i = 0; i < p->n; i++) mine[p->y[i] < 0]++;
+    const tutti_status status = tutti_svm_engine_share(e, mine, of, err);
+    if (status) return status;
+    s->samples_of = TUTTI_ARENA_NEW(&s->arena, int64_t, e->nranks);
+    for (int r = 0; r < e->nranks; r++) {
+        for (int c = 0; c < 2; c++) {
+            before[c] += r < e->rank ? of[2 * r + c] : 0;
+            all[c] += of[2 * r + c];
+        }
+        s->samples_of[r] = of[2 * r] + of[2 * r + 1];
+    }
+    if (all[0] == 0 || all[1] == 0)
+        return tutti_fail(err, TUTTI_ERR_DATA,
+                          "there are %lld samples of the one class and %lld of the other: two classes are needed",
+                          (long long)all[0], (long long)all[1]);
+    s->positives = all[0], s->total = all[0] + all[1];
+    int64_t next[2] = {before[0], s->positives + before[1]};
+    s->state.number = TUTTI_ARENA_NEW(&s->arena, int64_t, p->n);
+    for (int64_t i = 0; i < p->n; i++) s->state.number[i] = next[p->y[i] < 0]++;
+    return TUTTI_OK;
+}
+
+static void make_samples(tutti_svm_solver *s, const double *alpha)
+{
+    tutti_svm_state *st = &s->state;
+    const tutti_svm_problem *p = s->problem;
+    const int64_t n = p->n;
+    st->n = n;
+    st->sample = TUTTI_ARENA_NEW(&s->arena, int32_t, n);
+    st->alpha = TUTTI_ARENA_NEW(&s->arena, double, n);
+    st->gamma = TUTTI_ARENA_NEW(&s->arena, double, n);
+    st->sides = TUTTI_ARENA_NEW(&s->arena, uint8_t, n);
+    st->position = TUTTI_ARENA_NEW(&s->arena, int64_t, n);
+    s->target = TUTTI_ARENA_NEW(&s->arena, int32_t, n);
+    s->keys = TUTTI_ARENA_NEW(&s->arena, tutti_svm_key, n);
+    s->from = TUTTI_ARENA_NEW(&s->arena, int64_t, n);
+    s->spare = TUTTI_ARENA_NEW(&s->arena, double, n);
+    for (int64_t i = 0; i < n; i++) {
+        st->sample[i] = (int32_t)i, st->position[i] = i, s->target[i] = p->row[i];
+        st->alpha[i] = alpha[i];
+        st->sides[i] = tutti_svm_sides(p->y[i], alpha[i], p->y[i] > 0 ? p->cost_positive : p->cost_negative);
+    }
+}
+
+static void make_set(tutti_svm_solver *s)
+{
+    enum { LINE = 64 };
+    tutti_svm_state *st = &s->state;
+    tutti_arena *a = &s->arena;
+    const int64_t q = s->e->block;
+    /* rows are whole lines, and not a power of two apart: that would map a column to one set of the cache */
+    s->stride = (q + 15) / 16 * 16 + 16;
+    s->matrix = tutti_arena_alloc(a, (size_t)(q * s->stride) * s->e->value_bytes + LINE);
+    st->member = TUTTI_ARENA_NEW(a, int64_t, q);
+    st->member_alpha = TUTTI_ARENA_NEW(a, double, q), st->member_gamma = TUTTI_ARENA_NEW(a, double, q);
+    s->pick = TUTTI_ARENA_NEW(a, tutti_svm_pick, q);
+    s->at = TUTTI_ARENA_NEW(a, int32_t, q), s->owned = TUTTI_ARENA_NEW(a, int32_t, q);
+    s->y = TUTTI_ARENA_NEW(a, double, q), s->cost = TUTTI_ARENA_NEW(a, double, q);
+    s->diagonal = TUTTI_ARENA_NEW(a, double, q);
+    s->gradient = TUTTI_ARENA_NEW(a, double, q), s->before = TUTTI_ARENA_NEW(a, double, q);
+    s->weight = TUTTI_ARENA_NEW(a, double, q), s->scratch = TUTTI_ARENA_NEW(a, double, q);
+    s->changed = TUTTI_ARENA_NEW(a, int32_t, q), s->slots = TUTTI_ARENA_NEW(a, int32_t, q);
+    s->mine = TUTTI_ARENA_NEW(a, int32_t, q), s->kept = TUTTI_ARENA_NEW(a, int32_t, 2 * q);
+    if (s->e->nranks > 1) s->merged = TUTTI_ARENA_NEW(a, tutti_svm_key, 2 * q * s->e->nranks);
+}
+
+/* All are active, their gradients those of alpha. */
+static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    const tutti_status status = number_samples(s, err);
+    if (status) return status;
+    make_samples(s, alpha);
+    make_set(s);
+    s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's */
+    st->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
+    st->active = s->total;
+    return tutti_svm_reactivate(s, err);
+}
+
+/* --- rounds --- */
+
+static void tell(const tutti_svm_solver *s, bool over)
+{
+    const tutti_svm_config *config = s->e->config;
+    const tutti_svm_state *st = &s->state;
+    if (!config->on_event) return;
+    const tutti_svm_event event = {.pair = s->problem->pair,
+                                   .npairs = s->problem->npairs,
+                                   .round = st->round,
+                                   .iterations = st->iterations,
+                                   .gap = s->b_low - s->b_up,
+                                   .samples = s->total,
+                                   .active = st->active,
+                                   .eliminated = st->eliminated,
+                                   .reconstructed = st->reconstructed,
+                                   .kernel_rows = st->kernel_rows,
+                                   .cached_rows = st->cached_rows,
+                                   .seconds = tutti_clock_s() - s->e->began,
+                                   .over = over};
+    config->on_event(config->arg, &event);
+}
+
+/* The newest half stays, but there must be room for a pair. */
+static int to_keep(const tutti_svm_solver *s)
+{
+    const int half = s->e->block < 4 ? 0 : s->e->block / 2;
+    return s->state.nmembers < half ? s->state.nmembers : half;
+}
+
+static bool is_member(const tutti_svm_state *st, int64_t number)
+{
+    int i = 0;
+    while (i < st->nmembers && st->member[i] != number) i++;
+    return i < st->nmembers;
+}
+
+static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    const int keep = to_keep(s);
+    const double eps = s->e->config->eps, part = UNTIL * (s->b_low - s->b_up);
+    tutti_svm_set_shrink(s, keep);
+    tutti_status status = tutti_svm_select(s, s->e->block - keep, err);
+    if (!status) status = tutti_svm_set_admit(s, keep, err);
+    if (status) return status;
+    assert(is_member(st, s->worst_up) && is_member(st, s->worst_low)); /* so each round brings the objective down */
+    /* a set of all samples need not be precise for the sake of later rounds */
+    const double until = st->nmembers == st->active ? eps : part > eps / 2 ? part : eps / 2;
+    st->round++;
+    const int64_t left = s->limit - st->iterations, most = (int64_t)s->e->block * ITERATIONS;
+    return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
+}
+
+/* Whether what was dropped comes back now: the rule `single` does it once, before the end, and drops nothing afterwards. */
+static bool comes_back(tutti_svm_solver *s, double gap)
+{
+    const tutti_svm_config *config = s->e->config;
+    if (config->elimination.kind != TUTTI_SVM_SINGLE || s->state.delta == INT64_MAX || gap >= 10 * config->eps)
+        return false;
+    s->state.delta = INT64_MAX;
+    return s->state.active < s->total;
+}
+
+static tutti_status run_rounds(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    const tutti_svm_config *config = s->e->config;
+    for (;;) {
+        tutti_status status = tutti_svm_find_extremes(s, config->stop && *config->stop ? TUTTI_SVM_WISH_STOP : 0, err);
+        if (status) return status;
+        if (s->wish == TUTTI_SVM_WISH_STOP)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "training was stopped in round %lld", (long long)st->round);
+        const double gap = s->b_low - s->b_up;
+        const bool stalled = st->stalled >= MOST_STALLED;
+        const bool over = gap < config->eps || st->iterations >= s->limit || stalled;
+        const bool whole = st->active == s->total;
+        tell(s, over && whole);
+        if (over && whole) return TUTTI_OK;
+        if (comes_back(s, gap) || over) {
+            if (stalled) st->delta = INT64_MAX, st->stalled = 0;
+            status = tutti_svm_reactivate(s, err);
+        } else {
+            if (st->since >= st->delta) status = tutti_svm_eliminate(s, err);
+            if (!status) status = run_round(s, err);
+        }
+        if (status) return status;
+    }
+}
+
+tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *problem, double *alpha,
+                             tutti_svm_pair_result *result, tutti_failure *err)
+{
+    tutti_svm_solver s = {.e = engine, .problem = problem};
+    tutti_status status = begin(&s, alpha, err);
+    if (!status) status = run_rounds(&s, err);
+    if (!status) status = tutti_svm_finish(&s, alpha, result, err);
+    tutti_svm_store_release(&s.store);
+    tutti_arena_release(&s.arena);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_sum.c: sums of kernel values over weighted rows of all ranks.
+ *
+ * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is cut into chunks of
+ * whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and with it every rounding,
+ * depends on the data alone. */
+#include <string.h>
+
+#include "svm_engine.h"
+
+enum { CHUNK = 1024 }; /* rows; a multiple of a tile's lanes */
+
+/* Weights of a chunk come the way of its rows' scalars. */
+static tutti_status gather_weights(tutti_svm_engine *e, const double *mine, double *all, tutti_failure *err)
+{
+    const tutti_call call = {.collective = TUTTI_ALL_GATHER,
+                             .in = mine,
+                             .out = all,
+                             .count = e->nrows_of[e->rank],
+                             .counts = e->nrows_of,
+                             .type = TUTTI_F64};
+    return tutti_comm_run(e->comm, &call, err);
+}
+
+/* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before` rows. */
+static int64_t own_part(int64_t first, int64_t before, int64_t n, int64_t *begin)
+{
+    const int64_t low = first > before ? first - before : 0;
+    int64_t high = first + CHUNK - before;
+    if (high > n) high = n;
+    *begin = low < n ? low : n;
+    return high > low ? high - low : 0;
+}
+
+static tutti_status fetch_chunk(tutti_svm_engine *e, const int32_t *row, const double *weight, int64_t n,
+                                double *weights, int64_t *both, tutti_failure *err)
+{
+    int64_t mine[2] = {n, 0};
+    for (int64_t i = 0; i < n; i++) mine[1] += tutti_svm_row_entries(e, row[i]);
+    tutti_status s = tutti_svm_engine_share(e, mine, both, err);
+    if (s) return s;
+    for (int r = 0; r < e->nranks; r++) e->nrows_of[r] = both[2 * r], e->entries_of[r] = both[2 * r + 1];
+    s = gather_weights(e, weight, weights, err);
+    e->store.n = 0;
+    return s ? s : tutti_svm_travel(e, &e->store, row, n, e->nrows_of, e->entries_of, err);
+}
+
+static tutti_status add_chunks(tutti_svm_engine *e, const int32_t *row, const double *weight, int64_t n,
+                               int64_t ntargets, const int32_t *target, double *sum, int64_t *both, tutti_failure *err)
+{
+    double weights[CHUNK];
+    int32_t which[CHUNK];
+    int64_t before = 0, total = 0;
+    const int64_t mine[2] = {n, 0};
+    tutti_status s = tutti_svm_engine_share(e, mine, both, err);
+    for (int r = 0; r < e->nranks && !s; r++) {
+        if (r < e->rank) before += both[2 * r];
+        total += both[2 * r];
+    }
+    for (int32_t i = 0; i < CHUNK; i++) which[i] = i;
+    for (int64_t first = 0; first < total && !s; first += CHUNK) {
+        int64_t begin;
+        const int64_t many = own_part(first, before, n, &begin);
+        s = fetch_chunk(e, row + begin, weight + begin, many, weights, both, err);
+        if (s) break;
+        const tutti_svm_rows rows = tutti_svm_store_sources(&e->store);
+        tutti_svm_engine_add(e, &rows, which, e->store.n, weights, target, ntargets, sum);
+    }
+    return s;
+}
+
+tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *row, const double *weight,
+                                int64_t ntargets, const int32_t *target, double *sum, tutti_failure *err)
+{
+    tutti_arena arena = {0};
+    int32_t *heavy = TUTTI_ARENA_NEW(&arena, int32_t, n);
+    double *weighs = TUTTI_ARENA_NEW(&arena, double, n);
+    int64_t *both = TUTTI_ARENA_NEW(&arena, int64_t, 2 * e->nranks);
+    int64_t many = 0;
+    tutti_status s = TUTTI_OK;
+    for (int64_t i = 0; i < n; i++)
+        if (weight[i] != 0) heavy[many] = row[i], weighs[many++] = weight[i];
+    if (e->nranks == 1)
+        tutti_svm_engine_add(e, &e->sources, heavy, many, weighs, target, ntargets, sum);
+    else
+        s = add_chunks(e, heavy, weighs, many, ntargets, target, sum, both, err);
+    tutti_arena_release(&arena);
+    return s;
+}
