@@ -176,6 +176,7 @@ static void ranks_may_have_different_counts(void **state)
             wanted w = {.allocated = kind, .repeats = 2};
             w.call.collective = which[c], w.call.type = types[c % 3], w.call.counts = counts;
             run_comms(3, 30, run_wanted, &w);
+            run_comms(1, 30, run_wanted, &w);
         }
 }
 

@@ -25,6 +25,7 @@ int64_t tutti_block_count(const tutti_call *call, int32_t k)
     return call->counts ? call->counts[k] : call->count;
 }
 
+/* How many counts a call has; one, whatever the number of ranks: it takes no array of them. */
 static int32_t count_blocks(tutti_collective c, int32_t nranks)
 {
     switch (c) {
@@ -52,7 +53,7 @@ static tutti_status check_numbers(const tutti_comm *comm, const tutti_call *call
     if (call->root < 0 || call->root >= comm->nranks) return refuse(call, "the root is no rank", err);
     if (call->count < 0 || call->count > (int64_t)1 << 47) return refuse(call, "the count is out of range", err);
     if (!(call->deadline_s >= 0)) return refuse(call, "the deadline is no number of seconds", err);
-    if (call->counts && count_blocks(call->collective, comm->nranks) == 1)
+    if (call->counts && count_blocks(call->collective, 2) == 1)
         return refuse(call, "it has one count, not one a rank", err);
     if (call->algorithm && strlen(call->algorithm) >= TUTTI_ALGORITHM_TEXT)
         return refuse(call, "the name of the algorithm is too long", err);
