@@ -26,10 +26,15 @@ int tutti_cmd_predict(int argc, char **argv);
 int tutti_cmd_papers(int argc, char **argv);
 int tutti_cmd_ckpt(int argc, char **argv);
 int tutti_cmd_report(int argc, char **argv);
+int tutti_cmd_svm_train(int argc, char **argv);
+int tutti_cmd_svm_predict(int argc, char **argv);
 
 /* A command that is a table of verbs: finds argv[1] in it and runs it; about: a sentence for its help. Returns the exit code. */
 int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,
                    char **argv);
+
+/* Starts so many ranks of this same command (argv[0] is its name) on this host; the exit code of the first that failed. */
+int tutti_cli_launch(const char *command, int nranks, char **argv);
 
 /* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
 int tutti_cli_fail(const char *command, const tutti_failure *err);

@@ -243,7 +243,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
 {
     const int nranks = (int)job->ranks;
     if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
-        return tutti_train_launch(nranks, argv);
+        return tutti_cli_launch("train", nranks, argv);
     char *dir = default_dir(f->rest[0]);
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),

@@ -10,7 +10,5 @@
 tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
 /* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
 void tutti_train_print_result(const tutti_train_result *r);
-/* Starts so many ranks of this same command on this host and returns the exit code of the first that failed. */
-int tutti_train_launch(int nranks, char **argv);
 
 #endif

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "../../base/hash.h"
+#include "comm_group.h"
 #include "comm_impl.h"
 
 struct tutti_launched {
     tutti_group_config config; /* its launcher wants to hear how we end */
 };
 
-static tutti_comm *open_comm(tutti_group *group)
+tutti_comm *tutti_comm_of_group(tutti_group *group)
 {
     tutti_comm *comm = tutti_alloc(sizeof *comm);
     comm->group = group;
@@ -34,7 +35,7 @@ tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err)
         free(from);
         return s;
     }
-    *out = open_comm(group);
+    *out = tutti_comm_of_group(group);
     (*out)->from = from;
     return TUTTI_OK;
 }
@@ -55,7 +56,7 @@ tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out
                                              .fingerprint = ""};
     tutti_group *group;
     tutti_status s = tutti_group_join(&group_config, &group, err);
-    if (!s) *out = open_comm(group);
+    if (!s) *out = tutti_comm_of_group(group);
     return s;
 }
 
@@ -66,7 +67,7 @@ tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm
                           deadline_s);
     tutti_group **groups = tutti_alloc(sizeof *groups * (size_t)nranks);
     tutti_status s = tutti_group_create_threads(nranks, deadline_s > 0 ? deadline_s : 60, groups, err);
-    for (int r = 0; r < nranks && !s; r++) out[r] = open_comm(groups[r]);
+    for (int r = 0; r < nranks && !s; r++) out[r] = tutti_comm_of_group(groups[r]);
     free(groups);
     return s;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_launch.c: several ranks of one command on this host. The launcher has read the job (its failures are said once) and
+/* cli_launch.c: several ranks of one command on this host. The launcher has read its command line and job (failures are said once) and
  * then only waits: it touches no data, no kernels, no group. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "../base/arena.h"
 #include "../collective/group/launch.h"
 #include "cli.h"
-#include "train_cmd.h"
 
 /* An orderly end by a signal is no failure to explain, and a rank that ended with a status has said why itself. */
 static bool needs_words(int exit_code)
@@ -15,7 +14,7 @@ static bool needs_words(int exit_code)
     return exit_code > 128 && exit_code != 128 + 15 && exit_code != 128 + 10;
 }
 
-int tutti_train_launch(int nranks, char **argv)
+int tutti_cli_launch(const char *command, int nranks, char **argv)
 {
     int n = 0;
     while (argv[n]) n++;
@@ -27,7 +26,7 @@ int tutti_train_launch(int nranks, char **argv)
     tutti_failure err = {0};
     tutti_status st = tutti_launch(&options, full, &result, &err);
     free(full);
-    if (st) return tutti_cli_fail("train", &err);
+    if (st) return tutti_cli_fail(command, &err);
     if (needs_words(result.exit_code) && result.words) fprintf(stderr, "%s", result.words);
     free(result.words);
     return result.exit_code;

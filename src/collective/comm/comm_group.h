@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_group.h: a communicator for a command that has joined its group itself (to report on SIGQUIT, to name its launcher).
+ * Threads: owner. */
+#ifndef TUTTI_COMM_GROUP_H
+#define TUTTI_COMM_GROUP_H
+
+#include "../group/group.h"
+#include "tutti/comm.h"
+
+/* Takes the group over: tutti_comm_destroy leaves it. */
+tutti_comm *tutti_comm_of_group(tutti_group *group);
+
+#endif
