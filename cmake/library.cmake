@@ -82,3 +82,9 @@ add_executable(tutti_program ${TUTTI_CLI})
 set_target_properties(tutti_program PROPERTIES OUTPUT_NAME tutti RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_compile_definitions(tutti_program PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tutti_program PRIVATE tutti_static)
+
+# The commands that are programs of their own: links beside the program, which looks at the name it was called by.
+foreach(link svm-train svm-predict)
+  add_custom_command(TARGET tutti_program POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink tutti ${PROJECT_BINARY_DIR}/${link} VERBATIM)
+  list(APPEND TUTTI_LINKS ${PROJECT_BINARY_DIR}/${link})
+endforeach()

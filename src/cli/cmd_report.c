@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
- * layers.txt, if steps were traced, DIR/layers.svg. */
+ * layers.txt, if steps were traced, DIR/layers.svg. A file is a trace of svm-train: report_svm.c. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/arena.h"
@@ -13,11 +14,12 @@
 #include "../metrics/cost.h"
 #include "../metrics/layer_chart.h"
 #include "cli.h"
+#include "report_svm.h"
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
 static const tutti_flag flags[] = {
-    {"out", "FILE", "where to draw (default DIR/report.svg)", false},
+    {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", false},
 };
 
 typedef struct {
@@ -162,8 +164,15 @@ static void print_summary(const run *r, const char *path)
     printf("picture   %s\n", path);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 || S_ISDIR(status.st_mode);
+}
+
 static tutti_status report(const tutti_flags *f, tutti_failure *err)
 {
+    if (!is_folder(f->rest[0])) return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
     tutti_strbuf metrics = {0}, picture = {0};
     tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
     tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);
@@ -188,12 +197,14 @@ int tutti_cmd_report(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "report",
-        .usage = "tutti report DIR [--out FILE]",
+        .usage = "tutti report DIR|FILE [--out FILE]",
         .about = "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
-                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N).",
+                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N). Of a FILE made by `tutti svm-train "
+                 "--trace FILE`: active samples and gap "
+                 "over time.",
         .flags = flags,
         .nflags = sizeof flags / sizeof *flags,
-        .wanted = "one folder is needed: that of `tutti train --out DIR`",
+        .wanted = "one folder is needed, that of `tutti train --out DIR`, or a trace of svm-train",
         .run = report,
     };
     return tutti_cli_run(&form, argc, argv);

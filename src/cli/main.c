@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the table of commands. Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost
  * or deadline, 5 rendezvous, 128+n signal n. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ static const tutti_command commands[] = {
     {"papers", "published figures, and ours, computed now", tutti_cmd_papers},
     {"predict", "how long a step takes, here or on another topology", tutti_cmd_predict},
     {"report", "sum up a run and draw its curves", tutti_cmd_report},
+    {"svm-predict", "labels of a data file by an SVM model (LIBSVM's formats and flags)", tutti_cmd_svm_predict},
+    {"svm-train", "train an SVM on one or many ranks (LIBSVM's formats and flags)", tutti_cmd_svm_train},
     {"topo", "machines: make, detect, bounds, map", tutti_cmd_topo},
     {"train", "train a job on one or many ranks", tutti_cmd_train},
     {"version", "print the version", run_version},
@@ -40,7 +43,7 @@ static void print_usage(FILE *to)
             "tutti %s: train networks over many processes; everything that ranks do together is a value that is\n"
             "checked, simulated and run.\n\nusage: tutti COMMAND [arguments], tutti COMMAND --help\n\n",
             TUTTI_VERSION);
-    for (int i = 0; i < NCOMMANDS; i++) fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < NCOMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\nexit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or\n"
                 "deadline, 5 rendezvous, 128+n signal n\n");
 }
@@ -55,8 +58,27 @@ static int unknown(const char *name)
     return TUTTI_ERR_USAGE;
 }
 
+static const tutti_command *command_of(const char *name)
+{
+    for (int i = 0; i < NCOMMANDS; i++)
+        if (!strcmp(name, commands[i].name)) return &commands[i];
+    return NULL;
+}
+
+/* A link of this name to the program is that command: svm-train, svm-predict. */
+static const tutti_command *command_of_link(const char *program)
+{
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    return strncmp(name, "svm-", 4) ? NULL : command_of(name);
+}
+
 int main(int argc, char **argv)
 {
+    const tutti_command *linked = argc > 0 ? command_of_link(argv[0]) : NULL;
+    if (linked) {
+        argv[0] = (char *)(uintptr_t)linked->name; /* argv[0] is never written to */
+        return linked->run(argc, argv);
+    }
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
         print_usage(stderr);
@@ -69,7 +91,6 @@ int main(int argc, char **argv)
     if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
         return run_version(argc - 1, argv + 1);
     }
-    for (int i = 0; i < NCOMMANDS; i++)
-        if (!strcmp(name, commands[i].name)) return commands[i].run(argc - 1, argv + 1);
-    return unknown(name);
+    const tutti_command *command = command_of(name);
+    return command ? command->run(argc - 1, argv + 1) : unknown(name);
 }

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_svm_commands.c: svm-train and svm-predict as people and scripts call them. */
+#include <unistd.h>
+
+#include "testing.h"
+
+#include "base/file.h"
+#include "cli/command_line.h"
+#include "svm/svm_sets.h"
+
+static char dir[64];
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    tutti_failure err = {0};
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(tutti_file_write_atomic(path, text, strlen(text), &err), TUTTI_OK);
+}
+
+static char *get(const char *name)
+{
+    char path[128], *text;
+    size_t nbytes;
+    tutti_failure err = {0};
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(tutti_file_read(path, 1 << 26, TUTTI_ERR_DATA, &text, &nbytes, &err), TUTTI_OK);
+    return text;
+}
+
+/* `$` stands for the folder. */
+static char *says(const char *words, int code, const char *wanted)
+{
+    tutti_strbuf line = {0};
+    for (const char *at = words; *at; at++) {
+        if (*at == '$')
+            tutti_strbuf_puts(&line, dir);
+        else
+            tutti_strbuf_add(&line, at, 1);
+    }
+    char *text = command_says(line.text, code, wanted);
+    tutti_strbuf_release(&line);
+    return text;
+}
+
+static void check(const char *words, int code, const char *wanted)
+{
+    free(says(words, code, wanted));
+}
+
+static int make_sets(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/tutti_svm_cli_XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    char *blobs = svm_blobs(300, 2, 0.8);
+    put("set", blobs);
+    free(blobs);
+    return 0;
+}
+
+static int remove_sets(void **state)
+{
+    (void)state;
+    tutti_failure err = {0};
+    return tutti_file_remove_tree(dir, &err);
+}
+
+static void what_it_prints_is_what_libsvm_prints(void **state)
+{
+    (void)state;
+    char *text = says("svm-train -c 2 $/set $/m", 0, "optimization finished, #iter = ");
+    assert_non_null(strstr(text, "\nnu = "));
+    assert_non_null(strstr(text, "\nobj = -"));
+    assert_non_null(strstr(text, ", rho = "));
+    assert_non_null(strstr(text, "\nnSV = "));
+    assert_non_null(strstr(text, "\nTotal nSV = "));
+    free(text);
+    check("svm-predict $/set $/m $/out", 0, "% (");
+    text = says("svm-train -q $/set $/m", 0, "");
+    assert_string_equal(text, "");
+    free(text);
+    text = says("svm-predict -q $/set $/m $/out", 0, "");
+    assert_string_equal(text, "");
+    free(text);
+    text = get("out");
+    assert_true(!strncmp(text, "3\n", 2) || !strncmp(text, "-1\n", 3));
+    free(text);
+}
+
+static void ranks_and_threads_change_no_byte_of_the_model(void **state)
+{
+    (void)state;
+    check("svm-train -q --threads 1 -b 1 $/set $/m1", 0, "");
+    check("svm-train -q --ranks 2 --threads 2 -b 1 $/set $/m2", 0, "");
+    check("svm-train -q --ranks 3 -b 1 $/set $/m3", 0, "");
+    char *one = get("m1"), *two = get("m2"), *three = get("m3");
+    assert_string_equal(one, two);
+    assert_string_equal(one, three);
+    free(one);
+    free(two);
+    free(three);
+    check("svm-predict -b 1 $/set $/m1 $/out", 0, "Accuracy = ");
+    char *text = get("out");
+    assert_non_null(strstr(text, "labels 3 -1\n"));
+    free(text);
+}
+
+static void a_cross_validation_prints_one_line(void **state)
+{
+    (void)state;
+    char *text = says("svm-train -v 5 $/set", 0, "Cross Validation Accuracy = "), *again;
+    assert_int_equal(strchr(text, '\n') - text, (long)strlen(text) - 1);
+    again = says("svm-train --ranks 2 -v 5 $/set", 0, "Cross Validation Accuracy = ");
+    assert_string_equal(text, again);
+    free(text);
+    free(again);
+}
+
+static void a_trace_is_drawn(void **state)
+{
+    (void)state;
+    check("svm-train --trace $/t.jsonl --elimination multi --threshold random:2 $/set $/m", 0, "Total nSV");
+    check("report $/t.jsonl", 0, "t.svg");
+    char *svg = get("t.svg"), *trace = get("t.jsonl");
+    assert_non_null(strstr(svg, "active samples"));
+    assert_non_null(strstr(trace, "\"ev\":\"solved\""));
+    free(svg);
+    free(trace);
+    char *text = says("svm-train --progress $/set $/m", 0, "active ");
+    assert_non_null(strstr(text, "[########################]"));
+    free(text);
+}
+
+static void what_is_not_there_is_refused_by_name(void **state)
+{
+    (void)state;
+    check("svm-train -s 1 $/set $/m", 2, "nu_svc");
+    check("svm-train -s 3 $/set $/m", 2, "epsilon_svr");
+    check("svm-train -t 9 $/set $/m", 2, "-t: 9");
+    check("svm-train -y 9 $/set $/m", 2, "'-y'");
+    check("svm-train -c", 2, "-c needs a value");
+    check("svm-train -c x $/set $/m", 2, "'x' is not a number");
+    check("svm-train -w 2 $/set $/m", 2, "-w1 2");
+    check("svm-train --elimintion none $/set $/m", 2, "--elimination");
+    check("svm-train --threshold samples:0% $/set $/m", 2, "samples");
+    check("svm-train -h 0 --elimination multi $/set $/m", 2, "-h 0");
+    check("svm-train --block 3 $/set $/m", 2, "even");
+    check("svm-train", 2, "DATA");
+    check("svm-predict $/set", 2, "DATA MODEL OUT");
+    check("svm-train -v 1 $/set", 2, "-v: 1");
+}
+
+static void bad_files_are_named_with_their_line(void **state)
+{
+    (void)state;
+    put("nan", "1 1:0.5\n-1 1:nan\n");
+    put("one", "1 1:0.5\n1 1:0.25\n");
+    put("empty", "");
+    put("cut", "svm_type c_svc\nkernel_type rbf\n");
+    check("svm-train $/nan $/m", 3, "nan: line 2");
+    check("svm-train --ranks 2 $/nan $/m", 3, "nan: line 2");
+    check("svm-train $/one $/m", 3, "class 1");
+    check("svm-train --lenient $/one $/m", 0, "Total nSV = 0");
+    check("svm-train $/empty $/m", 3, "empty");
+    check("svm-train $/missing $/m", 3, "missing");
+    check("svm-predict $/set $/cut $/out", 3, "cut");
+    check("svm-train $/set $/no/folder/m", 1, "no/folder");
+    check("svm-predict -b 1 $/set $/plain $/out", 3, "plain");
+}
+
+static void links_are_the_commands(void **state)
+{
+    (void)state;
+    char line[512];
+    snprintf(line, sizeof line, "version; \"$(dirname '%s')\"/svm-train -q %s/set %s/m && echo linked", TUTTI_PROGRAM,
+             dir, dir);
+    expect(line, 0, "linked");
+    snprintf(line, sizeof line, "version; \"$(dirname '%s')\"/svm-train -q --ranks 2 %s/set %s/m && echo linked",
+             TUTTI_PROGRAM, dir, dir);
+    expect(line, 0, "linked");
+}
+
+/* Overlapping classes and a tiny eps: it would take minutes. */
+static void a_killed_rank_is_named_and_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    char *blobs = svm_blobs(20000, 2, 3);
+    put("long", blobs);
+    free(blobs);
+    char line[1024];
+    snprintf(
+        line, sizeof line,
+        "version >/dev/null; { before=$(ls /dev/shm | wc -l); "
+        "'%s' svm-train -q --ranks 2 --threads 1 -c 1e6 -e 1e-9 %s/long %s/killed & "
+        "sleep 2; pkill -KILL -n -P $!; wait $!; code=$?; echo \"shm $(($(ls /dev/shm | wc -l) - before))\"; "
+        "ls -A %s | grep killed; ps -eo comm,args | awk '$1 == \"tutti\" && index($0, \"%s\")'; exit $code; } 2>&1",
+        TUTTI_PROGRAM, dir, dir, dir, dir);
+    char *text = command_says(line, 137, "rank 1");
+    assert_non_null(strstr(text, "was killed by signal 9"));
+    assert_non_null(strstr(text, "shm 0\n"));
+    assert_true(!strcmp(strstr(text, "shm 0\n"), "shm 0\n")); /* no file, no process after it */
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_it_prints_is_what_libsvm_prints),
+        cmocka_unit_test(ranks_and_threads_change_no_byte_of_the_model),
+        cmocka_unit_test(a_cross_validation_prints_one_line),
+        cmocka_unit_test(a_trace_is_drawn),
+        cmocka_unit_test(what_is_not_there_is_refused_by_name),
+        cmocka_unit_test(bad_files_are_named_with_their_line),
+        cmocka_unit_test(links_are_the_commands),
+        cmocka_unit_test(a_killed_rank_is_named_and_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, make_sets, remove_sets);
+}
