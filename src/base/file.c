@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the old
- * file or the new one, never a part. */
+ * file or the new one, never a part. What is no plain file has no such name beside it and is written where it is. */
 #include "file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +70,28 @@ static int write_all(int fd, const char *bytes, size_t nbytes)
     return 0;
 }
 
+/* Whether something is at path that a rename would take away from others: a link, a pipe, a device such as /dev/stdout. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static tutti_status write_in_place(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd < 0) return io_failure(err, "open", path);
+    const char *doing = write_all(fd, bytes, nbytes) != 0 ? "write" : NULL;
+    if (!doing && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        doing = "sync"; /* EINVAL, EROFS: no disk behind it */
+    tutti_status st = doing ? io_failure(err, doing, path) : TUTTI_OK;
+    if (close(fd) != 0 && !st) st = io_failure(err, "close", path);
+    return st;
+}
+
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
+    if (is_special(path)) return write_in_place(path, bytes, nbytes, err);
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary)

@@ -12,6 +12,7 @@
  * after the last byte. A missing file is `missing_status`. */
 tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status missing_status, char **bytes,
                              size_t *nbytes, tutti_failure *err);
+/* A link, a pipe or a device (/dev/stdout) stays what it is and is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
 /* mkdir -p. */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);

@@ -2,9 +2,11 @@
 /* test_file.c: whole files in and out, folders made and removed. Each test has a folder of its own. */
 #include "testing.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -80,6 +82,40 @@ static void writing_into_a_missing_folder_names_it_and_leaves_nothing(void **sta
     free(path);
 }
 
+static void a_link_stays_and_its_file_is_written(void **state)
+{
+    char *kept = inside(state, "kept"), *link = inside(state, "link"), *bytes;
+    size_t n;
+    struct stat info;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_write_atomic(kept, "before", 6, &err), TUTTI_OK);
+    assert_int_equal(symlink(kept, link), 0);
+    assert_int_equal(tutti_file_write_atomic(link, "now", 3, &err), TUTTI_OK);
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(tutti_file_read(kept, 10, TUTTI_ERR_FAILED, &bytes, &n, &err), TUTTI_OK);
+    assert_string_equal(bytes, "now");
+    free(bytes);
+    free(kept);
+    free(link);
+}
+
+static void a_pipe_is_written_into(void **state)
+{
+    char *path = inside(state, "pipe"), got[4] = {0};
+    struct stat info;
+    tutti_failure err = {0};
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(tutti_file_write_atomic(path, "now", 3, &err), TUTTI_OK);
+    assert_int_equal(read(fd, got, 3), 3);
+    assert_string_equal(got, "now");
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    close(fd);
+    free(path);
+}
+
 static void folders_are_made_with_their_parents_and_removed_whole(void **state)
 {
     char *deep = inside(state, "d/e/f"), *file = inside(state, "d/e/f/g"), *top = inside(state, "d");
@@ -133,6 +169,8 @@ int main(void)
         TEST_WITH_FOLDER(a_file_larger_than_allowed_is_bad_data),
         TEST_WITH_FOLDER(a_missing_file_has_the_status_asked_for),
         TEST_WITH_FOLDER(writing_into_a_missing_folder_names_it_and_leaves_nothing),
+        TEST_WITH_FOLDER(a_link_stays_and_its_file_is_written),
+        TEST_WITH_FOLDER(a_pipe_is_written_into),
         TEST_WITH_FOLDER(folders_are_made_with_their_parents_and_removed_whole),
         TEST_WITH_FOLDER(removal_does_not_follow_links),
         cmocka_unit_test(the_folder_of_a_path_is_its_part_before_the_last_slash),
