@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form that loops want, and the rows, one a processor
- * (svm_pairs_avx512.c, ...), each of which includes svm_pairs_loops.h. All rows give equal bits: nothing is fused. */
+/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form
+ * that loops want, and the rows, one a processor (svm_pairs_avx512.c, ...),
+ * each of which includes svm_pairs_loops.h. All rows give equal bits: nothing
+ * is fused. */
 #ifndef TUTTI_SVM_PAIRS_IMPL_H
 #define TUTTI_SVM_PAIRS_IMPL_H
 
 #include "svm_pairs.h"
 
-/* Arrays have room for whole vectors: what lies behind n is in neither set. */
+/* A member's gamma = y G stands in `up` where alpha y may grow, in `low` where
+ * it may shrink, in both where it is free; the other place holds the infinity
+ * that is never chosen, and stays so whatever is added. Arrays have room for
+ * whole vectors. */
 typedef struct {
     int64_t n;
     const void *matrix;
     int64_t stride;
     tutti_svm_precision precision;
-    double *gamma;    /* y G */
-    double *diagonal; /* K(c, c) */
-    double *not_up;   /* 0 where alpha y may grow, else infinity */
-    double *not_low;  /* 0 where alpha y may shrink, else infinity */
-    double *low;      /* gamma, -infinity where alpha y may not shrink: written by scan and move */
+    double *up;             /* gamma or infinity */
+    double *low;            /* gamma or -infinity */
+    const double *diagonal; /* K(c, c) */
 } tutti_svm_set;
 
 typedef struct {
-    double up, low; /* least gamma whose alpha y may grow, greatest whose may shrink; infinities: there is none */
+    double up, low; /* least of up, greatest of low; infinities: there is none */
     int64_t first;  /* the last member that has `up`, -1: none */
 } tutti_svm_extremes;
 
@@ -29,13 +32,16 @@ typedef struct {
     tutti_svm_extremes (*scan)(const tutti_svm_set *s);
     /* gamma[c] += (a K(i, c) + b K(j, c)), then as scan */
     tutti_svm_extremes (*move)(const tutti_svm_set *s, int64_t i, int64_t j, double a, double b);
-    /* Of those with d = low[c] - gamma[i] > 0 the last one with the greatest d^2 / (K_ii + K_cc - 2 K_ic); -1: none */
-    int64_t (*partner)(const tutti_svm_set *s, int64_t i);
+    /* Of those with d = low[c] - up[i] > 0 the last one with the greatest d^2 /
+   * (K_ii + K_cc - 2 K_ic), where that is `least` or more; -1: none. What least
+   * is changes the time, not the choice. */
+    int64_t (*partner)(const tutti_svm_set *s, int64_t i, double least);
 } tutti_svm_pairs_row;
 
 #define TUTTI_SVM_FLAT 1e-12 /* stands for a curvature that is not positive, as in LIBSVM */
 
-/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or svm_pairs_rows_portable.c. */
+/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or
+ * svm_pairs_rows_portable.c. */
 extern const tutti_svm_pairs_row *const tutti_svm_pairs_rows[];
 extern const int tutti_svm_pairs_nrows;
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_loops.h: the loops of every row, included once by each row file after it has defined
- *   WIDTH (doubles in a vector), vector, loose (the same, unaligned), widen(const float *): WIDTH of them as doubles,
- *   smaller(a, b), larger(a, b): of a NaN in a, b; positive(a): a where it is not <= 0, else TUTTI_SVM_FLAT;
- *   equal(a, b), candidates(d, squares, limit): a bit for each lane where a = b; where d > 0 and squares >= limit.
+/* svm_pairs_loops.h: the loops of every row, included once by each row file
+ * after it has defined WIDTH (doubles in a vector), vector, loose (the same,
+ * unaligned), widen(const float *): WIDTH of them as doubles, smaller(a, b),
+ * larger(a, b): of a NaN in a, b; positive(a): a where it is not <= 0, else
+ * TUTTI_SVM_FLAT; equal(a, b), candidates(d, squares, limit): a bit for each
+ * lane where a = b; where d > 0 and squares >= limit.
  *
- * Extremes are found first and their places in a second look; four of each at a time, since one would wait for the one before. */
+ * Extremes are found first and their places in a second look; four of each at a
+ * time, since one would wait for the one before. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +17,7 @@ enum { CHAINS = 4 };
 
 INLINE vector spread(double v)
 {
-    return (vector){0} + v;
+    return v - (vector){0};
 }
 
 INLINE vector load(const double *from)
@@ -59,15 +62,16 @@ typedef struct {
 INLINE void step(const tutti_svm_set *s, const motion *m, int64_t at, int64_t n, found *f,
                  tutti_svm_precision precision)
 {
-    vector gamma = load(s->gamma + at);
+    vector up = load(s->up + at), low = load(s->low + at);
     if (m) {
-        gamma += values_at(m->i, at, n, precision) * m->a + values_at(m->j, at, n, precision) * m->b;
-        store(s->gamma + at, gamma);
+        const vector by = values_at(m->i, at, n, precision) * m->a + values_at(m->j, at, n, precision) * m->b;
+        up += by;
+        low += by;
+        store(s->up + at, up);
+        store(s->low + at, low);
     }
-    const vector low = gamma - load(s->not_low + at);
-    store(s->low + at, low);
+    f->up = smaller(up, f->up);
     f->low = larger(low, f->low);
-    f->up = smaller(gamma + load(s->not_up + at), f->up);
 }
 
 /* The last member whose gamma is `up`. */
@@ -75,14 +79,15 @@ INLINE int64_t place_of(const tutti_svm_set *s, double up)
 {
     const vector wanted = spread(up);
     for (int64_t at = (s->n - 1) / WIDTH * WIDTH; at >= 0; at -= WIDTH) {
-        const unsigned bits = equal(load(s->gamma + at) + load(s->not_up + at), wanted);
+        const unsigned bits = equal(load(s->up + at), wanted);
         if (bits) return at + 31 - __builtin_clz(bits);
     }
     return -1;
 }
 
-INLINE tutti_svm_extremes step_all(const tutti_svm_set *s, const motion *m, tutti_svm_precision precision)
+INLINE tutti_svm_extremes step_all(const tutti_svm_set *set, const motion *m, tutti_svm_precision precision)
 {
+    const tutti_svm_set copy = *set, *s = &copy; /* whose pointers no store can change */
     found f[CHAINS];
     for (int c = 0; c < CHAINS; c++) f[c] = (found){spread((double)INFINITY), spread(-(double)INFINITY)};
     int64_t at = 0;
@@ -112,37 +117,62 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best so far. A division takes as long as all else together; it is needed only where the numerator may reach the best quotient times the
- * denominator: `least` is so much smaller than the best (2^-40) that no rounding matters. */
+/* The best so far. A division takes as long as all else together; it is needed
+ * only where the numerator may reach the best quotient times the denominator:
+ * `least` is so much smaller than the best (2^-40) that no rounding matters. */
 typedef struct {
-    double gain, least;
+    double gamma, diagonal; /* of the first of the pair */
+    const void *row;
+    double gain;
+    vector least;
     int64_t at;
 } choice;
 
-INLINE void weigh(const tutti_svm_set *s, const void *row, double gamma, double diagonal, int64_t at, int64_t n,
-                  choice *best, tutti_svm_precision precision)
+/* What n <= WIDTH members promise. */
+typedef struct {
+    vector squares, curvature;
+    unsigned candidates;
+} offer;
+
+INLINE offer look(const tutti_svm_set *s, const choice *best, int64_t at, int64_t n, tutti_svm_precision precision)
 {
-    const vector d = load(s->low + at) - gamma, squares = d * d;
-    const vector curvature = positive((load(s->diagonal + at) + diagonal) - values_at(row, at, n, precision) * 2);
-    for (unsigned bits = candidates(d, squares, curvature * best->least); bits; bits &= bits - 1) {
-        const int lane = __builtin_ctz(bits);
-        const double gain = squares[lane] / curvature[lane];
-        if (gain >= best->gain) *best = (choice){gain, gain * (1 - 0x1p-40), at + lane};
+    const vector d = load(s->low + at) - best->gamma, squares = d * d;
+    const vector curvature =
+        positive((load(s->diagonal + at) + best->diagonal) - values_at(best->row, at, n, precision) * 2);
+    return (offer){squares, curvature, candidates(d, squares, curvature * best->least)};
+}
+
+/* The same members one by one; seldom, hence apart. */
+static __attribute__((noinline)) void weigh(const tutti_svm_set *s, choice *best, int64_t at, int64_t end)
+{
+    for (; at < end; at += WIDTH) {
+        const offer o = look(s, best, at, end - at, s->precision);
+        for (unsigned bits = o.candidates; bits; bits &= bits - 1) {
+            const int lane = __builtin_ctz(bits);
+            const double gain = o.squares[lane] / o.curvature[lane];
+            if (!(gain >= best->gain)) continue;
+            best->gain = gain;
+            best->least = spread(gain * (1 - 0x1p-40));
+            best->at = at + lane;
+        }
     }
 }
 
-INLINE int64_t partner_in(const tutti_svm_set *s, int64_t i, tutti_svm_precision precision)
+INLINE int64_t partner_in(const tutti_svm_set *s, int64_t i, double least, tutti_svm_precision precision)
 {
-    const void *row = row_of(s, i, precision);
-    const double gamma = s->gamma[i], diagonal = s->diagonal[i];
-    choice best = {-1, -1, -1};
+    choice best = {s->up[i], s->diagonal[i], row_of(s, i, precision), least, spread(least * (1 - 0x1p-40)), -1};
     int64_t at = 0;
-    for (; at + WIDTH <= s->n; at += WIDTH) weigh(s, row, gamma, diagonal, at, WIDTH, &best, precision);
-    if (at < s->n) weigh(s, row, gamma, diagonal, at, s->n - at, &best, precision);
+    for (; at + CHAINS * WIDTH <= s->n; at += CHAINS * WIDTH) {
+        unsigned any = 0;
+        for (int c = 0; c < CHAINS; c++) any |= look(s, &best, at + c * WIDTH, WIDTH, precision).candidates;
+        if (any) weigh(s, &best, at, at + CHAINS * WIDTH);
+    }
+    weigh(s, &best, at, s->n);
     return best.at;
 }
 
-static int64_t partner(const tutti_svm_set *s, int64_t i)
+static int64_t partner(const tutti_svm_set *s, int64_t i, double least)
 {
-    return s->precision == TUTTI_SVM_F32 ? partner_in(s, i, TUTTI_SVM_F32) : partner_in(s, i, TUTTI_SVM_F64);
+    return s->precision == TUTTI_SVM_F32 ? partner_in(s, i, least, TUTTI_SVM_F32)
+                                         : partner_in(s, i, least, TUTTI_SVM_F64);
 }

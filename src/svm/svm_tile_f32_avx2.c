@@ -17,6 +17,11 @@ static inline vector fused(vector a, vector b, vector c)
     return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
+static inline vector rectify(vector v)
+{
+    return (vector)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v); /* of a NaN, the second one is taken */
+}
+
 static inline wide fused_wide(wide a, wide b, wide c)
 {
     return (wide)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);

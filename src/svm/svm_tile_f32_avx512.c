@@ -17,6 +17,11 @@ static inline vector fused(vector a, vector b, vector c)
     return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
 
+static inline vector rectify(vector v)
+{
+    return (vector)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v); /* of a NaN, the second one is taken */
+}
+
 static inline wide fused_wide(wide a, wide b, wide c)
 {
     return (wide)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);

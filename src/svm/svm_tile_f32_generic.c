@@ -15,6 +15,11 @@ static inline vector fused(vector a, vector b, vector c)
     return a * b + c;
 }
 
+static inline vector rectify(vector v)
+{
+    return (vector)((whole)v & ~(whole)(v < (vector){0}));
+}
+
 static inline wide fused_wide(wide a, wide b, wide c)
 {
     return a * b + c;

@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_loops.h: the loops of every row, included once by each row file after svm_tile_f32.h or svm_tile_f64.h and after it has defined
- *   WIDTH (numbers in a vector), vector, loose (the same, unaligned), whole (integers of the same size),
- *   DOUBLES (in a vector of doubles), wide, loose_wide, fused(a, b, c) and fused_wide(a, b, c): a * b + c, rounded once where the
- *   processor can; widen(const number *): DOUBLES numbers as doubles; low_pairs(a, b), high_pairs(a, b): a0 b0 a1 b1 ... of the lower
- *   and of the upper halves.
+/* svm_tile_loops.h: the loops of every row, included once by each row file
+ * after svm_tile_f32.h or svm_tile_f64.h and after it has defined WIDTH
+ * (numbers in a vector), vector, loose (the same, unaligned), whole (integers
+ * of the same size), DOUBLES (in a vector of doubles), wide, loose_wide,
+ * fused(a, b, c) and fused_wide(a, b, c): a * b + c, rounded once where the
+ *   processor can; rectify(v): max(0, v), NaN of a NaN; widen(const number *):
+ * DOUBLES numbers as doubles; low_pairs(a, b), high_pairs(a, b): a0 b0 a1 b1
+ * ... of the lower and of the upper halves.
  *
- * The kernel's type, and whether data are narrow, are constants where a loop is called, so each becomes a loop of its own.
+ * The kernel's type, and whether data are narrow, are constants where a loop is
+ * called, so each becomes a loop of its own.
  *
- * Sums over sources: eight of doubles, source c goes to number c % 8 in ascending order, one fused multiply-add each; then
+ * Sums over sources: eight of doubles, source c goes to number c % 8 in
+ * ascending order, one fused multiply-add each; then
  * ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { GROUPS = LANES / WIDTH, PARTS = 8 / DOUBLES, CHUNK = 128 };
+enum {
+    GROUPS = LANES / WIDTH,
+    PARTS = 8 / DOUBLES,
+    TOGETHER = GROUPS < 8 ? 2 : 1, /* targets: eight chains keep a processor busy */
+    CHUNK = 128
+};
 
 INLINE vector spread(number v)
 {
-    return (vector){0} + v;
+    return v - (vector){0}; /* less 0, every number stays itself: a bare broadcast */
 }
 
 /* All bits set where v < limit. */
@@ -69,17 +79,38 @@ INLINE vector kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, v
     if (type == TUTTI_SVM_SIGMOID) return tanh_of(fused(dot, gamma, coef0));
     if (type != TUTTI_SVM_RBF) return dot;
     const vector distance = fused(spread(-2), dot, squares); /* what is below 0 by rounding becomes 0 */
-    return exp_of(without(distance, below(distance, spread(0))) * -gamma);
+    return exp_of(rectify(distance) * -gamma);
 }
 
 typedef struct {
     vector of[GROUPS];
 } block; /* a value for each source */
 
-INLINE void add_entry(block *b, const number *slot, number value)
+/* Entries of a target row: which slots, times what. */
+typedef struct {
+    const int32_t *slot;
+    const number *value;
+    int64_t n;
+} entries;
+
+INLINE void add_entry(const number *dense, const entries *e, int64_t i, block *b)
 {
-    const vector v = spread(value);
+    const vector v = spread(e->value[i]);
+    const number *slot = dense + (int64_t)e->slot[i] * LANES;
     for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const vector *)(const void *)(slot + g * WIDTH), b->of[g]);
+}
+
+/* One target or two together: a chain of multiply-adds waits for itself, two
+ * chains for each other less. */
+INLINE void add_entries(const number *dense, const entries *e, int ntargets, block *b)
+{
+    const int64_t both = ntargets == 1 ? 0 : e[0].n < e[1].n ? e[0].n : e[1].n;
+    for (int64_t i = 0; i < both; i++) {
+        add_entry(dense, &e[0], i, &b[0]);
+        add_entry(dense, &e[1], i, &b[1]);
+    }
+    for (int k = 0; k < ntargets; k++)
+        for (int64_t i = both; i < e[k].n; i++) add_entry(dense, &e[k], i, &b[k]);
 }
 
 INLINE const number *numbers_of(const tutti_svm_rows *rows)
@@ -88,55 +119,74 @@ INLINE const number *numbers_of(const tutti_svm_rows *rows)
                                       : (const number *)(const void *)rows->value;
 }
 
-/* Entries at .. end of a row that some source has, up to CHUNK of them: no branch depends on which. */
+/* Entries that some source has, of the next CHUNK of a row at most. */
 typedef struct {
-    int64_t at, n;
+    int64_t at, end; /* what is left of the row */
     int32_t slot[CHUNK];
     number value[CHUNK];
 } found;
 
-INLINE void find(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t end, found *f)
+/* No branch depends on whether an entry is there. */
+INLINE entries find(const tutti_svm_tile *tile, const tutti_svm_rows *rows, found *f)
 {
     const number *value = numbers_of(rows);
     const uint32_t mask = ((uint32_t)1 << tile->bits) - 1;
-    int64_t n = 0, at = f->at;
-    for (; at < end && n < CHUNK; at++) {
-        const int32_t feature = rows->index[at];
+    const int64_t end = f->end - f->at < CHUNK ? f->end : f->at + CHUNK;
+    int64_t n = 0;
+    for (; f->at < end; f->at++) {
+        const int32_t feature = rows->index[f->at];
         uint32_t h = tutti_svm_home(tile, feature);
         while (tile->table[h].feature != feature && tile->table[h].feature >= 0) h = (h + 1) & mask;
         f->slot[n] = tile->table[h].slot;
-        f->value[n] = value[at];
+        f->value[n] = value[f->at];
         n += tile->table[h].feature >= 0;
     }
-    f->n = n;
-    f->at = at;
+    return (entries){f->slot, f->value, n};
 }
 
-INLINE void dots(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row, block *b, bool narrow)
+INLINE void dots(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int64_t *row, int ntargets, block *b,
+                 bool narrow)
 {
-    const number *dense = tile->dense;
-    const int64_t end = rows->start[row + 1];
-    for (int g = 0; g < GROUPS; g++) b->of[g] = spread(0);
+    entries e[2];
+    for (int k = 0; k < ntargets; k++)
+        for (int g = 0; g < GROUPS; g++) b[k].of[g] = spread(0);
     if (narrow) {
-        const number *value = numbers_of(rows);
-        for (int64_t e = rows->start[row]; e < end; e++)
-            add_entry(b, dense + (int64_t)rows->index[e] * LANES, value[e]);
+        for (int k = 0; k < ntargets; k++) {
+            const int64_t start = rows->start[row[k]];
+            e[k] = (entries){rows->index + start, numbers_of(rows) + start, rows->start[row[k] + 1] - start};
+        }
+        add_entries(tile->dense, e, ntargets, b);
         return;
     }
-    found f;
-    for (f.at = rows->start[row]; f.at < end;) {
-        find(tile, rows, end, &f);
-        for (int64_t e = 0; e < f.n; e++) add_entry(b, dense + (int64_t)f.slot[e] * LANES, f.value[e]);
+    found f[2];
+    bool left = false;
+    for (int k = 0; k < ntargets; k++) {
+        f[k].at = rows->start[row[k]];
+        f[k].end = rows->start[row[k] + 1];
+        left = left || f[k].at < f[k].end;
+    }
+    while (left) {
+        left = false;
+        for (int k = 0; k < ntargets; k++) {
+            e[k] = find(tile, rows, &f[k]);
+            left = left || f[k].at < f[k].end;
+        }
+        add_entries(tile->dense, e, ntargets, b);
     }
 }
 
-INLINE void block_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row, block *b,
-                     tutti_svm_kernel_type type, bool narrow)
+/* Values of targets which[t], ... (t, ... without which). */
+INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t t,
+                      int ntargets, block *b, tutti_svm_kernel_type type, bool narrow)
 {
-    const vector square = spread((number)rows->square[row]);
     const vector *squares = tile->square;
-    dots(tile, rows, row, b, narrow);
-    for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
+    int64_t row[2];
+    for (int k = 0; k < ntargets; k++) row[k] = which ? which[t + k] : t + k;
+    dots(tile, rows, row, ntargets, b, narrow);
+    for (int k = 0; k < ntargets; k++) {
+        const vector square = spread((number)rows->square[row[k]]);
+        for (int g = 0; g < GROUPS; g++) b[k].of[g] = kernel_of(&tile->kernel, type, b[k].of[g], squares[g] + square);
+    }
 }
 
 INLINE wide fold_parts(const wide *p)
@@ -159,14 +209,21 @@ INLINE double weighted(const block *b, const double *weight)
 INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
                      int64_t end, const double *weight, double *sum, tutti_svm_kernel_type type, bool narrow)
 {
-    for (int64_t t = begin; t < end; t++) {
+    int64_t t = begin;
+    for (; t + TOGETHER <= end; t += TOGETHER) {
+        block b[TOGETHER];
+        blocks_of(tile, rows, which, t, TOGETHER, b, type, narrow);
+        for (int k = 0; k < TOGETHER; k++) sum[t + k] += weighted(&b[k], weight);
+    }
+    for (; t < end; t++) {
         block b;
-        block_of(tile, rows, which ? which[t] : t, &b, type, narrow);
+        blocks_of(tile, rows, which, t, 1, &b, type, narrow);
         sum[t] += weighted(&b, weight);
     }
 }
 
-/* WIDTH vectors of WIDTH: columns become rows. Each step is a perfect shuffle of all numbers; log2(WIDTH) of them transpose. */
+/* WIDTH vectors of WIDTH: columns become rows. Each step is a perfect shuffle
+ * of all numbers; log2(WIDTH) of them transpose. */
 INLINE void transpose(vector *v)
 {
     vector w[WIDTH];
@@ -179,7 +236,8 @@ INLINE void transpose(vector *v)
     }
 }
 
-/* Values of WIDTH targets (the last ones of them may be missing), to their place. */
+/* Values of WIDTH targets (the last ones of them may be missing), to their
+ * place. */
 INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *out, int64_t stride)
 {
     vector v[WIDTH];
@@ -201,7 +259,9 @@ INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, 
     memset(b, 0, sizeof b);
     for (int64_t t = begin; t < end; t += WIDTH) {
         const int64_t n = end - t < WIDTH ? end - t : WIDTH;
-        for (int64_t i = 0; i < n; i++) block_of(tile, rows, which ? which[t + i] : t + i, &b[i], type, narrow);
+        int64_t i = 0;
+        for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, rows, which, t + i, TOGETHER, &b[i], type, narrow);
+        for (; i < n; i++) blocks_of(tile, rows, which, t + i, 1, &b[i], type, narrow);
         for (int g = 0; g < GROUPS; g++) put_square(b, g, n, tile->n, out + t, stride);
     }
 }
@@ -245,7 +305,7 @@ INLINE wide kept_targets(const void *const *row, int n, int64_t t, int64_t ntarg
     for (int i = 0; i < 8; i++) part[i] = (wide){0};
     for (int c = 0; c < n; c += 8)
         for (int i = 0; i < 8 && c + i < n; i++)
-            part[i] = fused_wide((wide){0} + weight[c + i], kept_at((const number *)row[c + i] + t, ntargets), part[i]);
+            part[i] = fused_wide(weight[c + i] - (wide){0}, kept_at((const number *)row[c + i] + t, ntargets), part[i]);
     return fold_parts(part);
 }
 

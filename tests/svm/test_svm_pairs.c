@@ -245,6 +245,19 @@ static void a_nan_is_told(void **state)
         }
 }
 
+static void a_cost_of_zero_is_refused(void **state)
+{
+    (void)state;
+    scene *s = open_scene(2, 20, true, TUTTI_SVM_F64);
+    s->cost[7] = 0;
+    const tutti_svm_pairs p = pairs_of(s, 1e-3, 1000);
+    tutti_failure err = {0};
+    int64_t iterations;
+    assert_int_equal(tutti_svm_pairs_run(&p, &iterations, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "above 0"));
+    free(s);
+}
+
 static void one_class_is_solved_at_once(void **state)
 {
     (void)state;
@@ -263,7 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_does_the_plain_iterations), cmocka_unit_test(the_gap_is_closed_and_bounds_are_exact),
         cmocka_unit_test(the_last_of_equals_is_chosen),        cmocka_unit_test(a_nan_is_told),
-        cmocka_unit_test(one_class_is_solved_at_once),
+        cmocka_unit_test(a_cost_of_zero_is_refused),           cmocka_unit_test(one_class_is_solved_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
