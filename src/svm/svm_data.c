@@ -66,7 +66,6 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
 tutti_svm_report tutti_svm_report_of(const tutti_svm_scan *scan, tutti_status st, const tutti_failure *err)
 {
     tutti_svm_report r = {.status = st,
-                          .lines = scan->lines,
                           .rows = scan->rows.data.nrows,
                           .blank = scan->blank,
                           .bad = scan->bad,
@@ -84,11 +83,11 @@ static tutti_status fail_in_line(const char *name, int64_t line, int64_t status,
 static tutti_status settle(const char *name, const tutti_svm_report *reports, int nparts, bool lenient,
                            tutti_failure *err)
 {
-    int64_t lines = 0, rows = 0, blank = 0;
+    int64_t rows = 0, blank = 0; /* lines in front of a bad one all have rows */
     for (int i = 0; i < nparts; i++) {
         const tutti_svm_report *r = &reports[i];
         if (blank && (r->rows || r->bad)) return fail_in_line(name, blank, TUTTI_ERR_DATA, "the line is empty", err);
-        if (r->bad) return fail_in_line(name, lines + r->bad, r->status, r->words, err);
+        if (r->bad) return fail_in_line(name, rows + r->bad, r->status, r->words, err);
         if (r->status && nparts > 1)
             return tutti_fail(err, (tutti_status)r->status, "%s: rank %d: %s", name, i, r->words);
         if (r->status) return tutti_fail(err, (tutti_status)r->status, "%s: %s", name, r->words);
@@ -96,8 +95,7 @@ static tutti_status settle(const char *name, const tutti_svm_report *reports, in
             return tutti_fail(err, TUTTI_ERR_DATA,
                               "%s: has %lld bytes for rank 0 and %lld for rank %d: give all ranks the same file", name,
                               (long long)reports[0].file_bytes, (long long)r->file_bytes, i);
-        if (r->blank && !blank) blank = lines + r->blank;
-        lines += r->lines;
+        if (r->blank && !blank) blank = rows + r->blank;
         rows += r->rows;
     }
     if (blank && !lenient)

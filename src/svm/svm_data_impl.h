@@ -24,7 +24,7 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
 
 /* What a part has to say to the others. Travels as bytes. */
 typedef struct {
-    int64_t status, lines, rows, blank, bad, width;
+    int64_t status, rows, blank, bad, width;
     int64_t file_bytes; /* of the file as this rank sees it */
     char words[sizeof((tutti_failure *)0)->text];
 } tutti_svm_report;
