@@ -28,7 +28,21 @@ static const tutti_svm_elimination rules[] = {
 };
 enum { NRULES = sizeof rules / sizeof *rules };
 
-/* The default. */
+/* The default, from the kernel values (10^9) that a9a takes at eps 0.001, those of gradients made anew included:
+ *
+ *                    -c 10 -g 0.1    -c 1 -g 0.05
+ *                   multi  single   multi  single
+ *   random:2         3.17    4.19    0.80    0.88
+ *   random:500       3.20    4.25    0.81    0.90
+ *   random:1000      3.23    4.30    0.82    0.90
+ *   samples:5%       2.85    4.32    0.84    0.92
+ *   samples:10%      2.89    4.36    0.85    0.94
+ *   samples:50%      3.10    4.56    1.06    0.73
+ *   none                 6.41            0.73
+ *
+ * `multi` is ahead because most rounds come after the gap is below 10 eps, where `single` drops nothing any more. Dropping after 2 to 1000
+ * iterations is early enough to be wrong: samples come back twice. A short solve (the right half: 2 values in 3 are spent before
+ * anything can be dropped) pays for one reconstruction what dropping has saved, whatever the rule; a long one gains more than half. */
 #define DEFAULT_RULE "multi,samples:5%"
 
 const tutti_svm_elimination *tutti_svm_eliminations(int *n)
@@ -105,6 +119,8 @@ int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t t
 
 /* --- dropping --- */
 
+enum { FEW = 16 }; /* where rows are kept, fewer than one sample in so many stay a while */
+
 static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
 {
     const tutti_svm_state *st = &s->state;
@@ -134,23 +150,35 @@ static void permute_samples(tutti_svm_solver *s, int64_t n)
     for (int64_t k = 0; k < n; k++) st->position[st->sample[k]] = k;
 }
 
-tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
+/* Active samples that can be dropped: stay keeps its order, and so do they, behind it. */
+static void drop(tutti_svm_solver *s, int64_t stay)
 {
     tutti_svm_state *st = &s->state;
     const int64_t n = st->nactive;
-    int64_t stay = 0, left = 0;
-    for (int64_t k = 0; k < n; k++) stay += !cannot_matter(s, k);
+    int64_t next = 0, left = stay;
+    if (stay == n) return;
+    for (int64_t k = 0; k < n; k++) s->from[cannot_matter(s, k) ? left++ : next++] = k;
+    permute_samples(s, n);
+    if (s->cache) tutti_svm_cache_permute(s->cache, s->from, n);
     st->nactive = stay;
-    stay = 0, left = st->nactive;
-    for (int64_t k = 0; k < n; k++) s->from[cannot_matter(s, k) ? left++ : stay++] = k;
-    if (stay < n) permute_samples(s, n);
-    const int64_t before = st->active;
-    st->active = stay;
-    const tutti_status status = tutti_svm_engine_count(s->e, &st->active, 1, err);
-    st->eliminated += before - st->active;
+}
+
+tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
+{
+    tutti_svm_state *st = &s->state;
+    int64_t stay = 0;
+    for (int64_t k = 0; k < st->nactive; k++) stay += !cannot_matter(s, k);
+    int64_t left = st->active, active = stay;
+    const tutti_status status = tutti_svm_engine_count(s->e, &active, 1, err);
+    if (status) return status;
+    left -= active;
     st->since = 0;
-    if (st->active < st->delta) st->delta = st->active > 0 ? st->active : 1;
-    return status;
+    if (active < st->delta) st->delta = active > 0 ? active : 1;
+    /* moving the kept rows' values costs as much as some rows */
+    if (s->cache && left * FEW < st->active) return TUTTI_OK;
+    drop(s, stay);
+    st->active = active, st->eliminated += left;
+    return TUTTI_OK;
 }
 
 /* --- coming back --- */

@@ -42,13 +42,17 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     e->kernel = e->config->kernel;
     if (e->kernel.gamma == 0 && d->width > 0) e->kernel.gamma = 1.0 / d->width;
     e->precomputed = e->kernel.type == TUTTI_SVM_PRECOMPUTED;
+    int64_t entries = e->precomputed ? d->nrows : d->start[d->nrows];
+    tutti_status s = tutti_svm_engine_count(e, &entries, 1, err);
+    if (s) return s;
+    e->mean_entries = d->total > 0 ? (double)entries / (double)d->total : 0;
     double *square = TUTTI_ARENA_NEW(&e->arena, double, d->nrows);
     float *value32 = TUTTI_ARENA_NEW(&e->arena, float, d->start[d->nrows]);
     tutti_svm_rows_measure(d, square, value32);
     double largest = 0;
     for (int64_t i = 0; i < d->nrows; i++) largest = square[i] > largest ? square[i] : largest;
     if (e->nranks > 1) {
-        const tutti_status s = tutti_comm_allreduce(e->comm, &largest, &largest, 1, TUTTI_F64, TUTTI_MAX, err);
+        s = tutti_comm_allreduce(e->comm, &largest, &largest, 1, TUTTI_F64, TUTTI_MAX, err);
         if (s) return s;
     }
     e->precision = e->config->precision;
@@ -56,7 +60,7 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     e->value_bytes = e->precision == TUTTI_SVM_F32 ? sizeof(float) : sizeof(double);
     e->sources = (tutti_svm_rows){d->start, d->index, d->value, value32, square};
     make_targets(e);
-    const tutti_status s = tutti_svm_tile_create(&e->kernel, e->precision, d->width, &e->tile, err);
+    s = tutti_svm_tile_create(&e->kernel, e->precision, d->width, &e->tile, err);
     if (!s) e->lanes = tutti_svm_tile_lanes(e->tile);
     return s;
 }

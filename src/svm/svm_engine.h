@@ -4,6 +4,7 @@
  *   engine  rows, tile, threads and buffers, for all problems of a training        svm_engine.c, svm_travel.c, svm_sum.c
  *   solver  one problem: the state and what is made from it                        svm_solve.c, svm_finish.c
  *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
+ *   update  of all gradients, from rows computed or kept                           svm_update.c
  *   rule    when samples are dropped and come back                                 svm_eliminate.c
  *
  * One rank alone calls no collective and copies no row.
@@ -14,6 +15,7 @@
 
 #include "../base/arena.h"
 #include "../base/pool.h"
+#include "svm_cache.h"
 #include "svm_solve.h"
 #include "svm_state.h"
 
@@ -59,6 +61,7 @@ struct tutti_svm_engine {
     tutti_svm_precision precision;
     size_t value_bytes; /* of a kernel value */
     bool precomputed;
+    double mean_entries; /* of a target, over all ranks */
     double began;
     tutti_pool *pool;
     tutti_svm_tile *tile;
@@ -129,6 +132,11 @@ typedef struct {
     double *gradient, *before, *weight, *scratch;
     int32_t *changed, *slots, *mine, *kept; /* kept: 2 a slot */
 
+    /* where rows are kept; by changed members */
+    tutti_svm_cache *cache; /* NULL: they are not */
+    void **kept_row, **missing_row;
+    int32_t *missing;
+
     /* for the time of a call: one a sample of ours */
     int64_t *from;
     double *spare;
@@ -151,6 +159,12 @@ void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
 /* Optimises the set until its gap is below `until`, updates all active gradients. */
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);
+
+/* --- svm_update.c --- */
+/* Makes the cache, if it pays. */
+void tutti_svm_cache_open(tutti_svm_solver *s);
+/* gamma of the active samples += what the changed members mean to them. */
+void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged);
 
 /* --- svm_eliminate.c --- */
 /* Iterations before the first samples are dropped. */

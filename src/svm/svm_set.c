@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_set.c: the working set: who is in which slot, the kernel matrix of the members, and what their optimisation does to all gradients.
  *
- * In a full set the newest half stays where it is and the oldest half of the slots changes hands, so half of the matrix stays too:
+ * In a full set most members stay where they are, and the slots of the oldest ones change hands, so most of the matrix stays too:
  *
  *          kept    new                 new rows are computed against all members; what the kept ones have in the new columns is
  *   kept    .    mirrored              their mirror image. Otherwise (the first round, few violators left) the kept ones move to the
@@ -57,17 +57,28 @@ enum { SQUARE = 16 }; /* a side of what is mirrored at once: it stays in the fir
 
 static void mirror_f32(float *m, int64_t stride, int64_t row, int64_t column)
 {
-    for (int64_t r = row; r < row + SQUARE; r++)
-        for (int64_t c = column; c < column + SQUARE; c++) m[c * stride + r] = m[r * stride + c];
+    for (int64_t c = column; c < column + SQUARE; c++)
+        for (int64_t r = row; r < row + SQUARE; r++) m[c * stride + r] = m[r * stride + c];
 }
 
 static void mirror_f64(double *m, int64_t stride, int64_t row, int64_t column)
 {
-    for (int64_t r = row; r < row + SQUARE; r++)
-        for (int64_t c = column; c < column + SQUARE; c++) m[c * stride + r] = m[r * stride + c];
+    for (int64_t c = column; c < column + SQUARE; c++)
+        for (int64_t r = row; r < row + SQUARE; r++) m[c * stride + r] = m[r * stride + c];
 }
 
-/* Rows [first, first + n) against all members; the other rows' part in these columns. Half sets are whole squares or are not mirrored. */
+/* What rows [first, first + n) have in columns [begin, end) becomes theirs. */
+static void mirror(const tutti_svm_solver *s, int first, int n, int begin, int end)
+{
+    for (int column = begin; column < end; column += SQUARE)
+        for (int row = first; row < first + n; row += SQUARE)
+            if (s->e->precision == TUTTI_SVM_F32)
+                mirror_f32(s->matrix, s->stride, row, column);
+            else
+                mirror_f64(s->matrix, s->stride, row, column);
+}
+
+/* Rows [first, first + n) against all members; and the other rows' part in these columns: then all are whole squares. */
 static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
     tutti_svm_engine *e = s->e;
@@ -81,13 +92,8 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
         tutti_pool_for(e->pool, members, fill_part, &b);
     }
     if (n == members) return;
-    const int other = first == 0 ? n : 0;
-    for (int row = first; row < first + n; row += SQUARE)
-        for (int column = other; column < other + n; column += SQUARE)
-            if (e->precision == TUTTI_SVM_F32)
-                mirror_f32(s->matrix, s->stride, row, column);
-            else
-                mirror_f64(s->matrix, s->stride, row, column);
+    mirror(s, first, n, 0, first);
+    mirror(s, first, n, first + n, members);
 }
 
 /* --- who is where --- */
@@ -163,13 +169,14 @@ static void move_slots(tutti_svm_solver *s, const int32_t *from, int n)
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err)
 {
     tutti_svm_state *st = &s->state;
-    const int block = s->e->block, half = block / 2;
-    const bool in_place = st->nmembers == block && keep == half && s->npicks == half && half % SQUARE == 0;
+    const int block = s->e->block, renewed = block - keep;
+    const bool in_place =
+        st->nmembers == block && s->npicks == renewed && block % renewed == 0 && renewed % SQUARE == 0;
     int32_t *slots = s->slots;
     for (int i = 0; i < keep; i++) slots[i] = slot_of_age(st, st->nmembers - keep + i);
     int first = st->next;
     if (in_place) {
-        st->next = half - st->next;
+        st->next = (st->next + renewed) % block;
     } else {
         move_slots(s, slots, keep);
         for (int i = 0; i < keep; i++) slots[i] = i;
@@ -180,7 +187,7 @@ tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *e
     if (status) return status;
     put_members(s, first);
     if (in_place)
-        fill_matrix(s, first, half);
+        fill_matrix(s, first, renewed);
     else
         fill_matrix(s, 0, st->nmembers);
     return TUTTI_OK;
@@ -192,17 +199,20 @@ tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *e
  * doubles resolve gaps to 1e-15. */
 static const double STEP = 1e-26;
 
-/* What changed, in the order of the slots: place among the sources, y times the step. Returns how much lower the objective is. */
+/* What changed, in the order of the slots: slot, place among the sources, y times the step. Returns how much lower the objective is: it is
+ * quadratic, so the mean of both gradients gives it exactly. Steps of y alpha sum to zero, so any number may be taken off all gammas; what
+ * is left after the middle of the gap is no larger than the gap, and neither are its rounding errors. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
     const tutti_svm_state *st = &s->state;
+    const double middle = (s->b_up + s->b_low) / 2;
     double lower = 0;
     *nchanged = 0;
     for (int c = 0; c < st->nmembers; c++) {
         const double step = st->member_alpha[c] - s->before[c];
         if (step == 0) continue;
-        lower -= step * (s->gradient[c] + s->y[c] * st->member_gamma[c]) / 2; /* exact: it is quadratic */
-        s->changed[*nchanged] = s->at[c];
+        lower -= s->y[c] * step * ((s->y[c] * s->gradient[c] - middle) + (st->member_gamma[c] - middle)) / 2;
+        s->slots[*nchanged] = c, s->changed[*nchanged] = s->at[c];
         s->weight[(*nchanged)++] = s->y[c] * step;
     }
     return lower;
@@ -248,8 +258,7 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     st->lowered += lower;
     if (n < st->active) { /* else the set has all there is to update */
         const tutti_svm_rows sources = set_sources(s);
-        tutti_svm_engine_add(s->e, &sources, s->changed, nchanged, s->weight, s->target, st->nactive, st->gamma);
-        st->kernel_rows += nchanged;
+        tutti_svm_update(s, &sources, nchanged);
     }
     write_back(s);
     return TUTTI_OK;

@@ -8,8 +8,10 @@
 #include "../base/clock.h"
 #include "svm_engine.h"
 
-/* A round ends when the set's gap is this part of the whole gap. */
-static const double UNTIL = 0.1;
+/* A round ends when the set's gap is this part of the whole gap. With 0.3 and three quarters of the set kept, a9a (-c 10 -g 0.1, the
+ * default rule) takes 2.6 10^9 kernel values and 160,000 pairs; with one half kept 2.7 10^9 and twice as many in the set's matrix, which
+ * every rank computes; with 0.15 a third more pairs, with 0.5 twice the rounds. Sets of 512, 1024, 2048 take 3.2, 2.7, 2.5 10^9. */
+static const double UNTIL = 0.3;
 enum {
     MOST_STALLED = 8,
     ITERATIONS = 100 /* of a round at most, for each slot of the set */
@@ -98,6 +100,7 @@ static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failur
     if (status) return status;
     make_samples(s, alpha);
     make_set(s);
+    tutti_svm_cache_open(s);
     s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's */
     st->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
     st->active = s->total;
@@ -127,11 +130,11 @@ static void tell(const tutti_svm_solver *s, bool over)
     config->on_event(config->arg, &event);
 }
 
-/* The newest half stays, but there must be room for a pair. */
+/* A quarter of a full set changes hands, at least a pair. */
 static int to_keep(const tutti_svm_solver *s)
 {
-    const int half = s->e->block < 4 ? 0 : s->e->block / 2;
-    return s->state.nmembers < half ? s->state.nmembers : half;
+    const int newest = s->e->block - (s->e->block < 8 ? 2 : s->e->block / 4);
+    return s->state.nmembers < newest ? s->state.nmembers : newest;
 }
 
 static bool is_member(const tutti_svm_state *st, int64_t number)
@@ -201,6 +204,7 @@ tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *
     tutti_status status = begin(&s, alpha, err);
     if (!status) status = run_rounds(&s, err);
     if (!status) status = tutti_svm_finish(&s, alpha, result, err);
+    tutti_svm_cache_destroy(s.cache);
     tutti_svm_store_release(&s.store);
     tutti_arena_release(&s.arena);
     return status;

@@ -2,7 +2,7 @@
 /* svm_solve.h: one problem of two classes, solved by all ranks together.
  *
  * Rows stay where they are; each rank holds y, alpha, gradient and the active flag of its own samples. A round: (1) one allreduce of
- * (gamma, index), the most violating pair; (2) a working set, half of it the newest half of the last one, half the worst violators of
+ * (gamma, index), the most violating pair; (2) a working set: the newest three quarters of the last one and the worst violators of
  * all ranks, chosen from an all-gather of candidates; (3) its new rows travel to all ranks in one all-gather; (4) every rank solves the
  * same small problem (svm_pairs.h); (5) every rank updates the gradients of its own active samples (svm_tile.h, svm_cache.h); (6) by
  * the elimination rule, samples are dropped, and what was dropped is reconstructed before the end, from rows with alpha > 0 only.

@@ -37,9 +37,12 @@ typedef struct {
     int64_t round, iterations;
     int64_t since; /* iterations since samples were dropped, or since the beginning */
     int64_t delta; /* when `since` reaches it samples are dropped; INT64_MAX: never again */
-    int64_t active, eliminated, reconstructed, kernel_rows, cached_rows;
+    int64_t active, eliminated, reconstructed;
     double lowered;  /* how much lower the objective is than it was at the beginning */
     int32_t stalled; /* rounds in a row that brought it no further down, but for rounding */
+
+    /* of this rank */
+    int64_t kernel_rows, cached_rows;
 
     /* made from the above */
     uint8_t *sides;    /* by position */

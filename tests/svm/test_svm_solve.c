@@ -197,6 +197,50 @@ static void rules_are_read_by_name_and_wrong_ones_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_rule("multi", wrong[i], NULL);
 }
 
+/* --- rows that are kept --- */
+
+static void kept_rows_give_the_bits_of_computed_ones(void **state)
+{
+    (void)state;
+    static const double megabytes[] = {0, 0.02, 0.1, 100}; /* none; room for ten rows; for some; for all */
+    svm_case c = make_case(500, 64, 12, 0);
+    c.config.block = 64, c.cost_positive = c.cost_negative = 10;
+    for (int precision = TUTTI_SVM_F32; precision <= TUTTI_SVM_F64; precision++) {
+        double *first = NULL;
+        for (int i = 0; i < 4; i++) {
+            double *alpha = zeros(&c);
+            seen s = {0};
+            c.config.precision = (tutti_svm_precision)precision, c.config.cache_mb = megabytes[i];
+            c.config.on_event = see, c.config.arg = &s;
+            (void)solved(&c, alpha);
+            if (first) assert_memory_equal(alpha, first, sizeof *alpha * (size_t)c.data.total);
+            assert_true(i == 0 ? s.last.cached_rows == 0 : i == 1 || s.last.cached_rows > 0);
+            if (first)
+                free(alpha);
+            else
+                first = alpha;
+        }
+        free(first);
+    }
+    release_case(&c);
+}
+
+static void kept_rows_move_with_the_samples_that_are_dropped(void **state)
+{
+    (void)state;
+    svm_case c = make_case(500, 64, 12, 0);
+    double *alpha = zeros(&c);
+    seen s = {.fewest = c.data.total};
+    c.config.block = 32, c.cost_positive = c.cost_negative = 10, c.config.cache_mb = 1;
+    c.config.precision = TUTTI_SVM_F64, c.config.on_event = see, c.config.arg = &s;
+    assert_int_equal(tutti_svm_elimination_parse("multi", "random:2", &c.config.elimination, NULL), TUTTI_OK);
+    (void)solved(&c, alpha);
+    assert_true(s.last.cached_rows > 0 && s.fewest < c.data.total * 3 / 4);
+    assert_true(truth_of(&c, alpha).gap < c.config.eps);
+    free(alpha);
+    release_case(&c);
+}
+
 /* --- hard inputs --- */
 
 static void duplicates_with_both_labels_are_solved(void **state)
@@ -385,6 +429,8 @@ int main(void)
         cmocka_unit_test(every_rule_and_size_of_set_reaches_the_same_objective),
         cmocka_unit_test(samples_are_dropped_and_all_come_back),
         cmocka_unit_test(rules_are_read_by_name_and_wrong_ones_are_refused),
+        cmocka_unit_test(kept_rows_give_the_bits_of_computed_ones),
+        cmocka_unit_test(kept_rows_move_with_the_samples_that_are_dropped),
         cmocka_unit_test(duplicates_with_both_labels_are_solved),
         cmocka_unit_test(one_class_is_refused),
         cmocka_unit_test(values_that_are_no_numbers_are_refused),

@@ -86,6 +86,16 @@ static void a_rank_that_has_all_violators_offers_more(void **state)
     release_case(&c);
 }
 
+static void ranks_with_caches_of_their_own_give_the_same_bits(void **state)
+{
+    (void)state;
+    svm_case c = make_case(400, 64, 12, 0);
+    c.config.block = 64, c.cost_positive = c.cost_negative = 10, c.config.cache_mb = 0.1;
+    assert_int_equal(tutti_svm_elimination_parse("multi", "random:2", &c.config.elimination, NULL), TUTTI_OK);
+    assert_same_bits(&c, 3);
+    release_case(&c);
+}
+
 static void ranks_without_samples_take_part(void **state)
 {
     (void)state;
@@ -184,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_ranks_and_threads_gives_the_same_bits),
         cmocka_unit_test(a_rank_that_has_all_violators_offers_more),
+        cmocka_unit_test(ranks_with_caches_of_their_own_give_the_same_bits),
         cmocka_unit_test(ranks_without_samples_take_part),
         cmocka_unit_test(precomputed_rows_travel_too),
         cmocka_unit_test(failures_are_the_same_on_all_ranks),

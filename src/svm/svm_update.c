@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_update.c: what the changed members mean to the gradients of all active samples.
+ *
+ * Where rows have few entries a value is computed anew in less time than it is fetched: no row is kept. Otherwise rows of the kernel matrix
+ * over the active samples are kept while there is room: the missing ones are computed, tiles full, into the cache; then each group of
+ * members is added from what is kept, or computed and added at once where there is no room for one of them. Both give the same bits. */
+#include <string.h>
+
+#include "svm_engine.h"
+
+enum {
+    ENTRIES = 32,       /* of a row on average, from which on rows are kept */
+    STAGE = 128,        /* targets that values are computed for at once */
+    STAGE_BYTES = 32768 /* for the widest tile: 64 floats or 32 doubles a target; it stays in the first cache */
+};
+
+void tutti_svm_cache_open(tutti_svm_solver *s)
+{
+    const tutti_svm_engine *e = s->e;
+    const int block = e->block;
+    if (e->mean_entries < ENTRIES || !(e->config->cache_mb > 0)) return;
+    s->cache = tutti_svm_cache_create((size_t)(e->config->cache_mb * 1048576), s->total,
+                                      s->state.n > 0 ? s->state.n : 1, e->value_bytes);
+    s->kept_row = TUTTI_ARENA_NEW(&s->arena, void *, block);
+    s->missing_row = TUTTI_ARENA_NEW(&s->arena, void *, block);
+    s->missing = TUTTI_ARENA_NEW(&s->arena, int32_t, block);
+}
+
+/* --- rows into the cache --- */
+
+typedef struct {
+    const tutti_svm_solver *s;
+    void *const *row;
+    int n;
+} filling;
+
+static void fill_rows(void *arg, int64_t begin, int64_t end)
+{
+    const filling *f = arg;
+    const tutti_svm_engine *e = f->s->e;
+    _Alignas(64) char stage[STAGE_BYTES];
+    for (int64_t t = begin; t < end; t += STAGE) {
+        const int64_t many = end - t < STAGE ? end - t : STAGE;
+        tutti_svm_tile_values(e->tile, &e->targets, f->s->target + t, 0, many, stage, STAGE);
+        for (int c = 0; c < f->n; c++)
+            memcpy((char *)f->row[c] + (size_t)t * e->value_bytes, stage + (size_t)(c * STAGE) * e->value_bytes,
+                   (size_t)many * e->value_bytes);
+    }
+}
+
+/* Finds or makes memory for the rows of all changed members; lists those that must be computed. */
+static int list_missing(tutti_svm_solver *s, int nchanged)
+{
+    const int64_t n = s->state.nactive;
+    int nmissing = 0, nfound = 0;
+    tutti_svm_cache_turn(s->cache);
+    for (int i = 0; i < nchanged; i++) {
+        int64_t length;
+        const int64_t key = s->state.member[s->slots[i]];
+        s->kept_row[i] = tutti_svm_cache_find(s->cache, key, &length);
+        const bool found = s->kept_row[i] && length >= n;
+        nfound += found;
+        if (found) continue;
+        s->kept_row[i] = tutti_svm_cache_make(s->cache, key, n);
+        if (!s->kept_row[i]) continue;
+        s->missing_row[nmissing] = s->kept_row[i];
+        s->missing[nmissing++] = s->changed[i];
+    }
+    s->state.cached_rows += nfound, s->state.kernel_rows -= nfound;
+    return nmissing;
+}
+
+static void compute_missing(tutti_svm_solver *s, const tutti_svm_rows *sources, int nmissing)
+{
+    tutti_svm_engine *e = s->e;
+    for (int first = 0; first < nmissing; first += e->lanes) {
+        const int many = nmissing - first < e->lanes ? nmissing - first : e->lanes;
+        filling f = {s, s->missing_row + first, many};
+        tutti_svm_tile_fill(e->tile, sources, s->missing + first, 0, many);
+        tutti_pool_for(e->pool, s->state.nactive, fill_rows, &f);
+    }
+}
+
+/* --- sums --- */
+
+typedef struct {
+    const tutti_svm_solver *s;
+    const void *const *row;
+    const double *weight;
+    int n;
+} group;
+
+static void add_kept(void *arg, int64_t begin, int64_t end)
+{
+    const group *g = arg;
+    tutti_svm_kept_sum(g->s->e->precision, g->row, g->n, begin, end, g->weight, g->s->state.gamma);
+}
+
+static bool are_kept(const tutti_svm_solver *s, int first, int n)
+{
+    bool all = true;
+    for (int i = first; i < first + n; i++) all &= s->kept_row[i] != NULL;
+    return all;
+}
+
+void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged)
+{
+    tutti_svm_engine *e = s->e;
+    const int64_t n = s->state.nactive;
+    s->state.kernel_rows += nchanged;
+    if (!s->cache || n == 0) {
+        tutti_svm_engine_add(e, sources, s->changed, nchanged, s->weight, s->target, n, s->state.gamma);
+        return;
+    }
+    const int nmissing = list_missing(s, nchanged);
+    compute_missing(s, sources, nmissing);
+    for (int first = 0; first < nchanged; first += e->lanes) {
+        const int many = nchanged - first < e->lanes ? nchanged - first : e->lanes;
+        group g = {s, (const void *const *)s->kept_row + first, s->weight + first, many};
+        if (are_kept(s, first, many))
+            tutti_pool_for(e->pool, n, add_kept, &g);
+        else
+            tutti_svm_engine_add(e, sources, s->changed + first, many, s->weight + first, s->target, n, s->state.gamma);
+    }
+}
