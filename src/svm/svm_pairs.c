@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs.c: the loop over pairs. What costs, the looks at all members, is in
- * the rows (svm_pairs_impl.h); here one pair moves. */
+/* svm_pairs.c: the loop over pairs. What costs, the looks at all members, is in the rows (svm_pairs_impl.h); here one pair moves. */
 #include "svm_pairs.h"
 
 #include <assert.h>
@@ -58,8 +57,7 @@ static double value_at(const tutti_svm_set *s, int64_t i, int64_t j)
     return s->precision == TUTTI_SVM_F32 ? (double)((const float *)s->matrix)[at] : ((const double *)s->matrix)[at];
 }
 
-/* Moves alpha y of a member by `by`, a room's whole width being to its bound
- * exactly. Returns by how much it went. */
+/* Moves alpha y of a member by `by`, a room's whole width being to its bound exactly. Returns by how much it went. */
 static double shift(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double by, bool to_bound)
 {
     const double old = p->alpha[c], change = p->y[c] * by, gamma = gamma_of(s, c);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form
- * that loops want, and the rows, one a processor (svm_pairs_avx512.c, ...),
- * each of which includes svm_pairs_loops.h. All rows give equal bits: nothing
- * is fused. */
+/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form that loops want, and the rows, one a processor
+ * (svm_pairs_avx512.c, ...), each of which includes svm_pairs_loops.h. All rows give equal bits: nothing is fused. */
 #ifndef TUTTI_SVM_PAIRS_IMPL_H
 #define TUTTI_SVM_PAIRS_IMPL_H
 
@@ -40,8 +38,7 @@ typedef struct {
 
 #define TUTTI_SVM_FLAT 1e-12 /* stands for a curvature that is not positive, as in LIBSVM */
 
-/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or
- * svm_pairs_rows_portable.c. */
+/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or svm_pairs_rows_portable.c. */
 extern const tutti_svm_pairs_row *const tutti_svm_pairs_rows[];
 extern const int tutti_svm_pairs_nrows;
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_loops.h: the loops of every row, included once by each row file
- * after it has defined WIDTH (doubles in a vector), vector, loose (the same,
- * unaligned), widen(const float *): WIDTH of them as doubles, smaller(a, b),
- * larger(a, b): of a NaN in a, b; positive(a): a where it is not <= 0, else
- * TUTTI_SVM_FLAT; equal(a, b), candidates(d, squares, limit): a bit for each
- * lane where a = b; where d > 0 and squares >= limit.
+/* svm_pairs_loops.h: the loops of every row, included once by each row file after it has defined
+ *   WIDTH (doubles in a vector), vector, loose (the same, unaligned), widen(const float *): WIDTH of them as doubles,
+ *   smaller(a, b), larger(a, b): of a NaN in a, b; positive(a): a where it is not <= 0, else TUTTI_SVM_FLAT;
+ *   equal(a, b), candidates(d, squares, limit): a bit for each lane where a = b; where d > 0 and squares >= limit.
  *
- * Extremes are found first and their places in a second look; four of each at a
- * time, since one would wait for the one before. */
+ * Extremes are found first and their places in a second look; four of each at a time, since one would wait for the one before. */
 #include <math.h>
 #include <string.h>
 
@@ -117,9 +114,8 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best so far. A division takes as long as all else together; it is needed
- * only where the numerator may reach the best quotient times the denominator:
- * `least` is so much smaller than the best (2^-40) that no rounding matters. */
+/* The best so far. A division takes as long as all else together; it is needed only where the numerator may reach the best quotient times the
+ * denominator: `least` is so much smaller than the best (2^-40) that no rounding matters. */
 typedef struct {
     double gamma, diagonal; /* of the first of the pair */
     const void *row;

@@ -180,6 +180,8 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     clear_sources(tile);
     for (int c = 0; c < n; c++) put_source(tile, rows, which ? which[c] : first + c, c);
     tile->n = n;
+    /* finding where strips end pays where they are half full */
+    tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 
 void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,

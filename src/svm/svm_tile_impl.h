@@ -3,7 +3,10 @@
  * type (svm_tile_f32_avx512.c, ...), each of which includes svm_tile_loops.h.
  *
  * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has, found by a
- * hash table with linear probing, at most a quarter full; slot 0 is what is not found. */
+ * hash table with linear probing, at most a quarter full; slot 0 is what is not found.
+ *
+ * Narrow data that are dense enough and larger than the first cache are walked in strips of slots: a strip serves a batch of targets before
+ * the next one is touched, and two targets with the same features load it once. */
 #ifndef TUTTI_SVM_TILE_IMPL_H
 #define TUTTI_SVM_TILE_IMPL_H
 
@@ -14,6 +17,7 @@ enum {
         64, /* in both types a slot is four lines of a cache, as many as a processor has registers for */
     TUTTI_SVM_F64_LANES = 32,
     TUTTI_SVM_LINE = 64,     /* bytes */
+    TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first cache, which another thread may share */
     TUTTI_SVM_NARROW = 4096, /* most slots without a table: 1 MiB, half of a usual second cache */
 };
 
@@ -34,6 +38,7 @@ struct tutti_svm_tile {
     int64_t nslots, room;               /* in use; in memory */
     tutti_svm_place *table;             /* [1 << bits], NULL: narrow */
     int bits;
+    bool strips;            /* narrow, larger than the first cache, and half full: targets take it strip by strip */
     int64_t nset, set_room; /* numbers that fill() wrote, and where: so that the next one need not clear all */
     int64_t *set;
 };

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_loops.h: the loops of every row, included once by each row file
- * after svm_tile_f32.h or svm_tile_f64.h and after it has defined WIDTH
- * (numbers in a vector), vector, loose (the same, unaligned), whole (integers
- * of the same size), DOUBLES (in a vector of doubles), wide, loose_wide,
- * fused(a, b, c) and fused_wide(a, b, c): a * b + c, rounded once where the
- *   processor can; rectify(v): max(0, v), NaN of a NaN; widen(const number *):
- * DOUBLES numbers as doubles; low_pairs(a, b), high_pairs(a, b): a0 b0 a1 b1
- * ... of the lower and of the upper halves.
+/* svm_tile_loops.h: the loops of every row, included once by each row file after svm_tile_f32.h or svm_tile_f64.h and after it has
+ * defined
+ *   WIDTH (numbers in a vector), vector, loose (the same, unaligned), whole (integers of the same size),
+ *   DOUBLES (in a vector of doubles), wide, loose_wide, fused(a, b, c) and fused_wide(a, b, c): a * b + c, rounded once where the
+ *   processor can; rectify(v): max(0, v), NaN of a NaN; widen(const number *): DOUBLES numbers as doubles; low_pairs(a, b),
+ *   high_pairs(a, b): a0 b0 a1 b1 ... of the lower and of the upper halves.
  *
- * The kernel's type, and whether data are narrow, are constants where a loop is
- * called, so each becomes a loop of its own.
+ * The kernel's type, and how data lie, are constants where a loop is called, so each becomes a loop of its own.
  *
- * Sums over sources: eight of doubles, source c goes to number c % 8 in
- * ascending order, one fused multiply-add each; then
+ * Sums over sources: eight of doubles, source c goes to number c % 8 in ascending order, one fused multiply-add each; then
  * ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 #include <string.h>
 
@@ -22,7 +18,8 @@ enum {
     GROUPS = LANES / WIDTH,
     PARTS = 8 / DOUBLES,
     TOGETHER = GROUPS < 8 ? 2 : 1, /* targets: eight chains keep a processor busy */
-    CHUNK = 128
+    CHUNK = 128,
+    BATCH = 32 /* targets by strips: 8 KiB of values */
 };
 
 INLINE vector spread(number v)
@@ -175,18 +172,97 @@ INLINE void dots(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const i
     }
 }
 
+/* Entries of a row from number `at` on whose slots are below a limit. */
+INLINE entries entries_below(const tutti_svm_rows *rows, int64_t at, int64_t end, int32_t limit)
+{
+    int64_t n = 0;
+    if (at < end && rows->index[at] < limit) {
+        const int64_t most = limit - rows->index[at]; /* reached where no feature is missing */
+        if (at + most <= end && rows->index[at + most - 1] < limit)
+            n = most;
+        else
+            while (at + n < end && rows->index[at + n] < limit) n++;
+    }
+    return (entries){rows->index + at, numbers_of(rows) + at, n};
+}
+
+/* Two targets with entries in the same slots. */
+INLINE void add_alike(const number *dense, const entries *e, block *b)
+{
+    for (int64_t i = 0; i < e->n; i++) {
+        const number *slot = dense + (int64_t)e->slot[i] * LANES;
+        const vector v[2] = {spread(e[0].value[i]), spread(e[1].value[i])};
+        for (int g = 0; g < GROUPS; g++) {
+            const vector sources = *(const vector *)(const void *)(slot + g * WIDTH);
+            b[0].of[g] = fused(v[0], sources, b[0].of[g]);
+            b[1].of[g] = fused(v[1], sources, b[1].of[g]);
+        }
+    }
+}
+
+INLINE bool are_alike(const entries *e)
+{
+    return e[0].n == e[1].n && memcmp(e[0].slot, e[1].slot, (size_t)e[0].n * sizeof *e[0].slot) == 0;
+}
+
+/* ntargets rows take what a strip has for them. Returns whether a row has more behind it. */
+INLINE bool add_strip(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int64_t *row, int64_t *at,
+                      int ntargets, int32_t limit, block *to)
+{
+    block b[2] = {to[0], to[ntargets - 1]}; /* in registers */
+    entries e[2];
+    bool left = false;
+    for (int k = 0; k < ntargets; k++) {
+        e[k] = entries_below(rows, at[k], rows->start[row[k] + 1], limit);
+        at[k] += e[k].n;
+        left = left || at[k] < rows->start[row[k] + 1];
+    }
+    if (ntargets == 2 && are_alike(e))
+        add_alike(tile->dense, e, b);
+    else
+        add_entries(tile->dense, e, ntargets, b);
+    for (int k = 0; k < ntargets; k++) to[k] = b[k];
+    return left;
+}
+
+static void dots_by_strips(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int64_t *row, int ntargets,
+                           block *b)
+{
+    int64_t at[BATCH];
+    bool left = true;
+    memset(b, 0, (size_t)ntargets * sizeof *b);
+    for (int k = 0; k < ntargets; k++) at[k] = rows->start[row[k]];
+    for (int32_t limit = TUTTI_SVM_STRIP; left; limit += TUTTI_SVM_STRIP) {
+        int k = 0;
+        left = false;
+        for (; k + TOGETHER <= ntargets; k += TOGETHER)
+            if (add_strip(tile, rows, row + k, at + k, TOGETHER, limit, b + k)) left = true;
+        for (; k < ntargets; k++)
+            if (add_strip(tile, rows, row + k, at + k, 1, limit, b + k)) left = true;
+    }
+}
+
+INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row, block *b,
+                       tutti_svm_kernel_type type)
+{
+    const vector *squares = tile->square, square = spread((number)rows->square[row]);
+    for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
+}
+
+/* How a loop goes through targets: so many at once that what they share is in registers, or in the first cache. */
+typedef enum { NARROW, WIDE, STRIPS } layout;
+
 /* Values of targets which[t], ... (t, ... without which). */
 INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t t,
-                      int ntargets, block *b, tutti_svm_kernel_type type, bool narrow)
+                      int ntargets, block *b, tutti_svm_kernel_type type, layout how)
 {
-    const vector *squares = tile->square;
-    int64_t row[2];
+    int64_t row[BATCH];
     for (int k = 0; k < ntargets; k++) row[k] = which ? which[t + k] : t + k;
-    dots(tile, rows, row, ntargets, b, narrow);
-    for (int k = 0; k < ntargets; k++) {
-        const vector square = spread((number)rows->square[row[k]]);
-        for (int g = 0; g < GROUPS; g++) b[k].of[g] = kernel_of(&tile->kernel, type, b[k].of[g], squares[g] + square);
-    }
+    if (how == STRIPS)
+        dots_by_strips(tile, rows, row, ntargets, b);
+    else
+        dots(tile, rows, row, ntargets, b, how == NARROW);
+    for (int k = 0; k < ntargets; k++) kernels_of(tile, rows, row[k], &b[k], type);
 }
 
 INLINE wide fold_parts(const wide *p)
@@ -207,23 +283,31 @@ INLINE double weighted(const block *b, const double *weight)
 }
 
 INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                     int64_t end, const double *weight, double *sum, tutti_svm_kernel_type type, bool narrow)
+                     int64_t end, const double *weight, double *sum, tutti_svm_kernel_type type, layout how)
 {
     int64_t t = begin;
+    if (how == STRIPS) {
+        block b[BATCH];
+        for (; t < end; t += BATCH) {
+            const int n = end - t < BATCH ? (int)(end - t) : BATCH;
+            blocks_of(tile, rows, which, t, n, b, type, how);
+            for (int k = 0; k < n; k++) sum[t + k] += weighted(&b[k], weight);
+        }
+        return;
+    }
     for (; t + TOGETHER <= end; t += TOGETHER) {
         block b[TOGETHER];
-        blocks_of(tile, rows, which, t, TOGETHER, b, type, narrow);
+        blocks_of(tile, rows, which, t, TOGETHER, b, type, how);
         for (int k = 0; k < TOGETHER; k++) sum[t + k] += weighted(&b[k], weight);
     }
     for (; t < end; t++) {
         block b;
-        blocks_of(tile, rows, which, t, 1, &b, type, narrow);
+        blocks_of(tile, rows, which, t, 1, &b, type, how);
         sum[t] += weighted(&b, weight);
     }
 }
 
-/* WIDTH vectors of WIDTH: columns become rows. Each step is a perfect shuffle
- * of all numbers; log2(WIDTH) of them transpose. */
+/* WIDTH vectors of WIDTH: columns become rows. Each step is a perfect shuffle of all numbers; log2(WIDTH) of them transpose. */
 INLINE void transpose(vector *v)
 {
     vector w[WIDTH];
@@ -236,8 +320,7 @@ INLINE void transpose(vector *v)
     }
 }
 
-/* Values of WIDTH targets (the last ones of them may be missing), to their
- * place. */
+/* Values of WIDTH targets (the last ones of them may be missing), to their place. */
 INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *out, int64_t stride)
 {
     vector v[WIDTH];
@@ -253,25 +336,33 @@ INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *o
 }
 
 INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,
-                        int64_t end, number *out, int64_t stride, tutti_svm_kernel_type type, bool narrow)
+                        int64_t end, number *out, int64_t stride, tutti_svm_kernel_type type, layout how)
 {
-    block b[WIDTH];
+    block b[BATCH];
     memset(b, 0, sizeof b);
-    for (int64_t t = begin; t < end; t += WIDTH) {
-        const int64_t n = end - t < WIDTH ? end - t : WIDTH;
-        int64_t i = 0;
-        for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, rows, which, t + i, TOGETHER, &b[i], type, narrow);
-        for (; i < n; i++) blocks_of(tile, rows, which, t + i, 1, &b[i], type, narrow);
-        for (int g = 0; g < GROUPS; g++) put_square(b, g, n, tile->n, out + t, stride);
+    for (int64_t t = begin; t < end; t += BATCH) {
+        const int n = end - t < BATCH ? (int)(end - t) : BATCH;
+        int i = 0;
+        if (how == STRIPS) {
+            blocks_of(tile, rows, which, t, n, b, type, how);
+            i = n;
+        }
+        for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, rows, which, t + i, TOGETHER, &b[i], type, how);
+        for (; i < n; i++) blocks_of(tile, rows, which, t + i, 1, &b[i], type, how);
+        for (int at = 0; at < n; at += WIDTH)
+            for (int g = 0; g < GROUPS; g++)
+                put_square(b + at, g, n - at < WIDTH ? n - at : WIDTH, tile->n, out + t + at, stride);
     }
 }
 
 /* Calls a loop with the tile's kernel and layout as constants. */
 #define BY_LAYOUT(loop, type, ...)                                                                                     \
     if (tile->table)                                                                                                   \
-        loop(tile, rows, which, begin, end, __VA_ARGS__, type, false);                                                 \
+        loop(tile, rows, which, begin, end, __VA_ARGS__, type, WIDE);                                                  \
+    else if (tile->strips)                                                                                             \
+        loop(tile, rows, which, begin, end, __VA_ARGS__, type, STRIPS);                                                \
     else                                                                                                               \
-        loop(tile, rows, which, begin, end, __VA_ARGS__, type, true)
+        loop(tile, rows, which, begin, end, __VA_ARGS__, type, NARROW)
 
 #define BY_KERNEL(loop, ...)                                                                                           \
     switch (tile->kernel.type) {                                                                                       \
