@@ -47,8 +47,8 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     if (s) return s;
     e->mean_entries = d->total > 0 ? (double)entries / (double)d->total : 0;
     double *square = TUTTI_ARENA_NEW(&e->arena, double, d->nrows);
-    float *value32 = TUTTI_ARENA_NEW(&e->arena, float, d->start[d->nrows]);
-    tutti_svm_rows_measure(d, square, value32);
+    float *value32 = NULL;
+    tutti_svm_rows_measure(d, square, NULL);
     double largest = 0;
     for (int64_t i = 0; i < d->nrows; i++) largest = square[i] > largest ? square[i] : largest;
     if (e->nranks > 1) {
@@ -58,6 +58,10 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     e->precision = e->config->precision;
     if (e->precision == TUTTI_SVM_AUTO) e->precision = tutti_svm_precision_for(&e->kernel, e->config->eps, largest);
     e->value_bytes = e->precision == TUTTI_SVM_F32 ? sizeof(float) : sizeof(double);
+    if (e->precision == TUTTI_SVM_F32) { /* squares of rounded values: a row is at distance 0 from itself */
+        value32 = TUTTI_ARENA_NEW(&e->arena, float, d->start[d->nrows]);
+        tutti_svm_rows_measure(d, square, value32);
+    }
     e->sources = (tutti_svm_rows){d->start, d->index, d->value, value32, square};
     make_targets(e);
     s = tutti_svm_tile_create(&e->kernel, e->precision, d->width, &e->tile, err);

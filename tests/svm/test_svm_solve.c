@@ -333,6 +333,22 @@ static void a_solution_is_where_a_solve_from_it_ends(void **state)
     release_case(&c);
 }
 
+static void values_that_floats_cannot_hold_keep_their_digits(void **state)
+{
+    (void)state;
+    svm_case c = make_case(300, 12, 10, 0);
+    for (int64_t e = 0; e < c.data.start[c.data.nrows]; e++) c.data.value[e] *= 0.9;
+    c.config.eps = 1e-7, c.cost_positive = c.cost_negative = 100;
+    c.config.kernel.gamma = 0.1;
+    double *alpha = zeros(&c);
+    const tutti_svm_pair_result r = solved(&c, alpha);
+    const svm_truth t = truth_of(&c, alpha);
+    if (!(t.gap < 1.01 * c.config.eps)) fail_msg("gap %g", t.gap);
+    assert_near(r.objective, t.objective, 1e-12);
+    free(alpha);
+    release_case(&c);
+}
+
 static void two_samples_are_enough(void **state)
 {
     (void)state;
@@ -436,6 +452,7 @@ int main(void)
         cmocka_unit_test(values_that_are_no_numbers_are_refused),
         cmocka_unit_test(a_gap_that_no_double_can_reach_ends_all_the_same),
         cmocka_unit_test(a_solution_is_where_a_solve_from_it_ends),
+        cmocka_unit_test(values_that_floats_cannot_hold_keep_their_digits),
         cmocka_unit_test(two_samples_are_enough),
         cmocka_unit_test(a_wish_to_stop_is_heard),
         cmocka_unit_test(a_precomputed_kernel_gives_the_solution_of_the_kernel),
