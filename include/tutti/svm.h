@@ -98,7 +98,19 @@ void tutti_svm_model_release(tutti_svm_model *model);
 
 /* --- training --- */
 
-/* What happened in one round, for progress and traces. All of the subproblem over all ranks. */
+/* What the time of rounds is spent on. */
+typedef enum {
+    TUTTI_SVM_CHOOSING,    /* violators among own samples, and who joins the working set */
+    TUTTI_SVM_MOVING,      /* collectives, waiting for other ranks included; rows in and out of their messages */
+    TUTTI_SVM_ALIKE,       /* what every rank does the same: kernel matrix and pairs of the set, rows laid into lanes */
+    TUTTI_SVM_UPDATING,    /* gradients of own active samples */
+    TUTTI_SVM_ELIMINATING, /* samples are dropped, their gradients made anew */
+    TUTTI_SVM_OTHER,       /* the beginning, events, checkpoints */
+    TUTTI_SVM_NWORKS
+} tutti_svm_work;
+const char *tutti_svm_work_name(tutti_svm_work work); /* "choosing" */
+
+/* What happened in one round, for progress and traces. All of the subproblem over all ranks, but for what is said to be this rank's. */
 typedef struct {
     int pair, npairs;        /* which subproblem of how many (folds of a cross validation count) */
     int64_t round;           /* working sets so far, in this subproblem */
@@ -110,7 +122,13 @@ typedef struct {
     int64_t kernel_rows;     /* rows of the kernel matrix computed (over the active samples) */
     int64_t cached_rows;     /* rows found in the cache */
     double seconds;          /* since training began */
-    bool over;               /* the subproblem is solved: its last event */
+    int block;               /* samples of a working set at most */
+    int64_t
+        row_bytes; /* of rows that every rank needs: new members, and where gradients are made anew. They travel where there
+                                are more ranks than one */
+    double spent_s[TUTTI_SVM_NWORKS]; /* of this rank, in this subproblem; the sum is its wall time */
+    int64_t collectives, bytes; /* of this rank, in this subproblem; bytes of their results. One rank alone has none */
+    bool over;                  /* the subproblem is solved: its last event */
 } tutti_svm_event;
 
 typedef struct {

@@ -162,7 +162,8 @@ static int run_rank(trainer *t, tutti_group_config *config, char **argv)
     tutti_status st = tutti_cli_report(&reporter, &err);
     t->comm = tutti_comm_of_group(group);
     const char *trace = config->rank == 0 ? t->order.trace : NULL;
-    if (!st) st = tutti_svm_progress_begin(t->order.progress, t->order.config.eps, trace, &t->progress, &err);
+    if (!st)
+        st = tutti_svm_progress_begin(t->order.progress, &t->order.config, trace, config->nranks, &t->progress, &err);
     t->order.config.on_event = on_event;
     t->order.config.arg = t;
     t->order.config.stop = &t->stop;

@@ -3,8 +3,6 @@
  * subproblems stand one behind the other. */
 #include "report_svm.h"
 
-#include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,79 +12,44 @@
 #include "../base/file.h"
 #include "../base/strbuf.h"
 #include "../metrics/chart.h"
-
-enum { MOST_BYTES = 1 << 30 };
+#include "../svm/svm_trace.h"
 
 typedef struct {
-    int n, room;
-    double *seconds, *active, *gap;
+    int n;
+    double *seconds, *active, *gap;                                                  /* [n] */
     int problems;                                                                    /* solved */
     double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved ones */
-    double work, all; /* kernel values computed, and if nobody had been dropped */
-    double rows_before;
+    double work, all;                 /* kernel values computed, and if nobody had been dropped */
+    double spent_s[TUTTI_SVM_NWORKS]; /* of all subproblems */
+    double collectives, bytes, rounds;
 } svm_run;
 
-static double number_of(const cJSON *line, const char *key)
+/* What a subproblem came to, from its last event. */
+static void add_problem(svm_run *r, const tutti_svm_event *e)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+    for (int w = 0; w < TUTTI_SVM_NWORKS; w++) r->spent_s[w] += e->spent_s[w];
+    r->collectives += (double)e->collectives, r->bytes += (double)e->bytes, r->rounds += (double)e->round;
+    if (!e->over) return;
+    r->problems++;
+    r->samples += (double)e->samples, r->iterations += (double)e->iterations;
+    r->eliminated += (double)e->eliminated, r->reconstructed += (double)e->reconstructed;
+    r->kernel_rows += (double)e->kernel_rows, r->cached_rows += (double)e->cached_rows;
 }
 
-static void grow(svm_run *r)
+static void sum_up(const tutti_svm_trace *t, svm_run *r)
 {
-    if (r->n < r->room) return;
-    r->room = r->room ? 2 * r->room : 256;
-    r->seconds = tutti_realloc(r->seconds, sizeof *r->seconds * (size_t)r->room);
-    r->active = tutti_realloc(r->active, sizeof *r->active * (size_t)r->room);
-    r->gap = tutti_realloc(r->gap, sizeof *r->gap * (size_t)r->room);
-}
-
-static tutti_status take(svm_run *r, const cJSON *line, const char *path, int64_t at, tutti_failure *err)
-{
-    const cJSON *ev = cJSON_GetObjectItemCaseSensitive(line, "ev");
-    const bool solved = cJSON_IsString(ev) && !strcmp(ev->valuestring, "solved");
-    if (!solved && !(cJSON_IsString(ev) && !strcmp(ev->valuestring, "round")))
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %" PRId64 " is no round of svm-train --trace", path, at);
-    const double gap = number_of(line, "gap"), rows = number_of(line, "kernel_rows"),
-                 samples = number_of(line, "samples");
-    grow(r);
-    r->seconds[r->n] = number_of(line, "seconds");
-    r->active[r->n] = number_of(line, "active");
-    r->gap[r->n] = gap > 0 ? log10(gap) : (double)NAN;
-    r->work += (rows - r->rows_before) * r->active[r->n];
-    r->all += (rows - r->rows_before) * samples;
-    r->rows_before = solved ? 0 : rows;
-    r->n++;
-    if (solved) {
-        r->problems++;
-        r->samples += samples;
-        r->iterations += number_of(line, "iterations");
-        r->eliminated += number_of(line, "eliminated");
-        r->reconstructed += number_of(line, "reconstructed");
-        r->kernel_rows += rows;
-        r->cached_rows += number_of(line, "cached_rows");
+    r->seconds = tutti_alloc(sizeof *r->seconds * (size_t)t->n);
+    r->active = tutti_alloc(sizeof *r->active * (size_t)t->n);
+    r->gap = tutti_alloc(sizeof *r->gap * (size_t)t->n);
+    for (; r->n < t->n; r->n++) {
+        const tutti_svm_event *e = &t->events[r->n], *before = r->n && !e[-1].over ? e - 1 : NULL;
+        const double rows = (double)(e->kernel_rows - (before ? before->kernel_rows : 0));
+        r->seconds[r->n] = e->seconds;
+        r->active[r->n] = (double)e->active;
+        r->gap[r->n] = e->gap > 0 ? log10(e->gap) : (double)NAN;
+        r->work += rows * (double)e->active, r->all += rows * (double)e->samples;
+        if (e->over || r->n == t->n - 1) add_problem(r, e);
     }
-    return TUTTI_OK;
-}
-
-/* A torn last line (the run was killed) is passed over. */
-static tutti_status read_trace(const char *path, svm_run *r, tutti_failure *err)
-{
-    char *text = NULL;
-    size_t nbytes = 0;
-    tutti_status st = tutti_file_read(path, MOST_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
-    int64_t at = 0;
-    for (char *line = text, *end; !st && (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        at++;
-        cJSON *json = cJSON_Parse(line);
-        st = json ? take(r, json, path, at, err)
-                  : tutti_fail(err, TUTTI_ERR_DATA, "%s: line %" PRId64 " is not JSON", path, at);
-        cJSON_Delete(json);
-    }
-    free(text);
-    if (!st && r->n == 0) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no round in it yet", path);
-    return st;
 }
 
 static tutti_status draw(const svm_run *r, const char *title, const char *picture, tutti_failure *err)
@@ -101,7 +64,23 @@ static tutti_status draw(const svm_run *r, const char *title, const char *pictur
     return st;
 }
 
-static void print(const svm_run *r, const char *picture)
+/* Where the time of the rounds went, and what they exchanged. */
+static void print_work(const svm_run *r, int nranks)
+{
+    double sum = 0;
+    for (int w = 0; w < TUTTI_SVM_NWORKS; w++) sum += r->spent_s[w];
+    printf("rounds       %.0f in %.2f s", r->rounds, sum);
+    if (nranks > 1) printf(", of rank 0 of %d", nranks);
+    printf("\n");
+    for (int w = 0; w < TUTTI_SVM_NWORKS; w++)
+        printf("  %-10s %8.3f s %5.1f %%\n", tutti_svm_work_name((tutti_svm_work)w), r->spent_s[w],
+               sum > 0 ? 100 * r->spent_s[w] / sum : 0);
+    if (r->collectives > 0 && r->rounds > 0)
+        printf("  a round has %.1f collectives that bring %.1f kB\n", r->collectives / r->rounds,
+               r->bytes / r->rounds / 1e3);
+}
+
+static void print(const svm_run *r, int nranks, const char *picture)
 {
     const int last = r->n - 1;
     if (r->problems == 0) printf("not finished: gap %.3g after %.1f s\n", pow(10, r->gap[last]), r->seconds[last]);
@@ -111,20 +90,24 @@ static void print(const svm_run *r, const char *picture)
                "kernel rows  %.0f computed, %.0f from the cache\n",
                r->problems, r->samples, r->iterations, r->eliminated, r->reconstructed, r->kernel_rows, r->cached_rows);
     if (r->all > 0) printf("work         %.1f %% of what all samples would have taken\n", 100 * r->work / r->all);
+    print_work(r, nranks);
     printf("seconds      %.2f\npicture      %s\n", r->seconds[last], picture);
 }
 
 tutti_status tutti_report_svm(const char *path, const char *picture, tutti_failure *err)
 {
     svm_run r = {0};
+    tutti_svm_trace trace = {0};
     tutti_strbuf name = {0};
     const char *dot = strrchr(path, '.');
     const int stem = dot && !strcmp(dot, ".jsonl") ? (int)(dot - path) : (int)strlen(path);
     tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
     if (!picture) picture = name.text;
-    tutti_status st = read_trace(path, &r, err);
+    tutti_status st = tutti_svm_trace_read(path, &trace, err);
+    if (!st) sum_up(&trace, &r);
     if (!st) st = draw(&r, path, picture, err);
-    if (!st) print(&r, picture);
+    if (!st) print(&r, trace.nranks, picture);
+    tutti_svm_trace_release(&trace);
     tutti_strbuf_release(&name);
     free(r.seconds);
     free(r.active);

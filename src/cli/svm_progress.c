@@ -10,34 +10,18 @@
 #include <unistd.h>
 
 #include "../base/clock.h"
+#include "../svm/svm_trace.h"
 
 enum { BAR = 24 };
 static const double REDRAW_S = 0.1, LINE_S = 1;
 
-tutti_status tutti_svm_progress_begin(bool shown, double eps, const char *path, tutti_svm_progress *out,
-                                      tutti_failure *err)
+tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config, const char *path, int nranks,
+                                      tutti_svm_progress *out, tutti_failure *err)
 {
-    *out = (tutti_svm_progress){.shown = shown, .tty = isatty(STDERR_FILENO), .eps = eps};
-    return path ? tutti_metrics_open(path, -1, &out->trace, err) : TUTTI_OK;
-}
-
-static void write_trace(tutti_svm_progress *p, const tutti_svm_event *e)
-{
-    const tutti_metric m[] = {
-        TUTTI_METRIC_INT("pair", e->pair),
-        TUTTI_METRIC_INT("round", e->round),
-        TUTTI_METRIC_INT("iterations", e->iterations),
-        TUTTI_METRIC_REAL("gap", e->gap),
-        TUTTI_METRIC_INT("samples", e->samples),
-        TUTTI_METRIC_INT("active", e->active),
-        TUTTI_METRIC_INT("eliminated", e->eliminated),
-        TUTTI_METRIC_INT("reconstructed", e->reconstructed),
-        TUTTI_METRIC_INT("kernel_rows", e->kernel_rows),
-        TUTTI_METRIC_INT("cached_rows", e->cached_rows),
-        TUTTI_METRIC_REAL("seconds", e->seconds),
-    };
-    if (!p->trace_failure.status)
-        (void)tutti_metrics_write(p->trace, e->over ? "solved" : "round", m, sizeof m / sizeof *m, &p->trace_failure);
+    *out = (tutti_svm_progress){.shown = shown, .tty = isatty(STDERR_FILENO), .eps = config->eps};
+    if (!path) return TUTTI_OK;
+    const tutti_status st = tutti_metrics_open(path, -1, &out->trace, err);
+    return st ? st : tutti_svm_trace_begin(out->trace, nranks, config->nthreads, err);
 }
 
 /* 0 .. 1: how much of the way down the gap has gone. */
@@ -69,7 +53,7 @@ void tutti_svm_progress_event(void *arg, const tutti_svm_event *e)
     tutti_svm_progress *p = arg;
     const double now = tutti_clock_s();
     if (e->round <= 1) p->first_gap = e->gap;
-    if (p->trace) write_trace(p, e);
+    if (p->trace && !p->trace_failure.status) (void)tutti_svm_trace_event(p->trace, e, &p->trace_failure);
     if (!p->shown || (!e->over && now - p->drawn < (p->tty ? REDRAW_S : LINE_S))) return;
     draw(p, e);
     p->drawn = now;

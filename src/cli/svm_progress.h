@@ -15,9 +15,9 @@ typedef struct {
     tutti_failure trace_failure; /* the first one: told at the end */
 } tutti_svm_progress;
 
-/* shown: --progress; path: --trace or NULL. */
-tutti_status tutti_svm_progress_begin(bool shown, double eps, const char *path, tutti_svm_progress *out,
-                                      tutti_failure *err);
+/* shown: --progress; path: --trace or NULL; nranks, and the threads of config: for the trace. */
+tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config, const char *path, int nranks,
+                                      tutti_svm_progress *out, tutti_failure *err);
 /* tutti_svm_config.on_event; arg is the tutti_svm_progress. */
 void tutti_svm_progress_event(void *arg, const tutti_svm_event *event);
 /* TUTTI_ERR_FAILED: the trace could not be written. */

@@ -169,6 +169,7 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
     int64_t stay = 0;
     for (int64_t k = 0; k < st->nactive; k++) stay += !cannot_matter(s, k);
     int64_t left = st->active, active = stay;
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);
     const tutti_status status = tutti_svm_engine_count(s->e, &active, 1, err);
     if (status) return status;
     left -= active;
@@ -178,6 +179,7 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
     if (s->cache && left * FEW < st->active) return TUTTI_OK;
     drop(s, stay);
     st->active = active, st->eliminated += left;
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);
     return TUTTI_OK;
 }
 
@@ -186,14 +188,18 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err)
 {
     tutti_svm_state *st = &s->state;
+    tutti_svm_account *account = &s->e->account;
     const int64_t first = st->nactive;
     const int8_t *y = s->problem->y;
     for (int64_t k = first; k < st->n; k++) st->gamma[k] = -y[st->sample[k]];
     for (int64_t i = 0; i < st->n; i++) s->spare[i] = y[i] * st->alpha[st->position[i]];
+    account->adding = TUTTI_SVM_ELIMINATING;
     const tutti_status status = tutti_svm_sum_rows(s->e, st->n, s->problem->row, s->spare, st->n - first,
                                                    s->target + first, st->gamma + first, err);
     st->reconstructed += s->total - st->active;
     st->active = s->total, st->nactive = st->n;
     st->since = 0;
+    account->adding = TUTTI_SVM_UPDATING;
+    tutti_svm_charge(account, TUTTI_SVM_ELIMINATING);
     return status;
 }

@@ -153,20 +153,26 @@ void tutti_svm_engine_add(tutti_svm_engine *e, const tutti_svm_rows *sources, co
     for (int64_t first = 0; first < n && ntargets > 0; first += e->lanes) {
         const int width = n - first < e->lanes ? (int)(n - first) : e->lanes;
         tutti_svm_tile_fill(e->tile, sources, which + first, 0, width);
+        tutti_svm_charge(&e->account, TUTTI_SVM_ALIKE);
         addition a = {e->tile, &e->targets, target, weight + first, sum};
         tutti_pool_for(e->pool, ntargets, add_part, &a);
+        tutti_svm_charge(&e->account, e->account.adding);
     }
 }
 
 tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], int64_t *all, tutti_failure *err)
 {
-    if (e->nranks > 1) return tutti_comm_all_gather(e->comm, mine, all, 2, TUTTI_I64, err);
     all[0] = mine[0], all[1] = mine[1];
-    return TUTTI_OK;
+    if (e->nranks == 1) return TUTTI_OK;
+    const tutti_status s = tutti_comm_all_gather(e->comm, mine, all, 2, TUTTI_I64, err);
+    tutti_svm_charge_moving(&e->account, 2 * e->nranks * (int64_t)sizeof *all);
+    return s;
 }
 
 tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err)
 {
     if (e->nranks == 1) return TUTTI_OK;
-    return tutti_comm_allreduce(e->comm, values, values, n, TUTTI_I64, TUTTI_SUM, err);
+    const tutti_status s = tutti_comm_allreduce(e->comm, values, values, n, TUTTI_I64, TUTTI_SUM, err);
+    tutti_svm_charge_moving(&e->account, n * (int64_t)sizeof *values);
+    return s;
 }

@@ -15,6 +15,7 @@
 
 #include "../base/arena.h"
 #include "../base/pool.h"
+#include "svm_account.h"
 #include "svm_cache.h"
 #include "svm_solve.h"
 #include "svm_state.h"
@@ -69,6 +70,7 @@ struct tutti_svm_engine {
     tutti_svm_rows sources, targets; /* own rows; they differ where the kernel is precomputed */
     tutti_arena arena;
     int block; /* samples of a working set at most; even */
+    tutti_svm_account account;
 
     tutti_svm_store store;                     /* of svm_sum.c */
     tutti_svm_buffer packet, arrivals;         /* of svm_travel.c */
@@ -93,6 +95,11 @@ tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n,
 /* Collective. Appends rows row[0 .. n - 1] of every rank, rank after rank. rows_of[r], entries_of[r]: what rank r sends. */
 tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const int32_t *row, int64_t n,
                               const int64_t *rows_of, const int64_t *entries_of, tutti_failure *err);
+/* What so many rows take on their way, without padding: the same for any number of ranks. */
+static inline int64_t tutti_svm_row_bytes(const tutti_svm_engine *e, int64_t nrows, int64_t entries)
+{
+    return nrows * 16 + entries * ((int64_t)e->value_bytes + 4);
+}
 int64_t tutti_svm_row_entries(const tutti_svm_engine *e, int64_t row);
 /* Keeps the rows with kept[i] >= 0, in their order; kept[i] becomes the new place. */
 void tutti_svm_store_keep(tutti_svm_store *store, int32_t *kept);

@@ -40,9 +40,11 @@ tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failur
     tutti_f64_at *found = e->extremes;
     find_own(&s->state, &e->extremes[0], &e->extremes[1]);
     e->extremes[2] = (tutti_f64_at){-wish, 0};
+    tutti_svm_charge(&e->account, TUTTI_SVM_CHOOSING);
     if (e->nranks > 1) {
         tutti_status status = tutti_request_start(e->extremes_request, err);
         if (!status) status = tutti_request_wait(e->extremes_request, err);
+        tutti_svm_charge_moving(&e->account, sizeof e->agreed);
         if (status) return status;
         found = e->agreed;
     }
@@ -223,7 +225,9 @@ static tutti_status select_together(tutti_svm_solver *s, int want, int offer, tu
 {
     int64_t up = 0, low = 0, ups = 0, lows = 0;
     fill_offer(s, mine, offer, nup, nlow);
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_CHOOSING);
     const tutti_status status = gather_offers(s->e, mine, all, offer, err);
+    tutti_svm_charge_moving(&s->e->account, (1 + 2 * (int64_t)offer) * s->e->nranks * (int64_t)sizeof *all);
     if (status) return status;
     for (int r = 0; r < s->e->nranks; r++) {
         const tutti_svm_candidate *block = all + r * (1 + 2 * (int64_t)offer);
@@ -261,5 +265,6 @@ tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
         }
     }
     if (!status) qsort(s->pick, (size_t)s->npicks, sizeof *s->pick, by_number);
+    tutti_svm_charge(&e->account, TUTTI_SVM_CHOOSING);
     return status;
 }

@@ -104,7 +104,12 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
     tutti_svm_engine *e = s->e;
     int64_t n = 0, base = 0;
     if (e->nranks == 1) {
-        for (int i = 0; i < s->npicks; i++) s->at[first + i] = s->target[s->pick[i].position];
+        int64_t entries = 0;
+        for (int i = 0; i < s->npicks; i++) {
+            s->at[first + i] = s->target[s->pick[i].position];
+            entries += s->pick[i].is.entries;
+        }
+        e->account.row_bytes += tutti_svm_row_bytes(e, s->npicks, entries);
         return TUTTI_OK;
     }
     for (int64_t i = 0; i < s->store.n; i++) s->kept[i] = -1;
@@ -184,12 +189,14 @@ tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *e
         st->nmembers = keep + s->npicks;
     }
     const tutti_status status = fetch_rows(s, first, slots, keep, err);
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_MOVING);
     if (status) return status;
     put_members(s, first);
     if (in_place)
         fill_matrix(s, first, renewed);
     else
         fill_matrix(s, 0, st->nmembers);
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
     return TUTTI_OK;
 }
 
@@ -256,10 +263,12 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     const double lower = list_changes(s, &nchanged);
     st->stalled = lower > STEP * st->lowered ? 0 : st->stalled + 1;
     st->lowered += lower;
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
     if (n < st->active) { /* else the set has all there is to update */
         const tutti_svm_rows sources = set_sources(s);
         tutti_svm_update(s, &sources, nchanged);
     }
     write_back(s);
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_UPDATING);
     return TUTTI_OK;
 }

@@ -96,6 +96,7 @@ static void make_set(tutti_svm_solver *s)
 static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failure *err)
 {
     tutti_svm_state *st = &s->state;
+    tutti_svm_account_open(&s->e->account);
     const tutti_status status = number_samples(s, err);
     if (status) return status;
     make_samples(s, alpha);
@@ -104,30 +105,34 @@ static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failur
     s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's */
     st->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
     st->active = s->total;
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
     return tutti_svm_reactivate(s, err);
 }
 
 /* --- rounds --- */
 
-static void tell(const tutti_svm_solver *s, bool over)
+static void tell(tutti_svm_solver *s, bool over)
 {
     const tutti_svm_config *config = s->e->config;
     const tutti_svm_state *st = &s->state;
     if (!config->on_event) return;
-    const tutti_svm_event event = {.pair = s->problem->pair,
-                                   .npairs = s->problem->npairs,
-                                   .round = st->round,
-                                   .iterations = st->iterations,
-                                   .gap = s->b_low - s->b_up,
-                                   .samples = s->total,
-                                   .active = st->active,
-                                   .eliminated = st->eliminated,
-                                   .reconstructed = st->reconstructed,
-                                   .kernel_rows = st->kernel_rows,
-                                   .cached_rows = st->cached_rows,
-                                   .seconds = tutti_clock_s() - s->e->began,
-                                   .over = over};
+    tutti_svm_event event = {.pair = s->problem->pair,
+                             .npairs = s->problem->npairs,
+                             .round = st->round,
+                             .iterations = st->iterations,
+                             .gap = s->b_low - s->b_up,
+                             .samples = s->total,
+                             .active = st->active,
+                             .eliminated = st->eliminated,
+                             .reconstructed = st->reconstructed,
+                             .kernel_rows = st->kernel_rows,
+                             .cached_rows = st->cached_rows,
+                             .seconds = tutti_clock_s() - s->e->began,
+                             .block = s->e->block,
+                             .over = over};
+    tutti_svm_account_tell(&s->e->account, &event);
     config->on_event(config->arg, &event);
+    tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
 }
 
 /* A quarter of a full set changes hands, at least a pair. */

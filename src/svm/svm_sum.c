@@ -19,7 +19,11 @@ static tutti_status gather_weights(tutti_svm_engine *e, const double *mine, doub
                              .count = e->nrows_of[e->rank],
                              .counts = e->nrows_of,
                              .type = TUTTI_F64};
-    return tutti_comm_run(e->comm, &call, err);
+    const tutti_status s = tutti_comm_run(e->comm, &call, err);
+    int64_t n = 0;
+    for (int r = 0; r < e->nranks; r++) n += e->nrows_of[r];
+    tutti_svm_charge_moving(&e->account, n * (int64_t)sizeof *all);
+    return s;
 }
 
 /* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before` rows. */
@@ -76,10 +80,13 @@ tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *r
     int32_t *heavy = TUTTI_ARENA_NEW(&arena, int32_t, n);
     double *weighs = TUTTI_ARENA_NEW(&arena, double, n);
     int64_t *both = TUTTI_ARENA_NEW(&arena, int64_t, 2 * e->nranks);
-    int64_t many = 0;
+    int64_t many = 0, entries = 0;
     tutti_status s = TUTTI_OK;
     for (int64_t i = 0; i < n; i++)
-        if (weight[i] != 0) heavy[many] = row[i], weighs[many++] = weight[i];
+        if (weight[i] != 0)
+            heavy[many] = row[i], weighs[many++] = weight[i], entries += tutti_svm_row_entries(e, row[i]);
+    tutti_svm_charge(&e->account, e->account.adding);
+    if (e->nranks == 1) e->account.row_bytes += tutti_svm_row_bytes(e, many, entries);
     if (e->nranks == 1)
         tutti_svm_engine_add(e, &e->sources, heavy, many, weighs, target, ntargets, sum);
     else

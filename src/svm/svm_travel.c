@@ -88,6 +88,7 @@ tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const
     }
     make_room(e, store, store->n + nrows, entries + (store->n ? ((int64_t *)store->start.at)[store->n] : 0));
     if (nrows == 0) return TUTTI_OK;
+    e->account.row_bytes += tutti_svm_row_bytes(e, nrows, entries);
     char *packet = tutti_svm_buffer_of(&e->packet, (size_t)e->bytes_of[e->rank] + 8);
     char *arrivals = tutti_svm_buffer_of(&e->arrivals, (size_t)nbytes);
     pack(e, row, n, entries_of[e->rank], packet);
@@ -100,6 +101,7 @@ tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const
     const tutti_status s = tutti_comm_run(e->comm, &call, err);
     for (int r = 0; r < e->nranks && !s; arrivals += e->bytes_of[r++])
         append(e, store, arrivals, rows_of[r], entries_of[r]);
+    tutti_svm_charge_moving(&e->account, nbytes);
     return s;
 }
 

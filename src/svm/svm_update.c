@@ -77,7 +77,9 @@ static void compute_missing(tutti_svm_solver *s, const tutti_svm_rows *sources, 
         const int many = nmissing - first < e->lanes ? nmissing - first : e->lanes;
         filling f = {s, s->missing_row + first, many};
         tutti_svm_tile_fill(e->tile, sources, s->missing + first, 0, many);
+        tutti_svm_charge(&e->account, TUTTI_SVM_ALIKE);
         tutti_pool_for(e->pool, s->state.nactive, fill_rows, &f);
+        tutti_svm_charge(&e->account, TUTTI_SVM_UPDATING);
     }
 }
 

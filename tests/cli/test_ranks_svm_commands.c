@@ -122,6 +122,10 @@ static void a_trace_is_drawn(void **state)
     (void)state;
     check("svm-train --trace $/t.jsonl --elimination multi --threshold random:2 $/set $/m", 0, "Total nSV");
     check("report $/t.jsonl", 0, "t.svg");
+    check("report $/t.jsonl", 0, "  updating ");
+    check("svm-train --ranks 2 --trace $/t2.jsonl $/set $/m", 0, "Total nSV");
+    check("report $/t2.jsonl", 0, "  a round has ");
+    check("report $/set", 3, "line 1 is none of a trace");
     char *svg = get("t.svg"), *trace = get("t.jsonl");
     assert_non_null(strstr(svg, "active samples"));
     assert_non_null(strstr(trace, "\"ev\":\"solved\""));
