@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another topology; with
- * --measure beside real runs on this host and the error. */
+ * --measure beside real runs on this host and the error. Of a trace of svm-train: predict_svm.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +8,15 @@
 
 #include "../base/json.h"
 #include "../job/job_impl.h"
+#include "../svm/svm_trace.h"
 #include "measure_run.h"
+#include "predict_svm.h"
 #include "topo.h"
 #include "tutti/job.h"
 #include "tutti/predict.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P,P,...", "rank counts (default 1,2,4,8)", false},
+    {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", false},
     {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
     {"set", "KEY=VALUE", "change a key of the job", true},
     {"profile", "FILE", "read kernel times from FILE instead of measuring them", false},
@@ -24,6 +26,8 @@ static const tutti_flag flags[] = {
     {"weak", NULL, "weak scaling: the job's batch is that of each rank", false},
     {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", false},
     {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", false},
+    {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction", false},
+    {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", false},
     {"json", NULL, "one JSON object a rank count and line", false},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 2 /* row of --set above */, MAX_RANKS = 32, MAX_SETS = 64 };
@@ -191,6 +195,10 @@ static void print_layers(const question *q, bool json)
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
     question q = {0};
+    if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
+    if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--check and --svg are for a trace of svm-train; %s is none",
+                          f->rest[0]);
     tutti_status status = question_read(f, &q, err);
     if (!status) status = question_answer(f, &q, err);
     if (!status && tutti_cli_has(f, "json"))
@@ -207,12 +215,14 @@ int tutti_cmd_predict(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "predict",
-        .usage = "tutti predict JOB.yaml [options]",
+        .usage = "tutti predict JOB.yaml|TRACE [options]",
         .about =
-            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology.",
+            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology. Of "
+            "a TRACE made on\none rank by `tutti svm-train --trace FILE`: the time of that training on more ranks, "
+            "and what bounds it.",
         .flags = flags,
         .nflags = NFLAGS,
-        .wanted = "wants one job file: tutti predict JOB.yaml [options]",
+        .wanted = "wants one job file or trace of svm-train: tutti predict JOB.yaml|TRACE [options]",
         .run = predict,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -69,12 +69,11 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     return s;
 }
 
-/* What every round asks of the other ranks. A rank offers twice its share of what may be chosen from one side: seldom too few. */
+/* What every round asks of the other ranks. */
 static tutti_status prepare_requests(tutti_svm_engine *e, tutti_failure *err)
 {
-    e->offer = 2 * e->block / e->nranks + 16;
-    if (e->offer > e->block) e->offer = e->block;
-    const int64_t n = 1 + 2 * (int64_t)e->offer;
+    e->offer = tutti_svm_offer_of(e->block, e->nranks);
+    const int64_t n = tutti_svm_offer_length(e->offer);
     e->offered = TUTTI_ARENA_NEW(&e->arena, tutti_svm_candidate, n);
     e->offers = TUTTI_ARENA_NEW(&e->arena, tutti_svm_candidate, n * e->nranks);
     const tutti_call extremes = {.collective = TUTTI_ALLREDUCE,

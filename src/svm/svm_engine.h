@@ -17,6 +17,7 @@
 #include "../base/pool.h"
 #include "svm_account.h"
 #include "svm_cache.h"
+#include "svm_offer.h"
 #include "svm_solve.h"
 #include "svm_state.h"
 
@@ -39,12 +40,6 @@ typedef struct {
     int64_t number;   /* of equals the highest comes first */
     int64_t position; /* or where it stands in a list of candidates */
 } tutti_svm_key;
-
-/* A sample that a rank offers. */
-typedef struct {
-    double gamma, alpha;
-    int64_t number, entries;
-} tutti_svm_candidate;
 
 /* A sample that was chosen. */
 typedef struct {

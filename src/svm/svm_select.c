@@ -179,7 +179,7 @@ static void fill_offer(tutti_svm_solver *s, tutti_svm_candidate *block, int offe
 /* Takes the n worst of one side of all blocks; false: some rank may have more of them. */
 static bool merge_side(tutti_svm_solver *s, const tutti_svm_candidate *offers, int offer, bool low, int64_t n)
 {
-    const int64_t apart = 1 + 2 * (int64_t)offer;
+    const int64_t apart = tutti_svm_offer_length(offer);
     int64_t nkeys = 0;
     for (int r = 0; r < s->e->nranks; r++) {
         const tutti_svm_candidate *block = offers + r * apart;
@@ -214,7 +214,7 @@ static tutti_status gather_offers(tutti_svm_engine *e, const tutti_svm_candidate
         const tutti_status s = tutti_request_start(e->offer_request, err);
         return s ? s : tutti_request_wait(e->offer_request, err);
     }
-    const int64_t nbytes = (1 + 2 * (int64_t)offer) * (int64_t)sizeof *mine;
+    const int64_t nbytes = tutti_svm_offer_length(offer) * (int64_t)sizeof *mine;
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
 }
 
@@ -227,10 +227,10 @@ static tutti_status select_together(tutti_svm_solver *s, int want, int offer, tu
     fill_offer(s, mine, offer, nup, nlow);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_CHOOSING);
     const tutti_status status = gather_offers(s->e, mine, all, offer, err);
-    tutti_svm_charge_moving(&s->e->account, (1 + 2 * (int64_t)offer) * s->e->nranks * (int64_t)sizeof *all);
+    tutti_svm_charge_moving(&s->e->account, tutti_svm_offer_length(offer) * s->e->nranks * (int64_t)sizeof *all);
     if (status) return status;
     for (int r = 0; r < s->e->nranks; r++) {
-        const tutti_svm_candidate *block = all + r * (1 + 2 * (int64_t)offer);
+        const tutti_svm_candidate *block = all + r * tutti_svm_offer_length(offer);
         ups += block->number, lows += block->entries;
     }
     divide(want, ups, lows, &up, &low);
@@ -258,7 +258,7 @@ tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
         bool enough = false;
         status = select_together(s, want, e->offer, e->offered, e->offers, nup, nlow, &enough, err);
         for (int offer = 2 * e->offer; !status && !enough; offer *= 2) {
-            const size_t n = 1 + 2 * (size_t)offer;
+            const size_t n = (size_t)tutti_svm_offer_length(offer);
             tutti_svm_candidate *mine = tutti_alloc(sizeof *mine * n * (size_t)(1 + e->nranks));
             status = select_together(s, want, offer, mine, mine + n, nup, nlow, &enough, err);
             free(mine);

@@ -136,6 +136,32 @@ static void a_trace_is_drawn(void **state)
     free(text);
 }
 
+static void a_trace_of_one_rank_foretells_more(void **state)
+{
+    (void)state;
+    check("svm-train --trace $/one.jsonl $/set $/m", 0, "Total nSV");
+    check("svm-train --ranks 2 --trace $/two.jsonl $/set $/m", 0, "Total nSV");
+    check("svm-train -c 9 --ranks 2 --trace $/other.jsonl $/set $/m", 0, "Total nSV");
+    char *text =
+        says("predict $/one.jsonl --topology star,bw=10Gb,lat=5us --check $/two.jsonl --svg $/p.svg", 0, "\nerror ");
+    assert_non_null(strstr(text, "\n   64 "));
+    assert_non_null(strstr(text, "\n  ran "));
+    assert_non_null(strstr(text, "What does not divide"));
+    free(text);
+    text = get("p.svg");
+    assert_non_null(strstr(text, "efficiency, %"));
+    free(text);
+    check("predict $/one.jsonl --topology star --ranks 4 --json", 0, "\"ranks\":4,\"seconds\":");
+    put("steps", "{\"ev\":\"step\",\"step\":1}\n");
+    check("predict $/steps", 3, "steps: line 1 is none of a trace of svm-train");
+    check("predict $/set", 2, "line 1");
+    check("predict $/two.jsonl", 2, "of 2 ranks");
+    check("predict $/one.jsonl --weak", 2, "--weak is for jobs");
+    check("predict $/one.jsonl --check $/other.jsonl", 3, "not the same training");
+    check("predict $/one.jsonl --ranks 4 --check $/two.jsonl", 2, "not among --ranks");
+    check("predict examples/mlp.yaml --svg $/p.svg", 2, "trace of svm-train");
+}
+
 static void what_is_not_there_is_refused_by_name(void **state)
 {
     (void)state;
@@ -214,6 +240,7 @@ int main(void)
         cmocka_unit_test(ranks_and_threads_change_no_byte_of_the_model),
         cmocka_unit_test(a_cross_validation_prints_one_line),
         cmocka_unit_test(a_trace_is_drawn),
+        cmocka_unit_test(a_trace_of_one_rank_foretells_more),
         cmocka_unit_test(what_is_not_there_is_refused_by_name),
         cmocka_unit_test(bad_files_are_named_with_their_line),
         cmocka_unit_test(links_are_the_commands),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_scaling.h: how long a training of an SVM would take on more ranks, from its trace on one.
+ *
+ * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times change:
+ *   choosing, updating, eliminating  divide by the ranks
+ *   alike, other, outside of rounds  stay, so they bound the speed-up
+ *   moving  an allreduce of three pairs (f64, index) for each event, one all-gather of candidates a round, one of rows where a round
+ *           needed rows, at its mean length; each takes what the simulator says of the algorithm that the chooser takes
+ * star and other networks: each rank has the cores of the rank that was traced. host: ranks and their threads take turns where
+ * there are more of them than cores.
+ * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks' candidates, packing
+ * rows; caches, which hold more of a smaller share; noise. Threads: shared (pure). */
+#ifndef TUTTI_SVM_SCALING_H
+#define TUTTI_SVM_SCALING_H
+
+#include "../svm/svm_trace.h"
+#include "tutti/topology.h"
+
+/* What a trace says of a whole training: all subproblems together. */
+typedef struct {
+    int nranks, nthreads, block;
+    int64_t problems, samples; /* samples: of the largest subproblem */
+    int64_t events, rounds, pairs;
+    int64_t gathers, row_bytes;       /* all-gathers of rows, where there are more ranks than one */
+    double spent_s[TUTTI_SVM_NWORKS]; /* other: with what is outside of rounds */
+    double seconds;                   /* their sum: from the beginning to the last event */
+} tutti_svm_load;
+void tutti_svm_load_of(const tutti_svm_trace *trace, tutti_svm_load *out);
+
+typedef struct {
+    int nranks;
+    double spent_s[TUTTI_SVM_NWORKS], seconds; /* as above */
+    double speedup, efficiency;                /* over the trace; speedup / nranks */
+    double extremes_s, offers_s, rows_s;       /* one allreduce, one all-gather of candidates, one of rows */
+    int64_t offers_bytes, gather_bytes;        /* of the last two, all ranks together */
+} tutti_svm_scaling;
+/* TUTTI_ERR_USAGE: the trace is not of one rank, or the topology has no room. Cost: the chooser's, three times. */
+tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t, int nranks, tutti_svm_scaling *out,
+                             tutti_failure *err);
+/* What no number of ranks can beat: all that stays. */
+double tutti_svm_scaling_least_s(const tutti_svm_load *one);
+
+#endif

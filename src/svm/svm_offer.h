@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_offer.h: what a rank offers for the working set in each round, and how much of it. Threads: shared (pure). */
+#ifndef TUTTI_SVM_OFFER_H
+#define TUTTI_SVM_OFFER_H
+
+#include <stdint.h>
+
+/* A sample that a rank offers. */
+typedef struct {
+    double gamma, alpha;
+    int64_t number, entries;
+} tutti_svm_candidate;
+
+/* Candidates of each side that a rank offers at first, for a set of `block`: twice its share of what may be chosen from one side,
+ * seldom too few. */
+static inline int tutti_svm_offer_of(int block, int nranks)
+{
+    const int offer = 2 * block / nranks + 16;
+    return offer > block ? block : offer;
+}
+
+/* A rank's message: a head, and the candidates of both sides. */
+static inline int64_t tutti_svm_offer_length(int offer)
+{
+    return 1 + 2 * (int64_t)offer;
+}
+
+#endif
