@@ -178,7 +178,7 @@ tutti_svm_config tutti_svm_config_default(void);
 
 typedef struct {
     int64_t iterations;
-    double objective, rho, nu; /* nu: sum of alpha / (C l), LIBSVM's figure */
+    double objective, rho, nu; /* nu: sum of alpha / (C l), LIBSVM's figure; -1: the classes' costs differ */
     int64_t nsv, nbsv;
     double gap; /* over all samples. Not below eps: iterations or digits ran out first, which is worth a warning */
 } tutti_svm_pair_result;
@@ -193,7 +193,8 @@ void tutti_svm_summary_release(tutti_svm_summary *summary);
  * summary to all. Failures are the same on all ranks. */
 tutti_status tutti_svm_train(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                              tutti_svm_model *model, tutti_svm_summary *summary, tutti_failure *err);
-/* Collective. Predicted label of each own row when its fold was left out; predicted[data->nrows]. */
+/* Collective. Predicted label of each own row when its fold was left out; predicted[data->nrows]. Folds have the same share of each
+ * class, but for as many folds as samples, 2 <= nfolds <= data->total: then each sample is left out alone. */
 tutti_status tutti_svm_cross_validate(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       int nfolds, double *predicted, tutti_failure *err);
 

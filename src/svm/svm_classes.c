@@ -25,11 +25,11 @@ static int add_label(int32_t label, int32_t **list, int n)
 
 enum { MOST_CLASSES = 4096 }; /* more are values to be fitted, not classes */
 
-/* Stops listing when there are too many. */
+/* Stops listing when there are too many. The list is memory even where it is empty: a collective wants an address. */
 static int own_labels(const tutti_svm_data *data, int32_t **list)
 {
     int n = 0;
-    *list = NULL;
+    *list = tutti_alloc(sizeof **list);
     for (int64_t i = 0; i < data->nrows && n <= MOST_CLASSES; i++)
         if (place_of((int32_t)data->label[i], *list, n) < 0) n = add_label((int32_t)data->label[i], list, n);
     return n;

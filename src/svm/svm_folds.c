@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_folds.c: cross validation. Who is in which fold is a pure function (a permutation of the class's samples that needs no memory), so
  * ranks agree without a word. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,10 @@
 #include "svm_training.h"
 
 /* The fold of the sample with this number in class k: folds are runs of the permuted class, as long as each other within one. */
-static int fold_of(const tutti_svm_classes *c, int k, int64_t number, uint64_t seed, int nfolds)
+static int64_t fold_of(const tutti_svm_classes *c, int k, int64_t number, uint64_t seed, int nfolds)
 {
     const int64_t place = tutti_order_at(seed, k, c->count[k], true, number);
-    return (int)(((place + 1) * nfolds - 1) / c->count[k]);
+    return ((place + 1) * nfolds - 1) / c->count[k];
 }
 
 static tutti_svm_classes classes_alike(const tutti_svm_classes *c)
@@ -40,12 +41,14 @@ tutti_status tutti_svm_fold_make(tutti_svm_training *t, const tutti_svm_classes 
                                  tutti_svm_fold *out, tutti_failure *err)
 {
     tutti_svm_fold f = {.kept = classes_alike(c), .left = tutti_alloc((size_t)(t->data->nrows + 1) * sizeof *f.left)};
+    const bool each_alone = nfolds == t->data->total;
     for (int k = 0; k < c->n; k++)
         for (int64_t i = 0; i < c->own[k]; i++) {
-            if (fold_of(c, k, c->before[k] + i, seed, nfolds) == fold)
-                f.left[f.nleft++] = c->row[k][i];
+            const int32_t row = c->row[k][i];
+            if ((each_alone ? t->data->first + row : fold_of(c, k, c->before[k] + i, seed, nfolds)) == fold)
+                f.left[f.nleft++] = row;
             else
-                f.kept.row[k][f.kept.own[k]++] = c->row[k][i];
+                f.kept.row[k][f.kept.own[k]++] = row;
         }
     qsort(f.left, (size_t)f.nleft, sizeof *f.left, by_row);
     const tutti_status st = tutti_svm_classes_count(t->comm, &f.kept, err);
@@ -144,7 +147,9 @@ tutti_status tutti_svm_cross_validate(tutti_comm *comm, const tutti_svm_data *da
     if (!st && nfolds > data->total)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%d folds of %lld samples: give at most %lld", nfolds,
                         (long long)data->total, (long long)data->total);
-    t.nproblems = nfolds * classes.n * (classes.n - 1) / 2 * (config->probability ? 1 + TUTTI_SVM_PLATT_FOLDS : 1);
+    const int64_t problems =
+        (int64_t)classes.n * (classes.n - 1) / 2 * (config->probability ? 1 + TUTTI_SVM_PLATT_FOLDS : 1);
+    t.nproblems = (int)(problems > INT_MAX / nfolds ? INT_MAX : problems * nfolds);
     for (int fold = 0; !st && fold < nfolds; fold++) {
         tutti_svm_fold f = {0};
         st = tutti_svm_fold_make(&t, &classes, config->seed, nfolds, fold, &f, err);

@@ -40,6 +40,7 @@ tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes
                                        .pair = t->solved++,
                                        .npairs = t->nproblems};
     const tutti_status st = tutti_svm_solve(t->engine, &problem, part.alpha, &part.result, err);
+    if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* there is no C */
     if (st)
         tutti_svm_part_release(&part);
     else

@@ -38,7 +38,7 @@ tutti_status tutti_svm_part_decide(tutti_svm_training *t, const tutti_svm_part *
                                    const int32_t *target, double *decision, tutti_failure *err);
 
 /* svm_folds.c: splits classes into folds, each class evenly. In which fold a sample is depends on seed, class and its number in the
- * class alone. */
+ * class alone; as many folds as the whole set has rows: on its row, and each is left out alone. */
 typedef struct {
     tutti_svm_classes kept; /* the samples of the other folds */
     int64_t nleft;

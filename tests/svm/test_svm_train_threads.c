@@ -139,7 +139,40 @@ static void a_cross_validation_predicts_the_same_at_any_number_of_ranks(void **s
     unlink(path);
 }
 
-/* A class that costs more loses fewer samples. */
+static void fewer_samples_than_ranks_make_the_same_model(void **state)
+{
+    (void)state;
+    char path[64];
+    trial t = {.path = path, .config = tutti_svm_config_default()};
+    t.config.probability = true;
+    write_set(path, svm_blobs(3, 3, 0.5));
+    run_comms(1, 20, play, &t);
+    char *alone = t.model;
+    t.model = NULL;
+    run_comms(5, 20, play, &t);
+    assert_string_equal(t.model, alone);
+    free(alone);
+    free(t.model);
+    tutti_svm_summary_release(&t.summary);
+    unlink(path);
+}
+
+/* Of four samples on a line, two of each class, the one left out is outnumbered by the other class: LIBSVM gets none right too. */
+static void with_as_many_folds_as_samples_each_is_left_out_alone(void **state)
+{
+    (void)state;
+    char path[64];
+    trial t = {.path = path, .config = tutti_svm_config_default(), .nfolds = 4};
+    static const double wrong[] = {-1, -1, 1, 1};
+    write_set(path, strdup("1 1:1\n1 1:2\n-1 1:3\n-1 1:4\n"));
+    for (int nranks = 1; nranks <= 6; nranks += 5) {
+        run_comms(nranks, 20, play, &t);
+        assert_memory_equal(t.predicted, wrong, sizeof wrong);
+    }
+    unlink(path);
+}
+
+/* A class that costs more loses fewer samples; and as there is no single C, there is no nu. */
 static void weights_move_the_border(void **state)
 {
     (void)state;
@@ -153,6 +186,7 @@ static void weights_move_the_border(void **state)
         t.config.nweights = weighted, t.config.weight_label = heavy, t.config.weight = weight;
         run_comms(2, 20, play, &t);
         rho[weighted] = t.summary.pair[0].rho;
+        assert_true(weighted ? t.summary.pair[0].nu == -1 : t.summary.pair[0].nu > 0);
     }
     assert_true(rho[1] < rho[0]); /* f = sum - rho grows towards class 3 */
     free(t.model);
@@ -199,6 +233,8 @@ int main(void)
         cmocka_unit_test(four_classes),
         cmocka_unit_test(four_classes_with_probabilities),
         cmocka_unit_test(a_cross_validation_predicts_the_same_at_any_number_of_ranks),
+        cmocka_unit_test(fewer_samples_than_ranks_make_the_same_model),
+        cmocka_unit_test(with_as_many_folds_as_samples_each_is_left_out_alone),
         cmocka_unit_test(weights_move_the_border),
         cmocka_unit_test(one_class_is_refused_on_all_ranks_unless_asked_for),
         cmocka_unit_test(numbers_out_of_range_are_refused),
