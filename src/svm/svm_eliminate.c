@@ -119,7 +119,7 @@ int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t t
 
 /* --- dropping --- */
 
-enum { FEW = 16 }; /* where rows are kept, fewer than one sample in so many stay a while */
+enum { FEW = 16 }; /* less than one active sample in so many is not worth moving the others */
 
 static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
 {
@@ -175,8 +175,7 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
     left -= active;
     st->since = 0;
     if (active < st->delta) st->delta = active > 0 ? active : 1;
-    /* moving the kept rows' values costs as much as some rows */
-    if (s->cache && left * FEW < st->active) return TUTTI_OK;
+    if (left * FEW < st->active) return TUTTI_OK;
     drop(s, stay);
     st->active = active, st->eliminated += left;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);

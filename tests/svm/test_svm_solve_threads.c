@@ -90,7 +90,7 @@ static void ranks_with_caches_of_their_own_give_the_same_bits(void **state)
 {
     (void)state;
     svm_case c = make_case(400, 64, 12, 0);
-    c.config.block = 64, c.cost_positive = c.cost_negative = 10, c.config.cache_mb = 0.1;
+    c.config.block = 64, c.cost_positive = c.cost_negative = 10, c.config.cache_mb = 0.3;
     assert_int_equal(tutti_svm_elimination_parse("multi", "random:2", &c.config.elimination, NULL), TUTTI_OK);
     assert_same_bits(&c, 3);
     release_case(&c);
