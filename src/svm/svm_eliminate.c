@@ -32,12 +32,12 @@ enum { NRULES = sizeof rules / sizeof *rules };
  *
  *                    -c 10 -g 0.1    -c 1 -g 0.05
  *                   multi  single   multi  single
- *   random:2         3.17    4.19    0.80    0.88
- *   random:500       3.20    4.25    0.81    0.90
- *   random:1000      3.23    4.30    0.82    0.90
- *   samples:5%       2.85    4.32    0.84    0.92
- *   samples:10%      2.89    4.36    0.85    0.94
- *   samples:50%      3.10    4.56    1.06    0.73
+ *   random:2         3.21    4.37    0.80    0.88
+ *   random:500       3.29    4.34    0.82    0.90
+ *   random:1000      3.29    4.35    0.82    0.90
+ *   samples:5%       2.89    4.35    0.84    0.92
+ *   samples:10%      2.93    4.39    0.85    0.94
+ *   samples:50%      3.12    4.58    1.06    0.73
  *   none                 6.41            0.73
  *
  * `multi` is ahead because most rounds come after the gap is below 10 eps, where `single` drops nothing any more. Dropping after 2 to 1000

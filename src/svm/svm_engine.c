@@ -11,8 +11,8 @@ enum { BLOCK = 1024 };
 
 void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
 {
-    if (nbytes > b->room) {
-        b->room = nbytes + nbytes / 2;
+    if (nbytes >= b->room) { /* never NULL, not even for nothing */
+        b->room = nbytes + nbytes / 2 + 64;
         b->at = tutti_realloc(b->at, b->room);
     }
     return b->at;

@@ -7,6 +7,8 @@
  *   kept    .    mirrored              their mirror image. Otherwise (the first round, few violators left) the kept ones move to the
  *   new   computed  computed           front, the new ones follow, and the whole matrix is computed.
  *
+ * A precomputed matrix need not be symmetric, so it is always computed whole: what the set's matrix is follows from its members alone.
+ *
  * A member's gradient on all ranks is that of the local optimisation: the same number everywhere, and what the sum over all changed
  * members would give but for rounding. */
 #include <string.h>
@@ -175,8 +177,8 @@ tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *e
 {
     tutti_svm_state *st = &s->state;
     const int block = s->e->block, renewed = block - keep;
-    const bool in_place =
-        st->nmembers == block && s->npicks == renewed && block % renewed == 0 && renewed % SQUARE == 0;
+    const bool whole = st->nmembers < block || s->npicks < renewed || s->e->precomputed;
+    const bool in_place = !whole && block % renewed == 0 && renewed % SQUARE == 0;
     int32_t *slots = s->slots;
     for (int i = 0; i < keep; i++) slots[i] = slot_of_age(st, st->nmembers - keep + i);
     int first = st->next;

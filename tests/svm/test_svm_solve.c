@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_svm_solve.c: one rank: LIBSVM's figures, every elimination rule, hard inputs, what the solver gives back by brute force.
+/* test_svm_solve.c: one rank: LIBSVM's figures, every elimination rule, rows that are kept, hard inputs, what the solver gives back by brute force.
  *
  * LIBSVM's figures are those of svm-train 3.25 (libsvm-tools) for make_case(300, 12, 10, 0) written as text. */
 #include "testing.h"
@@ -187,52 +187,6 @@ static void samples_are_dropped_and_all_come_back(void **state)
     assert_true(s.last.gap == r.gap && s.last.kernel_rows > 0);
     free(alpha);
     release_case(&c);
-}
-
-static void assert_rule(const char *kind, const char *threshold, const char *name)
-{
-    tutti_failure err = {0};
-    tutti_svm_elimination rule = {0};
-    const tutti_status s = tutti_svm_elimination_parse(kind, threshold, &rule, &err);
-    assert_int_equal(s, name ? TUTTI_OK : TUTTI_ERR_USAGE);
-    if (name) assert_string_equal(rule.name, name);
-    if (!name) assert_non_null(strstr(err.text, threshold ? threshold : kind));
-}
-
-static void rules_are_read_by_name_and_wrong_ones_are_refused(void **state)
-{
-    (void)state;
-    tutti_svm_elimination rule;
-    int n;
-    const tutti_svm_elimination *rules = tutti_svm_eliminations(&n);
-    assert_int_equal(n, 13);
-    assert_string_equal(rules[n - 1].name, "none");
-    for (int i = 0; i < n - 1; i++) {
-        const char *comma = strchr(rules[i].name, ',');
-        assert_rule(rules[i].kind == TUTTI_SVM_SINGLE ? "single" : "multi", comma + 1, rules[i].name);
-    }
-    assert_rule("none", NULL, "none");
-    assert_rule("single", "random:37", "single");
-    assert_rule("multi", "samples:0.5%", "multi");
-    assert_int_equal(tutti_svm_elimination_parse("multi", "samples:0.5%", &rule, NULL), TUTTI_OK);
-    assert_true(rule.kind == TUTTI_SVM_MULTI && rule.share == 0.005 && rule.iterations == 0);
-    assert_rule("double", NULL, NULL);
-    assert_rule("none", "random:2", NULL);
-    static const char *const wrong[] = {"random:0",
-                                        "random:",
-                                        "random:-1",
-                                        "random:2x",
-                                        "samples:5",
-                                        "samples:0%",
-                                        "samples:101%",
-                                        "samples:nan%",
-                                        "samples:-5%",
-                                        "5%",
-                                        "samples:5%%",
-                                        "random: 2",
-                                        "",
-                                        "random:99999999999999999999"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_rule("multi", wrong[i], NULL);
 }
 
 /* --- rows that are kept --- */
@@ -483,7 +437,6 @@ int main(void)
         cmocka_unit_test(heart_scale_has_the_figures_of_libsvm),
         cmocka_unit_test(every_rule_and_size_of_set_reaches_the_same_objective),
         cmocka_unit_test(samples_are_dropped_and_all_come_back),
-        cmocka_unit_test(rules_are_read_by_name_and_wrong_ones_are_refused),
         cmocka_unit_test(kept_rows_give_the_bits_of_computed_ones),
         cmocka_unit_test(kept_rows_move_with_the_samples_that_are_dropped),
         cmocka_unit_test(duplicates_with_both_labels_are_solved),
