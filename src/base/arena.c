@@ -39,9 +39,11 @@ void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line)
 
 static tutti_arena_block *block_create(size_t size)
 {
+    const size_t alignment = size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
+    size = (size + alignment - 1) / alignment * alignment; /* as aligned_alloc wants it */
     tutti_arena_block *block = tutti_alloc(sizeof *block);
     block->size = size;
-    block->bytes = aligned_alloc(size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE, size);
+    block->bytes = aligned_alloc(alignment, size);
     if (!block->bytes) out_of_memory(size, __FILE__, __LINE__);
     if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* where it is forbidden, pages are small */
     return block;
