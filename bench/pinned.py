@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -45,34 +44,6 @@ class Result:
     version: str = ""
 
 
-class Ranks:
-    """The same command once a core; with several cores they are ranks of one run."""
-
-    def __init__(self, command: list, on: list[int]) -> None:
-        self.processes = []
-        for core, own in zip(on, runs.environments(len(on))):
-            env = dict(os.environ, OMP_NUM_THREADS="1")
-            if len(on) > 1:
-                env |= own
-            self.processes.append(subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], env=env, text=True,
-                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-
-    def last_lines(self, timeout: float | None = None) -> list[str]:
-        """Of what each process printed. RuntimeError with a process's words, or TimeoutExpired."""
-        lines = []
-        try:
-            for process in self.processes:
-                out, words = process.communicate(timeout=timeout)
-                if process.returncode:
-                    raise RuntimeError(words.strip()[-2000:] or f"exit code {process.returncode}")
-                lines.append(out.splitlines()[-1])
-        finally:
-            for process in self.processes:
-                if process.poll() is None:
-                    process.kill()
-        return lines
-
-
 class Tutti:
     """A run of tutti train that is under way: a rank on each of the cores, `batch` samples a rank."""
 
@@ -80,8 +51,8 @@ class Tutti:
         self.folder = tempfile.TemporaryDirectory()
         job, self.out = pathlib.Path(self.folder.name, "job.yaml"), pathlib.Path(self.folder.name, "out")
         job.write_text(job_of(model, batch * len(on), precision, steps))
-        self.ranks = Ranks([sys.executable, ROOT / "bench/train/peak_memory.py", f"{build}/tutti", "train", job, "--out", self.out,
-                            "--quiet"], on)
+        self.ranks = runs.Ranks([sys.executable, ROOT / "bench/peak_memory.py", f"{build}/tutti", "train", job, "--out", self.out,
+                                 "--quiet"], on)
 
     def end(self) -> Result:
         mib = max(json.loads(line)["mib"] for line in self.ranks.last_lines())
@@ -94,8 +65,8 @@ class Torch:
     """The same of PyTorch: torch_train.py."""
 
     def __init__(self, build: str, model: str, batch: int, precision: str, mode: str, steps: int, on: list[int]) -> None:
-        self.ranks = Ranks([f"{build}/peers/bin/python", ROOT / "bench/train/torch_train.py", model, batch, precision, mode, steps],
-                           on)
+        self.ranks = runs.Ranks([f"{build}/peers/bin/python", ROOT / "bench/train/torch_train.py", model, batch, precision, mode,
+                                 steps], on)
 
     def end(self, timeout: float | None = None) -> Result:
         outs = [json.loads(line) for line in self.ranks.last_lines(timeout)]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""runs.py: what ranks that a benchmark starts by hand find each other by, and what a run of tutti has written down."""
+"""runs.py: ranks that a benchmark starts by hand, what they find each other by, and what a run of tutti has written down."""
 import json
+import os
 import pathlib
 import socket
 import statistics
+import subprocess
 
 
 def environments(nranks: int) -> list[dict[str, str]]:
@@ -13,6 +15,37 @@ def environments(nranks: int) -> list[dict[str, str]]:
         port = s.getsockname()[1]
     return [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(nranks), "LOCAL_WORLD_SIZE": str(nranks),
              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} for rank in range(nranks)]
+
+
+class Ranks:
+    """The same command once a core; with several cores they are ranks of one run."""
+
+    def __init__(self, command: list, on: list[int]) -> None:
+        self.processes = []
+        for core, own in zip(on, environments(len(on))):
+            env = dict(os.environ, OMP_NUM_THREADS="1")
+            if len(on) > 1:
+                env |= own
+            self.processes.append(subprocess.Popen(["taskset", "-c", str(core), *map(str, command)], env=env, text=True,
+                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+    def outputs(self, timeout: float | None = None) -> list[str]:
+        """What each process printed. RuntimeError with a process's words, or TimeoutExpired."""
+        printed = []
+        try:
+            for process in self.processes:
+                out, words = process.communicate(timeout=timeout)
+                if process.returncode:
+                    raise RuntimeError(words.strip()[-2000:] or f"exit code {process.returncode}")
+                printed.append(out)
+        finally:
+            for process in self.processes:
+                if process.poll() is None:
+                    process.kill()
+        return printed
+
+    def last_lines(self, timeout: float | None = None) -> list[str]:
+        return [out.splitlines()[-1] for out in self.outputs(timeout)]
 
 
 def events(out: str | pathlib.Path) -> list[dict]:

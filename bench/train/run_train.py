@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import pinned  # noqa: E402
+import runs  # noqa: E402
 from table import Table  # noqa: E402
 
 # model: batch, steps that are timed in a run, repeats of a primitive
@@ -61,7 +62,7 @@ def bench(args: argparse.Namespace, table: Table, model: str, precision: str) ->
     for _ in range(args.rounds):
         ours.append(pinned.Tutti(*case, steps, [core]).end())
         peer.run()
-        bounds.append(float(pinned.Ranks(alone, [core]).last_lines()[0]))
+        bounds.append(float(runs.Ranks(alone, [core]).last_lines()[0]))
     best, step, bound = peer.modes[0], statistics.median(r.ms for r in ours), statistics.median(bounds)
     name, shown = f"PyTorch {peer.version} {best}", f"{model} b{batch} {precision}"
     table.row(f"{shown}, step", "ms", step, name, peer.ms(best), bound)
