@@ -28,7 +28,7 @@ extern "C" {
 /* A block of rows of a set, in compressed rows. Row i holds entries start[i] .. start[i + 1] - 1; indices ascend strictly and are >= 1
  * (0 only for precomputed kernels: there every row begins with 0:number). */
 typedef struct {
-    int64_t nrows;  /* here */
+    int64_t nrows;  /* here, within int32 */
     int64_t first;  /* number of our first row in the whole set, from 0 */
     int64_t total;  /* rows of the whole set */
     int32_t width;  /* largest index of the whole set (all ranks), 0 if there is none */

@@ -52,6 +52,8 @@ tutti_status tutti_svm_scan_line(tutti_svm_scan *scan, const char *line, int64_t
     scan->bad = scan->blank ? scan->blank : scan->lines;
     if (scan->blank) return tutti_fail(err, TUTTI_ERR_DATA, "the line is empty");
     tutti_status st = read_label(&p, scan->how, &label, err);
+    if (!st && g->data.nrows == INT32_MAX)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "a rank holds %d rows at most: use more ranks", INT32_MAX);
     if (!st) st = tutti_svm_growing_reserve(g, nbytes, err);
     if (!st) st = tutti_svm_growing_entries(g, p, scan->how, err);
     if (!st && scan->how->precomputed) st = check_precomputed(g, scan->how, err);

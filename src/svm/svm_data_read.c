@@ -145,6 +145,5 @@ tutti_status tutti_svm_data_read(tutti_comm *comm, const char *path, const tutti
                        &words);
     tutti_svm_report own = tutti_svm_report_of(&scan, st, &words);
     own.file_bytes = file_bytes;
-    st = tutti_svm_data_agree(comm, path, &scan, &own, out, err);
-    return st;
+    return tutti_svm_data_agree(comm, path, &scan, &own, out, err);
 }

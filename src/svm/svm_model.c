@@ -65,9 +65,11 @@ static void add_vector(tutti_strbuf *sb, const tutti_svm_model *m, int64_t v)
         const int n = snprintf(text, sizeof text, "%.17g ", m->coef[c * m->nsv + v]);
         tutti_strbuf_add(sb, text, (size_t)n);
     }
-    int64_t end = m->sv.start[v + 1];
-    if (m->kernel.type == TUTTI_SVM_PRECOMPUTED) end = m->sv.start[v] + 1; /* its number says all */
-    for (int64_t i = m->sv.start[v]; i < end; i++) add_entry(sb, m->sv.index[i], m->sv.value[i]);
+    const int64_t begin = m->sv.start[v];
+    if (m->kernel.type == TUTTI_SVM_PRECOMPUTED)
+        tutti_strbuf_printf(sb, "0:%d ", (int)m->sv.value[begin]); /* its number says all */
+    else
+        for (int64_t i = begin; i < m->sv.start[v + 1]; i++) add_entry(sb, m->sv.index[i], m->sv.value[i]);
     tutti_strbuf_puts(sb, "\n");
 }
 

@@ -133,7 +133,7 @@ tutti_svm_word tutti_svm_word_at(const char *p)
 
 /* --- rows --- */
 
-/* Doubles the room of an array until `need` elements fit. */
+/* An array of `room` elements gets `need`, where that is more. */
 static tutti_status grow(void **array, int64_t need, int64_t room, size_t element_bytes, tutti_failure *err)
 {
     if (need <= room) return TUTTI_OK;

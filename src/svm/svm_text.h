@@ -43,7 +43,7 @@ typedef struct {
 } tutti_svm_word;
 tutti_svm_word tutti_svm_word_at(const char *p);
 
-/* Rows in the making. The members of data are valid but for nrows + 1st start; width is that of the rows so far. */
+/* Rows in the making. data holds the ended ones; start[nrows] is where the one in the making begins; width is that of all so far. */
 typedef struct {
     tutti_svm_data data;
     int64_t nentries; /* of ended rows and of the one in the making */

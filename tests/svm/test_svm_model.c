@@ -339,9 +339,13 @@ static void vectors_of_a_precomputed_kernel_are_numbers_of_samples(void **state)
         snprintf(text, sizeof text, "%s%s1 0:1\n", head, vectors[i]);
         refused(text, "m: line 9: a support vector of a precomputed kernel is 0:NUMBER");
     }
-    snprintf(text, sizeof text, "%s1 0:12\n-1 0:7\n", head);
+    snprintf(text, sizeof text, "%s1 0:123456789 \n-1 0:7 \n", head); /* longer than entries are written */
     tutti_svm_model m = parse(text, false);
-    assert_true(m.sv.value[0] == 12 && m.sv.index[0] == 0);
+    assert_true(m.sv.value[0] == 123456789 && m.sv.index[0] == 0);
+    size_t nbytes;
+    char *again = tutti_svm_model_print(&m, &nbytes);
+    assert_string_equal(again, text);
+    free(again);
     tutti_svm_model_release(&m);
 }
 
