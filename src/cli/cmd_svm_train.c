@@ -3,10 +3,13 @@
  * prints on stdout is what LIBSVM prints.
  *
  * SIGTERM and SIGUSR1 are blocked while a checkpoint may be written, and asked for once a round: see cmd_train.c. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/arena.h"
 #include "../base/strbuf.h"
@@ -72,6 +75,18 @@ static void warn(const trainer *t, const char *words)
     if (tutti_comm_rank(t->comm) == 0) fprintf(stderr, "tutti svm-train: %s\n", words);
 }
 
+static void warn_of_gaps(const trainer *t, const tutti_svm_model *m, const tutti_svm_summary *s)
+{
+    const double eps = t->order.config.eps;
+    for (int i = 0, pair = 0; i < m->nclasses; i++)
+        for (int j = i + 1; j < m->nclasses; j++, pair++)
+            if (!(s->pair[pair].gap < eps))
+                fprintf(stderr,
+                        "tutti svm-train: classes %d and %d: ended with a violation of %g, which is not below -e %g: "
+                        "scale the data, or give a smaller -c or a larger -e\n",
+                        m->label[i], m->label[j], s->pair[pair].gap, eps);
+}
+
 /* LIBSVM only warns of these too. */
 static void warn_of_weights(const trainer *t, const tutti_svm_model *m)
 {
@@ -96,6 +111,7 @@ static tutti_status make_model(trainer *t, const tutti_svm_data *data, tutti_fai
         if (t->progress.open) fprintf(stderr, "\n");
         t->progress.open = false;
         warn_of_weights(t, &model);
+        warn_of_gaps(t, &model, &summary);
         st = tutti_svm_model_write(&model, t->order.model, err);
         if (!st) print_summary(t, &model, &summary);
     }
@@ -147,6 +163,45 @@ static int end_code(const trainer *t, int rank, const tutti_failure *err)
     return (int)err->status;
 }
 
+/* What could not be written after the training is refused before it. */
+static tutti_status check_place(const char *path, tutti_failure *err)
+{
+    struct stat info;
+    if (stat(path, &info) == 0) /* it is replaced, or written to where it is no file */
+        return S_ISDIR(info.st_mode) ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: is a folder", path) : TUTTI_OK;
+    const char *slash = strrchr(path, '/');
+    tutti_strbuf folder = {0};
+    tutti_strbuf_printf(&folder, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);
+    tutti_status st = TUTTI_OK;
+    if (access(folder.text, W_OK) != 0)
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot create the model: %s", path, strerror(errno));
+    tutti_strbuf_release(&folder);
+    return st;
+}
+
+/* Rank 0 looks after the files that only it writes; all ranks end if it cannot, and it says why. */
+static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *err)
+{
+    const tutti_svm_order *o = &t->order;
+    const bool first = tutti_group_rank(group) == 0;
+    tutti_failure found = {0};
+    tutti_status st = first && !o->nfolds ? check_place(o->model, &found) : TUTTI_OK;
+    if (!st)
+        st = tutti_svm_progress_begin(o->progress, &o->config, first ? o->trace : NULL, tutti_group_nranks(group),
+                                      &t->progress, &found);
+    int32_t of_first = (int32_t)st;
+    st = tutti_group_broadcast(group, "the files of rank 0", 0, &of_first, sizeof of_first, err);
+    return st || !of_first ? st : tutti_fail(err, (tutti_status)of_first, "%s", found.text);
+}
+
+static int ranks_here(const tutti_group *group)
+{
+    const int here = tutti_group_host_of(group, tutti_group_rank(group));
+    int n = 0;
+    for (int r = 0; r < tutti_group_nranks(group); r++) n += tutti_group_host_of(group, r) == here;
+    return n;
+}
+
 static int run_rank(trainer *t, tutti_group_config *config, char **argv)
 {
     tutti_strbuf words = {0};
@@ -161,9 +216,8 @@ static int run_rank(trainer *t, tutti_group_config *config, char **argv)
     tutti_cli_reporter reporter = {"svm-train", group};
     tutti_status st = tutti_cli_report(&reporter, &err);
     t->comm = tutti_comm_of_group(group);
-    const char *trace = config->rank == 0 ? t->order.trace : NULL;
-    if (!st)
-        st = tutti_svm_progress_begin(t->order.progress, &t->order.config, trace, config->nranks, &t->progress, &err);
+    if (!t->order.config.nthreads) t->order.config.nthreads = tutti_svm_threads_share(ranks_here(group));
+    if (!st) st = open_files(t, group, &err);
     t->order.config.on_event = on_event;
     t->order.config.arg = t;
     t->order.config.stop = &t->stop;

@@ -104,12 +104,17 @@ tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long
     return TUTTI_OK;
 }
 
-tutti_status tutti_svm_threads(const tutti_flags *f, int ranks_here, int *out, tutti_failure *err)
+tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err)
+{
+    long n;
+    const tutti_status st = tutti_cli_int(f, "threads", 1, 1024, 0, &n, err);
+    if (!st) *out = (int)n;
+    return st;
+}
+
+int tutti_svm_threads_share(int ranks_here)
 {
     cpu_set_t set;
     const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    long n;
-    const tutti_status st = tutti_cli_int(f, "threads", 1, 1024, cores > ranks_here ? cores / ranks_here : 1, &n, err);
-    if (!st) *out = (int)n;
-    return st;
+    return cores > ranks_here ? cores / ranks_here : 1;
 }

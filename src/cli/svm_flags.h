@@ -33,8 +33,10 @@ void tutti_svm_words_help(const char *usage, const char *about, const tutti_svm_
 /* A number of a letter; TUTTI_ERR_USAGE names the letter. */
 tutti_status tutti_svm_letter_real(char letter, const char *text, double *out, tutti_failure *err);
 tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long hi, long *out, tutti_failure *err);
-/* --threads, or all cores of this host shared by its ranks. */
-tutti_status tutti_svm_threads(const tutti_flags *f, int ranks_here, int *out, tutti_failure *err);
+/* --threads; 0: not given. */
+tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err);
+/* For each rank, where nothing was said: the cores that this process may use, shared by the ranks of the host; 1 at least. */
+int tutti_svm_threads_share(int ranks_here);
 
 /* All that svm-train was asked for. */
 typedef struct {

@@ -8,10 +8,10 @@
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes (default 1); under mpirun, srun or torchrun: theirs", false},
-    {"threads", "N", "threads of each rank (default: all cores, shared by the ranks)", false},
+    {"threads", "N", "threads of each rank (default: all cores, shared by the host's ranks)", false},
     {"elimination", "KIND", "none, single or multi: docs/svm.md (default: see below; -h 0: none)", false},
     {"threshold", "WHEN", "first elimination after random:N pairs, or samples:P% of the samples", false},
-    {"precision", "TYPE", "of kernel values: auto, f32 or f64 (auto: f64 where -e or the data want it)", false},
+    {"precision", "TYPE", "kernel values are f32, f64 or auto (default; f64 where -e or the data want it)", false},
     {"block", "N", "samples of a working set, even (default 1024)", false},
     {"seed", "S", "of the folds of -v and -b 1 (default 1)", false},
     {"lenient", NULL, "accept what LIBSVM accepts: NaN, cut labels, trailing blank lines, one class, no samples",
@@ -28,12 +28,12 @@ static const tutti_svm_letter letters[] = {
     {'g', "GAMMA", "of poly, rbf, sigmoid (default 1 / largest index)"},
     {'r', "COEF0", "of poly, sigmoid (default 0)"},
     {'c', "COST", "C (default 1)"},
-    {'n', "NU", "taken for nu_svc, one_class, nu_svr: no part in c_svc"},
-    {'p', "EPSILON", "taken for epsilon_svr: no part in c_svc"},
-    {'m', "MB", "cache for rows of the kernel matrix, a rank (default 100)"},
-    {'e', "EPS", "stop at a violation below (default 0.001)"},
-    {'h', "0|1", "0: no sample is eliminated (default 1)"},
-    {'b', "0|1", "1: estimate probabilities (default 0)"},
+    {'n', "NU", "accepted and not used: belongs to nu_svc, one_class, nu_svr"},
+    {'p', "EPSILON", "accepted and not used: belongs to epsilon_svr"},
+    {'m', "MB", "cache for rows of the kernel matrix, on each rank (default 100)"},
+    {'e', "EPS", "solved when the largest violation of optimality is below EPS (default 0.001)"},
+    {'h', "0|1", "shrinking: 0 keeps all samples to the end, as --elimination none (default 1)"},
+    {'b', "0|1", "1: the model also tells probabilities, for svm-predict -b 1 (default 0)"},
     {'w', "CLASS W", "cost of a class is COST * W: -w1 2 -w-1 0.5"},
     {'v', "N", "cross validation in N folds: no model is written"},
     {'q', NULL, "say nothing"},
@@ -161,7 +161,7 @@ static tutti_status take_long(const tutti_flags *f, bool shrinks, tutti_svm_orde
     c->lenient = o->reading.lenient = tutti_cli_has(f, "lenient");
     o->progress = tutti_cli_has(f, "progress");
     o->trace = tutti_cli_value(f, "trace", NULL);
-    return tutti_svm_threads(f, o->nranks, &c->nthreads, err);
+    return tutti_svm_threads(f, &c->nthreads, err);
 }
 
 /* LIBSVM's: the name without folders, and .model, in the folder where we are. */

@@ -199,6 +199,30 @@ static void bad_files_are_named_with_their_line(void **state)
     check("svm-predict -b 1 $/set $/plain $/out", 3, "plain");
 }
 
+/* Before the training, once, and not by those who wait for rank 0. */
+static void files_that_cannot_be_written_are_refused_in_one_line(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"svm-train --ranks 3 --threads 1 $/set $/no/folder/m",
+                                        "svm-train --ranks 3 --threads 1 --trace $/no/folder/t $/set $/m",
+                                        "svm-train --ranks 3 --threads 1 $/set $"};
+    for (int i = 0; i < 3; i++) {
+        char *text = says(words[i], 1, i < 2 ? "no/folder" : "is a folder");
+        assert_int_equal(strchr(text, '\n') - text, (long)strlen(text) - 1);
+        free(text);
+    }
+}
+
+static void what_libsvm_warns_of_is_warned_of(void **state)
+{
+    (void)state;
+    check("svm-train -q --threads 1 -w5 2 $/set $/m", 0, "-w5: no sample is of class 5");
+    check("svm-train -q --threads 1 -e 1e-300 $/set $/m", 0, "which is not below -e 1e-300");
+    char *text = says("svm-train --threads 1 -w3 2 $/set $/m", 0, "obj = ");
+    assert_null(strstr(text, "nu = ")); /* there is no C to divide by */
+    free(text);
+}
+
 static void links_are_the_commands(void **state)
 {
     (void)state;
@@ -243,6 +267,8 @@ int main(void)
         cmocka_unit_test(a_trace_of_one_rank_foretells_more),
         cmocka_unit_test(what_is_not_there_is_refused_by_name),
         cmocka_unit_test(bad_files_are_named_with_their_line),
+        cmocka_unit_test(files_that_cannot_be_written_are_refused_in_one_line),
+        cmocka_unit_test(what_libsvm_warns_of_is_warned_of),
         cmocka_unit_test(links_are_the_commands),
         cmocka_unit_test(a_killed_rank_is_named_and_leaves_nothing_behind),
     };
