@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """generate.py FILE TEST_FILE: 200,000 sparse rows of 500 columns, about 25 entries each, in LIBSVM's format, and more of them to test with; the
 same files every time. A row speaks of one topic of each of two groups, and of something else; its label says whether the topics'
-signs agree, which no single column can tell, and one label in 500 is wrong."""
+signs agree, which no single column can tell, and one label in 2,000 is wrong."""
 import sys
 
 import numpy as np
 
-ROWS, COLUMNS, TOPICS, TOPIC_COLUMNS, OWN, ELSE, LEVELS, WRONG = 200_000, 500, 4, 20, 12, 1, 10, 0.002
+ROWS, COLUMNS, TOPICS, TOPIC_COLUMNS, OWN, ELSE, LEVELS, WRONG = 200_000, 500, 2, 20, 12, 1, 10, 0.0005
 TEST_ROWS = 20_000
 
 
@@ -17,7 +17,7 @@ def generate(train: str, test: str) -> None:
     topics = rng.integers(TOPICS, size=(2, rows))
     picked = [np.take_along_axis(vocabulary[g][topics[g]], rng.random((rows, TOPIC_COLUMNS)).argsort(1)[:, :OWN], 1) for g in (0, 1)]
     columns = np.sort(np.concatenate([*picked, rng.integers(COLUMNS, size=(rows, ELSE))], 1), 1)
-    levels = rng.integers(1, LEVELS + 1, size=columns.shape)
+    levels = rng.integers(LEVELS // 2, LEVELS + 1, size=columns.shape)
     agree = (topics[0] % 2 == topics[1] % 2) != (rng.random(rows) < WRONG)
     again = np.concatenate([np.zeros((rows, 1), bool), columns[:, 1:] == columns[:, :-1]], 1)
     words = np.array([[f"{column + 1}:{level / LEVELS:g}" for level in range(1, LEVELS + 1)] for column in range(COLUMNS)])
