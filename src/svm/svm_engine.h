@@ -7,7 +7,7 @@
  *   update  of all gradients, from rows computed or kept                           svm_update.c
  *   rule    when samples are dropped and come back                                 svm_eliminate.c
  *
- * One rank alone calls no collective and copies no row.
+ * One rank alone calls no collective.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_ENGINE_H
@@ -124,12 +124,12 @@ typedef struct {
     int npicks;
 
     /* the working set by slots; numbers, alpha and gamma are in the state */
-    int32_t *at;    /* place among the sources of the set: own rows or the store's */
+    int32_t *at;    /* place in the store */
     int32_t *owned; /* own sample, -1: another rank's */
     double *y, *cost, *diagonal;
     void *matrix; /* row of slot i at i * stride */
     int64_t stride;
-    tutti_svm_store store; /* where there are more ranks */
+    tutti_svm_store store; /* the members' rows, side by side */
     /* for the time of a call: one a slot */
     double *gradient, *before, *weight, *scratch;
     int32_t *changed, *slots, *mine, *kept; /* kept: 2 a slot */

@@ -36,11 +36,6 @@ void tutti_svm_set_shrink(tutti_svm_solver *s, int keep)
     }
 }
 
-static tutti_svm_rows set_sources(const tutti_svm_solver *s)
-{
-    return s->e->nranks == 1 ? s->e->sources : tutti_svm_store_sources(&s->store);
-}
-
 /* --- the matrix --- */
 
 typedef struct {
@@ -85,8 +80,8 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
 {
     tutti_svm_engine *e = s->e;
     const int members = s->state.nmembers;
-    const tutti_svm_rows sources = set_sources(s);
-    const tutti_svm_rows targets = e->nranks == 1 ? e->targets : tutti_svm_store_targets(e, &s->store);
+    const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
+    const tutti_svm_rows targets = tutti_svm_store_targets(e, &s->store);
     for (int row = first; row < first + n; row += e->lanes) {
         const int many = first + n - row < e->lanes ? first + n - row : e->lanes;
         block_of_rows b = {s, &targets, (char *)s->matrix + (size_t)(row * s->stride) * e->value_bytes};
@@ -105,15 +100,6 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
 {
     tutti_svm_engine *e = s->e;
     int64_t n = 0, base = 0;
-    if (e->nranks == 1) {
-        int64_t entries = 0;
-        for (int i = 0; i < s->npicks; i++) {
-            s->at[first + i] = s->target[s->pick[i].position];
-            entries += s->pick[i].is.entries;
-        }
-        e->account.row_bytes += tutti_svm_row_bytes(e, s->npicks, entries);
-        return TUTTI_OK;
-    }
     for (int64_t i = 0; i < s->store.n; i++) s->kept[i] = -1;
     for (int i = 0; i < nkept; i++) s->kept[s->at[kept_slots[i]]] = 0;
     tutti_svm_store_keep(&s->store, s->kept);
@@ -137,7 +123,7 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
 static void put_members(tutti_svm_solver *s, int first)
 {
     tutti_svm_state *st = &s->state;
-    const tutti_svm_rows rows = set_sources(s);
+    const tutti_svm_rows rows = tutti_svm_store_sources(&s->store);
     for (int i = 0; i < s->npicks; i++) {
         const tutti_svm_pick *p = &s->pick[i];
         const int slot = first + i;
@@ -267,7 +253,7 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     st->lowered += lower;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
     if (n < st->active) { /* else the set has all there is to update */
-        const tutti_svm_rows sources = set_sources(s);
+        const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
         tutti_svm_update(s, &sources, nchanged);
     }
     write_back(s);
