@@ -49,10 +49,9 @@ static tutti_status read_check(const char *path, question *q, tutti_failure *err
     const tutti_status st = read_load(path, &q->checked, err);
     if (st) return st;
     if (q->checked.samples != q->one.samples || q->checked.pairs != q->one.pairs)
-        return tutti_fail(err, TUTTI_ERR_DATA,
-                          "%s: %lld pairs of %lld samples, in %s %lld of %lld: not the same training", path,
-                          (long long)q->checked.pairs, (long long)q->checked.samples, q->path, (long long)q->one.pairs,
-                          (long long)q->one.samples);
+        return tutti_fail(
+            err, TUTTI_ERR_DATA, "%s: %.0f pairs of %lld samples, in %s %.0f of %lld: not the same training", path,
+            q->checked.pairs, (long long)q->checked.samples, q->path, q->one.pairs, (long long)q->one.samples);
     for (int i = 0; i < q->n; i++)
         if (q->at[i].nranks == q->checked.nranks) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE, "%s is of %d ranks, which are not among --ranks", path, q->checked.nranks);
@@ -148,7 +147,7 @@ static void print_bound(const question *q)
         if (q->at[i].seconds < best->seconds) best = &q->at[i];
         if (q->at[i].efficiency < 0.5 && (!idle || q->at[i].nranks < idle->nranks)) idle = &q->at[i];
     }
-    printf("\nWhat does not divide (alike, other) takes %.3f s", least_s);
+    printf("\nWhat does not divide (alike, other, laying rows side by side) takes %.3f s", least_s);
     if (least_s > 0) printf(": nothing is more than %.1f times as fast as one rank", q->one.seconds / least_s);
     printf(".\nOf these, %d rank%s: %.2f times.", best->nranks,
            best->nranks > 1 ? "s are the fastest" : " is the fastest", best->speedup);
@@ -161,8 +160,8 @@ static void print_table(const question *q)
 {
     const tutti_svm_scaling *last = &q->at[q->n - 1];
     char *described = tutti_topology_describe(&q->topology);
-    printf("%s\n%s, %lld samples, %lld pairs in %lld rounds, %d thread%s a rank\n", described, q->path,
-           (long long)q->one.samples, (long long)q->one.pairs, (long long)q->one.rounds, q->one.nthreads,
+    printf("%s\n%s, %lld samples, %.0f pairs in %lld rounds, %d thread%s a rank\n", described, q->path,
+           (long long)q->one.samples, q->one.pairs, (long long)q->one.rounds, q->one.nthreads,
            q->one.nthreads > 1 ? "s" : "");
     if (last->nranks > 1)
         printf("a round at %d ranks: the worst pair %.1f us, candidates of %.1f kB %.1f us, rows of %.1f kB %.1f us\n",

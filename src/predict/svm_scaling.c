@@ -14,8 +14,8 @@
 static void add_problem(tutti_svm_load *l, const tutti_svm_event *last)
 {
     l->problems++;
-    l->pairs += last->iterations;
-    l->row_bytes += last->row_bytes;
+    l->pairs += (double)last->iterations;
+    l->row_bytes += (double)last->row_bytes;
     if (last->samples > l->samples) l->samples = last->samples;
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++) l->spent_s[w] += last->spent_s[w];
 }
@@ -65,7 +65,7 @@ static tutti_status time_exchanges(const tutti_svm_load *one, const tutti_topolo
     if (s->nranks == 1) return TUTTI_OK;
     const int offer = tutti_svm_offer_of(one->block, s->nranks);
     s->offers_bytes = tutti_svm_offer_length(offer) * s->nranks * (int64_t)sizeof(tutti_svm_candidate);
-    s->gather_bytes = one->gathers ? one->row_bytes / one->gathers : 0;
+    s->gather_bytes = one->gathers ? (int64_t)(one->row_bytes / (double)one->gathers) : 0;
     tutti_status st =
         exchange_time(TUTTI_ALLREDUCE, s->nranks, 3 * (int64_t)sizeof(tutti_f64_at), t, &s->extremes_s, err);
     if (!st) st = exchange_time(TUTTI_ALL_GATHER, s->nranks, s->offers_bytes, t, &s->offers_s, err);
@@ -98,11 +98,11 @@ tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t,
     if (st) return st;
     const double threads = one->nthreads, shared = turns(t, threads * nranks) / turns(t, threads) / nranks,
                  alike = turns(t, nranks);
+    const double exchanges_s = (double)one->events * s.extremes_s + (double)one->rounds * s.offers_s +
+                               (double)one->gathers * s.rows_s; /* one rank: 0 */
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++) {
         s.spent_s[w] = one->spent_s[w] * (divides(w) ? shared : alike);
-        if (w == TUTTI_SVM_MOVING && nranks > 1)
-            s.spent_s[w] =
-                (double)one->events * s.extremes_s + (double)one->rounds * s.offers_s + (double)one->gathers * s.rows_s;
+        if (w == TUTTI_SVM_MOVING) s.spent_s[w] += exchanges_s;
         s.seconds += s.spent_s[w];
     }
     s.speedup = s.seconds > 0 ? one->seconds / s.seconds : 1;
@@ -113,5 +113,7 @@ tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t,
 
 double tutti_svm_scaling_least_s(const tutti_svm_load *one)
 {
-    return one->spent_s[TUTTI_SVM_ALIKE] + one->spent_s[TUTTI_SVM_OTHER];
+    double least_s = 0;
+    for (int w = 0; w < TUTTI_SVM_NWORKS; w++) least_s += divides(w) ? 0 : one->spent_s[w];
+    return least_s;
 }

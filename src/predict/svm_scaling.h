@@ -4,12 +4,12 @@
  * Rounds, working sets and pairs do not depend on the number of ranks (the model has the same bits), so only times change:
  *   choosing, updating, eliminating  divide by the ranks
  *   alike, other, outside of rounds  stay, so they bound the speed-up
- *   moving  an allreduce of three pairs (f64, index) for each event, one all-gather of candidates a round, one of rows where a round
+ *   moving  what it is on one rank (rows are laid side by side), and an allreduce of three pairs (f64, index) for each event, one all-gather of candidates a round, one of rows where a round
  *           needed rows, at its mean length; each takes what the simulator says of the algorithm that the chooser takes
  * star and other networks: each rank has the cores of the rank that was traced. host: ranks and their threads take turns where
  * there are more of them than cores.
- * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks' candidates, packing
- * rows; caches, which hold more of a smaller share; noise. Threads: shared (pure). */
+ * Not modelled: active samples that are spread unevenly over the ranks, and waiting for the slowest; merging the ranks' candidates;
+ * caches, which hold more of a smaller share; noise. Threads: shared (pure). */
 #ifndef TUTTI_SVM_SCALING_H
 #define TUTTI_SVM_SCALING_H
 
@@ -20,8 +20,9 @@
 typedef struct {
     int nranks, nthreads, block;
     int64_t problems, samples; /* samples: of the largest subproblem */
-    int64_t events, rounds, pairs;
-    int64_t gathers, row_bytes;       /* all-gathers of rows, where there are more ranks than one */
+    int64_t events, rounds;
+    int64_t gathers;                  /* all-gathers of rows, where there are more ranks than one */
+    double pairs, row_bytes;          /* whole numbers */
     double spent_s[TUTTI_SVM_NWORKS]; /* other: with what is outside of rounds */
     double seconds;                   /* their sum: from the beginning to the last event */
 } tutti_svm_load;

@@ -86,12 +86,12 @@ bool tutti_svm_trace_is(const char *path)
     return n == sizeof begin && !memcmp(begin, first_words, n);
 }
 
-/* A number that is whole where it must be, and not negative but for the gap. */
+/* A number that is whole where it must be, not negative but for the gap, and no larger than a training makes them. */
 static bool number_of(const cJSON *line, const field *f, double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, f->key);
     if (!cJSON_IsNumber(item)) return false;
-    const double value = *out = item->valuedouble, most = f->kind == IS_INT ? 1e9 : 1e18;
+    const double value = *out = item->valuedouble, most = f->kind == IS_INT ? 1e9 : 1e15;
     if (!isfinite(value) || (value < 0 && strcmp(f->key, "gap") != 0)) return false;
     return f->kind == IS_REAL || (value <= most && value == floor(value));
 }

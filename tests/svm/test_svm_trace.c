@@ -112,6 +112,8 @@ static void other_files_are_refused_with_their_line(void **state)
     refuse(BEGINNING "{\"ev\":\"round\",\"pair\":0}\n", "line 2 is none of a trace of svm-train: see its npairs");
     refuse(BEGINNING "{\"ev\":\"step\"}\n", "line 2");
     refuse(BEGINNING "{\"ev\":\"round\",\"pair\":\"x\"}\n", "pair");
+    refuse(BEGINNING "{\"ev\":\"round\",\"pair\":0,\"npairs\":1,\"round\":1e16}\n", "its round");
+    refuse(BEGINNING "{\"ev\":\"round\",\"pair\":0,\"npairs\":1,\"round\":-1}\n", "its round");
     assert_int_equal(tutti_svm_trace_read("/nowhere/t.jsonl", &t, &err), TUTTI_ERR_DATA);
     assert_false(tutti_svm_trace_is("/nowhere/t.jsonl"));
     assert_false(tutti_svm_trace_is(TUTTI_SOURCE_DIR "/examples/mlp.yaml"));
