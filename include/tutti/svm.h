@@ -129,6 +129,7 @@ typedef struct {
     double spent_s[TUTTI_SVM_NWORKS]; /* of this rank, in this subproblem; the sum is its wall time */
     int64_t collectives, bytes; /* of this rank, in this subproblem; bytes of their results. One rank alone has none */
     bool over;                  /* the subproblem is solved: its last event */
+    int stop; /* the largest *stop of all ranks; not 0: the state is saved, and this is the last event */
 } tutti_svm_event;
 
 typedef struct {
@@ -165,8 +166,10 @@ typedef struct {
     uint64_t seed;                                             /* of the folds' permutation */
     void (*on_event)(void *arg, const tutti_svm_event *event); /* on every rank, may be NULL */
     void *arg;
-    /* A long training survives: every checkpoint_s seconds rank 0 writes this file (NULL: none); where it is there at the beginning and
-     * belongs to the same data and options, training goes on from it, with any number of ranks; else it is refused. */
+    /* A long training survives: rank 0 writes this file (NULL: none) at the beginning and every checkpoint_s seconds, or after the
+     * round that is then running; where it is there at the beginning and belongs to the same data and options, training goes on from
+     * it, with any number of ranks and to the same bits; else it is refused (TUTTI_ERR_DATA). Who has the model safe removes it. Not of
+     * a cross validation. */
     const char *checkpoint;
     double checkpoint_s;
     volatile const int *

@@ -23,7 +23,8 @@ typedef struct {
     tutti_svm_order order;
     tutti_comm *comm;
     tutti_svm_progress progress;
-    int stop; /* the signal that asked for an end, else 0 */
+    int stop;    /* the signal that asked for an end, else 0 */
+    int stopped; /* the one that ended training on all ranks, else 0 */
 } trainer;
 
 /* ---- signals ---- */
@@ -50,6 +51,7 @@ static void on_event(void *arg, const tutti_svm_event *event)
 {
     trainer *t = arg;
     if (t->order.config.checkpoint) look_for_signal(t);
+    t->stopped = event->stop;
     if (tutti_comm_rank(t->comm) == 0) tutti_svm_progress_event(&t->progress, event);
 }
 
@@ -113,6 +115,7 @@ static tutti_status make_model(trainer *t, const tutti_svm_data *data, tutti_fai
         warn_of_weights(t, &model);
         warn_of_gaps(t, &model, &summary);
         st = tutti_svm_model_write(&model, t->order.model, err);
+        if (!st && t->order.config.checkpoint) unlink(t->order.config.checkpoint); /* else the next run would take it */
         if (!st) print_summary(t, &model, &summary);
     }
     tutti_svm_model_release(&model);
@@ -152,11 +155,11 @@ static tutti_status play(trainer *t, tutti_failure *err)
 /* What all ranks found out together is said once. */
 static int end_code(const trainer *t, int rank, const tutti_failure *err)
 {
-    if (t->stop && err->status) {
+    if (t->stopped && err->status) {
         if (rank == 0)
-            fprintf(stderr, "tutti svm-train: stopped by signal %d; the same command goes on from %s\n", t->stop,
+            fprintf(stderr, "tutti svm-train: stopped by signal %d; the same command goes on from %s\n", t->stopped,
                     t->order.config.checkpoint);
-        return 128 + t->stop;
+        return 128 + t->stopped;
     }
     const bool together = err->status == TUTTI_ERR_USAGE || err->status == TUTTI_ERR_DATA;
     if (err->status && err->text[0] && (rank == 0 || !together)) fprintf(stderr, "tutti svm-train: %s\n", err->text);

@@ -18,7 +18,8 @@ static const tutti_flag flags[] = {
      false},
     {"progress", NULL, "gap, active and eliminated samples on stderr while it runs", false},
     {"trace", "FILE", "the same as JSON lines; `tutti report FILE` draws them", false},
-    {"checkpoint", "FILE", "save the state there, and go on from it where it is there", false},
+    {"checkpoint", "FILE",
+     "save the state there, and go on from it where it is there; it goes when the model is written", false},
     {"checkpoint-every", "S", "seconds between two saves (default 60)", false},
 };
 static const tutti_svm_letter letters[] = {

@@ -52,7 +52,7 @@ void tutti_svm_progress_event(void *arg, const tutti_svm_event *e)
 {
     tutti_svm_progress *p = arg;
     const double now = tutti_clock_s();
-    if (e->round <= 1) p->first_gap = e->gap;
+    if (e->round <= 1 || !p->first_gap) p->first_gap = e->gap;
     if (p->trace && !p->trace_failure.status) (void)tutti_svm_trace_event(p->trace, e, &p->trace_failure);
     if (!p->shown || (!e->over && now - p->drawn < (p->tty ? REDRAW_S : LINE_S))) return;
     draw(p, e);

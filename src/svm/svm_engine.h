@@ -6,6 +6,7 @@
  *   set     the working set: members' rows, their kernel matrix                    svm_set.c, chosen in svm_select.c
  *   update  of all gradients, from rows computed or kept                           svm_update.c
  *   rule    when samples are dropped and come back                                 svm_eliminate.c
+ *   file    the state of a solver, and going on from it                            svm_checkpoint.c
  *
  * One rank alone calls no collective.
  *
@@ -48,11 +49,14 @@ typedef struct {
     int64_t position; /* on the rank that owns it */
 } tutti_svm_pick;
 
+typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
+
 struct tutti_svm_engine {
     tutti_comm *comm; /* NULL: alone */
     int rank, nranks;
     const tutti_svm_data *data;
     const tutti_svm_config *config;
+    tutti_svm_checkpoint *checkpoint; /* NULL: none */
     tutti_svm_kernel kernel;
     tutti_svm_precision precision;
     size_t value_bytes; /* of a kernel value */
@@ -144,7 +148,10 @@ typedef struct {
     double *spare;
 } tutti_svm_solver;
 
-enum { TUTTI_SVM_WISH_STOP = 2 };
+enum {
+    TUTTI_SVM_WISH_SAVE = 1,
+    TUTTI_SVM_WISH_STOP = 2 /* and above: 1 + *config->stop */
+};
 
 /* --- svm_select.c --- */
 /* Collective. b_up, b_low and the strongest wish; TUTTI_ERR_DATA where gradients are no numbers. */
@@ -155,10 +162,18 @@ tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
 void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n);
 
 /* --- svm_set.c --- */
+/* Slots of a full set that change hands in a round: a quarter, at least a pair. */
+static inline int tutti_svm_set_renewal(int block)
+{
+    return block < 8 ? 2 : block / 4;
+}
 /* The newest `keep` members stay members; the others leave. */
 void tutti_svm_set_shrink(tutti_svm_solver *s, int keep);
 /* Collective. The picks join the newest `keep` members; rows travel; the matrix is completed. */
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err);
+/* Collective. The members of a checkpoint, which are the picks in the order of the slots: rows travel, the matrix is made. TUTTI_ERR_DATA:
+ * there is no such set. */
+tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err);
 /* Optimises the set until its gap is below `until`, updates all active gradients. */
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err);
 

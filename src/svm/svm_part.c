@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "svm_training.h"
+#include "svm_checkpoint.h"
 
 double tutti_svm_cost_of(const tutti_svm_config *config, int32_t label)
 {
@@ -39,7 +39,7 @@ tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes
                                        .cost_negative = tutti_svm_cost_of(t->config, c->label[j]),
                                        .pair = t->solved++,
                                        .npairs = t->nproblems};
-    const tutti_status st = tutti_svm_solve(t->engine, &problem, part.alpha, &part.result, err);
+    const tutti_status st = tutti_svm_checkpoint_solve(t->engine, &problem, part.alpha, &part.result, err);
     if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* there is no C */
     if (st)
         tutti_svm_part_release(&part);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
+#include "svm_checkpoint.h"
 #include "svm_probability.h"
-#include "svm_training.h"
 
 /* Decisions and signs of a pair's samples, those of each rank one behind the other. */
 typedef struct {
@@ -70,6 +70,10 @@ static void sort_verdicts(verdicts *v, const int32_t *row, int64_t nrows)
 tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes *c, int i, int j, double *a, double *b,
                                  tutti_failure *err)
 {
+    if (tutti_svm_checkpoint_begin_sigmoid(t->engine, a, b)) {
+        t->solved += TUTTI_SVM_PLATT_FOLDS;
+        return TUTTI_OK;
+    }
     int32_t label[] = {c->label[i], c->label[j]}, *row[] = {c->row[i], c->row[j]};
     int64_t count[] = {c->count[i], c->count[j]}, before[] = {c->before[i], c->before[j]},
             own_rows[] = {c->own[i], c->own[j]};
@@ -89,7 +93,10 @@ tutti_status tutti_svm_platt_fit(tutti_svm_training *t, const tutti_svm_classes 
         sort_verdicts(&own, order, t->data->nrows);
         st = gather_verdicts(t->comm, &own, &all, err);
     }
-    if (!st) tutti_svm_platt_solve(all.n, all.decision, all.y, a, b);
+    if (!st) {
+        tutti_svm_platt_solve(all.n, all.decision, all.y, a, b);
+        tutti_svm_checkpoint_end_sigmoid(t->engine, *a, *b);
+    }
     free(own.decision);
     free(own.y);
     free(all.decision);

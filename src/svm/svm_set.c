@@ -188,6 +188,20 @@ tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *e
     return TUTTI_OK;
 }
 
+tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
+{
+    const tutti_svm_state *st = &s->state;
+    const int block = s->e->block, renewal = tutti_svm_set_renewal(block);
+    const bool in_place = st->nmembers == block && block % renewal == 0 && renewal % SQUARE == 0;
+    if (in_place ? st->next % renewal : st->next)
+        return tutti_fail(err, TUTTI_ERR_DATA, "no working set of ours is like the one in it; remove it to begin anew");
+    const tutti_status status = fetch_rows(s, 0, NULL, 0, err);
+    if (status) return status;
+    put_members(s, 0);
+    fill_matrix(s, 0, st->nmembers);
+    return TUTTI_OK;
+}
+
 /* --- optimisation --- */
 
 /* A round that brings the objective down by less than this part of the whole works on rounding errors: a gap of g is worth about g^2, and

@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "../base/clock.h"
-#include "svm_engine.h"
+#include "svm_checkpoint.h"
 
 /* A round ends when the set's gap is this part of the whole gap. With 0.3 and three quarters of the set kept, a9a (-c 10 -g 0.1, the
  * default rule) takes 2.6 10^9 kernel values and 160,000 pairs; with one half kept 2.7 10^9 and twice as many in the set's matrix, which
@@ -129,16 +129,16 @@ static void tell(tutti_svm_solver *s, bool over)
                              .cached_rows = st->cached_rows,
                              .seconds = tutti_clock_s() - s->e->began,
                              .block = s->e->block,
-                             .over = over};
+                             .over = over,
+                             .stop = s->wish >= TUTTI_SVM_WISH_STOP ? s->wish - 1 : 0};
     tutti_svm_account_tell(&s->e->account, &event);
     config->on_event(config->arg, &event);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
 }
 
-/* A quarter of a full set changes hands, at least a pair. */
 static int to_keep(const tutti_svm_solver *s)
 {
-    const int newest = s->e->block - (s->e->block < 8 ? 2 : s->e->block / 4);
+    const int newest = s->e->block - tutti_svm_set_renewal(s->e->block);
     return s->state.nmembers < newest ? s->state.nmembers : newest;
 }
 
@@ -176,15 +176,23 @@ static bool comes_back(tutti_svm_solver *s, double gap)
     return s->state.active < s->total;
 }
 
+/* A save, and maybe the end. */
+static tutti_status grant_wish(tutti_svm_solver *s, tutti_failure *err)
+{
+    const tutti_status status = tutti_svm_checkpoint_save(s, err);
+    if (status || s->wish < TUTTI_SVM_WISH_STOP) return status;
+    tell(s, false);
+    return tutti_fail(err, TUTTI_ERR_FAILED, "training was stopped in round %lld", (long long)s->state.round);
+}
+
 static tutti_status run_rounds(tutti_svm_solver *s, tutti_failure *err)
 {
     tutti_svm_state *st = &s->state;
     const tutti_svm_config *config = s->e->config;
     for (;;) {
-        tutti_status status = tutti_svm_find_extremes(s, config->stop && *config->stop ? TUTTI_SVM_WISH_STOP : 0, err);
+        tutti_status status = tutti_svm_find_extremes(s, tutti_svm_checkpoint_wish(s->e), err);
+        if (!status && s->wish) status = grant_wish(s, err);
         if (status) return status;
-        if (s->wish == TUTTI_SVM_WISH_STOP)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "training was stopped in round %lld", (long long)st->round);
         const double gap = s->b_low - s->b_up;
         const bool stalled = st->stalled >= MOST_STALLED;
         const bool over = gap < config->eps || st->iterations >= s->limit || stalled;
@@ -207,6 +215,7 @@ tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *
 {
     tutti_svm_solver s = {.e = engine, .problem = problem};
     tutti_status status = begin(&s, alpha, err);
+    if (!status) status = tutti_svm_checkpoint_resume(&s, err);
     if (!status) status = run_rounds(&s, err);
     if (!status) status = tutti_svm_finish(&s, alpha, result, err);
     tutti_svm_cache_destroy(s.cache);

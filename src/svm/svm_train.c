@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "svm_training.h"
+#include "svm_checkpoint.h"
 
 tutti_svm_config tutti_svm_config_default(void)
 {
@@ -143,7 +143,9 @@ tutti_status tutti_svm_train(tutti_comm *comm, const tutti_svm_data *data, const
     tutti_svm_model made = {0};
     tutti_status st = tutti_svm_training_begin(comm, data, config, &t, &classes, err);
     if (st) return st;
-    st = train_pairs(&t, &classes, &made, summary, err);
+    st = tutti_svm_checkpoint_open(&t, &classes, err);
+    if (!st) st = train_pairs(&t, &classes, &made, summary, err);
+    tutti_svm_checkpoint_close(t.engine);
     if (st)
         tutti_svm_model_release(&made);
     else

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* svm_checkpoint_impl.h: the bytes of a checkpoint.
+ *
+ *   head      the words below
+ *   identity  lines "name: value": data and options that the result depends on; zeros up to a whole word
+ *   entries   problems solved so far, in the order in which a training solves them, each followed by alpha[n]; of the folds that
+ *             made a sigmoid only the sigmoid is left
+ *   state     of the problem that is being solved, where one is: svm_state.h by the samples' numbers
+ *   checksum  of all before
+ *
+ * All are words of eight bytes in the machine's order: the magic number tells a machine of the other one. What belongs to samples lies by
+ * their numbers in the problem (svm_state.h), so the file knows nothing of ranks.
+ *
+ * Pure. Threads: shared. */
+#ifndef TUTTI_SVM_CHECKPOINT_IMPL_H
+#define TUTTI_SVM_CHECKPOINT_IMPL_H
+
+#include "tutti/svm.h"
+
+enum { TUTTI_SVM_CHECKPOINT_WORD = 8, TUTTI_SVM_CHECKPOINT_VERSION = 1 };
+#define TUTTI_SVM_CHECKPOINT_MAGIC INT64_C(0x54504b435f4d5653) /* "SVM_CKPT" */
+
+typedef struct {
+    int64_t magic, version;
+    int64_t identity_bytes; /* whole words */
+    int64_t nentries;
+    int64_t solving; /* 1: a state follows the entries */
+} tutti_svm_checkpoint_head;
+
+typedef struct {
+    int64_t n;   /* samples of the problem; 0: a sigmoid */
+    double a, b; /* of the sigmoid */
+    tutti_svm_pair_result result;
+} tutti_svm_checkpoint_entry; /* alpha[n] follows */
+
+typedef struct {
+    int64_t n, nmembers, next;
+    int64_t round, iterations, since, delta, active, eliminated, reconstructed, kernel_rows, cached_rows, stalled;
+    double lowered;
+} tutti_svm_checkpoint_state; /* member[nmembers], alpha[n], gamma[n] (NaN: dropped) follow */
+
+_Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WORD &&
+                   sizeof(tutti_svm_checkpoint_entry) == 10 * TUTTI_SVM_CHECKPOINT_WORD &&
+                   sizeof(tutti_svm_checkpoint_state) == 14 * TUTTI_SVM_CHECKPOINT_WORD,
+               "whole words, no gaps");
+
+/* A file that was looked through; points into its bytes. */
+typedef struct {
+    const char *identity;
+    size_t identity_bytes; /* without the zeros */
+    int64_t nentries;
+    const tutti_svm_checkpoint_entry *entry;
+    const tutti_svm_checkpoint_state *state; /* NULL: between two problems */
+    const int64_t *member;
+    const double *alpha, *gamma;
+} tutti_svm_checkpoint_view;
+
+/* bytes: aligned as malloc() does. Whole and consistent, or TUTTI_ERR_DATA. name: for failures. */
+tutti_status tutti_svm_checkpoint_parse(const char *name, const char *bytes, size_t nbytes,
+                                        tutti_svm_checkpoint_view *out, tutti_failure *err);
+
+static inline const double *tutti_svm_checkpoint_alpha(const tutti_svm_checkpoint_entry *entry)
+{
+    return (const double *)(const void *)(entry + 1);
+}
+
+static inline const tutti_svm_checkpoint_entry *tutti_svm_checkpoint_next(const tutti_svm_checkpoint_entry *entry)
+{
+    return (const tutti_svm_checkpoint_entry *)(const void *)(tutti_svm_checkpoint_alpha(entry) + entry->n);
+}
+
+/* TUTTI_ERR_DATA names the first line in which the file's identity is another than ours. */
+tutti_status tutti_svm_checkpoint_compare(const char *name, const char *ours, const tutti_svm_checkpoint_view *file,
+                                          tutti_failure *err);
+
+#endif
