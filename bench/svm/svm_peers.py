@@ -46,7 +46,9 @@ def trace_of(model: pathlib.Path) -> pathlib.Path:
 
 
 def events_of(model: pathlib.Path) -> list[dict]:
-    return [json.loads(line) for line in trace_of(model).read_text().splitlines()]
+    """The rounds of a trace; its first line says only who ran."""
+    events = [json.loads(line) for line in trace_of(model).read_text().splitlines()]
+    return [event for event in events if event["ev"] in ("round", "solved")]
 
 
 def alone(core: int, *command, limit: float | None = None) -> subprocess.CompletedProcess:
