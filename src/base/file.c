@@ -8,55 +8,103 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
-
-#include "arena.h"
 
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
 {
     return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot %s: %s", path, doing, strerror(errno));
 }
 
-/* Reads until end of file or max_bytes + 1, so that a file that grows meanwhile is noticed too. */
-static tutti_status read_all(int fd, const char *path, size_t max_bytes, char **bytes, size_t *nbytes,
-                             tutti_failure *err)
+/* ---- reading ---- */
+
+/* Of what is no file; NULL: it may be read. */
+static const char *kind_of(int fd, mode_t mode)
 {
-    size_t size = 0, capacity = 1 << 16;
-    char *buffer = tutti_alloc(capacity + 1);
-    for (;;) {
-        ssize_t n = read(fd, buffer + size, capacity - size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {
-            free(buffer);
-            return io_failure(err, "read", path);
-        }
-        if (n == 0) break;
-        size += (size_t)n;
-        if (size > max_bytes) {
-            free(buffer);
-            return tutti_fail(err, TUTTI_ERR_DATA, "%s: larger than %zu bytes", path, max_bytes);
-        }
-        if (size == capacity) buffer = tutti_realloc(buffer, (capacity *= 2) + 1);
-    }
-    buffer[size] = '\0';
-    *bytes = buffer;
-    *nbytes = size;
+    enum { PIPEFS = 0x50495045 }; /* where pipes without a name live */
+    struct statfs where;
+    if (S_ISREG(mode)) return NULL;
+    if (S_ISDIR(mode)) return "a folder";
+    if (!S_ISFIFO(mode)) return "a device";
+    return fstatfs(fd, &where) == 0 && where.f_type == PIPEFS ? NULL : "a named pipe";
+}
+
+tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tutti_failure *err)
+{
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* the last two: to look at it must not hold us */
+    if (*fd < 0) return tutti_fail(err, refused, "cannot open: %s", strerror(errno));
+    const char *kind = NULL;
+    tutti_status st = TUTTI_OK;
+    if (fstat(*fd, &info) != 0 || fcntl(*fd, F_SETFL, 0) != 0)
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "cannot open: %s", strerror(errno));
+    else if ((kind = kind_of(*fd, info.st_mode)))
+        st = tutti_fail(err, refused, "is %s; a regular file is wanted", kind);
+    if (st) close(*fd);
+    return st;
+}
+
+typedef struct {
+    char *bytes;
+    size_t size, capacity; /* one byte more is there, for the '\0' */
+} content;
+
+static tutti_status make_room(content *c, size_t capacity, const char *path, tutti_failure *err)
+{
+    char *larger = capacity < SIZE_MAX ? realloc(c->bytes, capacity + 1) : NULL;
+    if (!larger) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %zu bytes of it", path, capacity);
+    c->bytes = larger, c->capacity = capacity;
     return TUTTI_OK;
 }
 
-tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status missing_status, char **bytes,
-                             size_t *nbytes, tutti_failure *err)
+/* Reads until end of file or max_bytes + 1, so that a file that grows meanwhile is noticed too. */
+static tutti_status read_all(int fd, const char *path, size_t max_bytes, tutti_status refused, content *c,
+                             tutti_failure *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return tutti_fail(err, missing_status, "%s: cannot open: %s", path, strerror(errno));
-    tutti_status st = read_all(fd, path, max_bytes, bytes, nbytes, err);
-    close(fd);
+    struct stat info;
+    const bool told = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+    const size_t first = told && (uintmax_t)info.st_size <= max_bytes ? (size_t)info.st_size + 1 : 1 << 16;
+    tutti_status st = make_room(c, first, path, err);
+    while (!st) {
+        const ssize_t n = read(fd, c->bytes + c->size, c->capacity - c->size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return io_failure(err, "read", path);
+        if (n == 0) break;
+        c->size += (size_t)n;
+        if (c->size > max_bytes) return tutti_fail(err, refused, "%s: larger than %zu bytes", path, max_bytes);
+        if (c->size == c->capacity) st = make_room(c, 2 * c->capacity, path, err);
+    }
     return st;
 }
+
+tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
+                             tutti_failure *err)
+{
+    int fd;
+    content c = {0};
+    tutti_status st = tutti_file_open(path, refused, &fd, err);
+    if (st) {
+        tutti_fail_at(err, "%s", path);
+        return st;
+    }
+    st = read_all(fd, path, max_bytes, refused, &c, err);
+    close(fd);
+    if (st) {
+        free(c.bytes);
+        return st;
+    }
+    c.bytes[c.size] = '\0';
+    *bytes = c.bytes;
+    *nbytes = c.size;
+    return TUTTI_OK;
+}
+
+/* ---- writing ---- */
 
 static int write_all(int fd, const char *bytes, size_t nbytes)
 {

@@ -8,10 +8,14 @@
 
 #include "tutti/failure.h"
 
-/* Reads a whole file (at most max_bytes, else TUTTI_ERR_DATA); *bytes is the caller's (free()) and has a '\0'
- * after the last byte. A missing file is `missing_status`. */
-tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status missing_status, char **bytes,
-                             size_t *nbytes, tutti_failure *err);
+/* Opens what a user named, to be read: a regular file, or a pipe without a name (standard input, a shell's `<(command)`), whose
+ * writer is there already. A pipe with a name would hold us until somebody writes into it, a device may never end: they are
+ * `refused`, as is what is missing. The words do not name the path: the caller puts his place in front (tutti_fail_at). */
+tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tutti_failure *err);
+/* Reads all of it; *bytes is the caller's (free()) and has a '\0' after the last byte. `refused`: the status of what cannot be
+ * opened so, and of more than max_bytes. */
+tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
+                             tutti_failure *err);
 /* A link, a pipe or a device (/dev/stdout) stays what it is and is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
 /* mkdir -p. */

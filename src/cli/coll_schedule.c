@@ -2,6 +2,7 @@
 /* coll_schedule.c: from flags, or from a file, to a schedule: what compile, check and bench begin with. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/arena.h"
 #include "../base/file.h"
@@ -150,7 +151,7 @@ tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_
     tutti_coll_schedule s = {0};
     tutti_failure no_file = {0}, no_algorithm = {0};
     tutti_status st = tutti_file_read(what, MAX_FILE, TUTTI_ERR_USAGE, &bytes, &nbytes, &no_file);
-    if (st == TUTTI_ERR_USAGE) {
+    if (st == TUTTI_ERR_USAGE && access(what, F_OK) != 0) {
         tutti_compile_request q = {.nranks = 1};
         tutti_schedule_compile(what, &q, &s.source, &no_algorithm);
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s, and no file: %s", no_algorithm.text, no_file.text);

@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "../base/arena.h"
+#include "../base/file.h"
 
 typedef struct {
     char **names;
@@ -199,7 +199,6 @@ static tutti_status descriptor_read(int fd, const char *path, int64_t most, uint
 {
     struct stat st;
     if (fstat(fd, &st)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: not a file", path);
     if (st.st_size > most)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: %lld bytes; at most %lld", path, (long long)st.st_size,
                           (long long)most);
@@ -221,9 +220,13 @@ static tutti_status descriptor_read(int fd, const char *path, int64_t most, uint
 tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **bytes, size_t *room, size_t *nbytes,
                                    tutti_failure *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us */
-    if (fd < 0) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
-    tutti_status status = descriptor_read(fd, path, most, bytes, room, nbytes, err);
+    int fd;
+    tutti_status status = tutti_file_open(path, TUTTI_ERR_DATA, &fd, err);
+    if (status) {
+        tutti_fail_at(err, "%s", path);
+        return status;
+    }
+    status = descriptor_read(fd, path, most, bytes, room, nbytes, err);
     close(fd);
     return status;
 }

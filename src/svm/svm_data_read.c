@@ -3,15 +3,16 @@
  *
  * Of S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its first byte. So a rank
  * looks for the first line that begins in its range, and reads the last one to its end, wherever that is. All ranks then exchange
- * one report each, and all come to the same verdict. A pipe has no ranges: it is read by one rank alone. */
+ * one report each, and all come to the same verdict. A pipe (standard input, `<(zcat set.gz)`)
+ * has no ranges: it is read by one rank alone. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/arena.h"
+#include "../base/file.h"
 #include "svm_data_impl.h"
 
 enum { PIECE = 1 << 20 };
@@ -27,7 +28,7 @@ typedef struct {
 
 static void source_release(source *s)
 {
-    if (s->fd >= 0) close(s->fd);
+    close(s->fd);
     free(s->bytes);
 }
 
@@ -113,11 +114,13 @@ static tutti_status scan_range(source *s, int64_t from, int64_t until, tutti_svm
 static tutti_status scan_file(const char *path, int rank, int nranks, tutti_svm_scan *scan, int64_t *file_bytes,
                               tutti_failure *err)
 {
-    source s = {.fd = open(path, O_RDONLY | O_CLOEXEC), .bytes = tutti_alloc(PIECE), .capacity = PIECE};
+    source s = {0};
     struct stat info;
-    tutti_status st = TUTTI_OK;
-    if (s.fd < 0 || fstat(s.fd, &info) != 0) {
-        st = tutti_fail(err, TUTTI_ERR_DATA, "cannot open: %s", strerror(errno));
+    tutti_status st = tutti_file_open(path, TUTTI_ERR_DATA, &s.fd, err);
+    if (st) return st;
+    s.bytes = tutti_alloc(PIECE), s.capacity = PIECE;
+    if (fstat(s.fd, &info) != 0) {
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "cannot look at it: %s", strerror(errno));
     } else if (S_ISREG(info.st_mode)) {
         const int64_t size = *file_bytes = info.st_size;
         s.seeks = true;

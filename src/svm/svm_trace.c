@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/arena.h"
 #include "../base/file.h"
@@ -79,11 +80,11 @@ static const char first_words[] = "{\"ev\"";
 bool tutti_svm_trace_is(const char *path)
 {
     char begin[sizeof first_words - 1];
-    FILE *f = fopen(path, "r");
-    if (!f) return false;
-    const size_t n = fread(begin, 1, sizeof begin, f);
-    fclose(f);
-    return n == sizeof begin && !memcmp(begin, first_words, n);
+    int fd;
+    if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
+    const ssize_t n = pread(fd, begin, sizeof begin, 0); /* what is no file stays unread */
+    close(fd);
+    return n == sizeof begin && !memcmp(begin, first_words, sizeof begin);
 }
 
 /* A number that is whole where it must be, not negative but for the gap, and no larger than a training makes them. */

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -49,13 +51,13 @@ static void what_was_written_is_read_back(void **state)
     free(path);
 }
 
-static void a_file_larger_than_allowed_is_bad_data(void **state)
+static void a_file_larger_than_allowed_has_the_status_asked_for(void **state)
 {
     char *path = inside(state, "a"), *bytes = NULL;
     size_t n = 0;
     tutti_failure err = {0};
     assert_int_equal(tutti_file_write_atomic(path, "12345", 5, &err), TUTTI_OK);
-    assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_DATA);
+    assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "larger than 4 bytes"));
     assert_null(bytes);
     free(path);
@@ -69,6 +71,50 @@ static void a_missing_file_has_the_status_asked_for(void **state)
     assert_int_equal(tutti_file_read(path, 4, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "none: cannot open: No such file"));
     free(path);
+}
+
+/* Opening the one would wait for a writer, reading the other would never end. */
+static void what_is_no_regular_file_is_refused_without_waiting(void **state)
+{
+    char *path = inside(state, "it"), *bytes = NULL;
+    size_t n = 0;
+    tutti_failure err = {0};
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "it"};
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(tutti_file_read(path, 9, TUTTI_ERR_USAGE, &bytes, &n, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "it: is a named pipe; a regular file is wanted"));
+    assert_int_equal(tutti_file_read(*state, 9, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, ": is a folder; a regular file is wanted"));
+    assert_int_equal(tutti_file_read("/dev/zero", 9, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_ERR_DATA);
+    assert_string_equal(err.text, "/dev/zero: is a device; a regular file is wanted");
+    assert_int_equal(unlink(path), 0);
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0), here = open(".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(chdir(*state), 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(tutti_file_read("it", 9, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_ERR_DATA);
+    assert_string_equal(err.text, "it: cannot open: No such device or address");
+    assert_int_equal(fchdir(here), 0);
+    close(here);
+    close(listener);
+    free(path);
+}
+
+/* Standard input and a shell's <(command): whoever writes is there already. */
+static void a_pipe_without_a_name_is_read_to_its_end(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[32], *bytes;
+    size_t n;
+    tutti_failure err = {0};
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "abc", 3), 3);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(tutti_file_read(path, 9, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_OK);
+    assert_string_equal(bytes, "abc");
+    free(bytes);
+    close(ends[0]);
 }
 
 static void writing_into_a_missing_folder_names_it_and_leaves_nothing(void **state)
@@ -166,8 +212,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_WITH_FOLDER(what_was_written_is_read_back),
-        TEST_WITH_FOLDER(a_file_larger_than_allowed_is_bad_data),
+        TEST_WITH_FOLDER(a_file_larger_than_allowed_has_the_status_asked_for),
         TEST_WITH_FOLDER(a_missing_file_has_the_status_asked_for),
+        TEST_WITH_FOLDER(what_is_no_regular_file_is_refused_without_waiting),
+        cmocka_unit_test(a_pipe_without_a_name_is_read_to_its_end),
         TEST_WITH_FOLDER(writing_into_a_missing_folder_names_it_and_leaves_nothing),
         TEST_WITH_FOLDER(a_link_stays_and_its_file_is_written),
         TEST_WITH_FOLDER(a_pipe_is_written_into),

@@ -236,7 +236,7 @@ static void what_is_no_file_is_refused_without_waiting(void **state)
         float sample[FLOATS];
         int32_t label;
         assert_int_equal(tutti_reader_read(r, (tutti_pass){0}, 0, sample, &label, &err), TUTTI_ERR_DATA);
-        assert_non_null(strstr(err.text, "train/a/p0.jpeg: not a file"));
+        assert_non_null(strstr(err.text, fifo ? "train/a/p0.jpeg: is a named pipe" : "train/a/p0.jpeg: is a folder"));
         tutti_reader_destroy(r);
         tutti_dataset_destroy(d);
     }
@@ -262,7 +262,7 @@ static void skipped_files_are_replaced_alike_on_any_number_of_threads_and_ranks(
     assert_int_equal(tutti_reader_read(r, (tutti_pass){0}, 21, sample, &label, NULL), TUTTI_OK);
     assert_true(label == 0 && fabs(level_of(sample)) < 0.01);
     assert_int_equal(tutti_reader_nreplaced(r, &why), 2);
-    assert_non_null(strstr(why, "train/c/p6.jpeg: No such file"));
+    assert_non_null(strstr(why, "train/c/p6.jpeg: cannot open: No such file"));
     tutti_reader_destroy(r);
     tutti_loader *whole = loader_of(d, 0, 10, 1), *low = loader_of(d, 0, 4, 3), *high = loader_of(d, 4, 6, 2);
     int64_t nreplaced = 0;

@@ -435,7 +435,7 @@ static void a_file_that_cannot_be_is_said_before_training(void **state)
     run(&t, 2);
     assert_int_equal(t.nevents, 0);
     t.config.checkpoint = "/tmp";
-    refused(t, 2, "/tmp: cannot read");
+    refused(t, 2, "/tmp: is a folder");
     assert_int_equal(t.nevents, 0);
 }
 

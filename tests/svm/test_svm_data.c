@@ -340,13 +340,13 @@ static void a_missing_file_is_refused_by_name(void **state)
     tutti_failure err = {0};
     assert_int_equal(tutti_svm_data_read(NULL, "/tmp/no/such/file", &STRICT, &d, &err), TUTTI_ERR_DATA);
     assert_string_equal(err.text, "/tmp/no/such/file: cannot open: No such file or directory");
-    assert_int_equal(tutti_svm_data_read(NULL, "/tmp", &STRICT, &d, &err), TUTTI_ERR_FAILED);
-    assert_string_equal(err.text, "/tmp: cannot read: Is a directory");
+    assert_int_equal(tutti_svm_data_read(NULL, "/tmp", &STRICT, &d, &err), TUTTI_ERR_DATA);
+    assert_string_equal(err.text, "/tmp: is a folder; a regular file is wanted");
 }
 
-static void *feed(void *path)
+static void *feed(void *end)
 {
-    FILE *f = fopen(path, "w");
+    FILE *f = fdopen(*(int *)end, "w");
     for (int i = 0; i < 100000; i++) fprintf(f, "%d 1:%d 7:0.25\n", i % 2, i);
     fclose(f);
     return NULL;
@@ -356,19 +356,33 @@ static void a_pipe_is_read_alone(void **state)
 {
     (void)state;
     char path[64];
+    int ends[2];
     pthread_t writer;
-    snprintf(path, sizeof path, "/tmp/tutti-svm-pipe.%d", (int)getpid());
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(pthread_create(&writer, NULL, feed, path), 0);
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(pthread_create(&writer, NULL, feed, &ends[1]), 0);
     tutti_svm_data d;
     tutti_failure err = {0};
     assert_int_equal(tutti_svm_data_read(NULL, path, &STRICT, &d, &err), TUTTI_OK);
     pthread_join(writer, NULL);
-    unlink(path);
+    close(ends[0]);
     assert_int_equal(d.nrows, 100000);
     for (int i = 0; i < 100000; i++)
         if (d.value[2 * i] != i || d.label[i] != i % 2) fail_msg("row %d is wrong", i);
     tutti_svm_data_release(&d);
+}
+
+static void a_named_pipe_is_refused_without_waiting(void **state)
+{
+    (void)state;
+    char path[64];
+    tutti_svm_data d;
+    tutti_failure err = {0};
+    snprintf(path, sizeof path, "/tmp/tutti-svm-pipe.%d", (int)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(tutti_svm_data_read(NULL, path, &STRICT, &d, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, ": is a named pipe; a regular file is wanted"));
+    unlink(path);
 }
 
 int main(void)
@@ -402,6 +416,7 @@ int main(void)
         cmocka_unit_test(long_words_are_cut_in_failures),
         cmocka_unit_test(a_missing_file_is_refused_by_name),
         cmocka_unit_test(a_pipe_is_read_alone),
+        cmocka_unit_test(a_named_pipe_is_refused_without_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

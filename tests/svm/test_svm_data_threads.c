@@ -145,7 +145,7 @@ static const char *read_folder(tutti_comm *comm, void *arg)
     tutti_svm_data d;
     tutti_failure err = {0};
     EXPECT(tutti_svm_data_read(comm, arg, &(tutti_svm_reading){0}, &d, &err) == TUTTI_ERR_DATA);
-    EXPECT(strstr(err.text, "rank 0: is no regular file"));
+    EXPECT(strstr(err.text, "rank 0: is a folder"));
     return NULL;
 }
 
