@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: whole files and folders. Writing goes to "<path>.tmp.<pid>", which is fsynced and renamed: a reader sees the old
- * file or the new one, never a part. What is no plain file has no such name beside it and is written where it is. */
+ * file or the new one, never a part; behind a link, the file that it leads to. What is no regular file has no such name beside it
+ * and is written where it is. */
 #include "file.h"
 
 #include <dirent.h>
@@ -118,16 +119,33 @@ static int write_all(int fd, const char *bytes, size_t nbytes)
     return 0;
 }
 
-/* Whether something is at path that a rename would take away from others: a link, a pipe, a device such as /dev/stdout. */
+/* Whether something is at path that a rename would take away from others: a pipe, a device such as /dev/stdout. */
 static bool is_special(const char *path)
 {
     struct stat info;
-    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+/* Names of descriptors are links to whatever is behind them. */
+static bool names_descriptor(const char *path)
+{
+    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+}
+
+/* A descriptor for what is behind such a name. What goes to our own standard output goes there by the descriptor that the rest goes by:
+ * another one would begin at the front of the file again. */
+static int open_in_place(const char *path)
+{
+    struct stat named, ours;
+    if (stat(path, &named) == 0 && fstat(STDOUT_FILENO, &ours) == 0 && named.st_dev == ours.st_dev &&
+        named.st_ino == ours.st_ino)
+        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
 }
 
 static tutti_status write_in_place(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
-    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int fd = open_in_place(path);
     if (fd < 0) return io_failure(err, "open", path);
     const char *doing = write_all(fd, bytes, nbytes) != 0 ? "write" : NULL;
     if (!doing && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
@@ -137,14 +155,13 @@ static tutti_status write_in_place(const char *path, const void *bytes, size_t n
     return st;
 }
 
-tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+static tutti_status write_beside(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
-    if (is_special(path)) return write_in_place(path, bytes, nbytes, err);
     char temporary[PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof temporary)
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the path is too long", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) return io_failure(err, "create", temporary);
     const char *doing = NULL;
     if (write_all(fd, bytes, nbytes) != 0)
@@ -161,6 +178,19 @@ tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t
     char *folder = tutti_file_folder(path);
     tutti_status st = tutti_file_sync_dir(folder, err);
     free(folder);
+    return st;
+}
+
+tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    struct stat info;
+    const bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    if (is_special(path) || (is_link && names_descriptor(path))) return write_in_place(path, bytes, nbytes, err);
+    if (!is_link) return write_beside(path, bytes, nbytes, err);
+    char *behind = realpath(path, NULL);
+    if (!behind) return io_failure(err, "follow the link", path);
+    tutti_status st = write_beside(behind, bytes, nbytes, err);
+    free(behind);
     return st;
 }
 

@@ -16,7 +16,7 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
  * opened so, and of more than max_bytes. */
 tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
                              tutti_failure *err);
-/* A link, a pipe or a device (/dev/stdout) stays what it is and is written in place, so not all or nothing. */
+/* A link stays and the file behind it is replaced. A pipe or a device (/dev/stdout) is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
 /* mkdir -p. */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);

@@ -3,9 +3,11 @@
 #include "testing.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -117,6 +119,32 @@ static void a_pipe_without_a_name_is_read_to_its_end(void **state)
     close(ends[0]);
 }
 
+/* What a failed write leaves of the file there is all of it, behind a link too. */
+static void a_write_that_fails_changes_nothing(void **state)
+{
+    char *kept = inside(state, "kept"), *link = inside(state, "link"), *bytes;
+    size_t n;
+    struct rlimit before;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_write_atomic(kept, "before", 6, &err), TUTTI_OK);
+    assert_int_equal(symlink("kept", link), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){2, before.rlim_max}), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tutti_file_write_atomic(i ? link : kept, "after", 5, &err), TUTTI_ERR_FAILED);
+        assert_non_null(strstr(err.text, "/kept.tmp."));
+        assert_non_null(strstr(err.text, "cannot write: File too large"));
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(tutti_file_read(link, 9, TUTTI_ERR_DATA, &bytes, &n, &err), TUTTI_OK);
+    assert_string_equal(bytes, "before");
+    free(bytes);
+    free(kept);
+    free(link);
+}
+
 static void writing_into_a_missing_folder_names_it_and_leaves_nothing(void **state)
 {
     char *path = inside(state, "no/such");
@@ -216,6 +244,7 @@ int main(void)
         TEST_WITH_FOLDER(a_missing_file_has_the_status_asked_for),
         TEST_WITH_FOLDER(what_is_no_regular_file_is_refused_without_waiting),
         cmocka_unit_test(a_pipe_without_a_name_is_read_to_its_end),
+        TEST_WITH_FOLDER(a_write_that_fails_changes_nothing),
         TEST_WITH_FOLDER(writing_into_a_missing_folder_names_it_and_leaves_nothing),
         TEST_WITH_FOLDER(a_link_stays_and_its_file_is_written),
         TEST_WITH_FOLDER(a_pipe_is_written_into),
