@@ -1,33 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* failure.c: formats failure texts. Texts longer than the buffer are cut at the end, never overrun. */
+/* failure.c: formats failure texts. Of a text longer than the buffer the middle goes: where it begins and why it ends are kept. */
 #include "tutti/failure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { WHOLE = 6000 /* a path of the greatest length and what is said of it */ };
+
+static void put_text(tutti_failure *err, const char *whole)
+{
+    static const char gap[] = " ... ";
+    const size_t n = strlen(whole), half = (sizeof err->text - sizeof gap) / 2;
+    if (n < sizeof err->text)
+        memcpy(err->text, whole, n + 1);
+    else
+        snprintf(err->text, sizeof err->text, "%.*s%s%s", (int)half, whole, gap, whole + n - half);
+}
+
 tutti_status tutti_fail(tutti_failure *err, tutti_status status, const char *format, ...)
 {
     if (!err) return status;
     va_list args;
+    char whole[WHOLE];
     va_start(args, format);
     err->status = status;
-    vsnprintf(err->text, sizeof err->text, format, args);
+    vsnprintf(whole, sizeof whole, format, args);
     va_end(args);
+    put_text(err, whole);
     return status;
 }
 
 tutti_status tutti_fail_at(tutti_failure *err, const char *where_format, ...)
 {
     if (!err) return TUTTI_ERR_FAILED;
-    char old[sizeof err->text];
-    memcpy(old, err->text, sizeof old);
+    char whole[WHOLE + sizeof err->text];
     va_list args;
     va_start(args, where_format);
-    int n = vsnprintf(err->text, sizeof err->text, where_format, args);
+    vsnprintf(whole, WHOLE, where_format, args);
     va_end(args);
-    size_t used = n < 0 ? 0 : (size_t)n;
-    if (used < sizeof err->text) snprintf(err->text + used, sizeof err->text - used, ": %s", old);
+    const size_t used = strlen(whole);
+    snprintf(whole + used, sizeof whole - used, ": %s", err->text);
+    put_text(err, whole);
     return err->status;
 }
 
