@@ -1,46 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idx.c: reads IDX, the format of MNIST (LeCun et al. 1998): two zero bytes, a type byte (8 = unsigned byte), the number
- * of dimensions, each dimension as a big-endian 32-bit number, then the bytes. zlib reads plain and gzip alike.
+ * of dimensions, each dimension as a big-endian 32-bit number, then the bytes. plain or gzip.
  *
  * A file is accepted whole or not at all. Sizes are compared with what a file of that length can hold before anything
  * is allocated: a lying header costs nothing. Offsets in failures count uncompressed bytes. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <zlib.h>
 
 #include "dataset_impl.h"
+#include "gunzip.h"
 
 enum { TYPE_UNSIGNED_BYTE = 8, DEFLATE_MOST = 1032 /* deflate cannot shrink more than this */ };
 
 typedef struct {
-    gzFile file;
+    tutti_gunzip *file;
     const char *path;
     int64_t offset;
     tutti_failure *err;
 } reader;
 
-/* Reads exactly n bytes or says where the file ended or what zlib found. */
+/* Up to n bytes; what is wrong with the file is said with the place. */
+static tutti_status read_some(reader *r, void *into, int64_t n, int64_t *got)
+{
+    const tutti_status status = tutti_gunzip_read(r->file, into, n, got, r->err);
+    r->offset += *got;
+    if (status) tutti_fail_at(r->err, "%s: byte %lld", r->path, (long long)r->offset);
+    return status;
+}
+
 static tutti_status read_exactly(reader *r, void *into, int64_t n)
 {
-    char *at = into;
-    while (n > 0) {
-        unsigned piece = n < (1 << 20) ? (unsigned)n : 1u << 20;
-        int got = gzread(r->file, at, piece);
-        if (got > 0) {
-            at += got, n -= got, r->offset += got;
-            continue;
-        }
-        int code = Z_OK;
-        const char *words = gzerror(r->file, &code);
-        if (got < 0 || (code != Z_OK && code != Z_BUF_ERROR))
-            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: %s", r->path, (long long)r->offset,
-                              code == Z_ERRNO ? strerror(errno) : words);
-        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: the file ends here, %lld bytes early", r->path,
-                          (long long)r->offset, (long long)n);
-    }
-    return TUTTI_OK;
+    int64_t got;
+    const tutti_status status = read_some(r, into, n, &got);
+    if (status || got == n) return status;
+    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: the file ends here, %lld bytes early", r->path,
+                      (long long)r->offset, (long long)(n - got));
 }
 
 static tutti_status read_header(reader *r, int min_dims, int max_dims, tutti_idx *out)
@@ -75,10 +68,8 @@ static tutti_status read_header(reader *r, int min_dims, int max_dims, tutti_idx
 /* The promise of the header against what is in the folder, before memory is asked for. */
 static tutti_status check_size(const reader *r, const tutti_idx *idx)
 {
-    struct stat st;
-    if (stat(r->path, &st)) return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: %s", r->path, strerror(errno));
-    int64_t length = st.st_size, missing = idx->header_bytes + idx->nbytes - length;
-    if (gzdirect(r->file) && missing > 0)
+    const int64_t length = tutti_gunzip_file_bytes(r->file), missing = idx->header_bytes + idx->nbytes - length;
+    if (!tutti_gunzip_is_packed(r->file) && missing > 0)
         return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: the file ends here, %lld bytes early", r->path,
                           (long long)length, (long long)missing);
     if (idx->nbytes / DEFLATE_MOST > length)
@@ -89,27 +80,27 @@ static tutti_status check_size(const reader *r, const tutti_idx *idx)
     return TUTTI_OK;
 }
 
+/* Here a wrong checksum, a cut trailer or something behind the compressed data shows. */
 static tutti_status check_end(reader *r)
 {
     char extra;
-    int got = gzread(r->file, &extra, 1);
-    if (got > 0)
-        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: more bytes than the header promises", r->path,
-                          (long long)r->offset);
-    int code = Z_OK;
-    const char *words = gzerror(r->file, &code); /* here a wrong checksum or a cut trailer shows */
-    if (got < 0 || code != Z_OK)
-        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: %s", r->path, (long long)r->offset,
-                          code == Z_BUF_ERROR ? "the compressed file ends early" : words);
-    return TUTTI_OK;
+    int64_t got;
+    const tutti_status status = read_some(r, &extra, 1, &got);
+    if (status || !got) return status;
+    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: more bytes than the header promises", r->path,
+                      (long long)r->offset - 1);
 }
 
 tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_idx *out, tutti_failure *err)
 {
-    reader r = {gzopen(path, "rb"), path, 0, err};
-    if (!r.file) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
+    reader r = {NULL, path, 0, err};
     tutti_idx idx = {0};
-    tutti_status status = read_header(&r, min_dims, max_dims, &idx);
+    tutti_status status = tutti_gunzip_open(path, &r.file, err);
+    if (status) {
+        tutti_fail_at(err, "%s", path);
+        return status;
+    }
+    status = read_header(&r, min_dims, max_dims, &idx);
     if (!status) status = check_size(&r, &idx);
     if (!status) {
         idx.bytes = malloc((size_t)idx.nbytes);
@@ -118,7 +109,7 @@ tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_
                      : tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld bytes", path, (long long)idx.nbytes);
     }
     if (!status) status = check_end(&r);
-    gzclose_r(r.file);
+    tutti_gunzip_close(r.file);
     if (status)
         free(idx.bytes);
     else

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -219,6 +220,72 @@ static void a_damaged_gzip_file_is_refused(void **state)
     assert_non_null(strstr(err.text, "incorrect data check"));
 }
 
+/* Appends to the compressed images. */
+static void append(const char *folder, const void *bytes, size_t n)
+{
+    char path[256];
+    FILE *f = fopen(path_in(folder, "train-images-idx3-ubyte.gz", path), "ab");
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void bytes_behind_the_compressed_data_are_refused(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *words;
+    } tails[] = {
+        {"x", 1, "something that is not gzip follows"},
+        {"\x1f", 1, "something that is not gzip follows"},
+        {"\0\0\0\0", 4, "something that is not gzip follows"},
+        {"\x1f\x8b", 2, "the compressed file ends early"},
+        {"\x1f\x8b\x08garbage that is long enough", 29, "byte 9424: "},
+    };
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        tutti_dataset *d = NULL;
+        tutti_failure err = {0};
+        put_pair(*state, "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte");
+        append(*state, tails[i].bytes, tails[i].n);
+        assert_int_equal(open_train("mnist", *state, &d, &err), TUTTI_ERR_DATA);
+        if (!strstr(err.text, "ubyte.gz: byte 9424: ") || !strstr(err.text, tails[i].words))
+            fail_msg("tail %zu: '%s'", i, err.text);
+    }
+}
+
+/* As `cat a.gz b.gz` makes them: gzip says that their contents follow each other. */
+static void several_gzip_members_are_one_file(void **state)
+{
+    uint8_t *bytes = calloc(1, ROOM);
+    const size_t n = images(bytes, COUNT, 28, 28);
+    char path[256];
+    put_pair(*state, "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte");
+    remove(path_in(*state, "train-images-idx3-ubyte.gz", path));
+    for (size_t at = 0; at < n; at += 1000) {
+        gzFile f = gzopen(path, "ab");
+        const unsigned part = n - at < 1000 ? (unsigned)(n - at) : 1000;
+        assert_int_equal(gzwrite(f, bytes + at, part), part);
+        assert_int_equal(gzclose(f), Z_OK);
+    }
+    expect_pair(*state);
+    free(bytes);
+}
+
+static void what_is_no_regular_file_is_refused_without_waiting(void **state)
+{
+    char path[256];
+    tutti_dataset *d = NULL;
+    tutti_failure err = {0};
+    put_pair(*state, "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte");
+    path_in(*state, "train-images-idx3-ubyte", path);
+    for (int folder = 0; folder < 2; folder++) {
+        assert_int_equal(folder ? mkdir(path, 0700) : mkfifo(path, 0600), 0);
+        assert_int_equal(open_train("mnist", *state, &d, &err), TUTTI_ERR_DATA);
+        assert_non_null(strstr(err.text, folder ? "ubyte: is a folder" : "ubyte: is a named pipe"));
+        assert_int_equal(remove(path), 0);
+    }
+}
+
 static void a_missing_folder_or_set_says_what_to_do(void **state)
 {
     tutti_dataset *d = NULL;
@@ -274,6 +341,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(idx_takes_any_shape_and_counts_its_classes, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(each_broken_file_is_refused_naming_file_and_byte, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_damaged_gzip_file_is_refused, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(bytes_behind_the_compressed_data_are_refused, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(several_gzip_members_are_one_file, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_refused_without_waiting, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(a_missing_folder_or_set_says_what_to_do, folder_make, folder_remove),
         cmocka_unit_test(mnist_itself_has_its_known_counts_and_first_labels),
     };
