@@ -39,7 +39,7 @@ static tutti_status unknown_flag(const tutti_flag *flags, int nflags, const char
 
 static tutti_status take_value(tutti_flags *out, int i, const char *value, tutti_failure *err)
 {
-    if (out->count[i] && !out->flags[i].many)
+    if (out->count[i] && !(out->flags[i].is & TUTTI_FLAG_MANY))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there twice", out->flags[i].name);
     if (out->count[i] == MAX_VALUES)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--%s stands there more than %d times", out->flags[i].name, MAX_VALUES);
@@ -178,6 +178,7 @@ int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv)
     if (!st && !form->any_arguments && f.nrest != (form->wanted != NULL))
         st = form->wanted ? tutti_fail(&err, TUTTI_ERR_USAGE, "%s", form->wanted)
                           : tutti_fail(&err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f.rest[0]);
+    if (!st) st = tutti_cli_check_flags(&f, form->wanted ? f.rest[0] : NULL, &err);
     if (!st) st = form->run(&f, &err);
     return st ? tutti_cli_fail(form->name, &err) : 0;
 }

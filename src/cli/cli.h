@@ -44,8 +44,13 @@ typedef struct {
     const char *name;     /* "ranks" */
     const char *argument; /* "N"; NULL = switch */
     const char *help;
-    bool many; /* may be given several times */
+    unsigned is; /* of TUTTI_FLAG_MANY ..., or 0 */
 } tutti_flag;
+enum {
+    TUTTI_FLAG_MANY = 1,   /* may be given several times */
+    TUTTI_FLAG_READS = 2,  /* its value names a file that is read */
+    TUTTI_FLAG_WRITES = 4, /* ... or written: it must not be empty, nor one that is read */
+};
 
 typedef struct {
     const tutti_flag *flags;
@@ -67,8 +72,22 @@ typedef struct {
     bool any_arguments; /* run looks at them itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
-/* Parses, answers --help, refuses too many or too few arguments, runs; prints the failure. Returns the exit code. */
+/* Parses, answers --help, refuses too many or too few arguments and outputs that are inputs, runs; prints the failure. Returns the exit
+ * code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
+
+/* A file that a command reads or writes. */
+typedef struct {
+    const char *what; /* "the data", "--trace" */
+    const char *path; /* NULL: it does not */
+    bool written;
+} tutti_cli_file;
+/* TUTTI_ERR_USAGE: one that is written has no name, or is one that is read, or another that is written. */
+tutti_status tutti_cli_check_files(const tutti_cli_file *files, int n, tutti_failure *err);
+/* The same of all flags that name files, and of what the command reads besides (may be NULL). */
+tutti_status tutti_cli_check_flags(const tutti_flags *f, const char *read, tutti_failure *err);
+/* Whether both name one regular file, or would if they were made. */
+bool tutti_cli_same_file(const char *a, const char *b);
 
 /* Writes text to a file, whole or not at all, or (path NULL) to standard output. */
 tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err);

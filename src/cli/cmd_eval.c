@@ -12,7 +12,8 @@
 #include "cli.h"
 
 static const tutti_flag flags[] = {
-    {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)", true},
+    {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)",
+     TUTTI_FLAG_MANY},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_DATA = 16 };
 

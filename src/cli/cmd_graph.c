@@ -6,9 +6,9 @@
 #include "cli.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "ranks to share the batch (default: the job's)", false},
-    {"set", "KEY=VALUE", "override a key of the job", true},
-    {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", false},
+    {"ranks", "N", "ranks to share the batch (default: the job's)", 0},
+    {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
+    {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags };
 

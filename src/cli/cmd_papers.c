@@ -11,8 +11,8 @@
 #include "cli.h"
 
 static const tutti_flag flags[] = {
-    {"dir", "DIR", "folder of the pages (default: papers/ of the source tree, or share/tutti/papers)", false},
-    {"json", NULL, "one JSON object a figure and line", false},
+    {"dir", "DIR", "folder of the pages (default: papers/ of the source tree, or share/tutti/papers)", 0},
+    {"json", NULL, "one JSON object a figure and line", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_PAGES = 256, PATH_BYTES = 4096 };
 

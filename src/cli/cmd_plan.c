@@ -11,12 +11,12 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "ranks to share the batch (default: the job's)", false},
-    {"set", "KEY=VALUE", "override a key of the job", true},
-    {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", false},
-    {"topology", "T", "show when exchanges travel on host, or star,bw=10Gb,lat=5us; buckets auto: merge for it", false},
-    {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", false},
-    {"rank", "R", "whose loop to show (default: 0)", false},
+    {"ranks", "N", "ranks to share the batch (default: the job's)", 0},
+    {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
+    {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", 0},
+    {"topology", "T", "show when exchanges travel on host, or star,bw=10Gb,lat=5us; buckets auto: merge for it", 0},
+    {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
+    {"rank", "R", "whose loop to show (default: 0)", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
 

@@ -16,19 +16,20 @@
 #include "tutti/predict.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", false},
-    {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", false},
-    {"set", "KEY=VALUE", "change a key of the job", true},
-    {"profile", "FILE", "read kernel times from FILE instead of measuring them", false},
-    {"save-profile", "FILE", "write the measured kernel times to FILE", false},
+    {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", 0},
+    {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", 0},
+    {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
+    {"profile", "FILE", "read kernel times from FILE instead of measuring them", TUTTI_FLAG_READS},
+    {"save-profile", "FILE", "write the measured kernel times to FILE", TUTTI_FLAG_WRITES},
     {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
-     false},
-    {"weak", NULL, "weak scaling: the job's batch is that of each rank", false},
-    {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", false},
-    {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", false},
-    {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction", false},
-    {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", false},
-    {"json", NULL, "one JSON object a rank count and line", false},
+     TUTTI_FLAG_READS},
+    {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
+    {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
+    {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", 0},
+    {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
+     TUTTI_FLAG_READS},
+    {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
+    {"json", NULL, "one JSON object a rank count and line", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 2 /* row of --set above */, MAX_RANKS = 32, MAX_SETS = 64 };
 

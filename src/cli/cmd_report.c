@@ -19,7 +19,7 @@
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
 static const tutti_flag flags[] = {
-    {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", false},
+    {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", TUTTI_FLAG_WRITES},
 };
 
 typedef struct {
@@ -170,6 +170,22 @@ static bool is_folder(const char *path)
     return stat(path, &status) != 0 || S_ISDIR(status.st_mode);
 }
 
+/* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
+static tutti_status check_out(const char *dir, const char *metrics, const char *picture, tutti_failure *err)
+{
+    tutti_strbuf layers = {0}, layers_picture = {0};
+    tutti_strbuf_printf(&layers, "%s/layers.txt", dir);
+    tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
+    const tutti_cli_file files[] = {{"the run's lines", metrics, false},
+                                    {"the run's layers", layers.text, false},
+                                    {"the picture", picture, true},
+                                    {"the layers' picture", layers_picture.text, true}};
+    const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
+    tutti_strbuf_release(&layers);
+    tutti_strbuf_release(&layers_picture);
+    return st;
+}
+
 static tutti_status report(const tutti_flags *f, tutti_failure *err)
 {
     if (!is_folder(f->rest[0])) return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
@@ -179,7 +195,8 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     const char *path = tutti_cli_value(f, "out", picture.text);
     run r = {0};
     bool layers = false;
-    tutti_status st = read_run(metrics.text, &r, err);
+    tutti_status st = check_out(f->rest[0], metrics.text, path, err);
+    if (st == TUTTI_OK) st = read_run(metrics.text, &r, err);
     if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
     if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);
     if (st == TUTTI_OK) {

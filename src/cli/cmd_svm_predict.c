@@ -9,9 +9,9 @@
 #include "svm_flags.h"
 
 static const tutti_flag flags[] = {
-    {"threads", "N", "threads (default: all cores)", false},
-    {"lenient", NULL, "accept what LIBSVM accepts: NaN, trailing blank lines, models that are cut off", false},
-    {"decisions", "FILE", "decision values there too: a line a sample, a column a pair of classes", false},
+    {"threads", "N", "threads (default: all cores)", 0},
+    {"lenient", NULL, "accept what LIBSVM accepts: NaN, trailing blank lines, models that are cut off", 0},
+    {"decisions", "FILE", "decision values there too: a line a sample, a column a pair of classes", TUTTI_FLAG_WRITES},
 };
 static const tutti_svm_letter letters[] = {
     {'b', "0|1", "1: probabilities of all classes beside each label (default 0)"},
@@ -117,6 +117,11 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
         *(w->given[i].letter == 'b' ? &o.probability : &o.quiet) = n != 0;
     }
     if (!st && f->nrest != 3) st = tutti_fail(err, TUTTI_ERR_USAGE, "wants three files: [options] DATA MODEL OUT");
+    const tutti_cli_file files[] = {{"the data", f->rest[0], false},
+                                    {"the model", f->rest[1], false},
+                                    {"OUT", f->rest[2], true},
+                                    {"--decisions", o.decisions, true}};
+    if (!st) st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
     if (st) return st;
     tutti_svm_model model = {0};
     tutti_svm_data data = {0};

@@ -171,7 +171,9 @@ static tutti_status check_place(const char *path, tutti_failure *err)
 {
     struct stat info;
     if (stat(path, &info) == 0) /* it is replaced, or written to where it is no file */
-        return S_ISDIR(info.st_mode) ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: is a folder", path) : TUTTI_OK;
+        return S_ISDIR(info.st_mode)
+                   ? tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a folder; a file's name is wanted", path)
+                   : TUTTI_OK;
     const char *slash = strrchr(path, '/');
     tutti_strbuf folder = {0};
     tutti_strbuf_printf(&folder, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);

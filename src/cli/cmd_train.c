@@ -8,9 +8,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/clock.h"
+#include "../base/file.h"
 #include "../base/options.h"
 #include "../job/job_impl.h"
 #include "../job/session.h"
@@ -20,15 +22,15 @@
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "processes (default: the job's)", false},
-    {"out", "DIR", "results (default: runs/<name of the job file>)", false},
-    {"seed", "S", "seed (default: the job's)", false},
-    {"set", "KEY=VALUE", "override a key of the job", true},
-    {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", false},
-    {"fresh", NULL, "start over: remove what DIR holds of an earlier run", false},
-    {"quiet", NULL, "print the last line only", false},
-    {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", false},
-    {"ranks-as-threads", NULL, "ranks are threads of this process, with reference kernels", false},
+    {"ranks", "N", "processes (default: the job's)", 0},
+    {"out", "DIR", "results (default: runs/<name of the job file>)", TUTTI_FLAG_WRITES},
+    {"seed", "S", "seed (default: the job's)", 0},
+    {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
+    {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
+    {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
+    {"quiet", NULL, "print the last line only", 0},
+    {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
+    {"ranks-as-threads", NULL, "ranks are threads of this process, with reference kernels", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
 
@@ -259,6 +261,40 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     return code;
 }
 
+/* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is lost then. */
+static tutti_status check_job_stays(const char *path, const char *dir, const tutti_job *job, tutti_failure *err)
+{
+    char *written, *given = NULL, *resolved = tutti_job_print(job);
+    size_t nbytes;
+    if (asprintf(&written, "%s/job.yaml", dir) < 0) abort();
+    tutti_status st = TUTTI_OK;
+    if (tutti_cli_same_file(path, written) &&
+        !tutti_file_read(path, SIZE_MAX / 2, TUTTI_ERR_USAGE, &given, &nbytes, NULL) && strcmp(given, resolved) != 0)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: the run would write its resolved job over it: give another --out",
+                        path);
+    free(given);
+    free(resolved);
+    free(written);
+    return st;
+}
+
+/* What rank 0 could not use in the end is refused before there are ranks. */
+static tutti_status check_places(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
+{
+    struct stat info;
+    char *standard = default_dir(f->rest[0]);
+    const char *dir = tutti_cli_value(f, "out", standard);
+    tutti_status st = tutti_cli_check_flags(f, f->rest[0], err);
+    if (!st && stat(dir, &info) == 0 && !S_ISDIR(info.st_mode))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is no folder", dir);
+    if (!st && job->ranks > 1 && stat(f->rest[0], &info) == 0 && !S_ISREG(info.st_mode))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a pipe, which one rank alone can read: put the job into a file",
+                        f->rest[0]);
+    if (!st) st = check_job_stays(f->rest[0], dir, job, err);
+    free(standard);
+    return st;
+}
+
 /* As the rank that `config` says: reads the job, then runs it or shows what it would do. */
 static int act(tutti_flags *f, tutti_group_config *config, char **argv)
 {
@@ -268,6 +304,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     int code = TUTTI_OK;
     tutti_status st = take_environment(f, config, world, &err);
     if (!st) st = tutti_cli_load_job(f, f->rest[0], &job, &err);
+    if (!st) st = check_places(f, job, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = tutti_train_dry_run(job, &err);
     else if (!st)

@@ -24,14 +24,14 @@ int tutti_coll_verify_all(int argc, char **argv);
 
 /* Flags that say which schedule is meant (coll_schedule.c). */
 #define TUTTI_COLL_SCHEDULE_FLAGS                                                                                      \
-    {"ranks", "P", "rank count", false}, {"collective", "C", TUTTI_COLL_COLLECTIVES, false},                           \
-        {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", false},             \
-        {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", false},                           \
-        {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", false},                     \
-        {"topology", "T", "for algorithms that are bound to one, such as dgx1v,wires=nvlink,gpus=0.1.4", false},       \
-        {"root", "R", "of a gather, broadcast or reduce (default 0)", false},                                          \
+    {"ranks", "P", "rank count", 0}, {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},                                   \
+        {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", 0},                 \
+        {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", 0},                               \
+        {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", 0},                         \
+        {"topology", "T", "for algorithms that are bound to one, such as dgx1v,wires=nvlink,gpus=0.1.4", 0},           \
+        {"root", "R", "of a gather, broadcast or reduce (default 0)", 0},                                              \
     {                                                                                                                  \
-        "in-place", NULL, "the output is the input", false                                                             \
+        "in-place", NULL, "the output is the input", 0                                                                 \
     }
 
 typedef struct {

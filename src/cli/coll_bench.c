@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus what part
  * of the memory bound was reached. Where no launcher has started it, it starts the ranks itself. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,15 @@
 #include "rank_report.h"
 
 static const tutti_flag flags[] = {
-    {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", false},
-    {"ranks", "P", "processes to start (default 2, or the launcher's)", false},
+    {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", 0},
+    {"ranks", "P", "processes to start (default 2, or the launcher's)", 0},
     {"bytes", "B,..",
-     "sizes of the whole vector (all-to-all: of what a rank sends): 64KiB,102MB (default 1KB,64KB,1MB,16MB)", false},
-    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
-    {"slots", "S", "canonical sums over S slots (default 0: fast sums)", false},
-    {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", false},
-    {"check", "0|1", "compare every element with the exact result (default 1)", false},
-    {"json", "FILE", "also write one JSON object a size, keys as in nccl-tests", false},
+     "sizes of the whole vector (all-to-all: of what a rank sends): 64KiB,102MB (default 1KB,64KB,1MB,16MB)", 0},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
+    {"slots", "S", "canonical sums over S slots (default 0: fast sums)", 0},
+    {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", 0},
+    {"check", "0|1", "compare every element with the exact result (default 1)", 0},
+    {"json", "FILE", "also write one JSON object a size, keys as in nccl-tests", TUTTI_FLAG_WRITES},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_SIZES = 32 };
 
@@ -199,14 +200,15 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
         s = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", q->nranks,
                        config->launcher, config->nranks);
     if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
-        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written", q->json);
+        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
     tutti_cli_block_quit();
     if (!s) s = tutti_group_join(config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
     if (!s) s = tutti_cli_report(&reporter, &err);
     if (!s) s = run_sizes(g, q, json, &wrong, &err);
     tutti_group_leave(g);
-    if (json && fclose(json) && !s) s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: cannot be written", q->json);
+    if (json && (ferror(json) | fclose(json)) && !s)
+        s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: not all could be written", q->json);
     if (s) return tutti_cli_fail("coll bench", &err);
     return wrong ? TUTTI_ERR_FAILED : 0;
 }
@@ -253,6 +255,7 @@ int tutti_coll_bench(int argc, char **argv)
         return 0;
     }
     tutti_group_config config = {0};
+    if (tutti_cli_check_flags(&f, NULL, &err)) return tutti_cli_fail("coll bench", &err);
     if (read_request(&f, &q, &err)) return tutti_cli_fail("coll bench", &err);
     if (tutti_group_config_from_env(&config, &err)) return tutti_cli_fail("coll bench", &err);
     if (!config.launcher) return start_ranks(&q, argc, argv);

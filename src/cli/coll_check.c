@@ -10,7 +10,7 @@
 
 static const tutti_flag flags[] = {
     TUTTI_COLL_SCHEDULE_FLAGS,
-    {"interpret", "N", "also run it on real memory, in N random interleavings", false},
+    {"interpret", "N", "also run it on real memory, in N random interleavings", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 

@@ -8,7 +8,7 @@
 
 static const tutti_flag flags[] = {
     TUTTI_COLL_SCHEDULE_FLAGS,
-    {"out", "F", "write it to file F and say its hash", false},
+    {"out", "F", "write it to file F and say its hash", TUTTI_FLAG_WRITES},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 

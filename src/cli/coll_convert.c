@@ -9,8 +9,8 @@
 #include "coll.h"
 
 static const tutti_flag flags[] = {
-    {"to", "FORMAT", "msccl (XML), text, svg", false},
-    {"out", "F", "write it to file F", false},
+    {"to", "FORMAT", "msccl (XML), text, svg", 0},
+    {"out", "F", "write it to file F", TUTTI_FLAG_WRITES},
     TUTTI_COLL_SCHEDULE_FLAGS,
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };

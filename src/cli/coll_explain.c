@@ -14,14 +14,14 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", false},
-    {"ranks", "P", "rank count (default 2)", false},
-    {"topology", "T", "host, star,bw=10Gb,lat=5us, dgx1v ...: 'tutti topo make' (default: host)", false},
-    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
-    {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", false},
-    {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", false},
-    {"all", NULL, "simulate schedules of millions of steps, too", false},
-    {"json", NULL, "one JSON object a candidate (or range) and line", false},
+    {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},
+    {"ranks", "P", "rank count (default 2)", 0},
+    {"topology", "T", "host, star,bw=10Gb,lat=5us, dgx1v ...: 'tutti topo make' (default: host)", 0},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
+    {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", 0},
+    {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", 0},
+    {"all", NULL, "simulate schedules of millions of steps, too", 0},
+    {"json", NULL, "one JSON object a candidate (or range) and line", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS_OF_RANGES = 1 << 19 };
 

@@ -12,20 +12,19 @@
 #include "coll_pack.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P", "how many (default: all that the topology has room for)", false},
-    {"collective", "C", "allreduce, broadcast, all-gather (default allreduce)", false},
-    {"root", "R", "of a broadcast (default 0)", false},
-    {"by", "W", "exact: equal to the bound; weights: multiplicative weights within 0.5 % of it (default exact)", false},
-    {"loss", "PERCENT", "then keep the fewest trees that carry all but that much", false},
-    {"solver", "PROGRAM", "for the fewest trees: a program like cbc, or none for our greedy choice (default cbc)",
-     false},
-    {"limit", "SECONDS", "for the solver (default 10)", false},
-    {"subsets", NULL, "a table over all connected subsets of the GPUs of dgx1p or dgx1v", false},
-    {"channels", "BYTES", "how NVLink and PCIe share that many bytes (dgx1p, dgx1v)", false},
-    {"setup", "US", "with --channels: microseconds before PCIe can be used too (default 100)", false},
-    {"out", "F", "write the packing to file F (docs/packing.md)", false},
-    {"svg", "F", "draw it", false},
-    {"check", "F", "read a packing from file F and check it on this topology instead", false},
+    {"ranks", "P", "how many (default: all that the topology has room for)", 0},
+    {"collective", "C", "allreduce, broadcast, all-gather (default allreduce)", 0},
+    {"root", "R", "of a broadcast (default 0)", 0},
+    {"by", "W", "exact: equal to the bound; weights: multiplicative weights within 0.5 % of it (default exact)", 0},
+    {"loss", "PERCENT", "then keep the fewest trees that carry all but that much", 0},
+    {"solver", "PROGRAM", "for the fewest trees: a program like cbc, or none for our greedy choice (default cbc)", 0},
+    {"limit", "SECONDS", "for the solver (default 10)", 0},
+    {"subsets", NULL, "a table over all connected subsets of the GPUs of dgx1p or dgx1v", 0},
+    {"channels", "BYTES", "how NVLink and PCIe share that many bytes (dgx1p, dgx1v)", 0},
+    {"setup", "US", "with --channels: microseconds before PCIe can be used too (default 100)", 0},
+    {"out", "F", "write the packing to file F (docs/packing.md)", TUTTI_FLAG_WRITES},
+    {"svg", "F", "draw it", TUTTI_FLAG_WRITES},
+    {"check", "F", "read a packing from file F and check it on this topology instead", TUTTI_FLAG_READS},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_FILE = 1 << 26, MAX_RANKS = 64 };
 

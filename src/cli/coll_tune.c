@@ -12,9 +12,9 @@
 #include "coll.h"
 
 static const tutti_flag flags[] = {
-    {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)", false},
-    {"check", NULL, "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB", false},
-    {"print", NULL, "write nothing, print the topology only", false},
+    {"out", "FILE", "write there instead ($TUTTI_TOPOLOGY, $XDG_CACHE_HOME/tutti/host.topology)", TUTTI_FLAG_WRITES},
+    {"check", NULL, "compare the model with this machine: every algorithm, 2 and 4 ranks, 4 bytes to 16 MiB", 0},
+    {"print", NULL, "write nothing, print the topology only", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 

@@ -16,8 +16,8 @@
 #include "coll.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P,..", "these rank counts (default 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024)", false},
-    {"jobs", "J", "proofs at a time (default 1); the largest needs 3 GB", false},
+    {"ranks", "P,..", "these rank counts (default 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024)", 0},
+    {"jobs", "J", "proofs at a time (default 1); the largest needs 3 GB", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_COUNTS = 64, BAR = 30 };
 static const double REDRAW_S = 0.1, LINE_S = 10;

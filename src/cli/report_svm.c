@@ -13,6 +13,7 @@
 #include "../base/strbuf.h"
 #include "../metrics/chart.h"
 #include "../svm/svm_trace.h"
+#include "cli.h"
 
 typedef struct {
     int n;
@@ -103,7 +104,9 @@ tutti_status tutti_report_svm(const char *path, const char *picture, tutti_failu
     const int stem = dot && !strcmp(dot, ".jsonl") ? (int)(dot - path) : (int)strlen(path);
     tutti_strbuf_printf(&name, "%.*s.svg", stem, path);
     if (!picture) picture = name.text;
-    tutti_status st = tutti_svm_trace_read(path, &trace, err);
+    const tutti_cli_file files[] = {{"the trace", path, false}, {"the picture", picture, true}};
+    tutti_status st = tutti_cli_check_files(files, 2, err);
+    if (!st) st = tutti_svm_trace_read(path, &trace, err);
     if (!st) sum_up(&trace, &r);
     if (!st) st = draw(&r, path, picture, err);
     if (!st) print(&r, trace.nranks, picture);

@@ -7,20 +7,19 @@
 #include "svm_flags.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "processes (default 1); under mpirun, srun or torchrun: theirs", false},
-    {"threads", "N", "threads of each rank (default: all cores, shared by the host's ranks)", false},
-    {"elimination", "KIND", "none, single or multi: docs/svm.md (default: see below; -h 0: none)", false},
-    {"threshold", "WHEN", "first elimination after random:N pairs, or samples:P% of the samples", false},
-    {"precision", "TYPE", "kernel values are f32, f64 or auto (default; f64 where -e or the data want it)", false},
-    {"block", "N", "samples of a working set, even (default 1024)", false},
-    {"seed", "S", "of the folds of -v and -b 1 (default 1)", false},
-    {"lenient", NULL, "accept what LIBSVM accepts: NaN, cut labels, trailing blank lines, one class, no samples",
-     false},
-    {"progress", NULL, "gap, active and eliminated samples on stderr while it runs", false},
-    {"trace", "FILE", "the same as JSON lines; `tutti report FILE` draws them", false},
+    {"ranks", "N", "processes (default 1); under mpirun, srun or torchrun: theirs", 0},
+    {"threads", "N", "threads of each rank (default: all cores, shared by the host's ranks)", 0},
+    {"elimination", "KIND", "none, single or multi: docs/svm.md (default: see below; -h 0: none)", 0},
+    {"threshold", "WHEN", "first elimination after random:N pairs, or samples:P% of the samples", 0},
+    {"precision", "TYPE", "kernel values are f32, f64 or auto (default; f64 where -e or the data want it)", 0},
+    {"block", "N", "samples of a working set, even (default 1024)", 0},
+    {"seed", "S", "of the folds of -v and -b 1 (default 1)", 0},
+    {"lenient", NULL, "accept what LIBSVM accepts: NaN, cut labels, trailing blank lines, one class, no samples", 0},
+    {"progress", NULL, "gap, active and eliminated samples on stderr while it runs", 0},
+    {"trace", "FILE", "the same as JSON lines; `tutti report FILE` draws them", TUTTI_FLAG_WRITES},
     {"checkpoint", "FILE",
-     "save the state there, and go on from it where it is there; it goes when the model is written", false},
-    {"checkpoint-every", "S", "seconds between two saves (default 60)", false},
+     "save the state there, and go on from it where it is there; it goes when the model is written", TUTTI_FLAG_WRITES},
+    {"checkpoint-every", "S", "seconds between two saves (default 60)", 0},
 };
 static const tutti_svm_letter letters[] = {
     {'s', "TYPE", "0 = c_svc; 1 nu_svc, 2 one_class, 3 epsilon_svr, 4 nu_svr are refused"},
@@ -173,6 +172,15 @@ static void name_model(tutti_svm_order *o)
     o->model = o->model_name;
 }
 
+static tutti_status check_files(const tutti_svm_order *o, tutti_failure *err)
+{
+    const tutti_cli_file files[] = {{"the data", o->data, false},
+                                    {"the model", o->nfolds ? NULL : o->model, true},
+                                    {"--trace", o->trace, true},
+                                    {"--checkpoint", o->config.checkpoint, true}};
+    return tutti_cli_check_files(files, sizeof files / sizeof *files, err);
+}
+
 tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tutti_failure *err)
 {
     tutti_svm_words w;
@@ -196,5 +204,5 @@ tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tut
         o->model = w.long_ones.rest[1];
     else
         name_model(o);
-    return TUTTI_OK;
+    return check_files(o, err);
 }

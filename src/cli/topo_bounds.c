@@ -10,10 +10,10 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P", "rank count (default: as many as there is room for)", false},
-    {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB (default 100MB)", false},
-    {"collective", "C", TUTTI_COLL_COLLECTIVES, false},
-    {"json", NULL, "one JSON object a bound and line", false},
+    {"ranks", "P", "rank count (default: as many as there is room for)", 0},
+    {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB (default 100MB)", 0},
+    {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
+    {"json", NULL, "one JSON object a bound and line", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 

@@ -6,7 +6,7 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", false}};
+    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", 0}};
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_NICS = 64 };
 
 static void print_bytes(const char *what, long long bytes)

@@ -10,15 +10,14 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"algorithm", "A", "whose messages count (default halving-doubling)", false},
-    {"collective", "C", "of that algorithm (default allreduce)", false},
-    {"ranks", "P", "rank count (default: as many as there is room for)", false},
-    {"bytes", "B", "size of the vector on each rank (default 100MB)", false},
-    {"seed", "S", "of the search; the same seed gives the same seats (default 1)", false},
-    {"swaps", "N", "how many are tried (default 200000)", false},
-    {"own-start", NULL, "begin with the topology's own placement, not with the best that its kind has", false},
-    {"table", NULL, "halving and doubling on bigraphs of N switches and M hosts a switch, parity mapping and naive",
-     false},
+    {"algorithm", "A", "whose messages count (default halving-doubling)", 0},
+    {"collective", "C", "of that algorithm (default allreduce)", 0},
+    {"ranks", "P", "rank count (default: as many as there is room for)", 0},
+    {"bytes", "B", "size of the vector on each rank (default 100MB)", 0},
+    {"seed", "S", "of the search; the same seed gives the same seats (default 1)", 0},
+    {"swaps", "N", "how many are tried (default 200000)", 0},
+    {"own-start", NULL, "begin with the topology's own placement, not with the best that its kind has", 0},
+    {"table", NULL, "halving and doubling on bigraphs of N switches and M hosts a switch, parity mapping and naive", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cli_flags.c: flags by tables. src/cli belongs to the program, not to the library, so the file itself is taken in. */
+/* test_cli_flags.c: flags by tables. src/cli belongs to the program, not to the library, so the files themselves are taken in. */
 #include "testing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.c"
+#include "cli/cli_files.c"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "processes", false},
-    {"set", "KEY=VALUE", "override", true},
-    {"quiet", NULL, "say less", false},
-    {"out", "FILE", "write to it", false},
+    {"ranks", "N", "processes", 0},
+    {"set", "KEY=VALUE", "override", TUTTI_FLAG_MANY},
+    {"quiet", NULL, "say less", 0},
+    {"out", "FILE", "write to it", 0},
 };
 
 /* Parses words after the command's name; up to seven, NULL ends them. */

@@ -4,66 +4,16 @@
 
 #include "testing.h"
 
-#include "base/file.h"
-#include "cli/command_line.h"
+#include "cli/command_folder.h"
 #include "svm/svm_sets.h"
-
-static char dir[64];
-
-static void put(const char *name, const char *text)
-{
-    char path[128];
-    tutti_failure err = {0};
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    assert_int_equal(tutti_file_write_atomic(path, text, strlen(text), &err), TUTTI_OK);
-}
-
-static char *get(const char *name)
-{
-    char path[128], *text;
-    size_t nbytes;
-    tutti_failure err = {0};
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    assert_int_equal(tutti_file_read(path, 1 << 26, TUTTI_ERR_DATA, &text, &nbytes, &err), TUTTI_OK);
-    return text;
-}
-
-/* `$` stands for the folder. */
-static char *says(const char *words, int code, const char *wanted)
-{
-    tutti_strbuf line = {0};
-    for (const char *at = words; *at; at++) {
-        if (*at == '$')
-            tutti_strbuf_puts(&line, dir);
-        else
-            tutti_strbuf_add(&line, at, 1);
-    }
-    char *text = command_says(line.text, code, wanted);
-    tutti_strbuf_release(&line);
-    return text;
-}
-
-static void check(const char *words, int code, const char *wanted)
-{
-    free(says(words, code, wanted));
-}
 
 static int make_sets(void **state)
 {
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/tutti_svm_cli_XXXXXX");
-    assert_non_null(mkdtemp(dir));
+    folder_make(state);
     char *blobs = svm_blobs(300, 2, 0.8);
     put("set", blobs);
     free(blobs);
     return 0;
-}
-
-static int remove_sets(void **state)
-{
-    (void)state;
-    tutti_failure err = {0};
-    return tutti_file_remove_tree(dir, &err);
 }
 
 static void what_it_prints_is_what_libsvm_prints(void **state)
@@ -207,7 +157,7 @@ static void files_that_cannot_be_written_are_refused_in_one_line(void **state)
                                         "svm-train --ranks 3 --threads 1 --trace $/no/folder/t $/set $/m",
                                         "svm-train --ranks 3 --threads 1 $/set $"};
     for (int i = 0; i < 3; i++) {
-        char *text = says(words[i], 1, i < 2 ? "no/folder" : "is a folder");
+        char *text = says(words[i], i < 2 ? 1 : 2, i < 2 ? "no/folder" : "is a folder");
         assert_int_equal(strchr(text, '\n') - text, (long)strlen(text) - 1);
         free(text);
     }
@@ -272,5 +222,5 @@ int main(void)
         cmocka_unit_test(links_are_the_commands),
         cmocka_unit_test(a_killed_rank_is_named_and_leaves_nothing_behind),
     };
-    return cmocka_run_group_tests(tests, make_sets, remove_sets);
+    return cmocka_run_group_tests(tests, make_sets, folder_drop);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_files.c: files as all commands treat them: what they read is never what they write, what is no file holds nobody, and what
+ * could not be written is said. */
+#include <sys/stat.h>
+
+#include "testing.h"
+
+#include "cli/command_folder.h"
+#include "svm/svm_sets.h"
+
+static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 2\n"
+                          "optimiser: {rule: sgd, lr: 0.02}\n";
+
+static int make_files(void **state)
+{
+    if (folder_make(state)) return -1;
+    char *blobs = svm_blobs(60, 2, 0.8);
+    put("set", blobs);
+    put("job.yaml", job);
+    free(blobs);
+    check("svm-train -q --trace $/trace.jsonl $/set $/model", 0, "");
+    check("coll compile ring --ranks 4 -o $/ring.sched", 0, "");
+    check("coll pack dgx1v -o $/packing", 0, "");
+    check("train $/job.yaml --ranks 1 --quiet --out $/run", 0, "");
+    check("predict $/job.yaml --ranks 1 --save-profile $/profile", 0, "");
+    char *line = in_folder("ln -s set $/link; ln $/set $/second; mkfifo $/pipe; mkdir $/empty");
+    assert_int_equal(system(line), 0);
+    free(line);
+    return 0;
+}
+
+/* A script in which `@` stands for the program and `$` for the folder; what it says and ends with. */
+static void shell(const char *script, int code, const char *wanted)
+{
+    tutti_strbuf line = {0};
+    tutti_strbuf_puts(&line, "version >/dev/null; { ");
+    for (const char *at = script; *at; at++) {
+        if (*at == '@')
+            tutti_strbuf_puts(&line, TUTTI_PROGRAM);
+        else
+            tutti_strbuf_add(&line, at, 1);
+    }
+    tutti_strbuf_puts(&line, "; }");
+    check(line.text, code, wanted);
+    tutti_strbuf_release(&line);
+}
+
+static char *listing(void)
+{
+    char *line = in_folder("cd $ && find . -type f -exec md5sum {} + | sort -k 2; ls -lR --time-style=+%s");
+    FILE *pipe = popen(line, "r");
+    char *text = read_stream(pipe);
+    pclose(pipe);
+    free(line);
+    return text;
+}
+
+static void an_output_that_is_an_input_is_refused_before_anything_is_written(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "svm-train -q $/set $/set",
+        "svm-train -q $/set $/link",
+        "svm-train -q $/link $/second",
+        "svm-train -q $/set $/empty/../set",
+        "svm-train -q --ranks 2 $/set $/set",
+        "svm-train -q --checkpoint $/same $/set $/same",
+        "svm-train -q --checkpoint $/set $/set $/m",
+        "svm-train -q --trace $/set $/set $/m",
+        "svm-train -q --trace $/m $/set $/m",
+        "svm-train -q --trace $/c --checkpoint $/c $/set $/m",
+        "svm-train -v 3 --trace $/set $/set",
+        "svm-predict $/set $/model $/set",
+        "svm-predict $/set $/model $/model",
+        "svm-predict --decisions $/new $/set $/model $/new",
+        "svm-predict --decisions $/link $/set $/model $/new",
+        "svm-predict --decisions $/model $/set $/model $/new",
+        "report $/trace.jsonl --out $/trace.jsonl",
+        "report $/run --out $/run/metrics.jsonl",
+        "predict $/trace.jsonl --svg $/trace.jsonl",
+        "predict $/trace.jsonl --check $/link --svg $/set",
+        "predict $/job.yaml --save-profile $/job.yaml",
+        "predict $/job.yaml --profile $/profile --save-profile $/profile",
+        "coll convert $/ring.sched --to svg -o $/ring.sched",
+        "coll pack dgx1v --check $/packing -o $/packing",
+        "coll pack dgx1v --svg $/new -o $/new",
+        "train $/job.yaml --ranks 1 --out $",
+        "train $/run/job.yaml --ranks 1 --set batch=8 --out $/run",
+    };
+    char *before = listing();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        free(says(words[i], 2, "give"));
+        char *after = listing();
+        if (strcmp(before, after) != 0) fail_msg("%s changed something:\n%s\n%s", words[i], before, after);
+        free(after);
+    }
+    shell("@ svm-predict $/set $/model /dev/stdout 2>&1 >>$/set", 2, "/dev/stdout: OUT would be written over the data");
+    free(before);
+}
+
+static void what_only_looks_like_an_input_is_written(void **state)
+{
+    (void)state;
+    check("svm-predict --decisions /dev/null $/set $/model /dev/null", 0, "Accuracy");
+    check("train $/run/job.yaml --ranks 1 --out $/run", 0, "nothing left to do");
+    check("svm-predict $/set $/model /dev/stdout >$/both", 0, "");
+    char *text = get("both");
+    assert_true(!strncmp(text, "3\n", 2) || !strncmp(text, "-1\n", 3)); /* not overwritten by what follows */
+    assert_non_null(strstr(text, "\nAccuracy = "));
+    free(text);
+}
+
+static void an_output_without_a_name_is_refused_at_once(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "train $/job.yaml --ranks 2 --out ''", "svm-train $/set ''", "svm-train --trace '' $/set $/m",
+        "svm-predict $/set $/model ''",        "report $/run -o ''", "coll compile ring --ranks 4 -o ''",
+        "coll bench --iters 1 --json ''",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) check(words[i], 2, ": a name is missing");
+    check("train $/job.yaml --ranks 2 --out $/set", 2, "is there and is no folder");
+    check("svm-train $/set $/empty", 2, "is a folder");
+}
+
+/* $/it is a named pipe, a folder or a device each time; nobody ever writes into the pipe. */
+static void what_is_no_file_is_refused_without_waiting(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        const char *words;
+    } cases[] = {
+        {2, "train $/it --ranks 1"},
+        {2, "train $/job.yaml --ranks 2 --set model=$/it --out $/new"},
+        {2, "plan $/it"},
+        {2, "graph $/it"},
+        {2, "plan $/job.yaml --costs $/it"},
+        {2, "predict $/it"},
+        {2, "predict $/job.yaml --profile $/it"},
+        {3, "predict $/trace.jsonl --check $/it"},
+        {2, "coll check $/it"},
+        {2, "coll convert $/it --to svg"},
+        {2, "coll pack dgx1v --check $/it"},
+        {3, "svm-train -q --threads 1 $/it $/m"},
+        {3, "svm-train -q --threads 1 --ranks 2 $/it $/m"},
+        {3, "svm-train -q --threads 1 --checkpoint $/it $/set $/m"},
+        {3, "svm-predict $/it $/model $/out"},
+        {3, "svm-predict $/set $/it $/out"},
+    };
+    static const char *const kinds[] = {"mkfifo $/it", "mkdir $/it", "ln -s /dev/zero $/it"};
+    static const char *const words[] = {"is a named pipe; a regular file is wanted",
+                                        "is a folder; a regular file is wanted",
+                                        "is a device; a regular file is wanted"};
+    for (int kind = 0; kind < 3; kind++) {
+        char *line = in_folder(kinds[kind]);
+        assert_int_equal(system(line), 0);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check(cases[i].words, cases[i].code, words[kind]);
+        free(line);
+        line = in_folder("rm -r $/it");
+        assert_int_equal(system(line), 0);
+        free(line);
+    }
+}
+
+static void a_pipe_without_a_name_is_read(void **state)
+{
+    (void)state;
+    shell("cat $/set | @ svm-train -q --threads 1 /dev/stdin $/piped && cmp $/model $/piped", 0, "");
+    shell("cat $/ring.sched | @ coll check /dev/stdin", 0, "right for every vector length");
+    shell("cat $/job.yaml | @ plan /dev/stdin", 0, "loop: ");
+    shell("cat $/job.yaml | @ train /dev/stdin --ranks 2", 2, "is a pipe, which one rank alone can read");
+}
+
+static void a_job_that_is_too_large_is_a_mistake_of_the_caller(void **state)
+{
+    (void)state;
+    tutti_strbuf text = {0};
+    tutti_strbuf_puts(&text, job);
+    while (text.length <= 1 << 20) tutti_strbuf_puts(&text, "# and so on\n");
+    put("large.yaml", text.text);
+    tutti_strbuf_release(&text);
+    check("train $/large.yaml", 2, "larger than 1048576 bytes");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_output_that_is_an_input_is_refused_before_anything_is_written),
+        cmocka_unit_test(what_only_looks_like_an_input_is_written),
+        cmocka_unit_test(an_output_without_a_name_is_refused_at_once),
+        cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
+        cmocka_unit_test(a_pipe_without_a_name_is_read),
+        cmocka_unit_test(a_job_that_is_too_large_is_a_mistake_of_the_caller),
+    };
+    return cmocka_run_group_tests(tests, make_files, folder_drop);
+}
