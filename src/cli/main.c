@@ -7,6 +7,7 @@
 
 #include "../base/options.h"
 #include "cli.h"
+#include "process.h"
 
 static int run_version(int argc, char **argv)
 {
@@ -72,7 +73,7 @@ static const tutti_command *command_of_link(const char *program)
     return strncmp(name, "svm-", 4) ? NULL : command_of(name);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const tutti_command *linked = argc > 0 ? command_of_link(argv[0]) : NULL;
     if (linked) {
@@ -93,4 +94,10 @@ int main(int argc, char **argv)
     }
     const tutti_command *command = command_of(name);
     return command ? command->run(argc - 1, argv + 1) : unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    tutti_process_begin();
+    return tutti_process_end(run(argc, argv));
 }

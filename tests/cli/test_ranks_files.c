@@ -183,6 +183,35 @@ static void a_job_that_is_too_large_is_a_mistake_of_the_caller(void **state)
     check("train $/large.yaml", 2, "larger than 1048576 bytes");
 }
 
+static void what_cannot_be_written_is_said(void **state)
+{
+    (void)state;
+    shell("@ coll list 2>&1 >/dev/full", 1, "not all could be written to standard output: No space left on device");
+    shell("@ help 2>&1 >&-", 1, "not all could be written to standard output");
+    check("coll compile ring --ranks 4 -o /dev/full", 1, "/dev/full: cannot ");
+    check("svm-predict --decisions /dev/full $/set $/model $/out", 1, "/dev/full: cannot ");
+    check("coll bench --ranks 1 --bytes 4096 --iters 1 --json /dev/full", 1, "/dev/full: not all could be written");
+}
+
+/* The signal that would end it silently is not heard: the write fails and is named. */
+static void beyond_the_limit_of_file_sizes_the_file_is_named(void **state)
+{
+    (void)state;
+    shell("ulimit -f 1; @ coll compile ring --ranks 64 -o $/big", 1, "cannot write: File too large");
+    shell("! ls $ | grep big", 0, ""); /* nothing is left */
+}
+
+/* Else the first file that is opened would get what is printed. */
+static void closed_standard_streams_spoil_no_file(void **state)
+{
+    (void)state;
+    shell("@ train $/job.yaml --ranks 1 --quiet --out $/closed <&- >&- 2>&-", 1, "");
+    check("ckpt verify $/closed", 0, "whole");
+    char *text = get("closed/metrics.jsonl");
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) assert_int_equal(*line, '{');
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +221,9 @@ int main(void)
         cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
         cmocka_unit_test(a_pipe_without_a_name_is_read),
         cmocka_unit_test(a_job_that_is_too_large_is_a_mistake_of_the_caller),
+        cmocka_unit_test(what_cannot_be_written_is_said),
+        cmocka_unit_test(beyond_the_limit_of_file_sizes_the_file_is_named),
+        cmocka_unit_test(closed_standard_streams_spoil_no_file),
     };
     return cmocka_run_group_tests(tests, make_files, folder_drop);
 }

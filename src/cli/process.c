@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.c: standard streams that are there, signals that mean what they mean elsewhere, output that was written.
+ *
+ * A closed standard stream would give its number to the first file that is opened, and what is printed would go into that file. So its
+ * place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed one. */
+#include "process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tutti/failure.h"
+
+static void open_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free number is fd */
+}
+
+/* libucs takes SIGHUP for debugging of its own when it is loaded, so a terminal that closes would end nothing. Its own call gives back
+ * what was there before: the default, or that it is ignored (nohup). */
+static void take_back_hangup(void)
+{
+    struct sigaction now;
+    void (*give_back)(int) = NULL;
+    if (sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return;
+    *(void **)&give_back = dlsym(RTLD_DEFAULT, "ucs_debug_disable_signal"); /* NULL: it is not loaded */
+    if (give_back) give_back(SIGHUP);
+}
+
+void tutti_process_begin(void)
+{
+    open_standard_streams();
+    take_back_hangup();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
+}
+
+int tutti_process_end(int code)
+{
+    const int earlier = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout) == 0 && !earlier) return code;
+    fprintf(stderr, "tutti: not all could be written to standard output%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return code ? code : TUTTI_ERR_FAILED;
+}
