@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_launch.c: several ranks of one command on this host. The launcher has read its command line and job (failures are said once) and
  * then only waits: it touches no data, no kernels, no group. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 /* An orderly end by a signal is no failure to explain, and a rank that ended with a status has said why itself. */
 static bool needs_words(int exit_code)
 {
-    return exit_code > 128 && exit_code != 128 + 15 && exit_code != 128 + 10;
+    return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;
 }
 
 int tutti_cli_launch(const char *command, int nranks, char **argv)

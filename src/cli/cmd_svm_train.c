@@ -2,10 +2,8 @@
 /* cmd_svm_train.c: `tutti svm-train`: one rank, several ranks of its own, or one rank of a run that somebody else started. What it
  * prints on stdout is what LIBSVM prints.
  *
- * SIGTERM and SIGUSR1 are blocked while a checkpoint may be written, and asked for once a round: see cmd_train.c. */
+ * Signals: see stop.h; where there is a checkpoint, whether an end was asked for is looked at once a round. */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +14,7 @@
 #include "../collective/comm/comm_group.h"
 #include "cli.h"
 #include "rank_report.h"
+#include "stop.h"
 #include "svm_flags.h"
 #include "svm_progress.h"
 
@@ -23,34 +22,18 @@ typedef struct {
     tutti_svm_order order;
     tutti_comm *comm;
     tutti_svm_progress progress;
+    tutti_stop *signals;
     int stop;    /* the signal that asked for an end, else 0 */
     int stopped; /* the one that ended training on all ranks, else 0 */
 } trainer;
 
-/* ---- signals ---- */
-
-static void stop_signals(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGUSR1);
-}
-
-/* The first one is ours, a second one ends this process. */
-static void look_for_signal(trainer *t)
-{
-    sigset_t set;
-    stop_signals(&set);
-    const int signal = t->stop ? 0 : sigtimedwait(&set, NULL, &(struct timespec){0});
-    if (signal <= 0) return;
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    t->stop = signal;
-}
-
 static void on_event(void *arg, const tutti_svm_event *event)
 {
     trainer *t = arg;
-    if (t->order.config.checkpoint) look_for_signal(t);
+    if (t->order.config.checkpoint) {
+        tutti_stop_saves(t->signals);
+        t->stop = tutti_stop_asked(t->signals);
+    }
     t->stopped = event->stop;
     if (tutti_comm_rank(t->comm) == 0) tutti_svm_progress_event(&t->progress, event);
 }
@@ -261,10 +244,9 @@ int tutti_cmd_svm_train(int argc, char **argv)
         if (!st && t->order.nranks > 1 && !config.launcher) {
             code = tutti_cli_launch("svm-train", t->order.nranks, argv);
         } else if (!st) {
-            sigset_t set;
-            stop_signals(&set);
-            if (t->order.config.checkpoint) pthread_sigmask(SIG_BLOCK, &set, NULL);
-            code = run_rank(t, &config, argv);
+            st = tutti_stop_begin("svm-train", config.rank == 0, &t->signals, &err);
+            if (!st) code = run_rank(t, &config, argv);
+            tutti_stop_end(t->signals);
         }
         tutti_group_config_end(&config, st ? (int)st : code, "tutti svm-train: a rank failed");
     }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_train.c: `tutti train JOB.yaml`: one rank, several ranks of its own, or one rank of a run that somebody else started.
  *
- * Signals: SIGTERM and SIGUSR1 are blocked and asked for once a step, which needs no handler and no global; the first asks for
- * an orderly end of all ranks, then they are unblocked: the second ends this process at once. SIGQUIT makes all ranks report
- * where they are, and go on. */
+ * Signals: see stop.h; whether an end was asked for is looked at once a step. SIGQUIT makes all ranks report where they are, and go
+ * on. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 #include "cli.h"
 #include "progress.h"
 #include "rank_report.h"
+#include "stop.h"
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {
@@ -37,11 +36,13 @@ enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
 static const char about[] =
     "Trains a job and keeps metrics.jsonl, the resolved job and checkpoints in DIR. A run that "
     "was stopped or killed goes on\n"
-    "from its newest whole checkpoint when the command is given again. SIGTERM or SIGUSR1 on "
-    "any rank: all save the same\n"
-    "step and end with 143 or 138. SIGQUIT: all ranks say where they are, and go on. Under torchrun, mpirun "
-    "of Open MPI,\nsrun --mpi=pmix or any launcher that sets RANK and WORLD_SIZE it is one rank of "
-    "that run.";
+    "from its newest whole checkpoint when the command is given again. SIGTERM, SIGUSR1 or SIGHUP on any rank: all "
+    "save the\n"
+    "same step and end with 143, 138 or 129; before the first step, or a second time: at once. SIGQUIT: all ranks say "
+    "where they\n"
+    "are, and go on. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or any launcher that sets RANK and WORLD_SIZE "
+    "it is\n"
+    "one rank of that run.";
 
 static void print_help(void)
 {
@@ -52,26 +53,6 @@ static void print_help(void)
     tutti_strbuf_release(&keys);
 }
 
-/* ---- signals ---- */
-
-static void stop_signals(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGUSR1);
-}
-
-static int stop_asked(void *arg)
-{
-    (void)arg;
-    sigset_t set;
-    stop_signals(&set);
-    const int signal = sigtimedwait(&set, NULL, &(struct timespec){0});
-    if (signal <= 0) return 0;
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    return signal;
-}
-
 /* ---- one rank ---- */
 
 typedef struct {
@@ -80,10 +61,20 @@ typedef struct {
     const char *dir;
     bool fresh, quiet;
     int64_t began_ns;
+    tutti_stop *stop;
+    int64_t nsteps; /* begun */
     tutti_group *group;
     tutti_train_result result;
     tutti_failure err;
 } player;
+
+/* Once a step, at its beginning: from the second on there is one to save. */
+static int stop_asked(void *arg)
+{
+    player *p = arg;
+    if (p->nsteps++ > 0) tutti_stop_saves(p->stop);
+    return tutti_stop_asked(p->stop);
+}
 
 /* All ranks know whether all of them are ready, and the first that is not says why. */
 static tutti_status agree_ready(player *p, tutti_status mine)
@@ -132,6 +123,7 @@ static void *play(void *arg)
     s.config.on_event = tutti_progress_event;
     s.config.on_event_arg = &progress;
     s.config.stop_asked = stop_asked;
+    s.config.stop_arg = p;
     if (!st) st = tutti_train(p->group, &s.config, &p->result, &p->err);
     tutti_progress_end(&progress);
     if (!st) print_result(p, &s.config);
@@ -252,11 +244,14 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
                 .fresh = tutti_cli_has(f, "fresh"),
                 .quiet = tutti_cli_has(f, "quiet"),
                 .began_ns = tutti_clock_ns()};
-    sigset_t set;
-    stop_signals(&set);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    tutti_failure err = {0};
     if (!getenv("TUTTI_DEADLINE_S")) config->deadline_s = job->exchange.deadline_s;
-    const int code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
+    int code = TUTTI_OK;
+    if (tutti_stop_begin("train", config->rank == 0, &p.stop, &err))
+        code = tutti_cli_fail("train", &err);
+    else
+        code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
+    tutti_stop_end(p.stop);
     free(dir);
     return code;
 }

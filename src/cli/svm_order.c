@@ -45,7 +45,8 @@ static const char about[] =
     "with\n"
     ".model, here). With --ranks each process holds a part of the rows; the model has the same bits at any number of "
     "ranks\n"
-    "and threads. Also as a program of its own, svm-train. SIGTERM with --checkpoint: saves and ends with 143.";
+    "and threads. Also as a program of its own, svm-train. SIGTERM, SIGUSR1 or SIGHUP with --checkpoint:\nsaves and "
+    "ends with 143, 138 or 129.";
 
 static void print_help(void)
 {

@@ -27,6 +27,8 @@ struct tutti_evaluator {
     float *samples;
     int32_t labels[MOST_SAMPLES];
     tutti_arena arena;
+    int (*stop_asked)(void *arg); /* may be NULL */
+    void *stop_arg;
 };
 
 static tutti_status make_kernels(const tutti_graph *like, int64_t batch, tutti_arena *arena, block_kernels *out,
@@ -87,6 +89,12 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     else
         *out = e;
     return st;
+}
+
+void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg)
+{
+    e->stop_asked = stop_asked;
+    e->stop_arg = arg;
 }
 
 void tutti_evaluator_destroy(tutti_evaluator *e)
@@ -153,8 +161,11 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     *out = (tutti_eval_result){0};
     const char *why;
     const int64_t before = tutti_reader_nreplaced(e->reader, &why);
-    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++)
+    for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++) {
+        if (e->stop_asked) out->stopped = e->stop_asked(e->stop_arg);
+        if (out->stopped) break;
         st = run_block(e, block, weights, param_offset, out, err);
+    }
     tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }

@@ -63,10 +63,17 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
         sum.loss += all[r].loss;
         tutti_replaced_add(&sum.replaced, all[r].replaced.n, all[r].replaced.first);
     }
+    bool stopped = false;
+    for (int r = 0; r < t->nranks && !st; r++) stopped = stopped || all[r].stopped;
     free(all);
     t->eval_seconds += tutti_clock_s() - began;
     tutti_did(&t->account, TUTTI_DID_EVALUATE, 0);
     if (st) return st;
+    if (stopped) { /* half a test says nothing */
+        t->my_signal = t->my_signal ? t->my_signal : mine.stopped;
+        t->asked_to_stop = true;
+        return TUTTI_OK;
+    }
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
     return report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
@@ -204,6 +211,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     if (!st) st = make_memory(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
+    if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
     if (!st) st = open_metrics(t, start->path != NULL, err);
     if (!st) t->tracing = tutti_tracing_create(t);
     return st;
@@ -224,12 +232,12 @@ static void tear_down(tutti_trainer *t)
 
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
-    const bool tests = eval_due(t), saves = save_due(t);
-    if (!tests && !saves) return TUTTI_OK;
+    const bool tests = eval_due(t);
+    if (!tests && !save_due(t)) return TUTTI_OK;
     tutti_status st = tutti_step_wait_all_weights(t, err);
     clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
-    if (!st && saves) st = save(t, err);
+    if (!st && save_due(t)) st = save(t, err); /* a test that was stopped makes it due */
     clock_resume(t);
     return st;
 }

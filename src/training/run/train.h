@@ -61,7 +61,7 @@ typedef struct {
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     int64_t began_ns; /* clock_ns when this rank began to prepare; 0 = now. Only says how long initialisation took */
-    /* Asked once a step: number of a signal that asks this rank for an orderly end, 0 = none; may be NULL. */
+    /* Asked once a step, and once a block of a test: number of a signal that asks this rank for an orderly end, 0 = none; may be NULL. */
     int (*stop_asked)(void *arg);
     void *stop_arg;
 } tutti_train_config;
@@ -102,6 +102,7 @@ typedef struct {
     int64_t nsamples, correct;
     double loss; /* mean */
     tutti_replaced replaced;
+    int32_t stopped; /* the signal that ended it early, or 0 */
 } tutti_eval_result;
 tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
                             const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err);

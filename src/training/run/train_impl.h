@@ -43,6 +43,8 @@ double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* i
 typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
                                     tutti_failure *err);
+/* Asked before each block; what is not 0 ends a test early. */
+void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg);
 void tutti_evaluator_destroy(tutti_evaluator *e);
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
                                  int nparts, tutti_eval_result *out, /* loss: the sum, not the mean */

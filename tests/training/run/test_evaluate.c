@@ -77,6 +77,26 @@ static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
     tutti_evaluator_destroy(e);
 }
 
+static int after_two_blocks(void *arg)
+{
+    return ++*(int *)arg > 2 ? 15 : 0;
+}
+
+static void a_test_ends_early_when_it_is_asked_to(void **state)
+{
+    fixture *f = *state;
+    tutti_evaluator *e;
+    tutti_eval_result r;
+    tutti_failure err = {0};
+    int nasked = 0;
+    assert_int_equal(tutti_evaluator_create(f->graph, f->data, &e, &err), TUTTI_OK);
+    tutti_evaluator_watch(e, after_two_blocks, &nasked);
+    assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &r, NULL), TUTTI_OK);
+    assert_int_equal(r.stopped, 15);
+    assert_int_equal(r.nsamples, 200);
+    tutti_evaluator_destroy(e);
+}
+
 static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
 {
     fixture *f = *state;
@@ -115,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts_of_the_set_add_up_to_the_whole_exactly, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_test_ends_early_when_it_is_asked_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_of_zero_know_one_class_and_lose_log_10, set_up, tear_down),
         cmocka_unit_test_setup_teardown(data_that_do_not_fit_the_model_are_refused_with_both_shapes, set_up, tear_down),
     };

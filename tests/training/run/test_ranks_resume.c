@@ -90,12 +90,12 @@ static void a_signal_on_one_rank_stops_all_after_the_same_step(void **state)
 {
     static const struct {
         int signal, code;
-    } cases[] = {{SIGTERM, 143}, {SIGUSR1, 138}};
+    } cases[] = {{SIGTERM, 143}, {SIGUSR1, 138}, {SIGHUP, 129}};
     const run_folder *f = *state;
     char words[512], want[17], have[17], dir[160];
     command(f, "whole", 2, "", words);
     run_to_end(f, "whole", words, want);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         char out[24];
         snprintf(out, sizeof out, "stopped%d", i);
         snprintf(dir, sizeof dir, "%s/%s", f->dir, out);

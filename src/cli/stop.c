@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stop.c: a thread that reads signals as data. No handler, hence no limits on what may be done and no global. */
+#include "stop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "../base/arena.h"
+#include "../base/clock.h"
+
+static const double ONE_WISH_S = 1;
+
+struct tutti_stop {
+    const char *command;
+    bool speaks;
+    int signals, end; /* descriptors: what comes; that we are done */
+    pthread_t thread;
+    atomic_bool saves;
+    atomic_int asked;
+    double asked_at;
+    sigset_t before;
+};
+
+/* As if nobody had ever waited for it. */
+static void die_of(int signal_number)
+{
+    sigset_t one;
+    signal(signal_number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, signal_number);
+    raise(signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    _exit(128 + signal_number); /* the first process of a container does not die of a signal */
+}
+
+static void take(tutti_stop *s, int signal_number)
+{
+    const double now = tutti_clock_s();
+    if (!atomic_load(&s->saves)) die_of(signal_number);
+    if (!atomic_load(&s->asked)) {
+        s->asked_at = now;
+        atomic_store(&s->asked, signal_number);
+    } else if (now - s->asked_at > ONE_WISH_S) {
+        die_of(signal_number);
+    }
+}
+
+static void say_that_it_takes_time(const tutti_stop *s)
+{
+    char line[160];
+    const int n = snprintf(line, sizeof line,
+                           "tutti %s: signal %d: saves when the step at hand is done; another signal ends it at once\n",
+                           s->command, atomic_load(&s->asked));
+    if (n > 0) (void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
+static void *hear(void *arg)
+{
+    tutti_stop *s = arg;
+    struct pollfd ends[] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->end, .events = POLLIN}};
+    bool told = !s->speaks;
+    while (!(ends[1].revents & POLLIN)) {
+        struct signalfd_siginfo came;
+        const bool waits = !told && atomic_load(&s->asked);
+        const int n = poll(ends, 2, waits ? (int)(1e3 * ONE_WISH_S) : -1);
+        if (n > 0 && ends[0].revents & POLLIN && read(s->signals, &came, sizeof came) == sizeof came)
+            take(s, (int)came.ssi_signo);
+        if (n != 0 || !waits) continue;
+        say_that_it_takes_time(s);
+        told = true;
+    }
+    return NULL;
+}
+
+/* The thread takes no signal itself: what others block later, such as SIGQUIT, would find it. */
+static int start_hearing(tutti_stop *s)
+{
+    sigset_t all, ours;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &ours);
+    const int problem = pthread_create(&s->thread, NULL, hear, s);
+    pthread_sigmask(SIG_SETMASK, &ours, NULL);
+    return problem;
+}
+
+static void release(tutti_stop *s)
+{
+    if (s->signals >= 0) close(s->signals);
+    if (s->end >= 0) close(s->end);
+    free(s);
+}
+
+tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out, tutti_failure *err)
+{
+    static const int signals[] = {SIGTERM, SIGUSR1, SIGHUP};
+    tutti_stop *s = tutti_alloc(sizeof *s);
+    struct sigaction now;
+    sigset_t heard;
+    s->command = command;
+    s->speaks = speaks;
+    sigemptyset(&heard);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&heard, signals[i]);
+    s->signals = signalfd(-1, &heard, SFD_CLOEXEC);
+    s->end = eventfd(0, EFD_CLOEXEC);
+    pthread_sigmask(SIG_BLOCK, &heard, &s->before);
+    int problem = s->signals < 0 || s->end < 0 ? errno : 0;
+    if (!problem) problem = start_hearing(s);
+    if (problem) {
+        pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+        release(s);
+        return tutti_fail(err, TUTTI_ERR_FAILED, "cannot listen for signals: %s", strerror(problem));
+    }
+    *out = s;
+    return TUTTI_OK;
+}
+
+void tutti_stop_saves(tutti_stop *stop)
+{
+    atomic_store(&stop->saves, true);
+}
+
+int tutti_stop_asked(const tutti_stop *stop)
+{
+    return atomic_load(&stop->asked);
+}
+
+void tutti_stop_end(tutti_stop *stop)
+{
+    if (!stop) return;
+    (void)eventfd_write(stop->end, 1);
+    pthread_join(stop->thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
+    release(stop);
+}

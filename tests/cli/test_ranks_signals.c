@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_signals.c: who is asked to end does so, soon and in good order, whatever it is doing. */
+#include "testing.h"
+
+#include <signal.h>
+
+#include "base/clock.h"
+#include "command_line.h"
+#include "svm/svm_sets.h"
+#include "training/run/spawned_run.h"
+
+/* What is heard at once ends in milliseconds; what is not would take a minute or more. */
+static const double SOON_S = 5;
+
+static const char job[] = "model: mlp\nbatch: 16\nsteps: 100000\noptimiser: {rule: sgd, lr: 0.02}\nlog_every: 1\n";
+
+static void command(const run_folder *f, const char *more, char out[512])
+{
+    char path[160];
+    snprintf(out, 512, "train %s --out %s/out %s", run_file(f, "job.yaml", job, path), f->dir, more);
+}
+
+/* Waits for words in the log, half a minute at most. */
+static void wait_for(const spawned_run *r, const char *words)
+{
+    for (const double until = tutti_clock_s() + 30; tutti_clock_s() < until; tutti_clock_sleep_s(0.01)) {
+        if (access(r->log, F_OK) != 0) continue;
+        char *log = run_log(r);
+        const bool found = strstr(log, words) != NULL;
+        free(log);
+        if (found) return;
+    }
+    fail_msg("never said '%s': %s", words, run_log(r));
+}
+
+static void expect_end(const spawned_run *r, int code, const char *words)
+{
+    const double began = tutti_clock_s();
+    const int got = run_wait(r);
+    const double took = tutti_clock_s() - began;
+    char *log = run_log(r);
+    if (got != code || !strstr(log, words) || took > SOON_S) fail_msg("exit %d after %.1f s: %s", got, took, log);
+    free(log);
+}
+
+static void while_data_are_made_it_ends_at_once(void **state)
+{
+    const run_folder *f = *state;
+    char words[512];
+    for (int nranks = 1; nranks <= 2; nranks++) {
+        char more[128];
+        snprintf(more, sizeof more, "--ranks %d --set data.set=digits --set data.train_samples=10000000", nranks);
+        command(f, more, words);
+        const spawned_run r = run_start(f, "early", words);
+        tutti_clock_sleep_s(0.5);
+        kill(r.pid, nranks == 1 ? SIGTERM : SIGHUP);
+        expect_end(&r, 128 + (nranks == 1 ? SIGTERM : SIGHUP), "");
+    }
+}
+
+static void a_test_that_takes_long_is_left_and_the_step_is_saved(void **state)
+{
+    const run_folder *f = *state;
+    char words[512];
+    command(f,
+            "--ranks 2 --set steps=3 --set data.set=noise --set data.shape=[1,28,28] --set data.classes=10 --set "
+            "data.train_samples=64 --set data.test_samples=100000000",
+            words);
+    const spawned_run r = run_start(f, "test", words);
+    wait_for(&r, "step 3/3");
+    tutti_clock_sleep_s(0.2);
+    kill(r.pid, SIGTERM);
+    expect_end(&r, 143, "stopped by signal 15 at step 3");
+    snprintf(words, sizeof words, "ckpt verify %s/out/checkpoints/step_000000003", f->dir);
+    expect(words, 0, "whole");
+}
+
+/* Launchers and queues signal the group and its leader, and the leader passes it on. */
+static void a_burst_is_one_wish(void **state)
+{
+    const run_folder *f = *state;
+    char words[512];
+    command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
+    const spawned_run r = run_start(f, "burst", words);
+    pid_t ranks[SPAWNED_MAX_RANKS] = {0};
+    wait_for(&r, " step 5/");
+    assert_int_equal(run_ranks(&r, ranks), 2);
+    for (int i = 0; i < 5; i++) {
+        kill(r.pid, SIGTERM);
+        kill(ranks[0], SIGTERM);
+        kill(ranks[1], SIGTERM);
+    }
+    expect_end(&r, 143, "stopped by signal 15 at step");
+    snprintf(words, sizeof words, "ckpt verify %s/out", f->dir);
+    expect(words, 0, "whole");
+}
+
+static void a_hang_up_ends_any_command(void **state)
+{
+    const run_folder *f = *state;
+    const spawned_run r = run_start(f, "verify", "coll verify-all");
+    tutti_clock_sleep_s(0.3);
+    kill(r.pid, SIGHUP);
+    expect_end(&r, 129, "");
+}
+
+static void a_hang_up_that_was_ignored_stays_so(void **state)
+{
+    const run_folder *f = *state;
+    char words[512];
+    command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
+    signal(SIGHUP, SIG_IGN); /* as nohup does */
+    const spawned_run r = run_start_like(f, "nohup", words);
+    signal(SIGHUP, SIG_DFL);
+    pid_t ranks[SPAWNED_MAX_RANKS] = {0};
+    wait_for(&r, " step 5/");
+    assert_int_equal(run_ranks(&r, ranks), 2);
+    kill(r.pid, SIGHUP);
+    kill(ranks[1], SIGHUP);
+    wait_for(&r, " step 200/");
+    kill(r.pid, SIGTERM);
+    expect_end(&r, 143, "stopped by signal 15");
+}
+
+/* With a checkpoint and without one; overlapping classes and a tiny eps: it would take minutes. */
+static void svm_train_ends_too(void **state)
+{
+    const run_folder *f = *state;
+    char path[160], words[512];
+    char *blobs = svm_blobs(20000, 2, 3);
+    run_file(f, "long", blobs, path);
+    free(blobs);
+    for (int saves = 0; saves < 2; saves++) {
+        snprintf(words, sizeof words, "svm-train --ranks 2 --threads 1 -c 1e6 -e 1e-9 --%s %s/%s %s/long %s/model",
+                 saves ? "checkpoint" : "trace", f->dir, saves ? "checkpoint" : "trace", f->dir, f->dir);
+        const spawned_run r = run_start(f, "svm", words);
+        tutti_clock_sleep_s(1);
+        kill(r.pid, SIGHUP);
+        expect_end(&r, 129, saves ? "stopped by signal 1; the same command goes on from" : "");
+    }
+}
+
+#define TEST_WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, run_folder_make, run_folder_drop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_WITH_FOLDER(while_data_are_made_it_ends_at_once),
+        TEST_WITH_FOLDER(a_test_that_takes_long_is_left_and_the_step_is_saved),
+        TEST_WITH_FOLDER(a_burst_is_one_wish),
+        TEST_WITH_FOLDER(a_hang_up_ends_any_command),
+        TEST_WITH_FOLDER(a_hang_up_that_was_ignored_stays_so),
+        TEST_WITH_FOLDER(svm_train_ends_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
