@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,6 +192,16 @@ tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t
     free(behind);
     return st;
 }
+
+bool tutti_file_is_there(int fd, const char *path)
+{
+    struct stat held, named;
+    if (fstat(fd, &held) != 0) return false;
+    if (!S_ISREG(held.st_mode)) return true;
+    return stat(path, &named) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/* ---- folders ---- */
 
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err)
 {

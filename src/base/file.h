@@ -4,6 +4,7 @@
 #ifndef TUTTI_BASE_FILE_H
 #define TUTTI_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tutti/failure.h"
@@ -18,6 +19,9 @@ tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status re
                              tutti_failure *err);
 /* A link stays and the file behind it is replaced. A pipe or a device (/dev/stdout) is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* Whether the path still leads to the regular file that fd has open: it may have been removed, renamed or replaced. What is no regular
+ * file always does. */
+bool tutti_file_is_there(int fd, const char *path);
 /* mkdir -p. */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);
 /* fsync of a folder, so that renames in it last. */

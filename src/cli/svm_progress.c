@@ -63,6 +63,7 @@ tutti_status tutti_svm_progress_end(tutti_svm_progress *p, tutti_failure *err)
 {
     if (p->open) fprintf(stderr, "\n");
     p->open = false;
+    if (p->trace && !p->trace_failure.status) (void)tutti_metrics_sync(p->trace, &p->trace_failure);
     tutti_metrics_close(p->trace);
     p->trace = NULL;
     return p->trace_failure.status ? tutti_fail(err, p->trace_failure.status, "%s", p->trace_failure.text) : TUTTI_OK;

@@ -26,9 +26,11 @@ typedef struct tutti_metrics tutti_metrics;
 /* Opens for appending. The file first loses what a resumed run will say again: lines of steps beyond last_step, ends, and
  * whatever is no line of ours (all or nothing, by renaming). last_step < 0: it starts empty. */
 tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metrics **out, tutti_failure *err);
-/* One line; `event` is the value of "ev". */
+/* One line; `event` is the value of "ev". A file that was removed, renamed or replaced meanwhile is a failure. */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,
                                  tutti_failure *err);
+/* What was written lasts. */
+tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
 /* Whether the file says that the run has ended with this step. A missing file has not. */
 bool tutti_metrics_has_end(const char *path, int64_t step);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */

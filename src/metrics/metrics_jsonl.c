@@ -117,6 +117,8 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
     add_nan_list(&j, metrics, n);
     tutti_json_close(&j, '}');
     tutti_strbuf_puts(&m->line, "\n");
+    if (!tutti_file_is_there(m->fd, m->path)) /* else what is written would be nowhere */
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written", m->path);
     for (size_t done = 0; done < m->line.length;) {
         const ssize_t wrote = write(m->fd, m->line.text + done, m->line.length - done);
         if (wrote < 0 && errno != EINTR)
@@ -124,6 +126,12 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
         if (wrote > 0) done += (size_t)wrote;
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err)
+{
+    if (fsync(m->fd) == 0 || errno == EINVAL || errno == EROFS) return TUTTI_OK; /* the last two: no disk behind it */
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot sync: %s", m->path, strerror(errno));
 }
 
 void tutti_metrics_close(tutti_metrics *m)

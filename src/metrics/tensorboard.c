@@ -13,6 +13,7 @@
 
 #include "../base/arena.h"
 #include "../base/clock.h"
+#include "../base/file.h"
 #include "crc32c.h"
 
 enum { WIRE_VARINT = 0, WIRE_8 = 1, WIRE_BYTES = 2, WIRE_4 = 5 };
@@ -164,6 +165,9 @@ tutti_status tutti_tensorboard_remove(const char *dir, tutti_failure *err)
 
 static tutti_status flush(tutti_tensorboard *t, tutti_failure *err)
 {
+    if (!tutti_file_is_there(t->fd, t->path.text))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written",
+                          t->path.text);
     for (size_t done = 0; done < t->record.length;) {
         const ssize_t wrote = write(t->fd, t->record.text + done, t->record.length - done);
         if (wrote < 0 && errno != EINTR)

@@ -164,5 +164,6 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
     n += put_replaced(t, "training", &r->replaced, &line[n]);
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
-    return put(t, "end", line, n, err);
+    const tutti_status st = put(t, "end", line, n, err);
+    return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);
 }

@@ -208,6 +208,15 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
     return TUTTI_OK;
 }
 
+bool tutti_start_holds(const tutti_start *s, const char *dir)
+{
+    if (s->lock_fd < 0) return true;
+    char *path = tutti_checkpoint_path("%s/lock", dir);
+    const bool holds = tutti_file_is_there(s->lock_fd, path);
+    free(path);
+    return holds;
+}
+
 void tutti_start_release(tutti_start *s)
 {
     if (s->lock_fd >= 0) close(s->lock_fd);

@@ -18,6 +18,8 @@
 #include "checkpoint_impl.h"
 #include "tracing.h"
 
+static const double LOOK_S = 1; /* at the folder, at least so often */
+
 /* ---- clocks ---- */
 
 static void clock_resume(tutti_trainer *t)
@@ -100,6 +102,19 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                               .momentum = t->shared.momentum};
 }
 
+/* A folder that was removed, renamed or replaced holds nothing of this run any more, and another run may have taken its name: nothing
+ * is written into it, and the run ends, because what it does now would be lost. */
+static tutti_status check_folder(tutti_trainer *t, tutti_failure *err)
+{
+    t->looked_s = tutti_clock_s();
+    if (tutti_start_holds(t->start, t->config->dir)) return TUTTI_OK;
+    return tutti_fail(
+        err, TUTTI_ERR_FAILED,
+        "%s: was removed, renamed or replaced during the run (its lock is gone), which ends with step %" PRId64
+        "; put the folder back and give the command again, or use another --out",
+        t->config->dir, t->step);
+}
+
 static bool save_due(const tutti_trainer *t)
 {
     const tutti_train_config *c = t->config;
@@ -115,7 +130,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     if (!st && t->rank == 0) {
         const tutti_checkpoint c = checkpoint_of(t);
         tutti_group_long_phase_begin(t->group, "checkpoint");
-        st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
+        st = check_folder(t, err);
+        if (!st) st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
         tutti_group_long_phase_end(t->group);
         if (!st) tutti_report_saved(t);
     }
@@ -260,10 +276,14 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         st = tutti_step_play(t, err);
         if (!st) st = tutti_step_settle(t, err);
         clock_tick(t);
+        if (!st && (t->step % t->config->log_every == 0 || t->resumed_at - t->looked_s > LOOK_S))
+            st = check_folder(t, err);
         if (!st) st = tutti_report_step(t, err);
         if (!st) st = after_step(t, err);
         if (!st) st = end_traced_step(t, err);
     }
+    if (st == TUTTI_ERR_FAILED && !tutti_start_holds(t->start, t->config->dir))
+        st = check_folder(t, err); /* the words were about some file of it */
     return st ? st : tutti_step_wait_all_weights(t, err);
 }
 
@@ -325,9 +345,11 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
                          tutti_failure *err)
 {
     const tutti_graph *g = config->plan->graph;
+    tutti_start start;
     tutti_trainer t = {.group = group,
                        .config = config,
                        .plan = config->plan,
+                       .start = &start,
                        .rank = tutti_group_rank(group),
                        .nranks = tutti_group_nranks(group),
                        .loss = find_param(g, "@loss"),
@@ -337,7 +359,6 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
                        .last_loss = (double)NAN,
                        .last_accuracy = (double)NAN};
     tutti_train_result result = {0};
-    tutti_start start;
     tutti_failure own = {0};
     tutti_account_begin(&t.account, config->began_ns ? config->began_ns : tutti_clock_ns());
     tutti_status st = tutti_start_agree(group, config, &start, &own);

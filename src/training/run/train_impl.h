@@ -57,6 +57,8 @@ typedef struct {
 } tutti_start;
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err);
+/* Whether the folder is still the one that was locked; true without a folder or a lock. */
+bool tutti_start_holds(const tutti_start *s, const char *dir);
 void tutti_start_release(tutti_start *s);
 /* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
@@ -65,6 +67,7 @@ typedef struct {
     tutti_group *group;
     const tutti_train_config *config;
     const tutti_plan *plan;
+    const tutti_start *start;
     int rank, nranks;
     tutti_shared shared;
     char *memory; /* the private arena */
@@ -85,6 +88,7 @@ typedef struct {
     double seconds, resumed_at; /* training only; start of the running stretch */
     double eval_seconds;        /* metrics say the sum of both: what it takes to know an accuracy */
     double logged_seconds, logged_exchange_seconds;
+    double looked_s; /* at the folder: when */
     int64_t logged_step;
 } tutti_trainer;
 
