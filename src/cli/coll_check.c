@@ -11,6 +11,7 @@
 static const tutti_flag flags[] = {
     TUTTI_COLL_SCHEDULE_FLAGS,
     {"interpret", "N", "also run it on real memory, in N random interleavings", 0},
+    {"allow", "WHAT", "hasdep: steps of an MSCCL program are told also where what they wait for has hasdep=\"0\"", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0] };
 
@@ -76,6 +77,15 @@ static tutti_status check_program(const tutti_coll_schedule *s, int32_t *room, t
     return TUTTI_OK;
 }
 
+static tutti_status allow(const tutti_flags *f, const tutti_coll_schedule *s, tutti_failure *err)
+{
+    const char *what = tutti_cli_value(f, "allow", NULL);
+    if (!what) return TUTTI_OK;
+    if (!s->program || s->schedule != s->source)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--allow is for programs of MSCCL, proved as their reader runs them");
+    return tutti_msccl_allow(s->program, what, err);
+}
+
 static tutti_status check(const tutti_flags *f, tutti_failure *err)
 {
     long ntries = 0;
@@ -84,6 +94,11 @@ static tutti_status check(const tutti_flags *f, tutti_failure *err)
     tutti_status st = tutti_cli_int(f, "interpret", 0, 1000000000, 0, &ntries, err);
     if (st == TUTTI_OK) st = tutti_coll_open(f->rest[0], f, &s, err);
     if (st != TUTTI_OK) return st;
+    st = allow(f, &s, err);
+    if (st != TUTTI_OK) {
+        tutti_coll_close(&s);
+        return st;
+    }
     tutti_check_report report;
     const double begin = tutti_clock_s();
     st = s.program && s.schedule == s.source ? check_program(&s, &room, &report, err)

@@ -61,6 +61,10 @@ static void programs_of_msccl_are_checked_and_converted(void **state)
     expect("coll check " WRONG "nine_ahead.xml", 1, "even where connections hold 8 messages");
     expect("coll check " WRONG "three_ahead.xml", 1, "must hold 8 messages, those of its protocol hold 2");
     expect("coll check " WRONG "twice.xml", 1, "holds the contribution of rank 1 twice");
+    expect("coll check " WRONG "untold.xml", 1, "or say --allow hasdep");
+    expect("coll check " WRONG "untold.xml --allow hasdep", 0, "hasdep: a step waits for one that has hasdep=\"0\"");
+    expect("coll check " WRONG "untold.xml --allow races", 2, "'races' cannot be allowed; hasdep can");
+    expect("coll check ring --ranks 4 --allow hasdep", 2, "--allow is for programs of MSCCL");
     expect("coll convert " GOLDEN "bruck_5.xml --to text", 0, "algorithm bruck-rotated");
     expect("coll convert ring --ranks 3 --to msccl", 0, "coll=\"allreduce\"");
     expect("coll convert ring --ranks 3 --to svg", 0, "</svg>");

@@ -30,8 +30,11 @@ void tutti_msccl_destroy(tutti_msccl *m); /* NULL is accepted */
 
 /* Lives as long as m; two-sided. */
 tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m);
+/* "hasdep": its reader tells a step that waits also where what it waits for has hasdep="0", which that of microsoft/msccl does not.
+ * TUTTI_ERR_USAGE: no such thing. */
+tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *err);
 /* The proof of the program as its interpreter runs it, over connections that hold `capacity` messages. A counter-example
- * names GPU, block and step. */
+ * names GPU, block and step. Then that every step that is waited for tells so (hasdep="1"): else readers hang. */
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
 /* Messages that its connections hold: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);

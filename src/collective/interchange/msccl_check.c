@@ -22,19 +22,7 @@ static void part_of(const void *owner, int32_t rank, tutti_part *out)
     tutti_schedule_part(((const tutti_msccl *)owner)->schedule, rank, out);
 }
 
-tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err)
-{
-    const tutti_part_source source = {.head = tutti_schedule_head(m->schedule),
-                                      .part = part_of,
-                                      .release = tutti_part_release,
-                                      .owner = m,
-                                      .describe_step = msccl_describe_step,
-                                      .capacity = capacity,
-                                      .lies_in = msccl_lies_in};
-    return tutti_check_source(&source, report, err);
-}
-
-/* ---- remarks: how often, and where first ---- */
+/* ---- what stands out: how often, and where first ---- */
 
 typedef struct {
     int64_t n;
@@ -78,6 +66,58 @@ static void look_at_gpu(const msccl_gpu *g, int32_t gpu, findings *f)
     }
 }
 
+static void look_at_all(const tutti_msccl *m, findings *f)
+{
+    for (int32_t r = 0; r < m->ngpus; r++) look_at_gpu(&m->gpus[r], r, f);
+}
+
+/* ---- the proof ---- */
+
+tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *err)
+{
+    if (strcmp(what, "hasdep") != 0)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' cannot be allowed; hasdep can", what);
+    m->told = true;
+    return TUTTI_OK;
+}
+
+/* A block that waits looks at a number that the other block raises after its steps with hasdep="1", and only after those. So without it
+ * the wait lasts to a later such step, or for ever. */
+static tutti_status check_told(const tutti_msccl *m, const finding *silent, tutti_failure *err)
+{
+    if (m->told || !silent->n) return TUTTI_OK;
+    const msccl_gpu *g = &m->gpus[silent->gpu];
+    const msccl_step *s = &g->blocks[silent->block].steps[silent->step];
+    const msccl_block *other = &g->blocks[s->block];
+    int32_t later = s->step;
+    while (later < other->nsteps && !other->steps[later].awaited) later++;
+    return tutti_fail(
+        err, TUTTI_ERR_FAILED,
+        "gpu %d tb %d step %d (line %d) waits for tb %d step %d, which has hasdep=\"0\" and tells nobody: readers "
+        "wait there %s (%lld such waits); write hasdep=\"1\", or say --allow hasdep if yours tells all the same",
+        silent->gpu, silent->block, silent->step, silent->line, s->block, s->step,
+        later < other->nsteps ? "until a later step tells, which is not what was proved" : "for ever",
+        (long long)silent->n);
+}
+
+tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err)
+{
+    findings f = {0};
+    const tutti_part_source source = {.head = tutti_schedule_head(m->schedule),
+                                      .part = part_of,
+                                      .release = tutti_part_release,
+                                      .owner = m,
+                                      .describe_step = msccl_describe_step,
+                                      .capacity = capacity,
+                                      .lies_in = msccl_lies_in};
+    tutti_status st = tutti_check_source(&source, report, err);
+    if (st) return st;
+    look_at_all(m, &f);
+    return check_told(m, &f.silent, err);
+}
+
+/* ---- remarks ---- */
+
 __attribute__((format(printf, 3, 4))) static void remark(const finding *f, tutti_strbuf *out, const char *format, ...)
 {
     va_list args;
@@ -94,7 +134,7 @@ void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out)
 {
     findings f = {0};
     char hash[17];
-    for (int32_t r = 0; r < m->ngpus; r++) look_at_gpu(&m->gpus[r], r, &f);
+    look_at_all(m, &f);
     tutti_hash_text(m->hash, hash);
     tutti_strbuf_printf(
         out, "which file: hash %s; where several fit, the runtime picks one, so note the hash beside results\n", hash);
@@ -104,7 +144,7 @@ void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out)
            "some tools write the sender's place there; proved as the interpreter reads it");
     if (m->in_place)
         tutti_strbuf_puts(out, "in place: input and output are one memory, which the steps do not say; proved so\n");
-    remark(&f.silent, out, "hasdep: a step waits for one that has hasdep=\"0\", so that nobody may tell it");
+    if (m->told) remark(&f.silent, out, "hasdep: a step waits for one that has hasdep=\"0\", which was allowed");
     remark(&f.chain, out, "nop: readers refuse a chain of waiting nops that does not end in a step that waits itself");
     remark(&f.many_steps, out, "limit: more than %d steps in a block", MSCCL_MOST_STEPS);
     remark(&f.many_blocks, out, "limit: more than %d blocks on a GPU", MSCCL_MOST_BLOCKS);

@@ -83,6 +83,7 @@ struct tutti_msccl {
     int32_t root, ngpus, nchunks, nchannels;
     int32_t of; /* the vector has so many chunks */
     bool azure; /* minBytes, maxBytes and outofplace are there */
+    bool told;  /* its reader tells those who wait also where hasdep="0" */
     uint64_t hash;
     msccl_gpu *gpus;
     tutti_schedule *schedule;

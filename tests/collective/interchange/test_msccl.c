@@ -227,6 +227,37 @@ static void what_cannot_be_exported_is_refused_with_the_reason(void **state)
     }
 }
 
+static void who_is_told_nothing_is_named_unless_his_reader_tells_all_the_same(void **state)
+{
+    (void)state;
+    tutti_failure err = {0};
+    tutti_strbuf out = {0};
+    char *text = read_file(TUTTI_SOURCE_DIR "/tests/must_fail/msccl_untold.xml");
+    tutti_msccl *m = read_text("untold", text);
+    assert_int_equal(tutti_msccl_check(m, 2, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "gpu 0 tb 0 step 0 (line 5) waits for tb 1 step 1"));
+    assert_non_null(strstr(err.text, "wait there for ever (24 such waits)"));
+    assert_int_equal(tutti_msccl_allow(m, "deadlocks", &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_msccl_allow(m, "hasdep", &err), TUTTI_OK);
+    assert_int_equal(tutti_msccl_check(m, 2, NULL, &err), TUTTI_OK);
+    tutti_msccl_remarks(m, &out);
+    assert_non_null(strstr(out.text, "which was allowed (24 times, first gpu 0 tb 0 step 0, line 5)"));
+    tutti_strbuf_release(&out);
+    tutti_msccl_destroy(m);
+    /* a later step of the block that is waited for tells: the wait ends, but later than what was proved */
+    char *step = strstr(text, "type=\"r\""), *silent = strstr(step, "hasdep=\"0\"/>");
+    tutti_strbuf more = {0};
+    tutti_strbuf_add(&more, text, (size_t)(silent - text));
+    tutti_strbuf_puts(&more, "hasdep=\"0\"/>\n<step s=\"2\" type=\"nop\" depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>");
+    tutti_strbuf_puts(&more, silent + strlen("hasdep=\"0\"/>"));
+    m = read_text("told later", more.text);
+    assert_int_equal(tutti_msccl_check(m, 2, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "until a later step tells"));
+    tutti_msccl_destroy(m);
+    tutti_strbuf_release(&more);
+    free(text);
+}
+
 static void remarks_name_what_the_proof_does_not_say(void **state)
 {
     (void)state;
@@ -273,6 +304,7 @@ int main(void)
         cmocka_unit_test(malformed_files_are_refused_with_their_line),
         cmocka_unit_test(what_is_exported_and_imported_proves_the_same),
         cmocka_unit_test(what_cannot_be_exported_is_refused_with_the_reason),
+        cmocka_unit_test(who_is_told_nothing_is_named_unless_his_reader_tells_all_the_same),
         cmocka_unit_test(remarks_name_what_the_proof_does_not_say),
         cmocka_unit_test(a_picture_has_an_arrow_a_message_and_a_dot_a_sum),
     };
