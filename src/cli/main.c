@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/options.h"
+#include "../tensor/elementwise.h"
 #include "cli.h"
 #include "process.h"
 
@@ -96,8 +97,17 @@ static int run(int argc, char **argv)
     return command ? command->run(argc - 1, argv + 1) : unknown(name);
 }
 
+/* A mistake in the environment is one of every command. */
+static int run_checked(int argc, char **argv)
+{
+    tutti_failure err = {0};
+    if (tutti_elementwise_check_isa(&err) == TUTTI_OK) return run(argc, argv);
+    fprintf(stderr, "tutti: %s\n", err.text);
+    return TUTTI_ERR_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     tutti_process_begin();
-    return tutti_process_end(run(argc, argv));
+    return tutti_process_end(run_checked(argc, argv));
 }

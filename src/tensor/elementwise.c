@@ -12,7 +12,8 @@
 #include "../base/arena.h"
 #include "elementwise_impl.h"
 
-/* Rows from the ceiling downwards are allowed; an unknown ceiling allows all (the handshake compares what was picked). */
+/* Rows from the ceiling downwards are allowed; an unknown ceiling allows all (who takes it from a user asks
+ * tutti_elementwise_check_isa; the handshake compares what was picked). */
 static const tutti_elementwise_row *pick_row(void)
 {
     const char *ceiling = getenv("TUTTI_ISA");
@@ -33,6 +34,17 @@ const tutti_elementwise_row *tutti_elementwise_current(void)
         atomic_store_explicit(&picked, row, memory_order_relaxed);
     }
     return row;
+}
+
+/* All that there are on any machine: a ceiling above what runs here is no mistake. */
+tutti_status tutti_elementwise_check_isa(tutti_failure *err)
+{
+    static const char *const known[] = {"generic", "avx2", "avx512"};
+    const char *ceiling = getenv("TUTTI_ISA");
+    if (!ceiling || !*ceiling) return TUTTI_OK;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(ceiling, known[i])) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_ISA=%s: there are generic, avx2 and avx512", ceiling);
 }
 
 static bool folds_left_to_right(const uint8_t *folds, int nin)

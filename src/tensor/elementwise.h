@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tutti/failure.h"
+
 /* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h.
  * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1. */
 void tutti_elementwise_reduce(float *const *outputs, int nout, const float *const *inputs, int nin,
@@ -24,5 +26,7 @@ void tutti_elementwise_add_rows(float *y, int64_t y_apart, const float *x, int64
 bool tutti_elementwise_is_finite(const float *x, int64_t n);
 /* "avx512", "avx2", "generic": what runs here. TUTTI_ISA=generic|avx2|avx512 sets a ceiling. */
 const char *tutti_elementwise_isa(void);
+/* TUTTI_ERR_USAGE where TUTTI_ISA is none of them: the loops take it for no ceiling. */
+tutti_status tutti_elementwise_check_isa(tutti_failure *err);
 
 #endif

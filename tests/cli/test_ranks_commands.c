@@ -95,12 +95,30 @@ static void a_mistyped_command_is_answered_with_the_nearest(void **state)
     result_release(&r);
 }
 
+static void an_instruction_set_that_there_is_not_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *isa;
+        int code;
+    } cases[] = {{"sse9", 2}, {"AVX2", 2}, {"avx", 2}, {"", 0}, {"generic", 0}, {"avx2", 0}, {"avx512", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(setenv("TUTTI_ISA", cases[i].isa, 1), 0);
+        result r = run("coll list");
+        assert_int_equal(r.rc, cases[i].code);
+        if (r.rc) assert_non_null(strstr(r.err, "there are generic, avx2 and avx512"));
+        result_release(&r);
+    }
+    unsetenv("TUTTI_ISA");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_explains_itself_on_stdout),
         cmocka_unit_test(every_command_refuses_an_unknown_flag),
         cmocka_unit_test(a_mistyped_command_is_answered_with_the_nearest),
+        cmocka_unit_test(an_instruction_set_that_there_is_not_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
