@@ -32,7 +32,7 @@ static void show_method(const char *name)
 static void show_plan(const tutti_session *s)
 {
     const tutti_plan *p = s->parts.plan;
-    const tutti_train_memory m = tutti_train_memory_need(p, &s->config.update);
+    const tutti_plan_memory m = tutti_plan_memory_of(p);
     char hash[17], engine[96], precision[96];
     tutti_kernel_engine_describe(p->config.engine, engine);
     tutti_kernel_precision_describe(p->config.engine, p->graph->config.precision, precision);

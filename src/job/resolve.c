@@ -45,6 +45,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == 1,
                                .gated = tutti_job_loss_scale(job).dynamic,
+                               .momentum = job->optimiser.rule != TUTTI_RULE_SGD,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }

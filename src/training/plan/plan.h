@@ -6,7 +6,7 @@
  * `total` elements, each bucket a contiguous range, starts aligned to 16 elements. Regions on each rank:
  *   weights  total f32                    (all-gather writes here; in place)
  *   grads    nroots * total f32           (reduce-scatter reads all roots, writes root 0's own slice; in place)
- *   momentum total f32                    (only the own slices are touched)
+ *   momentum total f32                    (only the own slices are touched; not for sgd)
  * Activations, their gradients, saved state and scratch share one private arena by life time.
  *
  * Gated, the loop is: overlapped reduce-scatters; each rank checks its own slices; one allreduce of one number; updates, or
@@ -44,8 +44,9 @@ typedef struct {
     const char *algorithm;  /* of the exchanges: "direct", ... or "auto": that, or split by rails between hosts */
     int64_t bucket_bytes;   /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
-    bool by_need; /* what the next step reads first is exchanged and updated first; else what was ready first */
-    bool gated;   /* no weight is updated before all ranks know that every gradient is finite */
+    bool by_need;  /* what the next step reads first is exchanged and updated first; else what was ready first */
+    bool gated;    /* no weight is updated before all ranks know that every gradient is finite */
+    bool momentum; /* the rule of updates keeps a vector of its own beside the weights */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -128,6 +129,11 @@ tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
                               tutti_failure *err);
 void tutti_plan_destroy(tutti_plan *p);
+/* Bytes of the regions of a rank. */
+typedef struct {
+    int64_t weights, grads, momentum;
+} tutti_plan_memory;
+tutti_plan_memory tutti_plan_memory_of(const tutti_plan *p);
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */

@@ -123,16 +123,23 @@ static void add_gate(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_puts(sb, "\n  no update, and no all-gather, begins before the last reduce-scatter has ended\n");
 }
 
-static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
+tutti_plan_memory tutti_plan_memory_of(const tutti_plan *p)
 {
     const int64_t vector = p->total * (int64_t)sizeof(float);
+    return (tutti_plan_memory){
+        .weights = vector, .grads = p->nroots_max * vector, .momentum = p->config.momentum ? vector : 0};
+}
+
+static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
+{
+    const tutti_plan_memory m = tutti_plan_memory_of(p);
     tutti_strbuf_puts(sb, "\nmemory of a rank\n  weights      ");
-    add_bytes(sb, vector);
+    add_bytes(sb, m.weights);
     tutti_strbuf_printf(sb, "\n  gradients    %d x ", p->nroots_max);
-    add_bytes(sb, vector);
+    add_bytes(sb, m.grads / p->nroots_max);
     tutti_strbuf_puts(sb, "\n  momentum     ");
-    add_bytes(sb, vector);
-    tutti_strbuf_puts(sb, " (own slices are touched)\n  activations  ");
+    add_bytes(sb, m.momentum);
+    tutti_strbuf_puts(sb, m.momentum ? " (own slices are touched)\n  activations  " : "\n  activations  ");
     add_bytes(sb, p->arena_bytes);
     tutti_strbuf_printf(sb, " by life time, %.3f of ", (double)p->arena_bytes / (double)p->arena_bytes_at_least);
     add_bytes(sb, p->arena_bytes_at_least);

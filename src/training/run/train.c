@@ -373,10 +373,3 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     *out = result;
     return TUTTI_OK;
 }
-
-tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_update *update)
-{
-    const int64_t vector = plan->total * (int64_t)sizeof(float);
-    return (tutti_train_memory){
-        .weights = vector, .grads = plan->nroots_max * vector, .momentum = update->rule == TUTTI_RULE_SGD ? 0 : vector};
-}

@@ -90,12 +90,6 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
 /* Samples of the set must be what the model reads, its labels what it tells apart: TUTTI_ERR_USAGE with both. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
-/* Bytes of this rank's regions for a plan, in order weights, gradients, momentum (0 without). */
-typedef struct {
-    int64_t weights, grads, momentum;
-} tutti_train_memory;
-tutti_train_memory tutti_train_memory_need(const tutti_plan *plan, const tutti_update *update);
-
 /* Test accuracy and loss of packed weights, this rank alone. `like`: a graph of the model; the weights lie in its orders
  * of parameters, param_offset is by its indices; its engine, threads and precision compute. */
 typedef struct {
