@@ -106,6 +106,8 @@ tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, lon
 tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
 /* Loads a job with the overrides of --set, and of --ranks, --seed and --trace where a command has them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
+/* The verdict of all commands. TUTTI_ERR_DATA: it is not whole, or its job, model and tensors do not go together. */
+tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */
 void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags);
 

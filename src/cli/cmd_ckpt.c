@@ -8,8 +8,9 @@
 #include "../training/run/checkpoint.h"
 #include "cli.h"
 
-static const char about[] = "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
-                            "verify  checks sizes and checksums of one checkpoint, or of all of a run's folder";
+static const char about[] =
+    "ls      lists the checkpoints of a run's folder, newest first, each verified\n"
+    "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job";
 
 /* One line; returns what is wrong with it. */
 static tutti_status show(const char *path)
@@ -18,8 +19,8 @@ static tutti_status show(const char *path)
     tutti_manifest m;
     char hash[17];
     int64_t nbytes = 0;
-    tutti_status st = tutti_manifest_read(path, &m, &why);
-    if (!st) st = tutti_checkpoint_verify(path, &why);
+    tutti_status st = tutti_cli_check_checkpoint(path, &why);
+    if (!st) st = tutti_manifest_read(path, &m, &why);
     if (st) {
         printf("%s  torn: %s\n", path, why.text);
         return st;
@@ -48,9 +49,8 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
     if (f->nrest != 2 || (strcmp(f->rest[0], "ls") != 0 && strcmp(f->rest[0], "verify") != 0))
         return tutti_fail(err, TUTTI_ERR_USAGE, "wants 'ls DIR' or 'verify CKPT|DIR'; --help says more");
     const bool verify = f->rest[0][0] == 'v';
-    const char *slash = strrchr(f->rest[1], '/');
-    if (verify && !strncmp(slash ? slash + 1 : f->rest[1], "step_", 5)) {
-        tutti_status one = tutti_checkpoint_verify(f->rest[1], err);
+    if (verify && tutti_checkpoint_is(f->rest[1])) {
+        tutti_status one = tutti_cli_check_checkpoint(f->rest[1], err);
         return one ? one : show(f->rest[1]);
     }
     tutti_status st = show_all(f->rest[1], &nbad, err);

@@ -57,17 +57,17 @@ typedef struct {
 
 static tutti_status find_checkpoint(const char *where, evaluation *e, tutti_failure *err)
 {
-    tutti_manifest m;
     char *notes = NULL;
-    if (!tutti_manifest_read(where, &m, NULL)) {
+    if (tutti_checkpoint_is(where)) {
         e->path = strdup(where);
-        return TUTTI_OK;
+        return tutti_cli_check_checkpoint(where, err);
     }
     tutti_status st = tutti_checkpoint_newest(where, &e->path, &notes, err);
     if (notes) fprintf(stderr, "tutti eval: %s", notes);
     free(notes);
     if (!st && !e->path)
         st = tutti_fail(err, TUTTI_ERR_DATA, "%s: neither a checkpoint nor a run's folder with one", where);
+    if (!st) st = tutti_cli_check_checkpoint(e->path, err);
     return st;
 }
 

@@ -92,6 +92,55 @@ static void eval_and_ckpt_agree_with_what_train_printed(void **state)
     expect(line, TUTTI_ERR_DATA, "neither a checkpoint nor");
 }
 
+/* Whatever is wrong with a checkpoint: both commands say it in the same words, exit code 3. */
+static void eval_and_ckpt_have_one_verdict(void **state)
+{
+    static const struct {
+        const char *damage, *words;
+    } cases[] = {
+        {"truncate -s 100 MANIFEST.json", "MANIFEST.json: torn or changed"},
+        {"sed -i s/ranks/rank5/ MANIFEST.json", "MANIFEST.json: torn or changed"},
+        {"rm MANIFEST.json", "MANIFEST.json: cannot open: No such file"},
+        {"rm MANIFEST.json && mkdir MANIFEST.json", "MANIFEST.json: is a folder"},
+        {"rm momentum.safetensors", "momentum.safetensors: cannot open: No such file"},
+        {"rm weights.safetensors && mkdir weights.safetensors", "weights.safetensors: is a folder"},
+        {"printf x >>job.yaml", "job.yaml: "},
+        {"mv ../step_000000006 ../step_000000005 && mkdir ../step_000000006", "MANIFEST.json: cannot open"},
+    };
+    const run_folder *f = *state;
+    char line[512], hash[17];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        train_line(f, "--quiet --fresh --ranks 1", line);
+        run_to_end(f, "train", line, hash);
+        snprintf(line, sizeof line, "cd %s/out/checkpoints/step_000000006 && %s", f->dir, cases[i].damage);
+        assert_int_equal(system(line), 0);
+        snprintf(line, sizeof line, "eval %s/out/checkpoints/step_000000006", f->dir);
+        char *eval = command_says(line, TUTTI_ERR_DATA, cases[i].words);
+        snprintf(line, sizeof line, "ckpt verify %s/out/checkpoints/step_000000006", f->dir);
+        char *verify = command_says(line, TUTTI_ERR_DATA, cases[i].words);
+        assert_string_equal(eval + strlen("tutti eval"), verify + strlen("tutti ckpt"));
+        free(eval);
+        free(verify);
+    }
+    snprintf(line, sizeof line, "ckpt verify %s/out/checkpoints/step_000000005", f->dir);
+    expect(line, TUTTI_ERR_DATA, "holds step 6");
+}
+
+/* Its place in the tree and its name are no part of it. */
+static void a_checkpoint_may_be_kept_anywhere(void **state)
+{
+    const run_folder *f = *state;
+    char line[512], hash[17];
+    train_line(f, "--quiet --ranks 1", line);
+    run_to_end(f, "train", line, hash);
+    snprintf(line, sizeof line, "cp -r %s/out/checkpoints/step_000000006 %s/best", f->dir, f->dir);
+    assert_int_equal(system(line), 0);
+    snprintf(line, sizeof line, "eval %s/best", f->dir);
+    expect(line, 0, hash);
+    snprintf(line, sizeof line, "ckpt verify %s/best", f->dir);
+    expect(line, 0, hash);
+}
+
 static void threads_and_processes_give_the_same_bits(void **state)
 {
     const run_folder *f = *state;
@@ -112,6 +161,8 @@ int main(void)
                                         run_folder_drop),
         cmocka_unit_test(help_is_no_failure_and_lists_keys),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_agree_with_what_train_printed, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(eval_and_ckpt_have_one_verdict, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_checkpoint_may_be_kept_anywhere, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(threads_and_processes_give_the_same_bits, run_folder_make, run_folder_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

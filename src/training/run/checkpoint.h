@@ -38,8 +38,11 @@ tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes,
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
-/* Sizes and checksums of every file. */
+/* The one judge of whether it is whole: the manifest, what it is called, sizes and checksums of every file, tensors that can be read, a
+ * job that is YAML, a model that is one. tutti_checkpoint_read besides compares shapes, and the weights with their hash. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
+/* Whether the path means a checkpoint, whole or not: by its name, or by a manifest in it. */
+bool tutti_checkpoint_is(const char *path);
 /* Removes all checkpoints of a run's folder, torn ones too. */
 tutti_status tutti_checkpoint_remove_all(const char *dir, tutti_failure *err);
 

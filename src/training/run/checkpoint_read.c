@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_read.c: nothing of a checkpoint is believed: each file has the manifest's size and xxh3 before it is parsed, each
- * tensor the name and shape that the model wants, and the weights the hash that was printed when they were saved. */
+ * tensor the name and shape that the model wants, and the weights the hash that was printed when they were saved. Whether a checkpoint
+ * is whole is judged in one place, tutti_checkpoint_verify, for resuming, evaluating and listing alike; what it does not know is the
+ * order of parameters, which the hash of the weights goes by. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
+#include "../../base/yaml.h"
+#include "../model/model.h"
 #include "checkpoint_impl.h"
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 40;
@@ -113,20 +118,69 @@ tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char
     return st ? st : read_named(path, &m, file, text, &nbytes, err);
 }
 
+/* ---- the one who judges ---- */
+
+static tutti_status check_text(const char *name, const char *bytes, size_t nbytes, tutti_failure *err)
+{
+    tutti_yaml *yaml = NULL;
+    tutti_model *model = NULL;
+    tutti_status st = !strcmp(name, "model.yaml") ? tutti_model_parse(name, bytes, nbytes, &model, err)
+                                                  : tutti_yaml_parse(name, bytes, nbytes, &yaml, err);
+    tutti_yaml_destroy(yaml);
+    tutti_model_destroy(model);
+    if (st && err) err->status = TUTTI_ERR_DATA; /* whoever gave us the checkpoint wrote no job and no model */
+    return st ? TUTTI_ERR_DATA : TUTTI_OK;
+}
+
+static tutti_status check_file(const char *path, const tutti_manifest *m, int i, tutti_failure *err)
+{
+    const char *name = m->files[i].name;
+    const size_t nbytes = (size_t)m->files[i].nbytes;
+    tutti_safetensors *tensors = NULL;
+    char *bytes;
+    tutti_status st = read_file(path, m, i, &bytes, err);
+    if (st) return st;
+    st = strstr(name, ".safetensors") ? tutti_safetensors_parse(name, bytes, nbytes, &tensors, err)
+                                      : check_text(name, bytes, nbytes, err);
+    tutti_safetensors_destroy(tensors);
+    free(bytes);
+    if (st) tutti_fail_at(err, "%s", path);
+    return st;
+}
+
+/* What a checkpoint is called by itself holds: DIR/checkpoints/step_000000123. Elsewhere it may have any name. */
+static tutti_status check_name(const char *path, const tutti_manifest *m, tutti_failure *err)
+{
+    const char *slash = strrchr(path, '/');
+    const int64_t step = tutti_checkpoint_step_of(slash ? slash + 1 : path);
+    if (step < 0 || step == m->step) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_DATA, "%s: holds step %" PRId64, path, m->step);
+}
+
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err)
 {
+    static const char *const wanted[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml"};
+    enum { NWANTED = sizeof wanted / sizeof *wanted };
     tutti_manifest m;
-    bool weights = false;
+    unsigned found = 0;
     tutti_status st = tutti_manifest_read(path, &m, err);
+    if (!st) st = check_name(path, &m, err);
     if (st) return st;
-    for (int i = 0; i < m.nfiles && !st; i++) {
-        char *bytes;
-        st = read_file(path, &m, i, &bytes, err);
-        weights = weights || !strcmp(m.files[i].name, TUTTI_WEIGHTS_FILE);
-        if (!st) free(bytes);
-    }
-    if (!st && !weights) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: holds no weights", path);
+    for (int i = 0; i < m.nfiles; i++)
+        for (int w = 0; w < NWANTED; w++) found |= !strcmp(m.files[i].name, wanted[w]) ? 1u << w : 0;
+    for (int w = 0; w < NWANTED; w++)
+        if (!(found >> w & 1)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, wanted[w]);
+    for (int i = 0; i < m.nfiles && !st; i++) st = check_file(path, &m, i, err);
     return st;
+}
+
+bool tutti_checkpoint_is(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *manifest = tutti_checkpoint_path("%s/" TUTTI_MANIFEST_FILE, path);
+    const bool is = tutti_checkpoint_step_of(slash ? slash + 1 : path) >= 0 || access(manifest, F_OK) == 0;
+    free(manifest);
+    return is;
 }
 
 /* Takes the first good one; the words about bad ones are gathered. */
@@ -134,12 +188,7 @@ static char *first_good(const tutti_checkpoint_entry *entries, int n, tutti_strb
 {
     for (int i = 0; i < n; i++) {
         tutti_failure why = {0};
-        tutti_manifest m;
-        tutti_status st = tutti_checkpoint_verify(entries[i].path, &why);
-        if (!st) st = tutti_manifest_read(entries[i].path, &m, &why);
-        if (!st && m.step != entries[i].step)
-            st = tutti_fail(&why, TUTTI_ERR_DATA, "%s: holds step %" PRId64, entries[i].path, m.step);
-        if (!st) return strdup(entries[i].path);
+        if (!tutti_checkpoint_verify(entries[i].path, &why)) return strdup(entries[i].path);
         tutti_strbuf_printf(notes, "passed over a checkpoint that is not whole: %s\n", why.text);
     }
     return NULL;

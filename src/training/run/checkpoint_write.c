@@ -92,7 +92,7 @@ static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c,
 
 static tutti_status write_manifest(const char *folder, const tutti_manifest *m, tutti_failure *err)
 {
-    char *path = tutti_checkpoint_path("%s/MANIFEST.json", folder), *text = tutti_manifest_print(m);
+    char *path = tutti_checkpoint_path("%s/" TUTTI_MANIFEST_FILE, folder), *text = tutti_manifest_print(m);
     tutti_status st = tutti_file_write_atomic(path, text, strlen(text), err);
     free(path);
     free(text);
@@ -126,8 +126,7 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* "step_000000123" -> 123; -1 for anything else ("step_000000123.tmp"). */
-static int64_t step_of(const char *name)
+int64_t tutti_checkpoint_step_of(const char *name)
 {
     const char *digits = name + 5;
     if (strncmp(name, "step_", 5) != 0 || strlen(digits) < 9 || strlen(digits) > 15) return -1;
@@ -144,7 +143,7 @@ tutti_status tutti_checkpoint_list(const char *dir, tutti_checkpoint_entry **out
     if (!d && errno != ENOENT)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot read the folder: %s", folder, strerror(errno));
     for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        const int64_t step = step_of(e->d_name);
+        const int64_t step = tutti_checkpoint_step_of(e->d_name);
         if (step < 0) continue;
         *out = tutti_realloc(*out, sizeof **out * (size_t)(*n + 1));
         (*out)[(*n)++] = (tutti_checkpoint_entry){tutti_checkpoint_path("%s/%s", folder, e->d_name), step};

@@ -2,6 +2,7 @@
 /* manifest.c: the file that makes a folder a checkpoint. One line of JSON; its last key is the hash of all bytes before it, so
  * that no flipped bit of the manifest itself goes unseen either. */
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/json.h"
-#include "checkpoint.h"
+#include "checkpoint_impl.h"
 
 enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 16, SEAL_BYTES = 30 };
 
@@ -76,12 +77,21 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* A name that is a path would lead out of the checkpoint. */
+/* Only what is written, and once: a name that is a path would lead out of the checkpoint. */
+static bool is_ours(const char *name, const tutti_manifest *m)
+{
+    static const char *const ours[] = {TUTTI_WEIGHTS_FILE, TUTTI_MOMENTUM_FILE, "job.yaml", "model.yaml",
+                                       TUTTI_COSTS_FILE};
+    bool found = false;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) found = found || !strcmp(name, ours[i]);
+    for (int i = 0; i < m->nfiles; i++) found = found && strcmp(name, m->files[i].name) != 0;
+    return found;
+}
+
 static bool get_file(const cJSON *item, tutti_manifest *m)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
-    if (m->nfiles == TUTTI_CHECKPOINT_MAX_FILES || !cJSON_IsString(name) || strchr(name->valuestring, '/') ||
-        strlen(name->valuestring) >= sizeof m->files[0].name || name->valuestring[0] == '.')
+    if (m->nfiles == TUTTI_CHECKPOINT_MAX_FILES || !cJSON_IsString(name) || !is_ours(name->valuestring, m))
         return false;
     memcpy(m->files[m->nfiles].name, name->valuestring, strlen(name->valuestring) + 1);
     bool good = get_int(item, "bytes", &m->files[m->nfiles].nbytes);
@@ -92,10 +102,10 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
 
 static bool get_manifest(const cJSON *root, tutti_manifest *m)
 {
-    int64_t format = 0, nranks = 0;
+    int64_t nranks = 0;
     *m = (tutti_manifest){0};
-    bool good = get_int(root, "format", &format) && format == FORMAT && get_int(root, "step", &m->step) &&
-                get_int(root, "cursor", &m->cursor) && get_int(root, "ranks", &nranks) &&
+    bool good = get_int(root, "step", &m->step) && get_int(root, "cursor", &m->cursor) &&
+                get_int(root, "ranks", &nranks) && nranks <= INT32_MAX &&
                 get_int(root, "clean_steps", &m->scale.clean_steps) && get_int(root, "skipped", &m->scale.skipped) &&
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
@@ -122,12 +132,18 @@ tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_fa
 {
     char *text, *file;
     size_t nbytes;
-    if (asprintf(&file, "%s/MANIFEST.json", path) < 0) abort();
+    file = tutti_checkpoint_path("%s/" TUTTI_MANIFEST_FILE, path);
     tutti_status st = tutti_file_read(file, MAX_MANIFEST_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
     if (!st) {
+        int64_t format = 0;
         cJSON *root = is_sealed(text, nbytes) ? cJSON_ParseWithLength(text, nbytes) : NULL;
-        if (!root || !get_manifest(root, out))
-            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: torn, changed, or of another version of tutti", file);
+        if (!root || !get_int(root, "format", &format))
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: torn or changed: its seal does not fit", file);
+        else if (format != FORMAT)
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: of format %" PRId64 "; this version of tutti reads format %d",
+                            file, format, FORMAT);
+        else if (!get_manifest(root, out))
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: sealed, but no manifest of ours", file);
         cJSON_Delete(root);
         free(text);
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "training/run/checkpoint.h"
 
 static const tutti_param params[] = {
@@ -17,6 +18,7 @@ static const tutti_param params[] = {
     {.name = "a.running_mean", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC, .elements = 1}, .count = 1},
     {.name = "@loss", .desc = {.shape = {1, {1}}, .kind = TUTTI_PARAM_STATISTIC, .elements = 1}, .count = 1},
 };
+#define MODEL "name: two\ninput: [2]\nclasses: 2\nlayers:\n  - dense: {units: 2}\n  - softmax-cross-entropy\n"
 static const int64_t offsets[] = {16, 0, 32};
 
 typedef struct {
@@ -43,7 +45,7 @@ static int set_up(void **state)
     strcpy(f->dir, "/tmp/tutti_checkpoint_XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     f->c = (tutti_checkpoint){.job_text = "model: mlp\n",
-                              .model_text = "name: mlp\n",
+                              .model_text = MODEL,
                               .plan_hash = 77,
                               .scale = {.scale = 1024, .clean_steps = 9, .skipped = 3},
                               .nranks = 2,
@@ -206,6 +208,135 @@ static void a_flipped_bit_in_any_byte_falls_back_to_the_one_before(void **state)
     each_file(*state, flip_everywhere);
 }
 
+/* ---- whoever seals what is wrong ---- */
+
+typedef struct {
+    const char *file, *bytes; /* replaced, and the manifest says so too */
+    void (*change)(tutti_manifest *m);
+    const char *words;
+} forgery;
+
+static void of_another_step(tutti_manifest *m)
+{
+    m->step = 9;
+}
+
+static void without_a_job(tutti_manifest *m)
+{
+    for (int i = 0; i < m->nfiles; i++)
+        if (!strcmp(m->files[i].name, "job.yaml")) m->files[i] = m->files[--m->nfiles];
+}
+
+static void with_a_stranger(tutti_manifest *m)
+{
+    strcpy(m->files[0].name, "passwd");
+}
+
+static void with_a_path(tutti_manifest *m)
+{
+    strcpy(m->files[0].name, "../job.yaml");
+}
+
+static void with_a_twin(tutti_manifest *m)
+{
+    m->files[m->nfiles++] = m->files[0];
+}
+
+static void with_too_many_ranks(tutti_manifest *m)
+{
+    m->nranks = -1;
+}
+
+static void forge(const fixture *f, const forgery *g, char path[160])
+{
+    char file[240];
+    tutti_manifest m;
+    snprintf(path, 160, "%s/checkpoints/step_000000002", f->dir);
+    assert_int_equal(tutti_manifest_read(path, &m, NULL), TUTTI_OK);
+    for (int i = 0; i < m.nfiles && g->file; i++) {
+        if (strcmp(m.files[i].name, g->file) != 0) continue;
+        snprintf(file, sizeof file, "%s/%s", path, g->file);
+        assert_int_equal(tutti_file_write_atomic(file, g->bytes, strlen(g->bytes), NULL), TUTTI_OK);
+        m.files[i].nbytes = (int64_t)strlen(g->bytes);
+        m.files[i].hash = tutti_hash(g->bytes, strlen(g->bytes));
+    }
+    if (g->change) g->change(&m);
+    char *text = tutti_manifest_print(&m);
+    snprintf(file, sizeof file, "%s/MANIFEST.json", path);
+    assert_int_equal(tutti_file_write_atomic(file, text, strlen(text), NULL), TUTTI_OK);
+    free(text);
+}
+
+static void what_is_sealed_is_judged_by_what_is_in_it(void **state)
+{
+    static const forgery forgeries[] = {
+        {"job.yaml", "a: [", NULL, "step_000000002: job.yaml: line 2: not YAML"},
+        {"model.yaml", "name: no layers\n", NULL, "step_000000002: model.yaml: "},
+        {"weights.safetensors", "weights", NULL, "7 bytes are no safetensors file"},
+        {"momentum.safetensors", "\x10", NULL, "1 bytes are no safetensors file"},
+        {NULL, NULL, of_another_step, "step_000000002: holds step 9"},
+        {NULL, NULL, without_a_job, "the manifest names no job.yaml"},
+        {NULL, NULL, with_a_stranger, "no manifest of ours"},
+        {NULL, NULL, with_a_path, "no manifest of ours"},
+        {NULL, NULL, with_a_twin, "no manifest of ours"},
+        {NULL, NULL, with_too_many_ranks, "no manifest of ours"},
+    };
+    for (size_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++) {
+        fixture *f = *state;
+        char path[160];
+        bool told;
+        tutti_failure err = {0};
+        save(f, 1, 2);
+        save(f, 2, 2);
+        forge(f, &forgeries[i], path);
+        assert_int_equal(tutti_checkpoint_verify(path, &err), TUTTI_ERR_DATA);
+        if (err.status != TUTTI_ERR_DATA || !strstr(err.text, forgeries[i].words))
+            fail_msg("forgery %zu: %d, %s", i, err.status, err.text);
+        assert_int_equal(newest_step(f, &told), 1);
+        assert_true(told);
+        assert_int_equal(tutti_checkpoint_remove_all(f->dir, &err), TUTTI_OK);
+    }
+}
+
+static void a_newer_format_is_named(void **state)
+{
+    fixture *f = *state;
+    char path[160], seal[64], hash[17], *text;
+    size_t n;
+    tutti_failure err = {0};
+    save(f, 1, 2);
+    snprintf(path, sizeof path, "%s/checkpoints/step_000000001/MANIFEST.json", f->dir);
+    assert_int_equal(tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, &text, &n, &err), TUTTI_OK);
+    strstr(text, "\"format\":1")[9] = '2';
+    tutti_hash_text(tutti_hash(text, n - 30), hash);
+    snprintf(seal, sizeof seal, ",\"sealed\":\"%s\"}\n", hash);
+    memcpy(text + n - 30, seal, 30);
+    assert_int_equal(tutti_file_write_atomic(path, text, n, &err), TUTTI_OK);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(tutti_checkpoint_verify(path, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "of format 2; this version of tutti reads format 1"));
+    free(text);
+}
+
+static void files_that_are_none_are_bad_data(void **state)
+{
+    static const char *const names[] = {"weights.safetensors", "job.yaml", "MANIFEST.json"};
+    fixture *f = *state;
+    for (int i = 0; i < 6; i++) {
+        char dir[160], path[240];
+        tutti_failure err = {0};
+        save(f, 1, 2);
+        snprintf(dir, sizeof dir, "%s/checkpoints/step_000000001", f->dir);
+        snprintf(path, sizeof path, "%s/%s", dir, names[i / 2]);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(i % 2 ? mkdir(path, 0700) : mkfifo(path, 0600), 0);
+        assert_int_equal(tutti_checkpoint_verify(dir, &err), TUTTI_ERR_DATA);
+        assert_non_null(strstr(err.text, i % 2 ? "is a folder" : "is a named pipe"));
+        assert_true(tutti_checkpoint_is(dir));
+        assert_int_equal(tutti_checkpoint_remove_all(f->dir, &err), TUTTI_OK);
+    }
+}
+
 static void tensors_of_another_model_are_named(void **state)
 {
     fixture *f = *state;
@@ -231,6 +362,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(saving_a_step_again_leaves_one_whole_checkpoint, set_up, tear_down),
         cmocka_unit_test_setup_teardown(truncation_at_any_byte_falls_back_to_the_one_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_flipped_bit_in_any_byte_falls_back_to_the_one_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_sealed_is_judged_by_what_is_in_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_newer_format_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_that_are_none_are_bad_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tensors_of_another_model_are_named, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

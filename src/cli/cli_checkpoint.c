@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli_checkpoint.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether its job is one, and
+ * whether all tensors are read into its model and have the hash that was printed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "../job/job_impl.h"
+#include "../training/run/checkpoint.h"
+#include "cli.h"
+
+typedef struct {
+    char *job_text, *model_text;
+    tutti_job *job;
+    tutti_model *model, *fused;
+    tutti_graph *graph;
+    float *weights, *momentum;
+    tutti_arena arena;
+} content;
+
+static void release(content *c)
+{
+    tutti_graph_destroy(c->graph);
+    tutti_model_destroy(c->fused);
+    tutti_model_destroy(c->model);
+    tutti_job_destroy(c->job);
+    free(c->job_text);
+    free(c->model_text);
+    free(c->weights);
+    free(c->momentum);
+    tutti_arena_release(&c->arena);
+}
+
+/* Its parameters, by the reference kernels: any build has them. */
+static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
+{
+    tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &c->job_text, err);
+    if (!st) st = tutti_checkpoint_read_text(path, "model.yaml", &c->model_text, err);
+    if (st) return st;
+    st = tutti_job_parse("job.yaml", c->job_text, strlen(c->job_text), NULL, 0, &c->job, err);
+    if (!st) st = tutti_model_parse("model.yaml", c->model_text, strlen(c->model_text), &c->model, err);
+    if (!st && c->job->fuse) c->fused = tutti_model_fuse(c->model);
+    const tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
+    if (!st) st = tutti_graph_build(c->fused ? c->fused : c->model, &config, &c->graph, err);
+    if (!st) return st;
+    tutti_fail_at(err, "%s", path);
+    if (err) err->status = TUTTI_ERR_DATA; /* whoever gave us the checkpoint wrote neither */
+    return TUTTI_ERR_DATA;
+}
+
+static bool names_momentum(const char *path)
+{
+    tutti_manifest m;
+    bool found = false;
+    if (tutti_manifest_read(path, &m, NULL)) return false;
+    for (int i = 0; i < m.nfiles; i++) found = found || !strncmp(m.files[i].name, "momentum.", 9);
+    return found;
+}
+
+static tutti_status read_tensors(const char *path, content *c, tutti_failure *err)
+{
+    const tutti_graph *g = c->graph;
+    int64_t *offset = TUTTI_ARENA_NEW(&c->arena, int64_t, g->nparams + 1), total = 0;
+    for (int p = 0; p < g->nparams; p++) {
+        offset[p] = total;
+        total += g->params[p].desc.elements;
+    }
+    c->weights = malloc((size_t)(total + 1) * sizeof(float));
+    if (names_momentum(path)) c->momentum = malloc((size_t)(total + 1) * sizeof(float));
+    if (!c->weights || (names_momentum(path) && !c->momentum))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld parameters", path, (long long)total);
+    tutti_checkpoint checkpoint = {
+        .params = g->params, .nparams = g->nparams, .offset = offset, .weights = c->weights, .momentum = c->momentum};
+    return tutti_checkpoint_read(path, &checkpoint, err);
+}
+
+tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err)
+{
+    content c = {0};
+    tutti_status st = tutti_checkpoint_verify(path, err);
+    if (!st) st = make_graph(path, &c, err);
+    if (!st) st = read_tensors(path, &c, err);
+    release(&c);
+    return st;
+}
