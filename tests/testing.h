@@ -10,4 +10,11 @@
 
 #include <cmocka.h>
 
+/* Sanitizers map memory by the terabyte: limits of addresses mean nothing with them. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TESTING_SANITIZED = 1 };
+#else
+enum { TESTING_SANITIZED = 0 };
+#endif
+
 #endif

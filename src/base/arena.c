@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "tutti/failure.h"
 
 enum { ALIGNMENT = 64, FIRST_BLOCK = 16384, HUGE_PAGE = 2 << 20 };
 
@@ -17,23 +20,31 @@ struct tutti_arena_block {
     char *bytes;
 };
 
-static void out_of_memory(size_t nbytes, const char *file, int line)
+/* No caller could go on, so the process ends, with words and the exit code of a failure: an abort would leave a core of all the memory
+ * that there was, which tells nobody more. Buffered output is lost, as it is with an abort. */
+void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
-    fprintf(stderr, "tutti: out of memory: %zu bytes wanted at %s:%d\n", nbytes, file, line);
-    abort();
+    const char *slash = strrchr(file, '/');
+    char wanted[32] = "", line[200];
+    if (nbytes) snprintf(wanted, sizeof wanted, " for %zu bytes", nbytes);
+    const int n =
+        snprintf(line, sizeof line, "tutti: no memory%s (%s:%d): the process ends; give it more, or less to do\n",
+                 wanted, slash ? slash + 1 : file, line_number);
+    (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0); /* at once: others may be writing there too */
+    _exit(TUTTI_ERR_FAILED);
 }
 
 void *tutti_alloc_at(size_t nbytes, const char *file, int line)
 {
     void *p = calloc(1, nbytes ? nbytes : 1);
-    if (!p) out_of_memory(nbytes, file, line);
+    if (!p) tutti_no_memory_at(nbytes, file, line);
     return p;
 }
 
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line)
 {
     void *p = realloc(old, nbytes ? nbytes : 1);
-    if (!p) out_of_memory(nbytes, file, line);
+    if (!p) tutti_no_memory_at(nbytes, file, line);
     return p;
 }
 
@@ -44,7 +55,7 @@ static tutti_arena_block *block_create(size_t size)
     tutti_arena_block *block = tutti_alloc(sizeof *block);
     block->size = size;
     block->bytes = aligned_alloc(alignment, size);
-    if (!block->bytes) out_of_memory(size, __FILE__, __LINE__);
+    if (!block->bytes) tutti_no_memory(size);
     if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE); /* where it is forbidden, pages are small */
     return block;
 }
@@ -52,7 +63,7 @@ static tutti_arena_block *block_create(size_t size)
 void *tutti_arena_alloc(tutti_arena *arena, size_t nbytes)
 {
     size_t need = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (need < nbytes) out_of_memory(nbytes, __FILE__, __LINE__);
+    if (need < nbytes) tutti_no_memory(nbytes);
     tutti_arena_block *block = arena->head;
     if (!block || block->size - block->used < need) {
         size_t size = block ? block->size * 2 : FIRST_BLOCK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h: memory that is given back all at once (one arena per job, plan, part or request).
  *
- * Small allocations never fail: when the system has no memory left the process aborts, saying how much was
- * asked for and where. Memory is zeroed and aligned to 64 bytes.
+ * Small allocations never fail: when the system has no memory left the process ends with words, how much was
+ * asked for and where, and exit code 1. What a user's file or job makes large is asked for by malloc, or checked
+ * before (memory.h). Memory is zeroed and aligned to 64 bytes.
  *
  * Threads: owner. */
 #ifndef TUTTI_BASE_ARENA_H
@@ -24,9 +25,12 @@ void tutti_arena_release(tutti_arena *arena);
 /* Array of n zeroed elements of a type. */
 #define TUTTI_ARENA_NEW(arena, type, n) ((type *)tutti_arena_alloc((arena), sizeof(type) * (size_t)(n)))
 
-/* malloc family that aborts with file and line instead of returning NULL. Give back with free(). */
+/* malloc family that ends the process with file and line instead of returning NULL. Give back with free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* zeroed */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
+/* The same end for who has asked somebody else for memory; 0: nobody knows for how much. */
+_Noreturn void tutti_no_memory_at(size_t nbytes, const char *file, int line);
+#define tutti_no_memory(nbytes)    tutti_no_memory_at((nbytes), __FILE__, __LINE__)
 #define tutti_alloc(nbytes)        tutti_alloc_at((nbytes), __FILE__, __LINE__)
 #define tutti_realloc(old, nbytes) tutti_realloc_at((old), (nbytes), __FILE__, __LINE__)
 

@@ -21,7 +21,7 @@ tutti_hasher *tutti_hasher_create(void)
 {
     tutti_hasher *h = tutti_alloc(sizeof *h);
     h->state = XXH3_createState();
-    if (!h->state) abort();
+    if (!h->state) tutti_no_memory(sizeof *h);
     XXH3_64bits_reset(h->state);
     return h;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/memory.h"
 #include "../base/strbuf.h"
 #include "svm_flags.h"
 
@@ -72,11 +73,16 @@ static tutti_status answer(const order *o, const tutti_svm_model *m, const tutti
 {
     const int npairs = m->nclasses * (m->nclasses - 1) / 2;
     const size_t n = (size_t)data->nrows;
+    const double columns = 1.0 + (o->decisions ? npairs : 0) + (o->probability ? m->nclasses : 0), number = 8 + 25;
+    const double need = number * columns * (double)n; /* as a double and as text */
+    tutti_status st = tutti_memory_check(need < 9e18 ? (int64_t)need : INT64_MAX, "the answers",
+                                         "predict a part of the rows at a time", err);
+    if (st) return st;
     answers a = {data->nrows, tutti_alloc((n + 1) * sizeof(double)), NULL, NULL};
     if (o->decisions) a.decision = tutti_alloc((n * (size_t)npairs + 1) * sizeof(double));
     if (o->probability) a.probability = tutti_alloc((n * (size_t)m->nclasses + 1) * sizeof(double));
     tutti_strbuf text = {0}, decisions = {0};
-    tutti_status st = tutti_svm_predict(m, data, o->nthreads, a.label, a.decision, a.probability, err);
+    st = tutti_svm_predict(m, data, o->nthreads, a.label, a.decision, a.probability, err);
     if (!st) {
         write_labels(m, &a, &text);
         st = tutti_cli_write(path, text.length ? text.text : "", err);

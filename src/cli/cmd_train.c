@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/options.h"
@@ -164,13 +165,13 @@ static int run_rank(player *p, tutti_group_config *config)
 
 static int run_threads(const player *like, int nranks)
 {
-    tutti_group **groups = calloc((size_t)nranks, sizeof(tutti_group *));
-    player *players = calloc((size_t)nranks, sizeof *players);
-    pthread_t *threads = calloc((size_t)nranks, sizeof *threads);
+    tutti_group **groups = tutti_alloc((size_t)nranks * sizeof *groups);
+    player *players = tutti_alloc((size_t)nranks * sizeof *players);
+    pthread_t *threads = tutti_alloc((size_t)nranks * sizeof *threads);
     tutti_session_data data = {0};
     tutti_failure err = {0};
     int code = 0;
-    if (!groups || !players || !threads) abort();
+
     tutti_cli_block_quit();
     tutti_status st = tutti_session_data_open(like->job, &data, &err);
     if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
@@ -179,7 +180,11 @@ static int run_threads(const player *like, int nranks)
         players[r] = *like;
         players[r].group = groups[r];
         players[r].data = &data;
-        if (pthread_create(&threads[r], NULL, play, &players[r])) abort();
+        const int problem = pthread_create(&threads[r], NULL, play, &players[r]);
+        if (problem) { /* those before it would wait for it */
+            fprintf(stderr, "tutti train: cannot start the thread of rank %d: %s\n", r, strerror(problem));
+            _exit(TUTTI_ERR_FAILED);
+        }
     }
     for (int r = 0; r < nranks && !st; r++) {
         pthread_join(threads[r], NULL);
@@ -200,7 +205,8 @@ static char *default_dir(const char *path)
 {
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
     char *dir;
-    if (asprintf(&dir, "runs/%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name) < 0) abort();
+    if (asprintf(&dir, "runs/%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name) < 0)
+        tutti_no_memory(strlen(name));
     return dir;
 }
 
@@ -261,7 +267,7 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
 {
     char *written, *given = NULL, *resolved = tutti_job_print(job);
     size_t nbytes;
-    if (asprintf(&written, "%s/job.yaml", dir) < 0) abort();
+    if (asprintf(&written, "%s/job.yaml", dir) < 0) tutti_no_memory(strlen(dir));
     tutti_status st = TUTTI_OK;
     if (tutti_cli_same_file(path, written) &&
         !tutti_file_read(path, SIZE_MAX / 2, TUTTI_ERR_USAGE, &given, &nbytes, NULL) && strcmp(given, resolved) != 0)

@@ -2,6 +2,7 @@
 /* noise.c: made-up samples of the shape and class count that the job gives: a few are drawn once and come again and again. Nothing
  * can be learned from them; they cost next to nothing to load, whatever the size, so that a benchmark times the rest. */
 #include "../base/arena.h"
+#include "../base/memory.h"
 #include "../base/rng.h"
 #include "dataset_impl.h"
 
@@ -20,6 +21,8 @@ tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split sp
     d->nclasses = (int)config->classes;
     d->count = wanted ? wanted : train ? DEFAULT_TRAIN : DEFAULT_TEST;
     d->nstored = d->count < NDISTINCT ? d->count : NDISTINCT;
+    tutti_status status = tutti_memory_check(d->nstored * bytes, "samples of noise", "use a smaller data.shape", err);
+    if (status) return status;
     d->pixels = tutti_alloc((size_t)(d->nstored * bytes));
     d->labels = tutti_alloc((size_t)d->nstored * sizeof *d->labels);
     for (int64_t i = 0; i < d->nstored * bytes; i += 16) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/clock.h"
+#include "../base/memory.h"
 
 enum { BLOCK = 1024 };
 
@@ -35,6 +36,19 @@ static void make_targets(tutti_svm_engine *e)
     e->targets = (tutti_svm_rows){start, index, one, one32, one};
 }
 
+/* What this rank's rows take besides themselves: copies as f32, lengths, and in a solver alphas, gradients, places, orders of all samples,
+ * and of those of all ranks a word each; the set's matrix. Rows that travel and the cache come later, and do with less. */
+static tutti_status check_memory(const tutti_svm_engine *e, tutti_failure *err)
+{
+    enum { A_SAMPLE = 96 };
+    const tutti_svm_data *d = e->data;
+    const double matrix = 8.0 * e->block * (e->block + 32.0),
+                 rows = 4.0 * (double)d->start[d->nrows] + 8.0 * (double)d->total;
+    const double need = matrix + rows + A_SAMPLE * (double)d->nrows;
+    return tutti_memory_check(need < 9e18 ? (int64_t)need : INT64_MAX, "the training of these rows",
+                              "use more ranks, on more hosts", err);
+}
+
 /* Kernel, number type and rows. Collective. */
 static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
 {
@@ -46,6 +60,8 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     tutti_status s = tutti_svm_engine_count(e, &entries, 1, err);
     if (s) return s;
     e->mean_entries = d->total > 0 ? (double)entries / (double)d->total : 0;
+    s = check_memory(e, err);
+    if (s) return s;
     double *square = TUTTI_ARENA_NEW(&e->arena, double, d->nrows);
     float *value32 = NULL;
     tutti_svm_rows_measure(d, square, NULL);

@@ -36,10 +36,11 @@ static size_t slot_bytes(const tutti_svm_tile *tile)
     return (size_t)tile->row->lanes * number_bytes(tile);
 }
 
-/* Zeros, beginning with a line of the cache. *memory is what is given back. */
+/* Zeros, beginning with a line of the cache. *memory is what is given back; NULL: there is none. */
 static void *lines(size_t nbytes, void **memory)
 {
-    *memory = tutti_alloc(nbytes + TUTTI_SVM_LINE);
+    *memory = calloc(1, nbytes + TUTTI_SVM_LINE);
+    if (!*memory) return NULL;
     return (char *)*memory + (TUTTI_SVM_LINE - (uintptr_t)*memory % TUTTI_SVM_LINE) % TUTTI_SVM_LINE;
 }
 
@@ -68,8 +69,14 @@ tutti_status tutti_svm_tile_create(const tutti_svm_kernel *kernel, tutti_svm_pre
     tile->room = tile->nslots;
     tile->dense = lines((size_t)tile->room * slot_bytes(tile), &tile->dense_memory);
     tile->square = lines(slot_bytes(tile), &tile->square_memory);
-    *out = tile;
-    return TUTTI_OK;
+    if (tile->dense && tile->square) {
+        *out = tile;
+        return TUTTI_OK;
+    }
+    const double mb = 1e-6 * (double)tile->room * (double)slot_bytes(tile);
+    tutti_svm_tile_destroy(tile);
+    return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %.1f MB: %d features in each of the vectors of a tile", mb,
+                      width);
 }
 
 void tutti_svm_tile_destroy(tutti_svm_tile *tile)
@@ -117,6 +124,7 @@ static void add_slot(tutti_svm_tile *tile)
         const void *old = tile->dense;
         tile->room *= 2;
         tile->dense = lines((size_t)tile->room * bytes, &tile->dense_memory);
+        if (!tile->dense) tutti_no_memory((size_t)tile->room * bytes);
         memcpy(tile->dense, old, (size_t)tile->nslots * bytes);
         free(old_memory);
     }

@@ -212,6 +212,29 @@ static void closed_standard_streams_spoil_no_file(void **state)
     free(text);
 }
 
+/* With room for the program, and not for a row of a million features nor for a model of 39 GB: words and exit code 1, soon. */
+static void what_memory_cannot_hold_is_refused_in_words(void **state)
+{
+    (void)state;
+    tutti_strbuf wide = {0};
+    if (TESTING_SANITIZED) skip();
+    for (int row = 0; row < 2; row++) {
+        tutti_strbuf_puts(&wide, row ? "-1" : "1");
+        for (int i = 1; i <= 1000000; i++) tutti_strbuf_printf(&wide, " %d:1", i);
+        tutti_strbuf_puts(&wide, "\n");
+    }
+    put("wide", wide.text);
+    tutti_strbuf_release(&wide);
+    put("two.yaml", "name: two\ninput: [16]\nclasses: 10\nlayers:\n  - dense: {units: 70000}\n"
+                    "  - dense: {units: 70000}\n  - dense: {units: 10}\n  - softmax-cross-entropy\n");
+    put("two_job.yaml",
+        "model: ./two.yaml\ndata: {set: noise, shape: [16], classes: 10, train_samples: 8, test_samples: 8}\n"
+        "batch: 4\nsteps: 1\noptimiser: {rule: sgd, lr: 0.1}\n");
+    shell("ulimit -v 250000; @ svm-train -q -m 1000 --threads 1 $/wide $/m", 1, "no memory");
+    shell("ulimit -v 30000000; @ train $/two_job.yaml --ranks 1 --out $/two", 1,
+          "58826.9 MB of memory are needed and ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +247,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_is_said),
         cmocka_unit_test(beyond_the_limit_of_file_sizes_the_file_is_named),
         cmocka_unit_test(closed_standard_streams_spoil_no_file),
+        cmocka_unit_test(what_memory_cannot_hold_is_refused_in_words),
     };
     return cmocka_run_group_tests(tests, make_files, folder_drop);
 }

@@ -23,7 +23,7 @@ char *tutti_checkpoint_path(const char *format, ...)
     char *text;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0) abort();
+    if (vasprintf(&text, format, args) < 0) tutti_no_memory(strlen(format));
     va_end(args);
     return text;
 }

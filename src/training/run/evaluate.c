@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "../../base/memory.h"
 #include "../plan/placement.h"
 #include "train_impl.h"
 
@@ -83,6 +84,7 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     st = make_kernels(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
     if (!st) st = make_kernels(like, n % e->block, &e->arena, &e->rest, err);
     const int64_t bytes = e->whole.placed.bytes > e->rest.placed.bytes ? e->whole.placed.bytes : e->rest.placed.bytes;
+    if (!st) st = tutti_memory_check(bytes, "a test of the weights", "use a smaller model", err);
     if (!st) e->memory = tutti_arena_alloc(&e->arena, (size_t)bytes + ALIGNMENT);
     if (st)
         tutti_evaluator_destroy(e);

@@ -14,6 +14,7 @@
 
 #include "../../base/clock.h"
 #include "../../base/hash.h"
+#include "../../base/memory.h"
 #include "../../base/pages.h"
 #include "checkpoint_impl.h"
 #include "tracing.h"
@@ -192,6 +193,22 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
     return st;
 }
 
+/* All that is known before it is asked for, of all ranks of this host, which ask at the same time: before the first of them does. */
+static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_plan_memory m = tutti_plan_memory_of(t->plan);
+    const int host = tutti_group_host_of(t->group, t->rank);
+    int64_t here = 0;
+    char what[120];
+    for (int r = 0; r < t->nranks; r++) here += tutti_group_host_of(t->group, r) == host;
+    snprintf(what, sizeof what,
+             "weights, gradients, momentum, activations and saving of %" PRId64 " rank%s on this host", here,
+             here == 1 ? "" : "s");
+    const int64_t saving = t->config->dir && tutti_group_host_of(t->group, 0) == host ? m.weights : 0; /* a copy */
+    return tutti_memory_check(here * (m.weights + m.grads + m.momentum + t->plan->arena_bytes) + saving, what,
+                              "use a smaller model or batch, or fewer ranks a host", err);
+}
+
 static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
 {
     const size_t nbytes = (size_t)t->plan->arena_bytes;
@@ -219,7 +236,8 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     char hash[17], words[96];
     tutti_hash_text(tutti_plan_hash(p), hash);
     snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
-    tutti_status st = tutti_group_agree(t->group, "plan", words, err);
+    tutti_status st = check_memory(t, err);
+    if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     if (!st)
         st = tutti_shared_create(t->group, p, c->update.rule != TUTTI_RULE_SGD, c->dir && t->nranks > 1, &t->shared,
                                  err);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c: reads what the kernel says: /proc/meminfo, the control group (version 2), /proc/self/statm. */
+#include "memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const int64_t NEVER_REFUSED = 16 << 20;
+
+/* The number behind a key at the beginning of a line; -1: there is no such line. */
+static int64_t number_of(const char *path, const char *key)
+{
+    char line[256];
+    int64_t found = -1;
+    FILE *f = fopen(path, "re");
+    while (f && found < 0 && fgets(line, sizeof line, f)) {
+        char *end;
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        const long long value = strtoll(line + strlen(key), &end, 10);
+        if (end != line + strlen(key)) found = value;
+    }
+    if (f) fclose(f);
+    return found;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t left_of_system(void)
+{
+    const int64_t free_kb = number_of("/proc/meminfo", "MemAvailable:"),
+                  swap_kb = number_of("/proc/meminfo", "SwapFree:");
+    if (free_kb < 0) return INT64_MAX;
+    return (free_kb + (swap_kb > 0 ? swap_kb : 0)) << 10;
+}
+
+/* "max" where there is no limit. Pages of files that nobody uses are counted as used, but make room. */
+static int64_t left_of_group(void)
+{
+    const int64_t limit = number_of("/sys/fs/cgroup/memory.max", ""),
+                  used = number_of("/sys/fs/cgroup/memory.current", "");
+    const int64_t unused = number_of("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    if (limit < 0 || used < 0) return INT64_MAX;
+    const int64_t left = limit - used + (unused > 0 ? unused : 0);
+    return left > 0 ? left : 0;
+}
+
+static int64_t left_of_addresses(void)
+{
+    struct rlimit limit;
+    const int64_t pages = number_of("/proc/self/statm", "");
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || pages < 0) return INT64_MAX;
+    const int64_t left = (int64_t)limit.rlim_cur - pages * sysconf(_SC_PAGESIZE);
+    return left > 0 ? left : 0;
+}
+
+int64_t tutti_memory_left(void)
+{
+    return least(left_of_system(), least(left_of_group(), left_of_addresses()));
+}
+
+tutti_status tutti_memory_check(int64_t nbytes, const char *what, const char *remedy, tutti_failure *err)
+{
+    if (nbytes <= NEVER_REFUSED) return TUTTI_OK;
+    const int64_t left = tutti_memory_left();
+    if (nbytes <= left) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: %.1f MB of memory are needed and %.1f MB are left: %s", what,
+                      1e-6 * (double)nbytes, 1e-6 * (double)left, remedy);
+}
