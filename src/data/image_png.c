@@ -67,9 +67,33 @@ tutti_status tutti_png_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
+/* Pixels of a palette stay what they are, a number each: libpng takes one beyond the palette for black without a word. */
+static void make_numbers(tutti_image *im)
+{
+    png_set_packing(im->png);
+}
+
+/* The numbers at the beginning of each row become its colours, from the last to the first: a number is behind no colour then. */
+static void look_up(tutti_image *im, int64_t stride)
+{
+    png_colorp palette = NULL;
+    int ncolours = 0;
+    png_get_PLTE(im->png, im->png_info, &palette, &ncolours);
+    for (int64_t y = 0; y < im->height; y++) {
+        uint8_t *row = im->rows + y * stride;
+        for (int64_t x = im->width - 1; x >= 0; x--) {
+            const int number = row[x];
+            if (number >= ncolours) png_error(im->png, "a pixel has a colour beyond the palette");
+            row[3 * x] = palette[number].red;
+            row[3 * x + 1] = palette[number].green;
+            row[3 * x + 2] = palette[number].blue;
+        }
+    }
+}
+
 static void make_rgb(tutti_image *im)
 {
-    png_set_expand(im->png); /* palettes, and grey of fewer than 8 bits */
+    png_set_expand(im->png); /* grey of fewer than 8 bits */
     png_set_scale_16(im->png);
     png_set_strip_alpha(im->png);
     png_set_gray_to_rgb(im->png);
@@ -78,15 +102,18 @@ static void make_rgb(tutti_image *im)
 tutti_status tutti_png_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err)
 {
     const int64_t stride = (int64_t)im->width * 3;
+    const bool numbers = png_get_color_type(im->png, im->png_info) == PNG_COLOR_TYPE_PALETTE;
     if (setjmp(im->png_back)) return refused(im, err);
-    make_rgb(im);
+    (numbers ? make_numbers : make_rgb)(im);
     const int npasses = png_set_interlace_handling(im->png);
     png_read_update_info(im->png, im->png_info);
-    if ((int64_t)png_get_rowbytes(im->png, im->png_info) != stride) png_error(im->png, "rows are no RGB");
+    if ((int64_t)png_get_rowbytes(im->png, im->png_info) != (numbers ? im->width : stride))
+        png_error(im->png, "rows are no RGB");
     tutti_image_reserve(im, im->width, im->height);
     for (int pass = 0; pass < npasses; pass++)
         for (int64_t y = 0; y < im->height; y++) png_read_row(im->png, im->rows + y * stride, NULL);
     png_read_end(im->png, NULL);
+    if (numbers) look_up(im, stride);
     tutti_png_release(im);
     *out = (tutti_pixels){
         .bytes = im->rows, .stride = stride, .width = im->width, .height = im->height, .scale = 1, .view = *view};

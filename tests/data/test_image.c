@@ -231,7 +231,7 @@ static void memory_flush(png_structp png)
 enum { PNG_SIDE = 16 };
 
 /* A diagonal ramp: sample (x, y) is (x + y) of 0..30, in the form's own range; palettes have it as a grey. */
-static void png_make(int type, int depth, bool interlaced, memory_file *f)
+static void png_make_of(int type, int depth, bool interlaced, int ncolours, memory_file *f)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -246,7 +246,8 @@ static void png_make(int type, int depth, bool interlaced, memory_file *f)
     png_set_IHDR(png, info, PNG_SIDE, PNG_SIDE, depth, type, interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     for (int i = 0; i < 16; i++) palette[i] = (png_color){(png_byte)(i * 17), (png_byte)(i * 17), (png_byte)(i * 17)};
-    if (type == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, palette, 1 << depth);
+    if (type == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, palette, ncolours);
+    png_set_check_for_invalid_index(png, -1);
     png_write_info(png, info);
     png_set_packing(png);
     const int npasses = png_set_interlace_handling(png);
@@ -264,6 +265,11 @@ static void png_make(int type, int depth, bool interlaced, memory_file *f)
         }
     png_write_end(png, NULL);
     png_destroy_write_struct(&png, &info);
+}
+
+static void png_make(int type, int depth, bool interlaced, memory_file *f)
+{
+    png_make_of(type, depth, interlaced, depth < 8 ? 1 << depth : 0, f);
 }
 
 static const struct {
@@ -293,6 +299,25 @@ static void every_form_of_png_becomes_rgb(void **state)
             if (p.bytes[i] != (uint8_t)floor(want + 0.5))
                 fail_msg("type %d, %d bits, byte %d: %d instead of %g", type, depth, i, p.bytes[i], want);
         }
+    }
+    free(f);
+    tutti_image_destroy(im);
+}
+
+/* The ramp goes up to the last of 2 or 16 colours; libpng makes those beyond the palette black. */
+static void a_pixel_beyond_the_palette_is_refused(void **state)
+{
+    (void)state;
+    tutti_image *im = tutti_image_create();
+    memory_file *f = malloc(sizeof *f);
+    for (int k = 0; k < 8; k++) {
+        const int depth = k & 1 ? 4 : 1, ncolours = (1 << depth) - (k >> 1 & 1);
+        tutti_pixels p;
+        tutti_failure err = {0};
+        png_make_of(PNG_COLOR_TYPE_PALETTE, depth, k >> 2, ncolours, f);
+        const bool fits = ncolours == 1 << depth;
+        assert_int_equal(decode(im, f->bytes, f->n, NULL, &p, &err), fits ? TUTTI_OK : TUTTI_ERR_DATA);
+        if (!fits) assert_non_null(strstr(err.text, "a pixel has a colour beyond the palette"));
     }
     free(f);
     tutti_image_destroy(im);
@@ -400,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_jpeg_is_decoded_at_the_smallest_scale_that_covers_the_view),
         cmocka_unit_test(a_cut_jpeg_is_refused_wherever_it_is_cut),
         cmocka_unit_test(every_form_of_png_becomes_rgb),
+        cmocka_unit_test(a_pixel_beyond_the_palette_is_refused),
         cmocka_unit_test(a_cut_or_changed_png_is_refused),
         cmocka_unit_test(what_is_no_picture_or_cannot_be_true_is_refused),
         cmocka_unit_test(a_view_of_the_same_size_has_the_bytes_and_mirrors_and_scales_them),
