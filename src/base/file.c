@@ -118,6 +118,25 @@ static int write_all(int fd, const char *bytes, size_t nbytes)
     return 0;
 }
 
+tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
+{
+    return write_all(fd, bytes, nbytes) == 0 ? TUTTI_OK : io_failure(err, "write", path);
+}
+
+tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err)
+{
+    struct stat info;
+    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags, 0666);
+    if (*fd < 0 && errno == ENXIO && stat(path, &info) == 0 && S_ISFIFO(info.st_mode))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: is a named pipe that nobody reads", path);
+    if (*fd < 0) return io_failure(err, "open", path);
+    const int now = fcntl(*fd, F_GETFL);
+    if (now >= 0 && fcntl(*fd, F_SETFL, now & ~O_NONBLOCK) == 0) return TUTTI_OK;
+    tutti_status st = io_failure(err, "open", path);
+    close(*fd);
+    return st;
+}
+
 /* Whether something is at path that a rename would take away from others: a pipe, a device such as /dev/stdout. */
 static bool is_special(const char *path)
 {
@@ -133,23 +152,24 @@ static bool names_descriptor(const char *path)
 
 /* A descriptor for what is behind such a name. What goes to our own standard output goes there by the descriptor that the rest goes by:
  * another one would begin at the front of the file again. */
-static int open_in_place(const char *path)
+static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
 {
     struct stat named, ours;
-    if (stat(path, &named) == 0 && fstat(STDOUT_FILENO, &ours) == 0 && named.st_dev == ours.st_dev &&
-        named.st_ino == ours.st_ino)
-        return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-    return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+    if (stat(path, &named) != 0 || fstat(STDOUT_FILENO, &ours) != 0 || named.st_dev != ours.st_dev ||
+        named.st_ino != ours.st_ino)
+        return tutti_file_open_to_write(path, O_TRUNC, fd, err);
+    *fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    return *fd < 0 ? io_failure(err, "open", path) : TUTTI_OK;
 }
 
 static tutti_status write_in_place(const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
-    int fd = open_in_place(path);
-    if (fd < 0) return io_failure(err, "open", path);
-    const char *doing = write_all(fd, bytes, nbytes) != 0 ? "write" : NULL;
-    if (!doing && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        doing = "sync"; /* EINVAL, EROFS: no disk behind it */
-    tutti_status st = doing ? io_failure(err, doing, path) : TUTTI_OK;
+    int fd;
+    tutti_status st = open_in_place(path, &fd, err);
+    if (st) return st;
+    st = tutti_file_write_all(fd, path, bytes, nbytes, err);
+    if (!st && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        st = io_failure(err, "sync", path); /* EINVAL, EROFS: no disk behind it */
     if (close(fd) != 0 && !st) st = io_failure(err, "close", path);
     return st;
 }

@@ -19,6 +19,11 @@ tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status re
                              tutti_failure *err);
 /* A link stays and the file behind it is replaced. A pipe or a device (/dev/stdout) is written in place, so not all or nothing. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* Opens for writing what a user named: flags as for open(2), of O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW. A named pipe that nobody
+ * reads is a failure at once instead of waiting for somebody. Words name the path. */
+tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err);
+/* All of it, or a failure that names the path. */
+tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
 /* Whether the path still leads to the regular file that fd has open: it may have been removed, renamed or replaced. What is no regular
  * file always does. */
 bool tutti_file_is_there(int fd, const char *path);

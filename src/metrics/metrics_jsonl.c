@@ -58,8 +58,9 @@ tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metri
 {
     tutti_status st = last_step < 0 ? TUTTI_OK : cut_back(path, last_step, err);
     if (st) return st;
-    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (last_step < 0 ? O_TRUNC : 0), 0666);
-    if (fd < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot open: %s", path, strerror(errno));
+    int fd;
+    st = tutti_file_open_to_write(path, O_CREAT | O_APPEND | (last_step < 0 ? O_TRUNC : 0), &fd, err);
+    if (st) return st;
     tutti_metrics *m = tutti_alloc(sizeof *m);
     m->fd = fd;
     m->path = strdup(path);
@@ -119,13 +120,7 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
     tutti_strbuf_puts(&m->line, "\n");
     if (!tutti_file_is_there(m->fd, m->path)) /* else what is written would be nowhere */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written", m->path);
-    for (size_t done = 0; done < m->line.length;) {
-        const ssize_t wrote = write(m->fd, m->line.text + done, m->line.length - done);
-        if (wrote < 0 && errno != EINTR)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot write: %s", m->path, strerror(errno));
-        if (wrote > 0) done += (size_t)wrote;
-    }
-    return TUTTI_OK;
+    return tutti_file_write_all(m->fd, m->path, m->line.text, m->line.length, err);
 }
 
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err)

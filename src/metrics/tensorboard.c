@@ -168,14 +168,9 @@ static tutti_status flush(tutti_tensorboard *t, tutti_failure *err)
     if (!tutti_file_is_there(t->fd, t->path.text))
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written",
                           t->path.text);
-    for (size_t done = 0; done < t->record.length;) {
-        const ssize_t wrote = write(t->fd, t->record.text + done, t->record.length - done);
-        if (wrote < 0 && errno != EINTR)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot write: %s", t->path.text, strerror(errno));
-        if (wrote > 0) done += (size_t)wrote;
-    }
-    t->record.length = 0;
-    return TUTTI_OK;
+    const tutti_status st = tutti_file_write_all(t->fd, t->path.text, t->record.text, t->record.length, err);
+    if (!st) t->record.length = 0;
+    return st;
 }
 
 tutti_status tutti_tensorboard_open(const char *dir, int64_t last_step, tutti_tensorboard **out, tutti_failure *err)

@@ -190,6 +190,33 @@ static void a_pipe_is_written_into(void **state)
     free(path);
 }
 
+static void a_named_pipe_that_nobody_reads_is_refused_without_waiting(void **state)
+{
+    char *path = inside(state, "pipe");
+    tutti_failure err = {0};
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(tutti_file_write_atomic(path, "now", 3, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "/pipe: is a named pipe that nobody reads"));
+    free(path);
+}
+
+static void what_was_taken_away_is_noticed(void **state)
+{
+    char *path = inside(state, "a"), *away = inside(state, "b");
+    int fd;
+    tutti_failure err = {0};
+    assert_int_equal(tutti_file_open_to_write(path, O_CREAT, &fd, &err), TUTTI_OK);
+    assert_true(tutti_file_is_there(fd, path));
+    assert_int_equal(rename(path, away), 0);
+    assert_false(tutti_file_is_there(fd, path));
+    assert_true(tutti_file_is_there(fd, away));
+    assert_int_equal(tutti_file_write_atomic(path, "another", 7, &err), TUTTI_OK);
+    assert_false(tutti_file_is_there(fd, path));
+    close(fd);
+    free(path);
+    free(away);
+}
+
 static void folders_are_made_with_their_parents_and_removed_whole(void **state)
 {
     char *deep = inside(state, "d/e/f"), *file = inside(state, "d/e/f/g"), *top = inside(state, "d");
@@ -248,6 +275,8 @@ int main(void)
         TEST_WITH_FOLDER(writing_into_a_missing_folder_names_it_and_leaves_nothing),
         TEST_WITH_FOLDER(a_link_stays_and_its_file_is_written),
         TEST_WITH_FOLDER(a_pipe_is_written_into),
+        TEST_WITH_FOLDER(a_named_pipe_that_nobody_reads_is_refused_without_waiting),
+        TEST_WITH_FOLDER(what_was_taken_away_is_noticed),
         TEST_WITH_FOLDER(folders_are_made_with_their_parents_and_removed_whole),
         TEST_WITH_FOLDER(removal_does_not_follow_links),
         cmocka_unit_test(the_folder_of_a_path_is_its_part_before_the_last_slash),

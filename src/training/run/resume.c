@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../base/file.h"
@@ -96,22 +97,29 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
 static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
 {
     char *path = tutti_checkpoint_path("%s/lock", dir), pid[24] = "";
+    struct stat info;
     tutti_status st = TUTTI_OK;
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*fd < 0) {
+    *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (*fd < 0 && errno == ELOOP) {
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: is a link; a lock is not written through one: remove it", path);
+    } else if (*fd < 0 || fstat(*fd, &info) != 0) {
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot open: %s", path, strerror(errno));
+    } else if (!S_ISREG(info.st_mode)) {
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: is no regular file: remove it", path);
     } else if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
         const ssize_t n = pread(*fd, pid, sizeof pid - 1, 0);
         pid[n > 0 ? n : 0] = '\0';
-        pid[strcspn(pid, "\n")] = '\0';
+        pid[strspn(pid, "0123456789")] = '\0';
         st = tutti_fail(err, TUTTI_ERR_USAGE,
                         "%s is in use by another run (pid %s): wait for its end, or use another --out", dir, pid);
         close(*fd);
         *fd = -1;
     } else {
         const int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-        if (ftruncate(*fd, 0) != 0 || pwrite(*fd, pid, (size_t)n, 0) != n)
+        if (ftruncate(*fd, 0) != 0)
             st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot write: %s", path, strerror(errno));
+        else
+            st = tutti_file_write_all(*fd, path, pid, (size_t)n, err);
     }
     free(path);
     return st;

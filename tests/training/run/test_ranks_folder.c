@@ -44,7 +44,7 @@ static void what_is_taken_away_is_named_and_ends_the_run(void **state)
     static const struct {
         const char *script, *words;
     } cases[] = {
-        {"rm -rf out", "/out: was removed, renamed or replaced during the run"},
+        {"rm -rf out; true", "/out: was removed, renamed or replaced during the run"},
         {"mv out away", "/out: was removed, renamed or replaced during the run"},
         {"mv out away2 && mkdir out", "/out: was removed, renamed or replaced during the run"},
         {"rm out/lock", "/out: was removed, renamed or replaced during the run"},
@@ -85,10 +85,39 @@ static void a_second_run_under_the_same_name_is_not_disturbed(void **state)
     shell(f, "test $(grep -c '\"step\":' out/metrics.jsonl) -ge 60 && ! grep '\"step\":301' out/metrics.jsonl");
 }
 
+/* What lies in the folder under our names may be anything. */
+static void what_is_no_file_of_ours_is_neither_waited_for_nor_written_through(void **state)
+{
+    static const struct {
+        const char *script, *words;
+    } cases[] = {
+        {"mkfifo out/metrics.jsonl", "metrics.jsonl: is a named pipe that nobody reads"},
+        {"mkfifo out/job.yaml", "job.yaml: is a named pipe that nobody reads"},
+        {"mkfifo out/lock", "lock: is no regular file: remove it"},
+        {"mkdir out/lock", "lock: "},
+        {"ln -s ../precious out/lock", "lock: is a link; a lock is not written through one: remove it"},
+        {"mkdir out/metrics.jsonl", "metrics.jsonl: "},
+        {"touch out/checkpoints", "checkpoints: cannot read the folder"},
+    };
+    const run_folder *f = *state;
+    char path[160];
+    run_file(f, "precious", "precious", path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[160];
+        snprintf(script, sizeof script, "mkdir out && %s", cases[i].script);
+        shell(f, script);
+        const spawned_run r = start(f, "strange", 1, 20);
+        expect_end(&r, cases[i].words);
+        shell(f, "grep -q '^precious$' precious && rm -rf out");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_taken_away_is_named_and_ends_the_run, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(what_is_no_file_of_ours_is_neither_waited_for_nor_written_through,
+                                        run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_second_run_under_the_same_name_is_not_disturbed, run_folder_make,
                                         run_folder_drop),
     };
