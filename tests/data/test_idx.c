@@ -309,7 +309,7 @@ static void mnist_itself_has_its_known_counts_and_first_labels(void **state)
     const char *folder = getenv("TUTTI_DATA");
     if (!folder) folder = TUTTI_SOURCE_DIR "/../shared/data";
     if (access(folder, R_OK)) {
-        print_message("skipped: no MNIST (set TUTTI_DATA to the folder that has it)\n");
+        print_message("skipped: no MNIST (TUTTI_DATA=FOLDER that has it)\n");
         skip();
     }
     const tutti_dataset_config config = {.set = "mnist", .path = folder};

@@ -22,18 +22,18 @@ SKIP = 77
 def refuse():
     """Why hosts cannot be made here, or None."""
     if os.geteuid() != 0:
-        return "namespaces need root"
+        return "namespaces need root (run as root)"
     for tool in ("ip", "tc", "unshare"):
         if not shutil.which(tool):
-            return f"{tool} is not there (iproute2, util-linux)"
+            return f"{tool} is not there (./dev setup --test)"
     name = f"tutti{os.getpid()}try"
     tried = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
     if tried.returncode:
-        return f"no network namespaces here: {tried.stderr.strip()}"
+        return f"no network namespaces: {tried.stderr.strip()} (a container that may make them, or none)"
     shaped = subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1gbit", "burst",
                              "64kb", "latency", "10ms"], capture_output=True, text=True)
     subprocess.run(["ip", "netns", "del", name], check=False)
-    return f"no token bucket (tbf) here: {shaped.stderr.strip()}" if shaped.returncode else None
+    return f"no token bucket: {shaped.stderr.strip()} (a kernel with sch_tbf)" if shaped.returncode else None
 
 
 def skip_unless_possible():

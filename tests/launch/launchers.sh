@@ -18,7 +18,7 @@ optimiser: {rule: momentum, lr: 0.02}
 JOB
 train="$tutti train $dir/job.yaml --quiet --fresh --out $dir/out"
 
-need() { command -v "$1" >/dev/null || { echo "skipped: no $1 (./dev setup --peers brings it)"; exit 77; }; }
+need() { command -v "$1" >/dev/null || { echo "skipped: no $1 (./dev setup --test)"; exit 77; }; }
 
 complain() {
     echo "$*"
@@ -100,7 +100,7 @@ mpich)
         "RANK=\$PMI_RANK WORLD_SIZE=\$PMI_SIZE MASTER_ADDR=127.0.0.1 MASTER_PORT=$(slurm_ports 1) exec $train"
     ;;
 torchrun)
-    [ -x "$torchrun" ] || { echo "skipped: no torchrun at '$torchrun' (./dev setup --peers brings it)"; exit 77; }
+    [ -x "$torchrun" ] || { echo "skipped: no PyTorch (./dev setup --peers)"; exit 77; }
     port=$(slurm_ports 1)
     expect 0 "weights $hash step 6" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train
     expect 1 "exitcode  : 2" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train --ranks 3

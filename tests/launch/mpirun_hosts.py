@@ -68,7 +68,7 @@ def one_signal_makes_ranks_of_all_hosts_report(hosts, folder):
 def main():
     lab.skip_unless_possible()
     if not shutil.which("mpirun.openmpi"):
-        print("skipped: no mpirun of Open MPI (./dev setup --peers brings it)")
+        print("skipped: no mpirun of Open MPI (./dev setup --test)")
         sys.exit(lab.SKIP)
     with lab.Lab(2, rate="2gbit") as hosts, tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/job.yaml", "w") as file:

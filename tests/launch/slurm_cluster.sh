@@ -5,10 +5,10 @@
 slurm_need() {
     local what
     for what in munged slurmctld slurmd srun sbatch runuser python3; do
-        command -v "$what" >/dev/null || { echo "skipped: no $what (./dev setup --peers brings Slurm)"; return 77; }
+        command -v "$what" >/dev/null || { echo "skipped: no $what (./dev setup --test)"; return 77; }
     done
-    [ "$(id -u)" = 0 ] || { echo "skipped: slurmd needs root"; return 77; }
-    id munge >/dev/null 2>&1 || { echo "skipped: no user munge"; return 77; }
+    [ "$(id -u)" = 0 ] || { echo "skipped: slurmd needs root (run as root)"; return 77; }
+    id munge >/dev/null 2>&1 || { echo "skipped: no user munge (./dev setup --test)"; return 77; }
 }
 
 slurm_ports() { # N: so many free ones

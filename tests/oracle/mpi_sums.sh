@@ -3,7 +3,7 @@
 # over shared memory and, at 3, over UCX. Exit 77: no Open MPI here.
 set -euo pipefail
 root=$1 library=$2
-mpicc=$(command -v mpicc.openmpi) && mpirun=$(command -v mpirun.openmpi) || { echo "skipped: no Open MPI (./dev setup --peers)"; exit 77; }
+mpicc=$(command -v mpicc.openmpi) && mpirun=$(command -v mpirun.openmpi) || { echo "skipped: no Open MPI (./dev setup --test)"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$mpicc" -std=c17 -O2 -Wall -Wextra -Werror -o "$folder/mpi_sums" "$root/tests/oracle/mpi_sums.c" "-I$root/include" "-L$library" -ltutti -lm \

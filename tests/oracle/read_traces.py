@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """read_traces.py PROGRAM [PYTHON]: has a small run traced, torn and resumed, and lets the real readers judge what it wrote: event
 files by TensorBoard's EventAccumulator, trace.json by a JSON schema and by what a thread of spans must be, layers.txt by Python's
-csv. Needs tensorboard and jsonschema (./dev setup --peers); PYTHON, if it is there, is an interpreter that has them. Without
+csv. Needs tensorboard and jsonschema (./dev setup --test); PYTHON, if it is there, is an interpreter that has them. Without
 them: exit code 77, saying so."""
 import csv
 import json
@@ -19,7 +19,7 @@ try:
 except ImportError as missing:
     if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
         os.execv(sys.argv[2], [sys.argv[2], *sys.argv[:2]])
-    print(f"skipped: {missing}; './dev setup --peers' brings what this test reads with")
+    print(f"skipped: {missing} (./dev setup --test)")
     sys.exit(77)
 
 STEPS, TRACED, WARMUP, RANKS = 12, 3, 2, 2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """svm_gap.py PROGRAM [PYTHON] [--long]: how good the models are that tutti svm-train writes, judged by the written text alone: svm_exact.py
 recomputes objective and violation over the whole training set by brute force. The violation must be below eps, the objective that of
-LIBSVM's model, recomputed by the same code. Needs libsvm-tools and numpy (./dev setup --peers); PYTHON, if it is there, is an
+LIBSVM's model, recomputed by the same code. Needs libsvm-tools and numpy (./dev setup --test); PYTHON, if it is there, is an
 interpreter that has numpy. Without them: exit code 77, saying so. --long: a9a too."""
 import os
 import pathlib
@@ -14,7 +14,7 @@ try:
 except ImportError as missing:
     if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
         os.execv(sys.argv[2], [sys.argv[2], *sys.argv])
-    print(f"skipped: {missing}; './dev setup --peers' brings what this test computes with")
+    print(f"skipped: {missing} (./dev setup --test)")
     sys.exit(77)
 
 import svm_exact
@@ -47,7 +47,7 @@ def check(oracle: svm_libsvm.Oracle, case: svm_libsvm.Case, eps: str, name: str,
 
 def main() -> int:
     if not shutil.which("svm-train"):
-        print("skipped: no LIBSVM here; './dev setup --peers' brings libsvm-tools")
+        print("skipped: no LIBSVM (./dev setup --test)")
         return 77
     long = "--long" in sys.argv
     with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@
 """svm_libsvm.py PROGRAM [--long]: tutti svm-train and svm-predict beside Debian's svm-train and svm-predict, for each kernel, weights,
 precomputed kernels, three classes, probabilities: both programs read both models and predict the same; both trainings end at the same
 objective, whatever is eliminated and however many ranks there are, and a model has the same bytes at any number of ranks.
-Needs Python and libsvm-tools (./dev setup --peers); without them exit code 77, saying so. --long: a9a too, and every combination."""
+Needs Python and libsvm-tools (./dev setup --test); without them exit code 77, saying so. --long: a9a too, and every combination."""
 import dataclasses
 import pathlib
 import re
@@ -174,7 +174,7 @@ class Oracle:
 
 def main() -> int:
     if not shutil.which("svm-train") or not shutil.which("svm-predict"):
-        print("skipped: no LIBSVM here; './dev setup --peers' brings libsvm-tools")
+        print("skipped: no LIBSVM (./dev setup --test)")
         return 77
     long = "--long" in sys.argv
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """svm_sklearn.py PROGRAM [PYTHON]: models cross-read with the LIBSVM inside scikit-learn: its decision values from a model that tutti
 svm-train wrote, and those of tutti svm-predict from a model that scikit-learn trained, both against the other's. Needs scikit-learn
-(./dev setup --peers); PYTHON, if it is there, is an interpreter that has it. Without it: exit code 77, saying so."""
+(./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without it: exit code 77, saying so."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ try:
 except ImportError as missing:
     if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
         os.execv(sys.argv[2], [sys.argv[2], *sys.argv])
-    print(f"skipped: {missing}; './dev setup --peers' brings what this test reads with")
+    print(f"skipped: {missing} (./dev setup --test)")
     sys.exit(77)
 
 import svm_exact

@@ -103,7 +103,7 @@ static void heart_scale_has_the_figures_of_libsvm(void **state)
     char path[1000];
     snprintf(path, sizeof path, "%s/heart_scale", folder ? folder : TUTTI_SOURCE_DIR "/../shared/data");
     if (access(path, R_OK)) {
-        print_message("skipped: no heart_scale (set TUTTI_DATA to the folder that has it)\n");
+        print_message("skipped: no heart_scale (TUTTI_DATA=FOLDER that has it)\n");
         skip();
     }
     svm_case c = make_case(1, 1, 16, 0);

@@ -43,7 +43,7 @@ static void resnet20_reaches_85_percent(void **state)
     const run_folder *f = *state;
     char words[512];
     if (!getenv("TUTTI_LONG")) {
-        print_message("skipped: minutes (TUTTI_LONG=1 runs it)\n");
+        print_message("skipped: it takes minutes (./dev test --long)\n");
         skip();
     }
     snprintf(words, sizeof words, "train " TUTTI_SOURCE_DIR "/examples/shapes.yaml --quiet --out %s/resnet20", f->dir);
