@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build_id.h: which build of the program this is. Threads: shared. */
+#ifndef TUTTI_BASE_BUILD_ID_H
+#define TUTTI_BASE_BUILD_ID_H
+
+#include <stdint.h>
+
+/* A number that two builds of the program, or of this library beside it, do not share: from the linker's build ids, which are in memory;
+ * where a build has none, from the bytes of the program's file. 0 = cannot be known. */
+uint64_t tutti_build_id(void);
+
+#endif

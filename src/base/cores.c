@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cores.c: the kernel knows best what a process may run on: for the host's set a thread asks for all cores and is given those that there
+ * are. Reading cpusets instead would need both versions of control groups, and their file system where we look for it. */
+#include "cores.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int read_mask(tutti_core_set *out)
+{
+    memset(out, 0, sizeof *out);
+    return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* of this thread */
+}
+
+/* A system that says nothing has cores all the same. */
+static void guess(tutti_core_set *out)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    memset(out, 0, sizeof *out);
+    for (long i = 0; i < (n < 1 ? 1 : n) && i < TUTTI_MOST_CORES; i++) out->word[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+void tutti_cores_own(tutti_core_set *out)
+{
+    if (read_mask(out)) guess(out);
+}
+
+/* Its mask ends with it; nobody else's is touched. */
+static void *ask_for_all(void *arg)
+{
+    tutti_core_set *out = arg, all;
+    memset(&all, 0xff, sizeof all);
+    (void)sched_setaffinity(0, sizeof all, (const cpu_set_t *)(const void *)all.word); /* refused: then its own ones */
+    if (read_mask(out)) guess(out);
+    return NULL;
+}
+
+void tutti_cores_host(tutti_core_set *out)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, ask_for_all, out))
+        tutti_cores_own(out);
+    else
+        pthread_join(thread, NULL);
+}
+
+int tutti_cores_count(const tutti_core_set *set)
+{
+    int n = 0;
+    for (int i = 0; i < TUTTI_MOST_CORES / 64; i++) n += __builtin_popcountll(set->word[i]);
+    return n;
+}
+
+void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more)
+{
+    for (int i = 0; i < TUTTI_MOST_CORES / 64; i++) set->word[i] |= more->word[i];
+}
+
+/* --- quota --- */
+
+/* "/user.slice/run.scope", of control groups version 2; "" = none. */
+static void read_group_path(char path[3000])
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    char line[3000];
+    path[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "0::", 3)) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(path, 3000, "%s", line + 3);
+        break;
+    }
+    if (f) fclose(f);
+    if (!strcmp(path, "/")) path[0] = '\0';
+}
+
+static void tighten(tutti_core_quota *q, const char *folder)
+{
+    char file[3100];
+    double quota, period;
+    struct stat info;
+    snprintf(file, sizeof file, "%s/cpu.max", folder);
+    FILE *f = fopen(file, "re");
+    if (!f) return;
+    const int n = fscanf(f, "%lf %lf", &quota, &period); /* "max 100000": no limit */
+    fclose(f);
+    if (n != 2 || !(quota > 0) || !(period > 0) || (q->cores > 0 && quota / period >= q->cores)) return;
+    q->cores = quota / period;
+    q->group = stat(folder, &info) == 0 ? (uint64_t)info.st_ino : 0;
+}
+
+tutti_core_quota tutti_cores_quota(void)
+{
+    tutti_core_quota q = {0};
+    char path[3000], folder[3050];
+    read_group_path(path);
+    for (;;) {
+        snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", path);
+        tighten(&q, folder);
+        char *slash = strrchr(path, '/');
+        if (!slash) return q;
+        *slash = '\0';
+    }
+}
+
+int tutti_cores_within(int n, double quota)
+{
+    const int most = quota > 0 && quota < n ? (int)quota : n;
+    return most < 1 ? 1 : most;
+}
+
+int tutti_cores_usable(void)
+{
+    tutti_core_set set;
+    tutti_cores_own(&set);
+    return tutti_cores_within(tutti_cores_count(&set), tutti_cores_quota().cores);
+}
+
+int tutti_cores_usable_of_host(void)
+{
+    tutti_core_set set;
+    tutti_cores_host(&set);
+    return tutti_cores_within(tutti_cores_count(&set), tutti_cores_quota().cores);
+}
