@@ -44,6 +44,13 @@ typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
 tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
                                 tutti_failure *err);
 void tutti_dataset_destroy(tutti_dataset *d);
+/* A set of bytes as one block, for the processes of a host to read where it lies: how many bytes (0: the set holds none), written, and
+ * as the set that it was written from, opened with the same config and split. The block is borrowed until destroy; one that does not
+ * fit is TUTTI_ERR_DATA. */
+size_t tutti_dataset_block_bytes(const tutti_dataset *d);
+void tutti_dataset_block_write(const tutti_dataset *d, void *block);
+tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_split split, const void *block,
+                                      size_t nbytes, tutti_dataset **out, tutti_failure *err);
 int64_t tutti_dataset_count(const tutti_dataset *d);
 tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* one sample: (C, H, W) */
 int tutti_dataset_nclasses(const tutti_dataset *d);

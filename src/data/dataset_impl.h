@@ -24,8 +24,9 @@ struct tutti_dataset {
     /* sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* a channel: (byte / 255 - mean) / std */
-    uint8_t *pixels;      /* own: free() */
-    int32_t *labels;      /* own, one a stored sample: free() */
+    uint8_t *pixels;      /* own: free(), unless they lie in a block */
+    int32_t *labels;      /* one a stored sample; as pixels */
+    bool in_block;
 };
 
 struct tutti_dataset_row {
@@ -46,6 +47,12 @@ struct tutti_dataset_row {
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
 };
+
+/* What follows from shape and count, for all sets alike; d->row is set. */
+tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                    tutti_failure *err);
+/* An empty set of the config's row, after tutti_dataset_check. */
+tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err);
 
 /* How many of the `have` samples of a read set are used; more than there are is refused, naming `path`. */
 tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,

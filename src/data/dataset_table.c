@@ -199,22 +199,34 @@ static tutti_status augment_pick(tutti_dataset *d, const tutti_dataset_config *c
     return TUTTI_OK;
 }
 
-tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
-                                tutti_failure *err)
+tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err)
 {
     tutti_status status = tutti_dataset_check(config, err);
     if (status) return status;
-    tutti_dataset *d = tutti_alloc(sizeof *d);
-    d->row = row_find(config->set);
-    d->skip_bad = config->skip_bad;
+    *out = tutti_alloc(sizeof **out);
+    (*out)->row = row_find(config->set);
+    (*out)->skip_bad = config->skip_bad;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                    tutti_failure *err)
+{
+    if (!d->nstored) d->nstored = d->count;
+    d->nchannels = d->shape.ndims == 3 ? (int)d->shape.dim[0] : 1;
+    d->channel_bytes = tutti_shape_count(&d->shape) / d->nchannels;
+    tutti_status status = augment_pick(d, config, split, err);
+    return status ? status : normal_fill(d, config, err);
+}
+
+tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
+                                tutti_failure *err)
+{
+    tutti_dataset *d;
+    tutti_status status = tutti_dataset_begin(config, &d, err);
+    if (status) return status;
     status = d->row->open(config, split, d, err);
-    if (!status) {
-        if (!d->nstored) d->nstored = d->count;
-        d->nchannels = d->shape.ndims == 3 ? (int)d->shape.dim[0] : 1;
-        d->channel_bytes = tutti_shape_count(&d->shape) / d->nchannels;
-        status = augment_pick(d, config, split, err);
-        if (!status) status = normal_fill(d, config, err);
-    }
+    if (!status) status = tutti_dataset_complete(config, split, d, err);
     if (status)
         tutti_dataset_destroy(d);
     else
@@ -226,8 +238,7 @@ void tutti_dataset_destroy(tutti_dataset *d)
 {
     if (!d) return;
     if (d->row->close) d->row->close(d);
-    free(d->pixels);
-    free(d->labels);
+    if (!d->in_block) free(d->pixels), free(d->labels);
     free(d->normal);
     free(d);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drawn.c: what sets that draw themselves share: balanced labels, and drawing all samples into memory on the machine's cores. */
-#include <unistd.h>
-
+/* drawn.c: what sets that draw themselves share: balanced labels, and drawing all samples into memory on the cores that this process may use. */
 #include "../base/arena.h"
+#include "../base/cores.h"
 #include "../base/memory.h"
 #include "../base/pool.h"
 #include "dataset_impl.h"
@@ -50,9 +49,9 @@ tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_co
     d->pixels = tutti_alloc((size_t)(count * bytes));
     d->labels = tutti_alloc((size_t)count * sizeof *d->labels);
     drawing job = {set, config->seed, split, bytes, d->pixels, d->labels};
-    long ncores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int ncores = tutti_cores_usable();
     tutti_pool *pool =
-        ncores > 1 && count >= 1000 ? tutti_pool_create((int)(ncores < MAX_THREADS ? ncores : MAX_THREADS)) : NULL;
+        ncores > 1 && count >= 1000 ? tutti_pool_create(ncores < MAX_THREADS ? ncores : MAX_THREADS) : NULL;
     tutti_pool_for(pool, count, draw_part, &job);
     tutti_pool_destroy(pool);
     return TUTTI_OK;

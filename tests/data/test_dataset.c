@@ -41,6 +41,38 @@ static int32_t read_sample(const tutti_dataset *d, tutti_pass pass, int64_t inde
     return label;
 }
 
+/* Pictures hold no bytes; everything else comes back as it was, and a block that is cut or that is none is refused. */
+static void a_set_comes_back_from_its_block(void **state)
+{
+    float first[MAX_FLOATS], again[MAX_FLOATS];
+    for (int i = 0; tutti_dataset_name_at(i); i++) {
+        const tutti_dataset_config config = config_of(tutti_dataset_name_at(i), *state);
+        tutti_dataset *d = open_set(&config, TUTTI_SPLIT_TRAIN), *e = NULL;
+        const size_t nbytes = tutti_dataset_block_bytes(d);
+        assert_int_equal(nbytes == 0, !strcmp(config.set, "images"));
+        char *block = test_malloc(nbytes + 1);
+        if (nbytes) tutti_dataset_block_write(d, block);
+        if (nbytes) assert_int_equal(tutti_dataset_open_block(&config, TUTTI_SPLIT_TRAIN, block, nbytes, &e, NULL), 0);
+        const tutti_shape shape = tutti_dataset_shape(d);
+        for (int64_t k = 0; e && k < tutti_dataset_count(d); k++) {
+            assert_int_equal(read_sample(d, (tutti_pass){1, 0}, k, first),
+                             read_sample(e, (tutti_pass){1, 0}, k, again));
+            assert_memory_equal(first, again, sizeof(float) * (size_t)tutti_shape_count(&shape));
+        }
+        tutti_dataset_destroy(e), e = NULL;
+        if (nbytes) {
+            assert_int_equal(tutti_dataset_open_block(&config, TUTTI_SPLIT_TRAIN, block, nbytes - 1, &e, NULL),
+                             TUTTI_ERR_DATA);
+            block[0] = 'x';
+            assert_int_equal(tutti_dataset_open_block(&config, TUTTI_SPLIT_TRAIN, block, nbytes, &e, NULL),
+                             TUTTI_ERR_DATA);
+            assert_int_equal(tutti_dataset_open_block(&config, TUTTI_SPLIT_TRAIN, block, 3, &e, NULL), TUTTI_ERR_DATA);
+        }
+        test_free(block);
+        tutti_dataset_destroy(d);
+    }
+}
+
 static void every_set_opens_with_labels_in_range_and_repeats_itself(void **state)
 {
     float first[MAX_FLOATS], again[MAX_FLOATS];
@@ -221,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_opens_with_labels_in_range_and_repeats_itself),
+        cmocka_unit_test(a_set_comes_back_from_its_block),
         cmocka_unit_test(every_byte_is_normalised_by_its_channels_constants),
         cmocka_unit_test(crop_and_flip_move_by_up_to_four_and_mirror_half),
         cmocka_unit_test(augmentation_depends_on_seed_epoch_and_sample_alone_and_spares_the_test_set),
