@@ -126,8 +126,14 @@ tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_f
 char *tutti_topology_print(const tutti_topology *t);
 /* Several lines for people: each figure, its unit, where it is from, what it means. The text is the caller's (free()). */
 char *tutti_topology_describe(const tutti_topology *t);
-/* This machine: cores and caches detected, the rest from the file that `tutti coll tune` wrote, else assumed. */
+/* This machine: cores and caches detected, the rest from the file that `tutti coll tune` wrote, else assumed. Its cores are those that
+ * the host allows its processes (online, in the cpuset, as far as the control group's quota goes), whatever this one is bound to. */
 tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err);
+enum { TUTTI_TOPOLOGY_NOTES = 600 };
+/* The same for ncores of them, such as those that the ranks of a group have together; 0: all. notes (may be NULL): what a person should
+ * know, a sentence a line: that this process may use fewer, that fitted figures are of another number and are not used; "" = nothing. */
+tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
+                                     tutti_failure *err);
 /* Where tune writes and of_this_host reads: $TUTTI_TOPOLOGY, else $XDG_CACHE_HOME/tutti/host.topology, else
  * ~/.cache/tutti/host.topology. The text is the caller's (free()). */
 char *tutti_topology_tuned_path(void);
@@ -178,7 +184,8 @@ void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host
 
 /* What the operating system says about this machine (hwloc, else /sys). 0 = unknown. */
 typedef struct {
-    int ncores;           /* that this process may use */
+    int ncores;           /* that the host allows its processes */
+    int own_cores;        /* that this process may use of them: its affinity mask */
     int nsockets;         /* of the machine */
     int64_t core_cache;   /* bytes of cache private to one core (largest level) */
     int64_t shared_cache; /* bytes of last-level caches, all together; beyond core_cache */

@@ -15,6 +15,7 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
     {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", 0},
     {"topology", "T", "show when exchanges travel on host, or star,bw=10Gb,lat=5us; buckets auto: merge for it", 0},
+    TUTTI_TOPO_CORES_FLAG,
     {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
     {"rank", "R", "whose loop to show (default: 0)", 0},
 };
@@ -70,7 +71,7 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     if (topology && costs) return tutti_fail(err, TUTTI_ERR_USAGE, "--topology and --costs: give one");
     if (costs) return read_costs(costs, r, err);
     if (!topology && job->exchange.buckets != TUTTI_BUCKETS_AUTO) return TUTTI_OK;
-    tutti_status st = tutti_topo_open(topology ? topology : "host", &t, err);
+    tutti_status st = tutti_topo_open(f, topology ? topology : "host", &t, err);
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 

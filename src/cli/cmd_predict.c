@@ -18,6 +18,7 @@
 static const tutti_flag flags[] = {
     {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", 0},
     {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", 0},
+    TUTTI_TOPO_CORES_FLAG,
     {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
     {"profile", "FILE", "read kernel times from FILE instead of measuring them", TUTTI_FLAG_READS},
     {"save-profile", "FILE", "write the measured kernel times to FILE", TUTTI_FLAG_WRITES},
@@ -31,7 +32,7 @@ static const tutti_flag flags[] = {
     {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
     {"json", NULL, "one JSON object a rank count and line", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 2 /* row of --set above */, MAX_RANKS = 32, MAX_SETS = 64 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */, MAX_RANKS = 32, MAX_SETS = 64 };
 
 typedef struct {
     const char *job_path;
@@ -61,7 +62,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     if (tutti_cli_has(f, "ranks")) status = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
     for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
     for (int i = 0; i < f->count[FLAG_SET] && i < MAX_SETS; i++) q->sets[q->nsets++] = f->value[FLAG_SET][i];
-    if (!status) status = tutti_topo_open(topology, &q->topology, err);
+    if (!status) status = tutti_topo_open(f, topology, &q->topology, err);
     if (!status && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         status = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
     if (!status) status = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);

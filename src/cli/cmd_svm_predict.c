@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/cores.h"
 #include "../base/memory.h"
 #include "../base/strbuf.h"
 #include "svm_flags.h"
@@ -116,7 +117,7 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
     const bool lenient = tutti_cli_has(f, "lenient");
     order o = {.decisions = tutti_cli_value(f, "decisions", NULL)};
     tutti_status st = tutti_svm_threads(f, &o.nthreads, err);
-    if (!o.nthreads) o.nthreads = tutti_svm_threads_share(1);
+    if (!o.nthreads) o.nthreads = tutti_svm_threads_share(1, tutti_cores_usable());
     for (int i = 0; i < w->n && !st; i++) {
         long n = 1;
         if (w->given[i].letter == 'b') st = tutti_svm_letter_whole('b', w->given[i].value, 0, 1, &n, err);

@@ -182,14 +182,6 @@ static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *er
     return st || !of_first ? st : tutti_fail(err, (tutti_status)of_first, "%s", found.text);
 }
 
-static int ranks_here(const tutti_group *group)
-{
-    const int here = tutti_group_host_of(group, tutti_group_rank(group));
-    int n = 0;
-    for (int r = 0; r < tutti_group_nranks(group); r++) n += tutti_group_host_of(group, r) == here;
-    return n;
-}
-
 static int run_rank(trainer *t, tutti_group_config *config, char **argv)
 {
     tutti_strbuf words = {0};
@@ -198,13 +190,14 @@ static int run_rank(trainer *t, tutti_group_config *config, char **argv)
     for (char **a = argv; *a; a++) tutti_strbuf_printf(&words, "%s\n", *a);
     config->fingerprint = words.text;
     tutti_cli_block_quit();
-    err.status = tutti_group_join(config, &group, &err);
+    err.status = tutti_cli_join("svm-train", config, &group, &err);
     tutti_strbuf_release(&words);
     if (err.status) return end_code(t, 0, &err);
     tutti_cli_reporter reporter = {"svm-train", group};
     tutti_status st = tutti_cli_report(&reporter, &err);
     t->comm = tutti_comm_of_group(group);
-    if (!t->order.config.nthreads) t->order.config.nthreads = tutti_svm_threads_share(ranks_here(group));
+    if (!t->order.config.nthreads)
+        t->order.config.nthreads = tutti_svm_threads_share(tutti_group_nmachine(group), tutti_group_ncores(group));
     if (!st) st = open_files(t, group, &err);
     t->order.config.on_event = on_event;
     t->order.config.arg = t;
@@ -241,6 +234,7 @@ int tutti_cmd_svm_train(int argc, char **argv)
     if (runs) st = tutti_group_config_from_env(&config, &err);
     if (runs && !st) {
         st = take_environment(&config, &t->order, &err);
+        config.ncores = t->order.ncores;
         if (!st && t->order.nranks > 1 && !config.launcher) {
             code = tutti_cli_launch("svm-train", t->order.nranks, argv);
         } else if (!st) {

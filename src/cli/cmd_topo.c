@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_topo.c: `tutti topo VERB`: the table of verbs. A verb is one file topo_<verb>.c, a line in topo.h and a row here. */
+#include <stdio.h>
 #include <string.h>
 
 #include "topo.h"
@@ -12,9 +13,18 @@ static const tutti_command verbs[] = {
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
-tutti_status tutti_topo_open(const char *text, tutti_topology *out, tutti_failure *err)
+tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err)
 {
-    return strcmp(text, "host") ? tutti_topology_parse(text, out, err) : tutti_topology_of_this_host(out, err);
+    char notes[TUTTI_TOPOLOGY_NOTES];
+    long ncores = 0;
+    tutti_status st = f ? tutti_cli_int(f, "cores", 1, 1 << 16, 0, &ncores, err) : TUTTI_OK;
+    if (st) return st;
+    if (strcmp(text, "host") && ncores)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of 'host', not of '%s'", text);
+    if (strcmp(text, "host")) return tutti_topology_parse(text, out, err);
+    st = tutti_topology_of_cores((int)ncores, out, notes, err);
+    if (!st) fputs(notes, stderr);
+    return st;
 }
 
 int tutti_cmd_topo(int argc, char **argv)

@@ -31,6 +31,7 @@ static const tutti_flag flags[] = {
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
     {"ranks-as-threads", NULL, "ranks are threads of this process, with reference kernels", 0},
+    TUTTI_CLI_CORES_FLAG,
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_RANKS = 0, FLAG_SET = 3 };
 
@@ -152,7 +153,7 @@ static int run_rank(player *p, tutti_group_config *config)
     char *text = tutti_job_print(p->job);
     config->fingerprint = text;
     tutti_cli_block_quit();
-    tutti_status st = tutti_group_join(config, &p->group, &p->err);
+    tutti_status st = tutti_cli_join("train", config, &p->group, &p->err);
     free(text);
     if (st)
         p->err.status = st;
@@ -230,6 +231,8 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
     if (asked != config->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", asked,
                           config->launcher, config->nranks);
+    if (config->ncores && tutti_cli_has(f, "ranks-as-threads"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of ranks that are processes, not --ranks-as-threads");
     if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks-as-threads, but %s has started %d processes", config->launcher,
                           config->nranks);
@@ -332,3 +335,4 @@ int tutti_cmd_train(int argc, char **argv)
     tutti_group_config_end(&config, code, "tutti train: a rank failed");
     return code;
 }
+    if (!st) st = tutti_cli_cores(&f, &config.ncores, &err);

@@ -25,6 +25,7 @@ static const tutti_flag flags[] = {
     {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", 0},
     {"check", "0|1", "compare every element with the exact result (default 1)", 0},
     {"json", "FILE", "also write one JSON object a size, keys as in nccl-tests", TUTTI_FLAG_WRITES},
+    TUTTI_CLI_CORES_FLAG,
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_SIZES = 32 };
 
@@ -82,11 +83,23 @@ static double bus_factor(tutti_collective c, int nranks)
     return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
+/* And whether the figures that `coll tune` fitted are of so many: what chooses the algorithm. */
+static void print_cores(const tutti_group *g)
+{
+    const int nranks = tutti_group_nmachine(g), ncores = tutti_group_ncores(g);
+    char notes[TUTTI_TOPOLOGY_NOTES];
+    tutti_topology t;
+    printf("# %d ranks on %d core%s of this machine: who waits %s\n", nranks, ncores, ncores == 1 ? "" : "s",
+           nranks <= ncores ? "spins first" : "yields and sleeps");
+    if (!tutti_topology_of_cores(ncores, &t, notes, NULL)) fputs(notes, stderr);
+}
+
 static void print_header(const tutti_group *g, const bench_request *q)
 {
     printf("# tutti coll bench: %s on %ld ranks on %d host%s over %s, %s; time = median of rounds, slowest rank\n",
            tutti_collective_name(q->what.collective), q->nranks, tutti_group_nhosts(g),
            tutti_group_nhosts(g) == 1 ? "" : "s", tutti_group_wires(g), tutti_elementwise_isa());
+    print_cores(g);
     printf("# %%bound: time of a loop with the same reads and writes and no synchronisation / time\n#\n");
     printf("#%47s  %-43s%-43s\n", "", "out-of-place", "in-place");
     printf("#%11s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
@@ -202,7 +215,7 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
     if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
         s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
     tutti_cli_block_quit();
-    if (!s) s = tutti_group_join(config, &g, &err);
+    if (!s) s = tutti_cli_join("coll bench", config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
     if (!s) s = tutti_cli_report(&reporter, &err);
     if (!s) s = run_sizes(g, q, json, &wrong, &err);
@@ -257,7 +270,8 @@ int tutti_coll_bench(int argc, char **argv)
     tutti_group_config config = {0};
     if (tutti_cli_check_flags(&f, NULL, &err)) return tutti_cli_fail("coll bench", &err);
     if (read_request(&f, &q, &err)) return tutti_cli_fail("coll bench", &err);
-    if (tutti_group_config_from_env(&config, &err)) return tutti_cli_fail("coll bench", &err);
+    if (tutti_group_config_from_env(&config, &err) || tutti_cli_cores(&f, &config.ncores, &err))
+        return tutti_cli_fail("coll bench", &err);
     if (!config.launcher) return start_ranks(&q, argc, argv);
     if (!tutti_cli_has(&f, "ranks")) q.nranks = config.nranks;
     const int code = run_as_rank(&q, &config);

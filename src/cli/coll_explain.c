@@ -17,6 +17,7 @@ static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},
     {"ranks", "P", "rank count (default 2)", 0},
     {"topology", "T", "host, star,bw=10Gb,lat=5us, dgx1v ...: 'tutti topo make' (default: host)", 0},
+    TUTTI_TOPO_CORES_FLAG,
     {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
     {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", 0},
     {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", 0},
@@ -197,7 +198,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
     if (!status) status = tutti_coll_collective(f, &request.collective, err);
     if (!status) status = find_policy(tutti_cli_value(f, "policy", "fastest"), &policy, err);
-    if (!status) status = tutti_topo_open(topology, &t, err);
+    if (!status) status = tutti_topo_open(f, topology, &t, err);
     if (!status) status = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (status) return status;
     request.nranks = (int32_t)ranks;

@@ -72,11 +72,24 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
+/* What is measured is measured on the cores that this process may use, and is of those. */
+static void take_own_cores(tutti_topology *t)
+{
+    tutti_host_shape shape;
+    tutti_topology_detect(&shape);
+    if (shape.own_cores >= shape.ncores) return;
+    printf("this process may use %d of the host's %d cores: the figures are for so many\n\n", shape.own_cores,
+           shape.ncores);
+    t->figure[TUTTI_FIGURE_CORES] = shape.own_cores;
+    t->figure[TUTTI_FIGURE_CACHE] = (double)(shape.core_cache * shape.own_cores + shape.shared_cache);
+}
+
 static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
     tutti_tune_case cases[TUTTI_NTUNE_CASES];
     tutti_status status = tutti_topology_parse("host", &t, err);
+    if (!status) take_own_cores(&t);
     if (!status) status = tutti_tune_host(&t, cases, err);
     if (status) return status;
     char *described = tutti_topology_describe(&t), *standard = tutti_topology_tuned_path();

@@ -64,7 +64,7 @@ static tutti_status answer(const tutti_flags *f, question *q, tutti_failure *err
     q->path = f->rest[0], q->n = 7;
     tutti_status st = refuse_flags(f, err);
     if (!st && tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->n, err);
-    if (!st) st = tutti_topo_open(tutti_cli_value(f, "topology", "host"), &q->topology, err);
+    if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), &q->topology, err);
     if (!st) st = read_load(q->path, &q->one, err);
     for (int i = 0; i < q->n && !st; i++) st = tutti_svm_scale(&q->one, &q->topology, (int)ranks[i], &q->at[i], err);
     if (!st && check) st = read_check(check, q, err);

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/cores.h"
 
 static const tutti_svm_letter *letter_row(const tutti_svm_letter *letters, int nletters, char letter)
 {
@@ -112,9 +112,9 @@ tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *er
     return st;
 }
 
-int tutti_svm_threads_share(int ranks_here)
+int tutti_svm_threads_share(int nranks, int ncores)
 {
-    cpu_set_t set;
-    const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return cores > ranks_here ? cores / ranks_here : 1;
+    const int own = tutti_cores_usable(), share = ncores / nranks;
+    const int n = share < own ? share : own;
+    return n < 1 ? 1 : n;
 }

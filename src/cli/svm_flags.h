@@ -35,15 +35,16 @@ tutti_status tutti_svm_letter_real(char letter, const char *text, double *out, t
 tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long hi, long *out, tutti_failure *err);
 /* --threads; 0: not given. */
 tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err);
-/* For each rank, where nothing was said: the cores that this process may use, shared by the ranks of the host; 1 at least. */
-int tutti_svm_threads_share(int ranks_here);
+/* For each rank, where nothing was said: its share of the cores that the ranks of a machine have together, no more than it may use itself;
+ * 1 at least. */
+int tutti_svm_threads_share(int nranks, int ncores);
 
 /* All that svm-train was asked for. */
 typedef struct {
     tutti_svm_config config;
     tutti_svm_reading reading;
-    int nfolds; /* 0: train a model */
-    int nranks;
+    int nfolds;         /* 0: train a model */
+    int nranks, ncores; /* ncores 0: nothing was said */
     bool quiet, progress, help;
     const char *data, *model, *trace; /* trace may be NULL */
     char model_name[4096];            /* of LIBSVM's default */

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rank_report.h"
 #include "svm_flags.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes (default 1); under mpirun, srun or torchrun: theirs", 0},
-    {"threads", "N", "threads of each rank (default: all cores, shared by the host's ranks)", 0},
+    TUTTI_CLI_CORES_FLAG,
+    {"threads", "N", "threads of each rank (default: its share of the cores)", 0},
     {"elimination", "KIND", "none, single or multi: docs/svm.md (default: see below; -h 0: none)", 0},
     {"threshold", "WHEN", "first elimination after random:N pairs, or samples:P% of the samples", 0},
     {"precision", "TYPE", "kernel values are f32, f64 or auto (default; f64 where -e or the data want it)", 0},
@@ -153,6 +155,7 @@ static tutti_status take_long(const tutti_flags *f, bool shrinks, tutti_svm_orde
     if (!st) st = tutti_cli_int(f, "seed", 0, LONG_MAX, 1, &seed, err);
     if (!st) st = tutti_cli_int(f, "checkpoint-every", 0, 1000000, 60, &every, err);
     if (!st) st = tutti_cli_int(f, "ranks", 1, 1 << 20, 1, &nranks, err);
+    if (!st) st = tutti_cli_cores(f, &o->ncores, err);
     if (st) return st;
     c->block = (int)block, c->seed = (uint64_t)seed, c->checkpoint_s = (double)every, o->nranks = (int)nranks;
     c->checkpoint = tutti_cli_value(f, "checkpoint", NULL);

@@ -12,7 +12,13 @@ int tutti_topo_make(int argc, char **argv);
 int tutti_topo_bounds(int argc, char **argv);
 int tutti_topo_map(int argc, char **argv);
 
-/* "host" with its fitted figures, or a text form. */
-tutti_status tutti_topo_open(const char *text, tutti_topology *out, tutti_failure *err);
+/* "host" with its fitted figures, or a text form. --cores, where the command has it (f may be NULL), is of "host"; what a person should know of that goes to
+ * stderr. */
+tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err);
+/* A row for the tables of flags. */
+#define TUTTI_TOPO_CORES_FLAG                                                                                          \
+    {                                                                                                                  \
+        "cores", "N", "of this host (default: those that it allows its processes)", 0                                  \
+    }
 
 #endif

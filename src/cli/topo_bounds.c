@@ -75,7 +75,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
 {
     long ranks = 0;
     const char *bytes = tutti_cli_value(f, "bytes", "100MB");
-    tutti_status status = tutti_topo_open(f->rest[0], &q->topology, err);
+    tutti_status status = tutti_topo_open(f, f->rest[0], &q->topology, err);
     if (!status) status = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
     if (!status) status = tutti_topology_fits(&q->topology, (int32_t)ranks, err);

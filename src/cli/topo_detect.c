@@ -6,7 +6,7 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", 0}};
+    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", 0}, TUTTI_TOPO_CORES_FLAG};
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_NICS = 64 };
 
 static void print_bytes(const char *what, long long bytes)
@@ -23,8 +23,8 @@ static void print_machine(const tutti_topology *t)
     tutti_host_nic nics[MAX_NICS];
     char *described = tutti_topology_describe(t);
     tutti_topology_detect(&shape);
-    printf("\n%s\nthis machine\n  cores     %d for this process, sockets %d\n", described, shape.ncores,
-           shape.nsockets);
+    printf("\n%s\nthis machine\n  cores     %d, %d of them for this process, sockets %d\n", described, shape.ncores,
+           shape.own_cores, shape.nsockets);
     print_bytes("cache", shape.core_cache);
     print_bytes("shared", shape.shared_cache);
     int n = tutti_topology_detect_nics(nics, MAX_NICS);
@@ -42,7 +42,7 @@ static void print_machine(const tutti_topology *t)
 static tutti_status detect(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
-    tutti_status status = tutti_topology_of_this_host(&t, err);
+    tutti_status status = tutti_topo_open(f, "host", &t, err);
     if (status) return status;
     char *text = tutti_topology_print(&t);
     printf("%s\n", text);
@@ -55,7 +55,7 @@ int tutti_topo_detect(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "topo detect",
-        .usage = "tutti topo detect [--describe]",
+        .usage = "tutti topo detect [--describe] [--cores N]",
         .about = "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
                  "assumed.",
         .flags = flags,

@@ -102,7 +102,7 @@ static tutti_status make(const request *q, tutti_failure *err)
 {
     tutti_topology t;
     char *end;
-    tutti_status status = tutti_topo_open(q->text.text, &t, err);
+    tutti_status status = tutti_topo_open(NULL, q->text.text, &t, err);
     if (status) return status;
     long ranks = q->seated ? strtol(q->seated, &end, 10) : tutti_topology_nseats(&t, 8);
     if (q->seated && (*end || ranks < 1 || ranks > 65536))

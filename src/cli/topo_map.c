@@ -34,7 +34,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
 {
     long ranks = 0;
     q->algorithm = tutti_cli_value(f, "algorithm", "halving-doubling");
-    tutti_status status = tutti_topo_open(f->rest[0], &q->topology, err);
+    tutti_status status = tutti_topo_open(f, f->rest[0], &q->topology, err);
     if (!status) status = tutti_cli_bytes("--bytes", tutti_cli_value(f, "bytes", "100MB"), &q->bytes, err);
     if (!status) status = tutti_cli_int(f, "ranks", 2, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
     if (!status) status = tutti_cli_int(f, "seed", 0, 2147483647, 1, &q->seed, err);

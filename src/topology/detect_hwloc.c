@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_hwloc.c: cores, sockets and caches of this machine through hwloc. Cores are those that this process may use:
- * the affinity mask counts, not what the machine has. */
+/* detect_hwloc.c: sockets and caches of this machine through hwloc, and its cores (base/cores.h). */
 #include <hwloc.h>
-#include <sched.h>
 
+#include "../base/cores.h"
 #include "topology_impl.h"
 
 /* Bytes of all caches of a level, or of the first one alone. */
@@ -21,8 +20,8 @@ static int64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type, bool
 void tutti_topology_detect(tutti_host_shape *out)
 {
     *out = (tutti_host_shape){0};
-    cpu_set_t mask;
-    if (!sched_getaffinity(0, sizeof mask, &mask)) out->ncores = CPU_COUNT(&mask);
+    out->ncores = tutti_cores_usable_of_host();
+    out->own_cores = tutti_cores_usable();
     hwloc_topology_t machine;
     if (hwloc_topology_init(&machine)) return;
     if (!hwloc_topology_load(machine)) {

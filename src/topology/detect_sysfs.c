@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_sysfs.c: cores and caches of this machine where hwloc is not there: the affinity mask and cpu0's caches in /sys.
+/* detect_sysfs.c: cores (base/cores.h) and caches of this machine where hwloc is not there: cpu0's caches in /sys.
  * A last-level cache is counted once: machines with several sockets are underestimated, which only makes predictions of
  * mid-sized vectors cautious. */
-#include <sched.h>
 #include <stdio.h>
 
+#include "../base/cores.h"
 #include "topology_impl.h"
 
 void tutti_topology_detect(tutti_host_shape *out)
 {
     *out = (tutti_host_shape){.nsockets = 1};
-    cpu_set_t mask;
-    if (!sched_getaffinity(0, sizeof mask, &mask)) out->ncores = CPU_COUNT(&mask);
+    out->ncores = tutti_cores_usable_of_host();
+    out->own_cores = tutti_cores_usable();
     char level[64], size[64];
     for (int i = 0; i < 8; i++) {
         static const char caches[] = "devices/system/cpu/cpu0/cache/index";

@@ -13,10 +13,11 @@ static int32_t ncores_of(const tutti_topology *t)
     return (int32_t)t->figure[TUTTI_FIGURE_CORES];
 }
 
-static void host_detect(tutti_topology *t)
+void tutti_topology_set_cores(tutti_topology *t, int ncores)
 {
     tutti_host_shape shape = {0};
     tutti_topology_detect(&shape);
+    if (ncores > 0) shape.ncores = ncores;
     if (shape.ncores > 0) {
         t->figure[TUTTI_FIGURE_CORES] = shape.ncores;
         t->from[TUTTI_FIGURE_CORES] = TUTTI_FROM_DETECTED;
@@ -26,6 +27,11 @@ static void host_detect(tutti_topology *t)
         t->figure[TUTTI_FIGURE_CACHE] = (double)cache;
         t->from[TUTTI_FIGURE_CACHE] = TUTTI_FROM_DETECTED;
     }
+}
+
+static void host_detect(tutti_topology *t)
+{
+    tutti_topology_set_cores(t, 0);
 }
 
 static int32_t host_nlinks(const tutti_topology *t, int32_t nranks)

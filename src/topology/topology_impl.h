@@ -54,6 +54,9 @@ static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
     return (int32_t)t->figure[f];
 }
 
+/* host: figures that follow from the number of cores, 0 = all that the host allows. */
+void tutti_topology_set_cores(tutti_topology *t, int ncores);
+
 /* The link out of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
 

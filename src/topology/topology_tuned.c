@@ -2,6 +2,7 @@
 /* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, the text form on the last line that is
  * no comment. A missing file is no failure (figures are then assumed); a file fitted with another number of cores is not
  * used, because its figures are of another machine or of another share of it. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,30 +36,74 @@ static char *last_line(char *text)
     return found;
 }
 
-tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err)
+static void note(char notes[TUTTI_TOPOLOGY_NOTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(char notes[TUTTI_TOPOLOGY_NOTES], const char *format, ...)
 {
-    tutti_status status = tutti_topology_parse("host", out, err);
-    if (status) return status;
-    char *path = tutti_topology_tuned_path(), *text = NULL;
+    if (!notes) return;
+    const size_t at = strlen(notes);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(notes + at, TUTTI_TOPOLOGY_NOTES - at, format, args);
+    va_end(args);
+}
+
+/* The topology in the file; false: there is none. */
+static tutti_status read_fitted(const char *path, tutti_topology *out, bool *found, tutti_failure *err)
+{
+    char *text = NULL;
     size_t nbytes = 0;
-    if (access(path, F_OK)) {
-        free(path);
-        return TUTTI_OK;
-    }
-    tutti_topology fitted;
-    status = tutti_file_read(path, MAX_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    *found = !access(path, F_OK);
+    if (!*found) return TUTTI_OK;
+    tutti_status status = tutti_file_read(path, MAX_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
     char *line = status ? NULL : last_line(text);
-    if (!status) status = tutti_topology_parse(line ? line : "", &fitted, err);
+    if (!status) status = tutti_topology_parse(line ? line : "", out, err);
     if (status) tutti_fail_at(err, "%s (written by 'tutti coll tune'; remove it or tune again)", path);
     free(text);
-    free(path);
-    if (status) return status;
-    if (fitted.kind != TUTTI_TOPOLOGY_HOST || fitted.figure[TUTTI_FIGURE_CORES] != out->figure[TUTTI_FIGURE_CORES])
-        return TUTTI_OK;
+    return status;
+}
+
+static void take_fitted(const tutti_topology *fitted, const char *path, tutti_topology *out, char *notes)
+{
+    const double there = fitted->figure[TUTTI_FIGURE_CORES], here = out->figure[TUTTI_FIGURE_CORES];
+    if (fitted->kind != TUTTI_TOPOLOGY_HOST || there != here) {
+        note(notes,
+             "the figures in %.300s were fitted for %g cores, not for %g, and are not used: 'tutti coll tune' fits "
+             "them anew\n",
+             path, there, here);
+        return;
+    }
     for (int f = 0; f < TUTTI_NFIGURES; f++)
-        if (fitted.from[f] == TUTTI_FROM_GIVEN && out->from[f] == TUTTI_FROM_ASSUMED) {
-            out->figure[f] = fitted.figure[f];
+        if (fitted->from[f] == TUTTI_FROM_GIVEN && out->from[f] == TUTTI_FROM_ASSUMED) {
+            out->figure[f] = fitted->figure[f];
             out->from[f] = TUTTI_FROM_FITTED;
         }
-    return TUTTI_OK;
+}
+
+tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
+                                     tutti_failure *err)
+{
+    tutti_topology fitted;
+    tutti_host_shape shape;
+    bool found;
+    if (notes) notes[0] = '\0';
+    tutti_status status = tutti_topology_parse("host", out, err);
+    if (status) return status;
+    tutti_topology_detect(&shape);
+    if (ncores > 0)
+        tutti_topology_set_cores(out, ncores);
+    else if (shape.own_cores < shape.ncores)
+        note(notes,
+             "this process may use %d of the host's %d cores (taskset, a launcher's binding): --cores %d is for those "
+             "alone\n",
+             shape.own_cores, shape.ncores, shape.own_cores);
+    char *path = tutti_topology_tuned_path();
+    status = read_fitted(path, &fitted, &found, err);
+    if (!status && found) take_fitted(&fitted, path, out, notes);
+    free(path);
+    return status;
+}
+
+tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err)
+{
+    return tutti_topology_of_cores(0, out, NULL, err);
 }

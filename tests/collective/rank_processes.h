@@ -46,6 +46,7 @@ typedef struct {
     int exit_code;
     char words[4000];     /* the launcher's */
     char heard[16][1200]; /* each rank's last line */
+    char first[16][1200]; /* and its first */
     double at[16];
 } outcome;
 
@@ -72,6 +73,7 @@ static inline void run_mode(const char *self, const char *mode, int nranks, outc
         if (rank < 0 || rank >= 16) continue; /* the rest of words with several lines */
         out->at[rank] = at;
         snprintf(out->heard[rank], sizeof out->heard[rank], "%s", rest);
+        if (!out->first[rank][0]) snprintf(out->first[rank], sizeof out->first[rank], "%s", rest);
     }
     fclose(f);
     out->exit_code = result.exit_code;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # launchers.sh: four ranks by each launcher train to the same weights as `tutti train --ranks 4`, and end with the right codes.
-# usage: launchers.sh TUTTI hand | mpirun | mpich | torchrun [PROGRAM] | slurm     exit 77: the launcher is not here
+# usage: launchers.sh TUTTI hand | taskset | mpirun | mpich | torchrun [PROGRAM] | slurm     exit 77: the launcher is not here
 set -u
 tutti=$(readlink -f "$1") launcher=$2 torchrun=${3:-}
 source "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
@@ -30,7 +30,7 @@ complain() {
 expect() {
     local code=$1 words=$2 got
     shift 2
-    timeout 60 "$@" >"$dir/log" 2>&1
+    if [ "$(type -t "$1")" = function ]; then "$@"; else timeout 60 "$@"; fi >"$dir/log" 2>&1
     got=$?
     [ $got = "$code" ] || complain "exit $got, not $code: $*"
     grep -qF -- "$words" "$dir/log" || complain "does not say '$words': $*"
@@ -46,9 +46,51 @@ check_launcher() {
     expect 0 "Out of bounds values : 0 OK" "$@" "$tutti" coll bench --bytes 1KB --iters 20
 }
 
+# PREFIX starts two ranks, each bound to a core of its own: together they have two, and figures fitted for two are theirs.
+check_cores() {
+    local bench="$tutti coll bench --bytes 1KB --iters 20"
+    [ "$(nproc)" -ge 2 ] || { echo "skipped: bound ranks on one core (a host with two)"; return; }
+    echo "host,lat=200ns,cores=2" >"$dir/tuned"
+    export TUTTI_TOPOLOGY=$dir/tuned
+    expect 0 "# 2 ranks on 2 cores of this machine: who waits spins first" "$@" $bench
+    ! grep -F "are not used" "$dir/log" || complain "two bound ranks do not use the figures of two cores"
+    expect 0 "# 2 ranks on 1 core of this machine: who waits yields and sleeps" "$@" $bench --cores 1
+    expect 0 "fitted for 2 cores, not for 1, and are not used" "$@" $bench --cores 1
+    unset TUTTI_TOPOLOGY
+}
+
+# by_hand COMMAND...: two ranks, each on one core of this shell's.
+by_hand() {
+    local port
+    port=$(slurm_ports 1)
+    env RANK=1 WORLD_SIZE=2 MASTER_PORT="$port" "$dir/bound.sh" "$@" &
+    env RANK=0 WORLD_SIZE=2 MASTER_PORT="$port" "$dir/bound.sh" "$@" && wait $!
+}
+
+# bound.sh COMMAND...: on one of this shell's first two cores, by the rank's number.
+cores=($(taskset -cp $$ | sed 's/.*: //' | tr , '\n' | awk -F- '{for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i}') 0)
+first_core=${cores[0]}
+printf '#!/bin/bash\ncores=(%s %s)\nexec taskset -c "${cores[${RANK:-$SLURM_PROCID}]}" "$@"\n' "${cores[@]:0:2}" >"$dir/bound.sh"
+chmod 755 "$dir" "$dir/bound.sh"
+
 $train --ranks 4 >"$dir/log" 2>&1 || complain "no result to compare with"
 hash=$(awk '/^weights/ {print $2}' "$dir/log")
 if [ "$(id -u)" = 0 ]; then as_root="--allow-run-as-root"; else as_root=""; fi
+
+# other_build PROGRAM COPY: as another build, by one bit of the build id that the linker has left in it; without one, by a byte more.
+other_build() {
+    python3 - "$1" "$2" <<'PYTHON'
+import os, sys
+text = bytearray(open(sys.argv[1], "rb").read())
+at = text.find(bytes([4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0]) + b"GNU\0")
+if at < 0:
+    text += b"x"
+else:
+    text[at + 16] ^= 1
+open(sys.argv[2], "wb").write(text)
+os.chmod(sys.argv[2], 0o755)
+PYTHON
+}
 
 # By hand: rank 0 as it is, rank 1 with these variables and these arguments. Both must end with CODE and say the words.
 expect_pair() {
@@ -71,8 +113,7 @@ case $launcher in
 hand)
     $train --ranks 2 >"$dir/log" 2>&1 || complain "no result to compare with"
     pair=$(awk '/^weights/ {print $2}' "$dir/log")
-    cp "$tutti" "$dir/other"
-    printf x >>"$dir/other"
+    other_build "$tutti" "$dir/other"
     expect_pair 0 "weights $pair step 6" "$tutti" A=0
     expect_pair 5 "rank 0 has 2 ranks, rank 1" "$tutti" WORLD_SIZE=4
     expect_pair 5 "has 4 ranks" "$tutti" WORLD_SIZE=4
@@ -84,8 +125,21 @@ hand)
         expect_pair 5 "has generic" "$tutti" TUTTI_ISA=generic
     fi
     ;;
+taskset)
+    check_cores by_hand
+    expect 0 "# 2 ranks on 1 core of this machine" taskset -c "$first_core" "$tutti" coll bench --ranks 2 --bytes 1KB --iters 20
+    [ "$(nproc)" -ge 2 ] || exit $((failures > 0))
+    echo "host,lat=123ns,cores=$(nproc)" >"$dir/tuned"
+    export TUTTI_TOPOLOGY=$dir/tuned
+    "$tutti" coll explain --bytes 4096 >"$dir/free"
+    taskset -c "$first_core" "$tutti" coll explain --bytes 4096 2>"$dir/log" | cmp - "$dir/free" || complain "a bound process explains another host"
+    expect 0 "this process may use 1 of the host's $(nproc) cores" taskset -c "$first_core" "$tutti" coll explain --bytes 4096
+    expect 0 "fitted for $(nproc) cores, not for 1, and are not used" taskset -c "$first_core" "$tutti" coll explain --bytes 4096 --cores 1
+    expect 0 "lat      123ns          fitted" cat "$dir/free"
+    ;;
 mpirun)
     need mpirun.openmpi
+    check_cores mpirun.openmpi $as_root --use-hwthread-cpus --bind-to hwthread -n 2
     check_launcher mpirun.openmpi $as_root --oversubscribe -n 4
     expect 2 "--ranks-as-threads, but PMIx" mpirun.openmpi $as_root --oversubscribe -n 4 $train --ranks-as-threads
     expect 0 "batch" mpirun.openmpi $as_root -n 1 $train --dry-run
@@ -110,10 +164,11 @@ slurm)
     code=$?
     [ $code = 0 ] || { cat "$dir/log"; exit $code; }
     check_launcher srun --mpi=pmix --overcommit -n 4
+    check_cores srun --mpi=pmix --overcommit -n 2 "$dir/bound.sh"
     expect 5 "use srun --mpi=pmix" srun --mpi=none --overcommit -n 4 $train
     expect 5 "srun with PMI-2" srun --mpi=pmi2 --overcommit -n 4 $train
     printf '#!/bin/sh\n%s --ranks 4\n' "$train" >"$dir/batch.sh" # a batch shell is no task: tutti starts the ranks
-    chmod 755 "$dir" "$dir/batch.sh"
+    chmod 755 "$dir/batch.sh"
     expect 0 "Submitted" sbatch --overcommit -n 4 --wait -o "$dir/batch.out" "$dir/batch.sh"
     expect 0 "weights $hash step 6" cat "$dir/batch.out"
     ;;

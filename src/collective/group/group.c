@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.c: life of a group, and what this host has. */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,26 +8,6 @@
 #include "../../base/arena.h"
 #include "flight.h"
 #include "group_impl.h"
-
-static int cgroup_cores(void)
-{
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (!f) return 1 << 20;
-    double quota, period;
-    int n = fscanf(f, "%lf %lf", &quota, &period);
-    fclose(f);
-    if (n != 2 || period <= 0) return 1 << 20; /* "max": no limit */
-    int cores = (int)(quota / period);
-    return cores < 1 ? 1 : cores;
-}
-
-int tutti_group_count_cores(void)
-{
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int limit = cgroup_cores();
-    return cores < limit ? cores : limit;
-}
 
 /* From sysfs: sysconf reports sums over caches that no core sees on some virtual machines. */
 static int64_t last_level_cache(void)
@@ -52,12 +31,12 @@ tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s)
     g->cache_bytes = last_level_cache();
     g->peers = tutti_alloc(sizeof *g->peers * (size_t)nranks);
     g->hosts = tutti_alloc(sizeof *g->hosts * (size_t)nranks);
-    g->polls = tutti_alloc(sizeof *g->polls * (size_t)(2 * nranks + 3));
     g->nhosts = 1, g->nmachine = nranks;
+    g->ncores = tutti_cores_usable();
     pthread_mutex_init(&g->star_lock, NULL);
     pthread_mutex_init(&g->abort_lock, NULL);
     g->flight = tutti_flight_create();
-    g->signal_fd = -1;
+    g->signal_fd = g->news = -1;
     for (int r = 0; r < nranks; r++) g->peers[r].control = g->peers[r].mesh = g->peers[r].bell = -1;
     return g;
 }
@@ -91,7 +70,7 @@ void tutti_group_leave(tutti_group *g)
         tutti_frame_release(&p->partial), tutti_frame_release(&p->arrived);
         for (int i = 0; i < p->npending; i++) close_fd(p->pending[i].fd);
     }
-    close_fd(g->signal_fd);
+    close_fd(g->signal_fd), close_fd(g->news);
     tutti_region_destroy(g->board_region);
     if (g->thread_boards && atomic_fetch_sub(&g->thread_boards->users, 1) == 1) {
         tutti_region_free_left(g->thread_boards);
@@ -100,7 +79,7 @@ void tutti_group_leave(tutti_group *g)
     }
     pthread_mutex_destroy(&g->abort_lock);
     pthread_mutex_destroy(&g->star_lock);
-    free(g->peers), free(g->polls), free(g->hosts), free(g->flight), free(g);
+    free(g->peers), free(g->hosts), free(g->flight), free(g);
 }
 
 int tutti_group_rank(const tutti_group *group)
@@ -126,6 +105,16 @@ const int32_t *tutti_group_hosts(const tutti_group *group)
 int tutti_group_nhosts(const tutti_group *group)
 {
     return group->nhosts;
+}
+
+int tutti_group_ncores(const tutti_group *group)
+{
+    return group->ncores;
+}
+
+int tutti_group_nmachine(const tutti_group *group)
+{
+    return group->nmachine;
 }
 
 uint32_t tutti_group_epoch(const tutti_group *group)

@@ -32,9 +32,12 @@ typedef struct {
     int master_fd;           /* rank 0: an inherited listening socket, or -1 */
     uint64_t cookie;         /* of this run; a neighbour's job is refused */
     double deadline_s;
-    int ncores;              /* usable by this host's ranks together; 0 = ask the system */
+    int ncores;              /* that the ranks of this machine have together; 0 = the union of what each may use */
     const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */
     const char *launcher;    /* who started this rank, for people; NULL: nobody, it is one rank alone */
+    /* Told by join whom it waits for, the first time after 2 s (5 s where rank 0 is not reached), then every 15 s; may be NULL. */
+    void (*notice)(void *arg, const char *words);
+    void *notice_arg;
     struct tutti_pmix *pmix; /* open connection to a PMIx launcher, until tutti_group_config_end; else NULL */
 } tutti_group_config;
 
@@ -60,6 +63,10 @@ void tutti_group_abort(tutti_group *group, const char *words);
 int tutti_group_rank(const tutti_group *group);
 int tutti_group_nranks(const tutti_group *group);
 uint32_t tutti_group_epoch(const tutti_group *group);
+/* Cores that the ranks of this machine have together: the union of their affinity masks, as far as quotas go, unless the config said
+ * otherwise; and how many ranks share them. */
+int tutti_group_ncores(const tutti_group *group);
+int tutti_group_nmachine(const tutti_group *group);
 /* Hosts are numbered from 0 by the lowest rank on each. */
 int tutti_group_nhosts(const tutti_group *group);
 int tutti_group_host_of(const tutti_group *group, int rank);
@@ -78,6 +85,9 @@ tutti_status tutti_group_all_gather(tutti_group *group, const char *what, const 
                                     tutti_failure *err);
 /* Same value everywhere or TUTTI_ERR_RENDEZVOUS naming two ranks and both values. */
 tutti_status tutti_group_agree(tutti_group *group, const char *what, const char *value, tutti_failure *err);
+
+/* Whether all ranks are ready: own status if it is a failure, else that of the first rank that is not, with empty words: it says why. */
+tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
 
 /* Between begin and end this rank may be silent for long (checkpoint, evaluation): peers' deadlines pause. */
 void tutti_group_long_phase_begin(tutti_group *group, const char *what);

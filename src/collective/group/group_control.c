@@ -330,3 +330,13 @@ tutti_status tutti_group_agree(tutti_group *g, const char *what, const char *val
     free(reply.bytes);
     return s;
 }
+
+tutti_status tutti_group_all_ready(tutti_group *g, const char *what, tutti_status own, tutti_failure *err)
+{
+    uint32_t mine = own, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    tutti_status s = tutti_group_all_gather(g, what, &mine, all, sizeof mine, own ? NULL : err);
+    for (int r = 0; r < g->nranks && !s && !own; r++)
+        if (all[r]) s = tutti_fail(err, (tutti_status)all[r], "%s", "");
+    free(all);
+    return own ? own : s;
+}

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../base/file.h"
+#include "../../base/build_id.h"
 #include "../../base/hash.h"
 #include "../../tensor/elementwise.h"
 #include "group_impl.h"
 
-enum { PROTOCOL = 2 };
+enum { PROTOCOL = 3 };
 
 static void read_line(const char *path, char *out, size_t size)
 {
@@ -28,17 +28,6 @@ static void read_line(const char *path, char *out, size_t size)
     fclose(f);
 }
 
-/* The program's own file: two builds differ even where their versions agree. 0 = cannot be read (then not compared). */
-static uint64_t hash_of_program(void)
-{
-    char *bytes;
-    size_t nbytes;
-    if (tutti_file_read("/proc/self/exe", (size_t)1 << 30, TUTTI_ERR_FAILED, &bytes, &nbytes, NULL)) return 0;
-    uint64_t hash = tutti_hash(bytes, nbytes);
-    free(bytes);
-    return hash;
-}
-
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
 {
     *h = (tutti_hello){.protocol = PROTOCOL,
@@ -46,7 +35,7 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
                        .rank = config->rank,
                        .nranks = config->nranks,
                        .pid = (int32_t)getpid(),
-                       .build = hash_of_program()};
+                       .build = tutti_build_id()};
     if (gethostname(h->host, sizeof h->host - 1) != 0) snprintf(h->host, sizeof h->host, "unknown");
     read_line("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof h->boot_id);
     const char *host_id = getenv("TUTTI_HOST_ID");
@@ -113,6 +102,49 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
     }
 }
 
+/* ---- cores ---- */
+
+void tutti_hello_fill_cores(tutti_hello_cores *c)
+{
+    tutti_cores_own(&c->own);
+    c->quota = tutti_cores_quota();
+}
+
+static bool same_machine(const tutti_hello *a, const tutti_hello *b)
+{
+    return !strcmp(a->boot_id, b->boot_id);
+}
+
+/* Of the ranks of rank `first`'s machine: each control group counts once; one without a limit lifts it for all. 0 = no limit. */
+static double unite_quotas(const tutti_hello *hellos, const tutti_hello_cores *cores, int first, int nranks)
+{
+    double sum = 0;
+    for (int r = first; r < nranks; r++) {
+        const tutti_core_quota *q = &cores[r].quota;
+        bool counted = false;
+        if (!same_machine(&hellos[first], &hellos[r])) continue;
+        if (!(q->cores > 0)) return 0;
+        for (int k = first; k < r; k++)
+            counted = counted || (same_machine(&hellos[k], &hellos[r]) && cores[k].quota.group == q->group);
+        if (!counted) sum += q->cores;
+    }
+    return sum;
+}
+
+void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks)
+{
+    for (int r = 0; r < nranks; r++) hellos[r].ncores = 0;
+    for (int first = 0; first < nranks; first++) {
+        tutti_core_set all = {0};
+        if (hellos[first].ncores) continue;
+        for (int r = first; r < nranks; r++)
+            if (same_machine(&hellos[first], &hellos[r])) tutti_cores_add(&all, &cores[r].own);
+        const int n = tutti_cores_within(tutti_cores_count(&all), unite_quotas(hellos, cores, first, nranks));
+        for (int r = first; r < nranks; r++)
+            if (same_machine(&hellos[first], &hellos[r])) hellos[r].ncores = n;
+    }
+}
+
 tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
                                  const char *other_print, tutti_failure *err)
 {
@@ -124,7 +156,7 @@ tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print
     if (strcmp(zero->version, other->version)) return fail_on("version", other, zero->version, other->version, err);
     if (zero->build != other->build && zero->build && other->build) {
         tutti_hash_text(zero->build, a), tutti_hash_text(other->build, b);
-        return fail_on("different builds of the program (hash of its file)", other, a, b, err);
+        return fail_on("different builds of the program (build id)", other, a, b, err);
     }
     if (strcmp(zero->isa, other->isa)) return fail_on("instruction set (TUTTI_ISA)", other, zero->isa, other->isa, err);
     if (strcmp(zero->wire, other->wire)) return fail_on("wire (TUTTI_WIRE)", other, zero->wire, other->wire, err);

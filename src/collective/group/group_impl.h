@@ -24,11 +24,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../base/cores.h"
 #include "../../base/strbuf.h"
 #include "../wire/wire.h"
 #include "group.h"
 
-enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16 };
+enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
@@ -106,14 +107,15 @@ struct tutti_group {
     uint64_t cookie;
     double deadline_s;
     int64_t cache_bytes; /* of the last level: longer exchanges use streaming stores */
-    bool spin;           /* ranks on this machine <= its cores: polling costs nobody anything */
+    int ncores;          /* that the ranks of this machine have together */
+    bool spin;           /* ranks on this machine <= these: polling costs nobody anything */
     int32_t *hosts;      /* the host of each rank, by first appearance */
     int nhosts;          /* 1: all peers are near */
     int nmachine;        /* ranks that share this machine's cores and caches */
     tutti_peer *peers;
-    struct pollfd *polls; /* room for 2 * nranks + 3 */
-    uint64_t calls;       /* control calls begun */
-    uint64_t regions;     /* regions begun: their ids */
+    int news;         /* epoll: of near peers the mesh, of far ones the star */
+    uint64_t calls;   /* control calls begun */
+    uint64_t regions; /* regions begun: their ids */
 
     tutti_status failed; /* sticky: the epoch is over */
     int culprit;         /* who died, -1 = nobody in particular */
@@ -148,8 +150,6 @@ struct tutti_group {
 
 tutti_group *tutti_group_alloc(int rank, int nranks, double deadline_s);
 void tutti_group_name_peer(tutti_group *g, int rank, const char *host, int pid);
-/* Cores that the ranks of this host may use together: affinity and cgroup quota. */
-int tutti_group_count_cores(void);
 static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 {
     return g->hosts[rank] == g->hosts[g->rank];
@@ -173,12 +173,17 @@ static inline bool tutti_patience_is_long(const tutti_patience *p)
     return p->used_ns > (int64_t)1e9;
 }
 
-/* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` is ready; handles mesh messages.
+/* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` (at most TUTTI_MOST_EXTRA) is ready; handles
+ * mesh messages.
  * recheck(arg) is asked once after this rank has declared itself asleep: true = do not sleep. */
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg);
 /* Handles what the mesh sockets hold, without blocking. Sets g->failed on a death or abort. */
 void tutti_group_watch(tutti_group *g);
+/* The same of one peer alone. */
+void tutti_group_drain(tutti_group *g, int rank);
+/* From now on what comes from `rank` is heard: once its sockets are there. */
+tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err);
 /* Records the end of the epoch once and tells all peers the cause. culprit = rank or -1. */
 void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, const char *words);
 /* The sticky failure into err. */
@@ -295,9 +300,19 @@ typedef struct {
     uint32_t protocol;
     char mesh_name[32]; /* abstract socket, without the leading '\0' */
     char wire[16];      /* TUTTI_WIRE: "" = whatever joins the ranks */
+    int32_t ncores;     /* of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
 } tutti_hello;
 
+/* What rank 0 alone is told beside the hello. */
+typedef struct {
+    tutti_core_set own;
+    tutti_core_quota quota;
+} tutti_hello_cores;
+
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
+void tutti_hello_fill_cores(tutti_hello_cores *c);
+/* Cores of each machine: the union of its ranks' own ones, as far as the quotas of their control groups go together. */
+void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks);
 /* Ends every text of a hello that came from elsewhere. */
 void tutti_hello_terminate(tutti_hello *h);
 /* Numbers the hosts, and counts what shares this machine: hosts, nhosts, nmachine. */

@@ -6,11 +6,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../base/clock.h"
 #include "group_impl.h"
+
+enum { NEWS = 64 };
 
 /* --- one message --- */
 
@@ -150,8 +153,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     if (p) tutti_star_relay(g, m);
 }
 
-/* Its mesh or, if it is far, the star has something for us. */
-static void drain_peer(tutti_group *g, int rank)
+void tutti_group_drain(tutti_group *g, int rank)
 {
     tutti_peer *p = &g->peers[rank];
     if (p->mesh >= 0) {
@@ -162,6 +164,7 @@ static void drain_peer(tutti_group *g, int rank)
     } else if (tutti_star_drain(g, rank)) {
         return;
     }
+    (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL); /* nothing comes any more */
     p->closed = true; /* the descriptor stays until we leave: tutti_group_abort may be using it in another thread */
     set_long_phase(g, p, false);
     if (p->state == TUTTI_PEER_HERE) tutti_group_record_death(g, rank);
@@ -269,59 +272,51 @@ void tutti_group_ring(tutti_group *g, int rank)
         (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
 }
 
-/* Own: the doorbell. A near peer: its mesh; a far one: the star, if this rank has a socket of it. */
-static int watched_socket(const tutti_group *g, int rank)
+/* Looks out for what comes from a peer: a near one's mesh; a far one's star, if this rank has a socket of it. */
+tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err)
 {
     const tutti_peer *p = &g->peers[rank];
-    if (rank == g->rank) return tutti_driver_is_owner(g) ? p->bell : -1;
-    return tutti_group_is_near(g, rank) ? p->mesh : p->control;
+    const int fd = rank == g->rank ? -1 : tutti_group_is_near(g, rank) ? p->mesh : p->control;
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)rank};
+    if (fd < 0 || epoll_ctl(g->news, EPOLL_CTL_ADD, fd, &e) == 0 || errno == EEXIST) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "cannot look out for %s: %s", p->describe, strerror(errno));
 }
 
-static int fill_polls(tutti_group *g, const struct pollfd *extra, int nextra)
+static void hear_news(tutti_group *g)
 {
-    int n = 0;
-    for (int i = 0; i < nextra; i++) g->polls[n++] = extra[i];
-    for (int r = 0; r < g->nranks; r++) {
-        int fd = watched_socket(g, r);
-        if (fd >= 0 && !g->peers[r].closed) g->polls[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
-    }
-    if (g->signal_fd >= 0) g->polls[n++] = (struct pollfd){.fd = g->signal_fd, .events = POLLIN};
-    return n;
+    struct epoll_event news[NEWS];
+    const int n = epoll_wait(g->news, news, NEWS, 0);
+    for (int i = 0; i < n; i++) tutti_group_drain(g, (int)news[i].data.u64);
+}
+
+static void empty_bell(const tutti_group *g)
+{
+    uint64_t rings;
+    (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* non-blocking */
 }
 
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
-    tutti_board *own = tutti_driver_is_owner(g) ? g->peers[g->rank].board : NULL; /* else it sleeps on the doorbell */
+    const bool owner = tutti_driver_is_owner(g); /* else it sleeps on the doorbell */
+    tutti_board *own = owner ? g->peers[g->rank].board : NULL;
+    struct pollfd polls[TUTTI_MOST_EXTRA + 3] = {{.fd = g->news, .events = POLLIN},
+                                                 {.fd = owner ? g->peers[g->rank].bell : -1, .events = POLLIN},
+                                                 {.fd = g->signal_fd, .events = POLLIN}};
+    for (int i = 0; i < nextra; i++) polls[3 + i] = extra[i];
     g->last_watch_ns = tutti_clock_ns();
     if (timeout_s > 0 && g->look && !g->failed) g->look(g->look_arg);
     if (timeout_s > 0 && g->failed) timeout_s = 0; /* only what has come */
-    int n = fill_polls(g, extra, nextra);
     bool stay = timeout_s > 0;
     if (stay && own) atomic_store(&own->asleep, 1);
     if (stay && recheck && recheck(arg)) stay = false;
     if (atomic_load(&g->aborted)) stay = false;
-    int ready = n > 0 ? poll(g->polls, (nfds_t)n, stay ? (int)(timeout_s * 1e3) + 1 : 0) : 0;
+    const int ready = poll(polls, (nfds_t)(3 + nextra), stay ? (int)(timeout_s * 1e3) + 1 : 0);
     if (timeout_s > 0 && own) atomic_store(&own->asleep, 0);
     look_at_abort(g);
-    for (int i = 0; i < nextra; i++) extra[i].revents = ready > 0 ? g->polls[i].revents : 0;
+    for (int i = 0; i < nextra; i++) extra[i].revents = ready > 0 ? polls[3 + i].revents : 0;
     if (ready <= 0) return;
-    for (int i = nextra; i < n; i++) {
-        if (!g->polls[i].revents) continue;
-        int fd = g->polls[i].fd;
-        if (fd == g->peers[g->rank].bell) {
-            uint64_t rings;
-            (void)!read(fd, &rings, sizeof rings); /* non-blocking: empties it */
-            continue;
-        }
-        if (fd == g->signal_fd) {
-            tutti_group_take_signal(g);
-            continue;
-        }
-        for (int r = 0; r < g->nranks; r++)
-            if (r != g->rank && watched_socket(g, r) == fd) {
-                drain_peer(g, r);
-                break;
-            }
-    }
+    if (polls[1].revents) empty_bell(g);
+    if (polls[2].revents) tutti_group_take_signal(g);
+    if (polls[0].revents) hear_news(g);
 }

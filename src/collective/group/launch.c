@@ -21,6 +21,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/strbuf.h"
+#include "open_files.h"
 
 typedef struct {
     pid_t pid; /* 0 = never started, or reaped */
@@ -61,6 +62,14 @@ static tutti_status open_socket(launcher *l, tutti_failure *err)
     }
     l->port = ntohs(address.sin_port);
     return TUTTI_OK;
+}
+
+/* Its ranks inherit the limit, so all of them would meet it: said once, before there are any. */
+static tutti_status allow_files(int nranks, tutti_failure *err)
+{
+    char who[64];
+    snprintf(who, sizeof who, "launch: each of %d ranks on one host", nranks);
+    return tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + (TUTTI_FILES_A_PEER + 1) * nranks, who, err);
 }
 
 static void make_cookie(char text[33])
@@ -126,7 +135,9 @@ static tutti_status start_ranks(launcher *l, char *const *argv, tutti_failure *e
     for (int r = 0; r < l->nranks; r++) {
         pid_t pid = fork();
         if (pid == 0) become_rank(l, r, parent, argv);
-        if (pid < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot start rank %d: %s", r, strerror(errno));
+        if (pid < 0)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot start rank %d of %d: %s%s", r, l->nranks,
+                              strerror(errno), errno == EAGAIN ? " (ulimit -u, or pids.max of the control group)" : "");
         if (r == 0) l->group = pid;
         setpgid(pid, l->group); /* both sides do it: whoever comes first */
         l->ranks[r].pid = l->ranks[r].was = pid;
@@ -240,7 +251,8 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
 {
     launcher l = {.options = options, .nranks = options->nranks, .listener = -1};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
-    tutti_status s = open_socket(&l, err);
+    tutti_status s = allow_files(options->nranks, err);
+    if (!s) s = open_socket(&l, err);
     if (s) return s;
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     make_cookie(l.cookie);

@@ -5,7 +5,6 @@
  * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
  * where the system allows them for shared memory. The descriptors travel over the mesh. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,10 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
+#include "../../base/memory.h"
 #include "../../base/pages.h"
 #include "group_impl.h"
+#include "memory_file.h"
 
 /* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share: when a create
  * fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with the last group. */
@@ -52,45 +53,12 @@ static size_t round_up(size_t bytes)
     return bytes ? (bytes + page - 1) / page * page : page;
 }
 
-/* Bytes that the system can still give, by its own estimate. */
-static uint64_t available_bytes(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    unsigned long long kb = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %llu", &kb) == 1) break;
-    if (f) fclose(f);
-    return kb ? (uint64_t)kb << 10 : UINT64_MAX;
-}
-
-static bool populate(void *base, size_t bytes, int fd)
-{
-    madvise(base, bytes, MADV_HUGEPAGE); /* refused where the system forbids it: then pages are small */
-    if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0) return true;
-    if (errno != EINVAL) return false;
-    return fallocate(fd, 0, 0, (off_t)bytes) == 0; /* kernels before 5.14 */
-}
-
-static int make_memfd(const char *name, size_t bytes, void **base)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC);
-    *base = MAP_FAILED;
-    if (fd < 0) return -1;
-    if (ftruncate(fd, (off_t)bytes) == 0) *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (*base != MAP_FAILED && populate(*base, bytes, fd)) return fd;
-    int problem = errno;
-    if (*base != MAP_FAILED) munmap(*base, bytes);
-    close(fd);
-    errno = problem;
-    return -1;
-}
-
 static void describe_shortage(region_notice *own, const tutti_group *g, const char *name, size_t need)
 {
     own->status = TUTTI_ERR_FAILED;
     snprintf(own->words, sizeof own->words, "%s: region '%s' needs %.1f MB and the system has %.1f MB left (%s)",
-             g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)available_bytes(), strerror(errno));
+             g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)tutti_memory_left(),
+             strerror(errno));
 }
 
 /* --- memory of threads --- */
@@ -132,7 +100,7 @@ static int create_own(tutti_region *region, const tutti_group *g, const char *na
     size_t mapped = round_up(own->bytes);
     int fd = -1;
     errno = ENOMEM;
-    if (mapped > available_bytes()) {
+    if (mapped > (uint64_t)tutti_memory_left()) {
         describe_shortage(own, g, name, mapped);
         return -1;
     }
@@ -153,7 +121,7 @@ static int create_own(tutti_region *region, const tutti_group *g, const char *na
         region->part[0].mapped = region->part[0].base ? mapped : 0;
         if (region->part[0].base) return -1;
     } else {
-        fd = make_memfd(name, mapped, &region->part[g->rank].base);
+        fd = tutti_memory_file_make(name, mapped, &region->part[g->rank].base);
         if (fd >= 0) {
             region->part[g->rank].mapped = mapped;
             return fd;
@@ -175,44 +143,15 @@ static tutti_status exchange_notices(tutti_group *g, const char *what, const reg
 
 /* --- peers' parts --- */
 
-static int take_pending(tutti_peer *p, uint64_t id)
-{
-    for (int i = 0; i < p->npending; i++) {
-        if (p->pending[i].id != id) continue;
-        int fd = p->pending[i].fd;
-        p->pending[i] = p->pending[--p->npending];
-        return fd;
-    }
-    return -1;
-}
-
-static tutti_status receive_fd(tutti_group *g, int from, const char *name, uint64_t id, int *fd, tutti_failure *err)
-{
-    tutti_patience patience;
-    char words[TUTTI_WORDS];
-    tutti_patience_begin(&patience);
-    snprintf(words, sizeof words, "%s: region '%s': no descriptor from %s", g->peers[g->rank].describe, name,
-             g->peers[from].describe);
-    while ((*fd = take_pending(&g->peers[from], id)) < 0) {
-        double left = tutti_patience_left(g, &patience, words);
-        if (left <= 0 || g->peers[from].state != TUTTI_PEER_HERE) tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
-        if (g->failed) return tutti_group_report(g, err);
-        tutti_group_sleep(g, NULL, 0, left < 1 ? left : 1, NULL, NULL);
-    }
-    return TUTTI_OK;
-}
-
 static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *name, int own_fd,
                               const region_notice *notices, tutti_failure *err)
 {
-    const tutti_mesh_message m = {.kind = TUTTI_MESH_REGION, .epoch = g->epoch, .rank = g->rank, .id = g->regions};
-    for (int r = 0; r < g->nranks; r++)
-        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, own_fd);
+    tutti_memory_file_send(g, g->regions, own_fd);
     for (int r = 0; r < g->nranks; r++) {
         region->part[r].bytes = notices[r].bytes;
         if (r == g->rank || !tutti_group_is_near(g, r)) continue;
         int fd;
-        tutti_status s = receive_fd(g, r, name, g->regions, &fd, err);
+        tutti_status s = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
         if (s) return s;
         size_t mapped = round_up(notices[r].bytes);
         void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -222,7 +161,6 @@ static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *
             return tutti_fail(err, TUTTI_ERR_FAILED, "%s: region '%s': cannot map %zu bytes of %s: %s",
                               g->peers[g->rank].describe, name, mapped, g->peers[r].describe, strerror(problem));
         madvise(base, mapped, MADV_HUGEPAGE);
-        madvise(base, mapped, MADV_POPULATE_WRITE); /* page tables now instead of in the first step */
         region->part[r].base = base;
         region->part[r].mapped = mapped;
     }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_file.h: memory without a name in any file system, and its way to the other ranks of the host. Threads: owner. */
+#ifndef TUTTI_MEMORY_FILE_H
+#define TUTTI_MEMORY_FILE_H
+
+#include "group_impl.h"
+
+/* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and errno. */
+int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
+/* To every near peer, as `id`. */
+void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
+/* That of peer `from`. `name`: for failures. */
+tutti_status tutti_memory_file_receive(tutti_group *g, int from, const char *name, uint64_t id, int *fd,
+                                       tutti_failure *err);
+
+#endif
