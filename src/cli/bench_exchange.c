@@ -13,6 +13,7 @@
 #include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/sort.h"
+#include "../collective/group/prove.h"
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
 
@@ -34,11 +35,12 @@ typedef struct {
 /* --- setting up --- */
 
 /* Between hosts by the figures that a star has without measurement. */
-static tutti_status choose(const tutti_compile_request *q, int64_t n, int nhosts, char name[TUTTI_ALGORITHM_TEXT],
-                           tutti_failure *err)
+static tutti_status choose(const tutti_compile_request *q, int64_t n, const tutti_group *g,
+                           char name[TUTTI_ALGORITHM_TEXT], tutti_failure *err)
 {
     tutti_topology where;
-    tutti_status s = nhosts == 1 ? tutti_topology_of_this_host(&where, err) : tutti_topology_parse("star", &where, err);
+    tutti_status s = tutti_group_nhosts(g) == 1 ? tutti_topology_of_cores(tutti_group_ncores(g), &where, NULL, err)
+                                                : tutti_topology_parse("star", &where, err);
     if (s) return s;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
     tutti_choose_algorithm(q, n, &where, choice);
@@ -54,13 +56,13 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
 {
     const tutti_compile_request q = {
         .collective = b->what->collective, .nranks = b->nranks, .slots = b->what->slots, .in_place = b->what->in_place};
-    tutti_check_report report;
+    uint64_t hash;
     tutti_status s = TUTTI_OK;
     snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", b->what->algorithm);
-    if (!strcmp(name, "auto")) s = choose(&q, b->n, tutti_group_nhosts(b->group), name, err);
+    if (!strcmp(name, "auto")) s = choose(&q, b->n, b->group, name, err);
     if (!s) s = tutti_schedule_compile(name, &q, &b->compiled, err);
     if (!s) s = tutti_schedule_lower_hosts(b->compiled, tutti_group_hosts(b->group), &b->lowered, err);
-    if (!s) s = tutti_schedule_check(b->lowered, &report, err);
+    if (!s) s = tutti_group_prove(b->group, b->lowered, &hash, err);
     for (int r = 0; !s && r < b->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(b->lowered, r, &part);

@@ -84,7 +84,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     tutti_resolved r = {0};
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
-    if (!st) st = tutti_job_resolve(job, (int)rank, 0, NULL, &r, err);
+    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank}, &r, err);
     if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, r.plan, err);
     tutti_resolved_release(&r);

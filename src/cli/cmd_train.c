@@ -78,21 +78,6 @@ static int stop_asked(void *arg)
     return tutti_stop_asked(p->stop);
 }
 
-/* All ranks know whether all of them are ready, and the first that is not says why. */
-static tutti_status agree_ready(player *p, tutti_status mine)
-{
-    const int nranks = tutti_group_nranks(p->group), rank = tutti_group_rank(p->group);
-    int32_t own = (int32_t)mine, *all = calloc((size_t)nranks, sizeof *all);
-    if (!all) return tutti_fail(&p->err, TUTTI_ERR_FAILED, "no memory for %d ranks", nranks);
-    tutti_status st = tutti_group_all_gather(p->group, "preparation", &own, all, sizeof own, mine ? NULL : &p->err);
-    for (int r = 0; r < nranks && !st; r++) {
-        if (!all[r]) continue;
-        st = r == rank ? mine : tutti_fail(&p->err, (tutti_status)all[r], "%s", "");
-    }
-    free(all);
-    return mine && !st ? mine : st;
-}
-
 static void print_result(const player *p, const tutti_train_config *c)
 {
     const tutti_train_result *r = &p->result;
@@ -105,19 +90,46 @@ static void print_result(const player *p, const tutti_train_config *c)
     tutti_train_print_result(r);
 }
 
+/* Memory that is of no single rank. */
+static void print_data(const player *p, const tutti_session_data *d)
+{
+    const int64_t nbytes = tutti_session_data_bytes(d);
+    if (tutti_group_rank(p->group) != 0 || tutti_group_nranks(p->group) == 1 || p->quiet || !nbytes) return;
+    printf("data: %lld training and %lld test samples, %.1f MB, once for all ranks of a host\n",
+           (long long)tutti_dataset_count(d->train), (long long)tutti_dataset_count(d->test), 1e-6 * (double)nbytes);
+}
+
+static void say_failure(player *p, int rank, int nranks)
+{
+    if (!p->err.text[0]) return;
+    if (nranks > 1 && strncmp(p->err.text, "rank ", 5) != 0)
+        fprintf(stderr, "tutti train: rank %d: %s\n", rank, p->err.text);
+    else
+        fprintf(stderr, "tutti train: %s\n", p->err.text);
+    p->err.text[0] = '\0';
+}
+
+/* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
+static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_session_data *own, tutti_session *s)
+{
+    tutti_status st = tutti_cli_report(reporter, &p->err);
+    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, own, &p->err);
+    if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, s, &p->err);
+    st = tutti_group_all_ready(p->group, "preparation", st, &p->err);
+    if (!st) print_data(p, p->data ? p->data : own);
+    if (!st) return tutti_session_settle(p->job, p->group, p->fresh ? NULL : p->dir, s, &p->err);
+    say_failure(p, tutti_group_rank(p->group), tutti_group_nranks(p->group));
+    (void)tutti_group_barrier(p->group, "words of a failure", NULL);
+    return st;
+}
+
 static void *play(void *arg)
 {
     player *p = arg;
     tutti_session s = {0};
     tutti_session_data own = {0};
-    tutti_cli_reporter reporter = {"train", p->group};
-    tutti_status st = tutti_cli_report(&reporter, &p->err);
-    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, &own, &p->err);
-    if (!st)
-        st = tutti_session_open(p->job, p->data ? p->data : &own, tutti_group_rank(p->group),
-                                tutti_group_nranks(p->group), tutti_group_hosts(p->group), &s, &p->err);
-    st = agree_ready(p, st);
-    if (!st) st = tutti_session_merge(p->job, p->group, p->fresh ? NULL : p->dir, &s, &p->err);
+    tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
+    tutti_status st = prepare(p, &reporter, &own, &s);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;
@@ -136,14 +148,9 @@ static void *play(void *arg)
     return NULL;
 }
 
-static int exit_code(const player *p, int rank, int nranks)
+static int exit_code(player *p, int rank, int nranks)
 {
-    if (p->err.status && p->err.text[0]) {
-        if (nranks > 1 && strncmp(p->err.text, "rank ", 5) != 0)
-            fprintf(stderr, "tutti train: rank %d: %s\n", rank, p->err.text);
-        else
-            fprintf(stderr, "tutti train: %s\n", p->err.text);
-    }
+    if (p->err.status) say_failure(p, rank, nranks);
     if (p->err.status) return (int)p->err.status;
     return p->result.stop_signal ? 128 + p->result.stop_signal : 0;
 }
@@ -174,7 +181,7 @@ static int run_threads(const player *like, int nranks)
     int code = 0;
 
     tutti_cli_block_quit();
-    tutti_status st = tutti_session_data_open(like->job, &data, &err);
+    tutti_status st = tutti_session_data_open(like->job, NULL, &data, &err);
     if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
     if (st) code = tutti_cli_fail("train", &err);
     for (int r = 0; r < nranks && !st; r++) {
@@ -224,6 +231,8 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
 {
     if (tutti_cli_has(f, "ranks-as-threads") && !sets_kernels(f) && f->count[FLAG_SET] < 64)
         f->value[FLAG_SET][f->count[FLAG_SET]++] = "kernels=reference";
+    if (config->ncores && tutti_cli_has(f, "ranks-as-threads"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of ranks that are processes, not --ranks-as-threads");
     if (!config->launcher) return TUTTI_OK;
     long asked;
     tutti_status st = tutti_cli_int(f, "ranks", 1, 1 << 20, config->nranks, &asked, err);
@@ -231,8 +240,6 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
     if (asked != config->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", asked,
                           config->launcher, config->nranks);
-    if (config->ncores && tutti_cli_has(f, "ranks-as-threads"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of ranks that are processes, not --ranks-as-threads");
     if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks-as-threads, but %s has started %d processes", config->launcher,
                           config->nranks);
@@ -330,9 +337,9 @@ int tutti_cmd_train(int argc, char **argv)
     if (!st && f.nrest != 1)
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti train JOB.yaml [options]");
     if (!st) st = tutti_group_config_from_env(&config, &err);
+    if (!st) st = tutti_cli_cores(&f, &config.ncores, &err);
     if (st) return tutti_cli_fail("train", &err);
     const int code = act(&f, &config, argv);
     tutti_group_config_end(&config, code, "tutti train: a rank failed");
     return code;
 }
-    if (!st) st = tutti_cli_cores(&f, &config.ncores, &err);

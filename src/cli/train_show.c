@@ -29,7 +29,7 @@ static void show_method(const char *name)
     printf("\n# method %s: %s, %s; %s; %s travel\n", m->name, m->optimisation, m->schedule, m->pattern, m->travels);
 }
 
-static void show_plan(const tutti_session *s)
+static void show_plan(const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
     const tutti_plan_memory m = tutti_plan_memory_of(p);
@@ -48,6 +48,9 @@ static void show_plan(const tutti_session *s)
            "(%.2f MB if none were shared), in %s pages\n",
            (double)m.weights / 1e6, (double)m.grads / 1e6, (double)m.momentum / 1e6, (double)p->arena_bytes / 1e6,
            (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
+    if (tutti_session_data_bytes(data))
+        printf("# memory of a host: samples %.2f MB, once for all its ranks\n",
+               (double)tutti_session_data_bytes(data) / 1e6);
 }
 
 /* What a run measures between its ranks is predicted here. */
@@ -65,13 +68,13 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
 {
     tutti_session_data data = {0};
     tutti_session s = {0};
-    tutti_status st = tutti_session_data_open(job, &data, err);
-    if (!st) st = tutti_session_open(job, &data, 0, (int)job->ranks, NULL, &s, err);
+    tutti_status st = tutti_session_data_open(job, NULL, &data, err);
+    if (!st) st = tutti_session_open(job, &data, NULL, &s, err);
     if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
         show_method(job->method);
-        show_plan(&s);
+        show_plan(&s, &data);
     }
     tutti_session_release(&s);
     tutti_session_data_release(&data);

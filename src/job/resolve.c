@@ -35,10 +35,12 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks)
+tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
-    return (tutti_plan_config){.rank = rank,
-                               .nranks = nranks ? nranks : (int)job->ranks,
+    return (tutti_plan_config){.rank = seat->rank,
+                               .nranks = seat->nranks ? seat->nranks : (int)job->ranks,
+                               .host_of = seat->host_of,
+                               .prove_later = seat->prove_later,
                                .batch = job->batch,
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .algorithm = job->exchange.algorithm,
@@ -50,11 +52,10 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nran
                                .nthreads = (int)job->threads};
 }
 
-tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, const int32_t *host_of, tutti_resolved *out,
+tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err)
 {
-    tutti_plan_config config = tutti_job_plan_config(job, rank, nranks);
-    config.host_of = host_of;
+    const tutti_plan_config config = tutti_job_plan_config(job, seat);
     tutti_resolved r = {0};
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);

@@ -13,14 +13,21 @@ typedef struct {
     tutti_plan *plan;
 } tutti_resolved;
 
+/* Whose plan it is. */
+typedef struct {
+    int rank, nranks;       /* nranks 0: the job's own count */
+    const int32_t *host_of; /* the host of each rank, NULL = one */
+    bool prove_later;       /* see tutti_plan_config */
+} tutti_job_seat;
+
 /* Buckets of rule `auto` are merged up to 1 MiB until tutti_resolved_replan is told what exchanges cost (job_costs.h).
- * nranks 0: the job's own count. A batch that does not divide is TUTTI_ERR_USAGE and names the nearest that does. */
-tutti_status tutti_job_resolve(const tutti_job *job, int rank, int nranks, const int32_t *host_of, tutti_resolved *out,
+ * A batch that does not divide is TUTTI_ERR_USAGE and names the nearest that does. */
+tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err);
 /* Makes the plan again, now that it is known what exchanges cost. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
 /* What tutti_job_resolve plans with; strings are the job's. */
-tutti_plan_config tutti_job_plan_config(const tutti_job *job, int rank, int nranks);
+tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat);
 
 #endif

@@ -7,28 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../collective/group/prove.h"
 #include "job_costs.h"
 #include "job_impl.h"
-
-tutti_status tutti_session_data_open(const tutti_job *job, tutti_session_data *out, tutti_failure *err)
-{
-    const tutti_dataset_config c = tutti_job_data_config(job);
-    tutti_session_data d = {0};
-    tutti_status st = tutti_dataset_open(&c, TUTTI_SPLIT_TRAIN, &d.train, err);
-    if (!st) st = tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &d.test, err);
-    if (st)
-        tutti_session_data_release(&d);
-    else
-        *out = d;
-    return st;
-}
-
-void tutti_session_data_release(tutti_session_data *d)
-{
-    tutti_dataset_destroy(d->train);
-    tutti_dataset_destroy(d->test);
-    *d = (tutti_session_data){0};
-}
 
 /* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
  * epochs and steps are free only where the rate does not depend on the end. */
@@ -97,15 +78,30 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .free_keys = free_keys(job)};
 }
 
-tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
-                                const int32_t *host_of, tutti_session *out, tutti_failure *err)
+static tutti_status prove_together(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err)
+{
+    return tutti_group_prove(who, lowered, hash, err);
+}
+
+static tutti_job_seat seat_in(const tutti_group *group)
+{
+    if (!group) return (tutti_job_seat){0};
+    return (tutti_job_seat){.rank = tutti_group_rank(group),
+                            .nranks = tutti_group_nranks(group),
+                            .host_of = tutti_group_hosts(group),
+                            .prove_later = true};
+}
+
+tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
+                                tutti_session *out, tutti_failure *err)
 {
     const int64_t count = tutti_dataset_count(data->train);
     tutti_session s = {0};
     if (job->batch > count)
         return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %" PRId64 " is more than the %" PRId64 " training samples",
                           job->batch, count);
-    tutti_status st = tutti_job_resolve(job, rank, nranks, host_of, &s.parts, err);
+    const tutti_job_seat seat = seat_in(group);
+    tutti_status st = tutti_job_resolve(job, &seat, &s.parts, err);
     if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
     if (st) {
         tutti_session_release(&s);
@@ -117,12 +113,15 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
     return TUTTI_OK;
 }
 
-tutti_status tutti_session_merge(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
-                                 tutti_failure *err)
+tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
+                                  tutti_failure *err)
 {
-    const tutti_status st = tutti_job_merge_measured(job, group, dir, &s->parts, err);
+    const tutti_prover together = {prove_together, group};
+    tutti_status st = tutti_plan_prove(s->parts.plan, &together, err);
+    if (st || job->exchange.buckets != TUTTI_BUCKETS_AUTO) return st;
+    st = tutti_job_merge_measured(job, group, dir, &s->parts, err);
     s->config.plan = s->parts.plan;
-    return st;
+    return st ? st : tutti_plan_prove(s->parts.plan, &together, err);
 }
 
 void tutti_session_release(tutti_session *s)

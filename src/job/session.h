@@ -9,8 +9,15 @@
 
 typedef struct {
     tutti_dataset *train, *test;
+    struct tutti_shared_bytes
+        *shared; /* where their bytes lie, for all ranks of the host; NULL: each rank has its own */
 } tutti_session_data;
-tutti_status tutti_session_data_open(const tutti_job *job, tutti_session_data *out, tutti_failure *err);
+/* In a group (else NULL) collective: sets that hold bytes are made once a host. What only one rank knows it says; the others fail with
+ * empty words. */
+tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, tutti_session_data *out,
+                                     tutti_failure *err);
+/* Memory of the samples, once a host; 0: a set holds none. */
+int64_t tutti_session_data_bytes(const tutti_session_data *d);
 void tutti_session_data_release(tutti_session_data *d);
 
 typedef struct {
@@ -19,12 +26,14 @@ typedef struct {
     tutti_train_config config; /* dir, fresh, listeners are the caller's to set */
 } tutti_session;
 
-/* job, data and host_of (the host of each rank, NULL = one) are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
-tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, int rank, int nranks,
-                                const int32_t *host_of, tutti_session *out, tutti_failure *err);
-/* The plan of `exchange.buckets: auto`, by costs measured in this group: collective, before training. dir: see job_costs.h. */
-tutti_status tutti_session_merge(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
-                                 tutti_failure *err);
+/* As a rank of the group, whose plan tutti_session_settle completes; group NULL: as rank 0 of the job's ranks on one host, to be looked
+ * at. job, data and group are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
+tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
+                                tutti_session *out, tutti_failure *err);
+/* Collective, before training: schedules are proved, once for all ranks; with `exchange.buckets: auto` the plan is made by costs measured
+ * in this group. dir: see job_costs.h. */
+tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
+                                  tutti_failure *err);
 void tutti_session_release(tutti_session *s);
 
 #endif

@@ -26,7 +26,7 @@ static char *trace_file(int nlayers)
     tutti_failure err = {0};
     tutti_layer_cost layers[32];
     tutti_strbuf text = {0};
-    if (tutti_job_resolve(job, 0, 1, NULL, &r, &err)) fail_msg("%s", err.text);
+    if (tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, &r, &err)) fail_msg("%s", err.text);
     const tutti_model *m = r.graph->model;
     assert_in_range(m->nlayers, 1, 32);
     for (int l = 0; l < m->nlayers; l++) layers[l] = (tutti_layer_cost){m->layers[l].name, 1000, 2000, 0, 0};

@@ -23,7 +23,7 @@ static char *profile_file(void)
     tutti_resolved r = {0};
     tutti_failure err = {0};
     tutti_strbuf text = {0};
-    if (tutti_job_resolve(job, 0, 1, NULL, &r, &err)) fail_msg("%s", err.text);
+    if (tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, &r, &err)) fail_msg("%s", err.text);
     tutti_layer_time layers[16];
     assert_in_range(r.graph->model->nlayers, 1, 16);
     for (int l = 0; l < r.graph->model->nlayers; l++)
@@ -147,8 +147,8 @@ static void measured_times_are_positive_and_come_back_from_the_file(void **state
     tutti_resolved a = {0}, b = {0};
     tutti_failure err = {0};
     tutti_profile p = {0}, again = {0};
-    assert_int_equal(tutti_job_resolve(job, 0, 1, NULL, &a, &err), TUTTI_OK);
-    assert_int_equal(tutti_job_resolve(job, 0, 1, NULL, &b, &err), TUTTI_OK);
+    assert_int_equal(tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, &a, &err), TUTTI_OK);
+    assert_int_equal(tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, &b, &err), TUTTI_OK);
     tutti_graph *graphs[] = {a.graph, b.graph};
     assert_int_equal(tutti_profile_measure(graphs, 2, &p, &err), TUTTI_OK);
     assert_true(p.update_s_per_element > 0 && p.load_s_per_sample > 0);

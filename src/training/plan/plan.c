@@ -15,8 +15,6 @@
 #include "placement.h"
 #include "plan_impl.h"
 
-enum { CHECK_AT_BUILD_RANKS = 256 }; /* up to here the proof of two schedules costs less than half a second */
-
 /* ---- who computes what ---- */
 
 static int64_t nearest_multiple(int64_t value, int64_t of)
@@ -129,7 +127,7 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     tutti_plan_find_turns(p);
     tutti_plan_count_buffers(p);
     st = tutti_plan_compile_schedules(p, err);
-    if (!st && c->nranks <= CHECK_AT_BUILD_RANKS) st = tutti_plan_check_schedules(p, err);
+    if (!st && !c->prove_later) st = tutti_plan_prove_alone(p, err);
     if (st) return st;
 
     tutti_placement placed;
@@ -190,7 +188,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     if (c->gated) {
         char hash[17];
-        tutti_hash_text(tutti_schedule_hash(p->gate.allreduce_mapped), hash);
+        tutti_hash_text(p->gate.hash, hash);
         tutti_strbuf_printf(&sb, "gate %s\n", hash);
     }
     const uint64_t hash = tutti_hash(sb.text, sb.length);

@@ -39,6 +39,7 @@
 typedef struct {
     int rank, nranks;
     const int32_t *host_of; /* the host of each rank (borrowed); NULL = one host */
+    bool prove_later;       /* schedules are left to tutti_plan_prove */
     int64_t batch;          /* global */
     int slots;              /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
     const char *algorithm;  /* of the exchanges: "direct", ... or "auto": that, or split by rails between hosts */
@@ -64,6 +65,7 @@ typedef struct {
  * of one f32, from `flag` to `verdict`. */
 typedef struct {
     tutti_schedule *allreduce, *allreduce_mapped; /* as compiled; lowered: what runs. NULL = no gate */
+    uint64_t hash;                                /* of what runs */
 } tutti_gate;
 
 /* One step of the loop that run.c plays, in order. */
@@ -124,11 +126,18 @@ typedef struct {
  * TUTTI_ERR_USAGE names the nearest batch or count that works. */
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
-/* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are checked here up to 256 ranks, and by
- * tutti_plan_check_schedules at any count. */
+/* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are hashed here, and proved up to 256
+ * ranks, unless config->prove_later; tutti_plan_check_schedules does it at any count. */
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
                               tutti_failure *err);
 void tutti_plan_destroy(tutti_plan *p);
+/* Who proves a lowered schedule and hashes it: in a group one rank for all, so that it costs the others nothing. */
+typedef struct {
+    tutti_status (*prove)(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err);
+    void *who;
+} tutti_prover;
+/* Completes a plan that was built with prove_later: before it runs, is hashed or printed. */
+tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failure *err);
 /* Bytes of the regions of a rank. */
 typedef struct {
     int64_t weights, grads, momentum;

@@ -10,6 +10,8 @@ void tutti_plan_pack_params(tutti_plan *p);
 /* Compiles and lowers the schedules of all buckets (plan_schedules.c). */
 tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
+/* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */
+tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_bucket.turn (actions.c). */
 void tutti_plan_find_turns(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */

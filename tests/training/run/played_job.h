@@ -49,14 +49,14 @@ static void *played_rank_run(void *arg)
     played_job *j = r->job;
     const int rank = tutti_group_rank(r->group);
     tutti_session s = {0};
-    tutti_status st = tutti_session_open(r->resolved, r->data, rank, j->nranks, NULL, &s, &j->err[rank]);
+    tutti_status st = tutti_session_open(r->resolved, r->data, r->group, &s, &j->err[rank]);
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
     s.config.stop_asked = played_stop;
     s.config.stop_arg = r;
     s.config.on_event = j->on_event;
     s.config.on_event_arg = j->on_event_arg;
-    if (!st) st = tutti_session_merge(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
+    if (!st) st = tutti_session_settle(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
     if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
     j->err[rank].status = st;
     tutti_session_release(&s);
@@ -75,7 +75,7 @@ static void play_job(played_job *j)
     snprintf(count, sizeof count, "ranks=%d", j->nranks);
     const char *const overrides[] = {count, "kernels=reference"};
     tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, 2, &job, &err);
-    if (!st) st = tutti_session_data_open(job, &data, &err);
+    if (!st) st = tutti_session_data_open(job, NULL, &data, &err);
     if (!st) st = tutti_group_create_threads(j->nranks, 20, groups, &err);
     if (st) fail_msg("%s", err.text);
     for (int r = 0; r < j->nranks; r++) {

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.c: see share.h. The maker seals the memfd before it tells: what is read was written whole, and stays as it is. */
+#include "share.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/memory.h"
+#include "memory_file.h"
+
+struct tutti_shared_bytes {
+    void *at;
+    size_t nbytes;
+};
+
+/* What each rank tells; only a maker has made any. */
+typedef struct {
+    uint64_t nbytes;
+    uint32_t status;
+    char words[300];
+} share_notice;
+
+static int maker_of(const tutti_group *g)
+{
+    int maker = 0;
+    while (!tutti_group_is_near(g, maker)) maker++;
+    return maker;
+}
+
+bool tutti_group_makes(const tutti_group *g)
+{
+    return maker_of(g) == g->rank;
+}
+
+int tutti_group_ranks_here(const tutti_group *g)
+{
+    int n = 0;
+    for (int r = 0; r < g->nranks; r++) n += tutti_group_is_near(g, r);
+    return n;
+}
+
+/* The sealed file; -1: own says why, or there is nothing. */
+static int make(const tutti_group *g, const char *name, void (*fill)(void *arg, void *bytes), void *arg,
+                share_notice *own)
+{
+    void *base = NULL;
+    if (!own->nbytes) return -1;
+    errno = ENOMEM;
+    const int fd = own->nbytes > (uint64_t)tutti_memory_left() ? -1 : tutti_memory_file_make(name, own->nbytes, &base);
+    if (fd < 0) {
+        own->status = TUTTI_ERR_FAILED;
+        snprintf(own->words, sizeof own->words, "%s: %s needs %.1f MB and the system has %.1f MB left (%s)",
+                 g->peers[g->rank].describe, name, 1e-6 * (double)own->nbytes, 1e-6 * (double)tutti_memory_left(),
+                 strerror(errno));
+        return -1;
+    }
+    fill(arg, base);
+    munmap(base, own->nbytes);
+    (void)fcntl(fd, F_ADD_SEALS,
+                F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL); /* it is right without, too */
+    return fd;
+}
+
+static tutti_status map(tutti_shared_bytes *b, const tutti_group *g, const char *name, int fd, tutti_failure *err)
+{
+    b->at = mmap(NULL, b->nbytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (b->at != MAP_FAILED) return TUTTI_OK;
+    b->at = NULL;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: %s: cannot map %zu bytes: %s", g->peers[g->rank].describe, name,
+                      b->nbytes, strerror(errno));
+}
+
+static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const char *name, int fd, tutti_failure *err)
+{
+    tutti_status s = TUTTI_OK;
+    if (fd >= 0)
+        tutti_memory_file_send(g, g->regions, fd);
+    else
+        s = tutti_memory_file_receive(g, maker_of(g), name, g->regions, &fd, err);
+    if (!s) s = map(b, g, name, fd, err);
+    if (fd >= 0) close(fd);
+    return s;
+}
+
+tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t nbytes,
+                                       void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
+                                       tutti_failure *err)
+{
+    if (g->thread_boards) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: threads share all memory already", name);
+    share_notice own = {.nbytes = tutti_group_makes(g) ? nbytes : 0},
+                 *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    tutti_shared_bytes *b = tutti_alloc(sizeof *b);
+    g->regions++; /* their numbers tell descriptors apart */
+    int fd = make(g, name, fill, arg, &own);
+    tutti_status s = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
+    for (int r = 0; r < g->nranks && !s; r++)
+        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    if (!s) b->nbytes = all[maker_of(g)].nbytes;
+    free(all);
+    if (!s && b->nbytes)
+        s = take(b, g, name, fd, err);
+    else if (fd >= 0)
+        close(fd);
+    if (s)
+        tutti_shared_bytes_destroy(b);
+    else
+        *out = b;
+    return s;
+}
+
+const void *tutti_shared_bytes_at(const tutti_shared_bytes *b)
+{
+    return b->at;
+}
+
+size_t tutti_shared_bytes_count(const tutti_shared_bytes *b)
+{
+    return b->nbytes;
+}
+
+void tutti_shared_bytes_destroy(tutti_shared_bytes *b)
+{
+    if (!b) return;
+    if (b->at) munmap(b->at, b->nbytes);
+    free(b);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share.h: bytes that one rank of each host makes and all ranks of that host read where they lie: a data set, drawn or decoded once.
+ *
+ * Between processes they lie in a memfd that nobody can write any more, between threads in plain memory. Threads: owner. */
+#ifndef TUTTI_SHARE_H
+#define TUTTI_SHARE_H
+
+#include "group.h"
+
+/* Whether this rank makes them: it is the lowest of its host. */
+bool tutti_group_makes(const tutti_group *group);
+/* Ranks of this host. */
+int tutti_group_ranks_here(const tutti_group *group);
+
+typedef struct tutti_shared_bytes tutti_shared_bytes;
+/* Collective. nbytes counts where tutti_group_makes, and `fill` is called there, once, to write them. They last until destroy. */
+tutti_status tutti_shared_bytes_create(tutti_group *group, const char *name, size_t nbytes,
+                                       void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
+                                       tutti_failure *err);
+const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);
+size_t tutti_shared_bytes_count(const tutti_shared_bytes *b); /* 0: none were made */
+void tutti_shared_bytes_destroy(tutti_shared_bytes *b);       /* NULL is accepted */
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_data.c: the sets of a job. In a group the lowest rank of each host draws, reads and decodes them, for all ranks of it; a set
+ * that holds no bytes (pictures, decoded when they are asked for) each rank opens for itself. */
+#include "../collective/group/share.h"
+#include "job_impl.h"
+#include "session.h"
+
+enum { LINE = 64 };
+
+static tutti_status open_own(const tutti_job *job, tutti_session_data *d, tutti_failure *err)
+{
+    const tutti_dataset_config c = tutti_job_data_config(job);
+    tutti_status st = tutti_dataset_open(&c, TUTTI_SPLIT_TRAIN, &d->train, err);
+    return st ? st : tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &d->test, err);
+}
+
+static void close_own(tutti_session_data *d)
+{
+    tutti_dataset_destroy(d->train);
+    tutti_dataset_destroy(d->test);
+    d->train = d->test = NULL;
+}
+
+/* --- both sets in one block --- */
+
+typedef struct {
+    size_t first_bytes, second_at;
+} block_header;
+
+static size_t second_at(const tutti_session_data *d)
+{
+    return LINE + (tutti_dataset_block_bytes(d->train) + LINE - 1) / LINE * LINE;
+}
+
+static size_t block_bytes(const tutti_session_data *d)
+{
+    const size_t second = d->train ? tutti_dataset_block_bytes(d->test) : 0;
+    return second ? second_at(d) + second : 0;
+}
+
+static void fill_block(void *arg, void *block)
+{
+    const tutti_session_data *d = arg;
+    *(block_header *)block = (block_header){tutti_dataset_block_bytes(d->train), second_at(d)};
+    tutti_dataset_block_write(d->train, (char *)block + LINE);
+    tutti_dataset_block_write(d->test, (char *)block + second_at(d));
+}
+
+static tutti_status open_block(const tutti_job *job, const tutti_shared_bytes *shared, tutti_session_data *d,
+                               tutti_failure *err)
+{
+    const tutti_dataset_config c = tutti_job_data_config(job);
+    const char *at = tutti_shared_bytes_at(shared);
+    const block_header h = *(const block_header *)(const void *)at;
+    const size_t second = tutti_shared_bytes_count(shared) - h.second_at;
+    tutti_status st = tutti_dataset_open_block(&c, TUTTI_SPLIT_TRAIN, at + LINE, h.first_bytes, &d->train, err);
+    return st ? st : tutti_dataset_open_block(&c, TUTTI_SPLIT_TEST, at + h.second_at, second, &d->test, err);
+}
+
+/* --- */
+
+static tutti_status share(const tutti_job *job, tutti_group *group, tutti_session_data *d, tutti_failure *err)
+{
+    const size_t nbytes = tutti_group_ranks_here(group) > 1 ? block_bytes(d) : 0;
+    tutti_status st = tutti_shared_bytes_create(group, "data: samples", nbytes, fill_block, d, &d->shared, err);
+    if (st) return st;
+    if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
+    close_own(d); /* of the maker */
+    return open_block(job, d->shared, d, err);
+}
+
+tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, tutti_session_data *out,
+                                     tutti_failure *err)
+{
+    tutti_session_data d = {0};
+    const bool together = group && tutti_group_nranks(group) > 1;
+    tutti_status st = !together || tutti_group_makes(group) ? open_own(job, &d, err) : TUTTI_OK;
+    if (together) {
+        st = tutti_group_all_ready(group, "data: samples are made, once a host", st, err);
+        if (!st) st = share(job, group, &d, err);
+    }
+    if (st)
+        tutti_session_data_release(&d);
+    else
+        *out = d;
+    return st;
+}
+
+void tutti_session_data_release(tutti_session_data *d)
+{
+    close_own(d);
+    tutti_shared_bytes_destroy(d->shared);
+    *d = (tutti_session_data){0};
+}
+
+int64_t tutti_session_data_bytes(const tutti_session_data *d)
+{
+    return (int64_t)block_bytes(d);
+}
