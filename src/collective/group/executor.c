@@ -7,12 +7,21 @@
 #include "../../base/hash.h"
 #include "executor_impl.h"
 
-/* What every rank tells before memory is shared. */
+enum { WORDS = 340 };
+
+/* What every rank tells of each exchange before memory is shared. */
 typedef struct {
-    int32_t nchannels;
+    uint64_t words;           /* hash of the words that must agree */
     uint64_t part, next_part; /* hashes of the own part and of the next rank's, as this rank has them */
-    char words[340];          /* must agree */
+    uint64_t nbytes;          /* of its part of the shared memory, without counters of channels */
+    int32_t nchannels;
 } exchange_notice;
+
+/* Memory of exchanges that were made together. */
+struct tutti_exchange_memory {
+    tutti_region *region;
+    int nusers;
+};
 
 static int32_t count_blocks(const tutti_schedule_header *h)
 {
@@ -69,54 +78,117 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
 }
 
 /* Two files may say the same of themselves and differ inside. Each rank looks at its own part and the next rank's: hashing all
- * would cost all of them at every rank. */
-static tutti_status compare_parts(const tutti_group *g, const exchange_notice *all, tutti_failure *err)
+ * would cost all of them at every rank. -1: all is well; else the rank whose next one has another part. */
+static int find_other_part(const exchange_notice *all, int nranks, int stride)
 {
-    for (int r = 0; r < g->nranks; r++) {
-        char one[17], other[17];
-        const int next = (r + 1) % g->nranks;
-        if (all[r].next_part == all[next].part) continue;
-        tutti_hash_text(all[r].next_part, one), tutti_hash_text(all[next].part, other);
-        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                          "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
-                          next, one, g->peers[r].describe, other, all[r].words);
+    for (int r = 0; r < nranks; r++)
+        if (all[(size_t)r * (size_t)stride].next_part != all[(size_t)((r + 1) % nranks) * (size_t)stride].part)
+            return r;
+    return -1;
+}
+
+/* All ranks have found the same exchange, and tell what they have there. */
+static tutti_status tell_difference(tutti_group *g, const tutti_exchange_request *q, const exchange_notice *all,
+                                    int stride, tutti_failure *err)
+{
+    char own[WORDS], one[17], other[17], (*words)[WORDS] = tutti_alloc(WORDS * (size_t)g->nranks);
+    describe(tutti_schedule_head(q->schedule), &q->binding, own, sizeof own);
+    tutti_status s = tutti_group_all_gather(g, "exchanges that differ", own, words, WORDS, err);
+    for (int r = 1; r < g->nranks && !s; r++)
+        if (strcmp(words[0], words[r]))
+            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
+                           g->peers[0].describe, words[0], g->peers[r].describe, words[r]);
+    if (!s) {
+        const int r = find_other_part(all, g->nranks, stride), next = (r + 1) % g->nranks;
+        tutti_hash_text(all[(size_t)r * (size_t)stride].next_part, one);
+        tutti_hash_text(all[(size_t)next * (size_t)stride].part, other);
+        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                       "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
+                       next, one, g->peers[r].describe, other, words[r]);
+    }
+    free(words);
+    return s;
+}
+
+/* A table of notices, [rank][exchange]. */
+static tutti_status compare(tutti_group *g, const tutti_exchange_request *requests, const exchange_notice *all, int n,
+                            tutti_failure *err)
+{
+    for (int i = 0; i < n; i++) {
+        bool differ = find_other_part(&all[i], g->nranks, n) >= 0;
+        for (int r = 1; r < g->nranks; r++)
+            differ = differ || all[i].words != all[(size_t)r * (size_t)n + (size_t)i].words;
+        if (differ) return tell_difference(g, &requests[i], &all[i], n, err);
     }
     return TUTTI_OK;
 }
 
-static tutti_status agree(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
-                          const tutti_exchange_binding *binding, tutti_failure *err)
+/* Exchanges of one schedule share its hashes: `like` is an earlier request with the same one. */
+static void fill_notice(const tutti_exchange *x, const tutti_exchange_request *q, const exchange_notice *like,
+                        exchange_notice *out)
 {
-    tutti_group *g = x->group;
-    const tutti_schedule_header *h = tutti_schedule_head(schedule);
-    exchange_notice own = {.nchannels = tutti_part_channels(part),
-                           .part = tutti_schedule_part_hash(schedule, g->rank),
-                           .next_part = tutti_schedule_part_hash(schedule, (g->rank + 1) % g->nranks)},
-                    *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    describe(h, binding, own.words, sizeof own.words);
-    tutti_status s = tutti_group_all_gather(g, "exchange", &own, all, sizeof own, err);
-    for (int r = 0; r < g->nranks && !s; r++) {
-        if (all[r].nchannels > x->nchannels) x->nchannels = all[r].nchannels;
-        if (strcmp(all[0].words, all[r].words))
-            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
-                           g->peers[0].describe, all[0].words, g->peers[r].describe, all[r].words);
+    const int rank = x->group->rank, nranks = x->group->nranks;
+    char words[WORDS];
+    tutti_part part;
+    describe(tutti_schedule_head(q->schedule), &q->binding, words, sizeof words);
+    out->words = tutti_hash(words, strlen(words));
+    out->part = like ? like->part : tutti_schedule_part_hash(q->schedule, rank);
+    out->next_part = like ? like->next_part : tutti_schedule_part_hash(q->schedule, (rank + 1) % nranks);
+    tutti_schedule_part(q->schedule, rank, &part);
+    out->nchannels = tutti_part_channels(&part);
+    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(&part, nranks, 0, &x->vector) : 0;
+    tutti_part_release(&part);
+}
+
+/* Where each exchange lies in the memory of each rank; returns the bytes that this rank needs for all. */
+static size_t lay_out(const tutti_group *g, tutti_exchange **x, const exchange_notice *all, int n)
+{
+    size_t own = 0;
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < g->nranks; r++)
+            if (all[(size_t)r * (size_t)n + (size_t)i].nchannels > x[i]->nchannels)
+                x[i]->nchannels = all[(size_t)r * (size_t)n + (size_t)i].nchannels;
+    for (int r = 0; r < g->nranks; r++) {
+        size_t at = 0;
+        for (int i = 0; i < n; i++) {
+            const size_t counters = (size_t)TUTTI_LINE * (size_t)g->nranks * (size_t)x[i]->nchannels;
+            x[i]->at[r] = at;
+            at += (all[(size_t)r * (size_t)n + (size_t)i].nbytes + counters + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+        }
+        if (r == g->rank) own = at;
     }
-    if (!s) s = compare_parts(g, all, err);
-    free(all);
+    return own;
+}
+
+/* One round for all of them. */
+static tutti_status agree(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
+                          size_t *nbytes, tutti_failure *err)
+{
+    const size_t each = sizeof(exchange_notice) * (size_t)n;
+    exchange_notice *own = tutti_alloc(each), *all = tutti_alloc(each * (size_t)g->nranks);
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (requests[k].schedule != requests[i].schedule) k++;
+        fill_notice(x[i], &requests[i], k < i ? &own[k] : NULL, &own[i]);
+    }
+    tutti_status s = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, all, each, err);
+    if (!s) s = compare(g, requests, all, n, err);
+    if (!s) *nbytes = lay_out(g, x, all, n);
+    free(own), free(all);
     return s;
 }
 
 /* A rank that could not bind tells the others, so that nobody starts what will never end. */
-static tutti_status share_status(tutti_exchange *x, tutti_status own, tutti_failure *err)
+static tutti_status share_status(tutti_group *g, tutti_status own, tutti_failure *err)
 {
     struct {
         uint32_t status;
         char words[400];
-    } mine = {.status = own}, *all = tutti_alloc(sizeof *all * (size_t)x->group->nranks);
+    } mine = {.status = own}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     if (own && err) snprintf(mine.words, sizeof mine.words, "%.390s", err->text);
     tutti_failure why = {0};
-    tutti_status s = tutti_group_all_gather(x->group, "exchange bound", &mine, all, sizeof mine, &why);
-    for (int r = 0; r < x->group->nranks && !s; r++)
+    tutti_status s = tutti_group_all_gather(g, "exchange bound", &mine, all, sizeof mine, &why);
+    for (int r = 0; r < g->nranks && !s; r++)
         if (all[r].status) s = tutti_fail(&why, (tutti_status)all[r].status, "%s", all[r].words);
     free(all);
     if (s && !own) tutti_fail(err, s, "%s", why.text);
@@ -132,45 +204,98 @@ static void insert(tutti_group *g, tutti_exchange *x)
     g->progress = tutti_exchange_advance_all;
 }
 
+static tutti_status check_wire(const tutti_group *g, const tutti_exchange_request *q, tutti_failure *err)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(q->schedule);
+    const bool fits = h->wire != TUTTI_WIRE_TWO_SIDED && (h->wire != TUTTI_WIRE_MAPPED || g->nhosts == 1);
+    if (fits && h->nranks == g->nranks && q->binding.n >= 0) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for its %d ranks "
+                      "on %d host%s",
+                      q->binding.name, tutti_wire_class_name(h->wire), h->nranks, g->nranks, g->nhosts,
+                      g->nhosts == 1 ? "" : "s");
+}
+
+static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
+{
+    tutti_exchange *x = tutti_alloc(sizeof *x);
+    x->group = g;
+    x->priority = q->binding.priority;
+    x->at = TUTTI_ARENA_NEW(&x->arena, size_t, g->nranks);
+    snprintf(x->name, sizeof x->name, "%s", q->binding.name);
+    snprintf(x->algorithm, sizeof x->algorithm, "%s", tutti_schedule_head(q->schedule)->algorithm);
+    return x;
+}
+
+/* The memory of all of them: one region, because each costs rounds and, between 300 ranks, 90,000 mappings. */
+static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size_t nbytes, tutti_failure *err)
+{
+    tutti_region *region;
+    char name[128];
+    snprintf(name, sizeof name, n > 1 ? "%s, and %d more exchanges" : "%s", x[0]->name, n - 1);
+    tutti_status s = tutti_region_create(g, name, nbytes, &region, err);
+    if (s) return s;
+    tutti_exchange_memory *memory = tutti_alloc(sizeof *memory);
+    *memory = (tutti_exchange_memory){region, n};
+    for (int i = 0; i < n; i++) x[i]->memory = memory, x[i]->region = region;
+    return TUTTI_OK;
+}
+
+static tutti_status bind(tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
+{
+    tutti_part part;
+    tutti_schedule_part(q->schedule, x->group->rank, &part);
+    const tutti_status s = tutti_exchange_bind(x, q->schedule, &part, &q->binding, err);
+    tutti_part_release(&part);
+    return s;
+}
+
+static tutti_status make(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
+                         tutti_failure *err)
+{
+    tutti_failure own = {0}, unfit = {0};
+    size_t nbytes = 0;
+    tutti_status refused = TUTTI_OK;
+    for (int i = 0; i < n && !refused; i++)
+        refused = take_vector(x[i], tutti_schedule_head(requests[i].schedule), &requests[i].binding, &unfit);
+    tutti_status s = agree(g, requests, x, n, &nbytes, &own);
+    if (!s && refused) s = tutti_fail(&own, refused, "%s", unfit.text);
+    if (!s) s = share_memory(g, x, n, nbytes, &own);
+    if (!s) {
+        for (int i = 0; i < n && !s; i++) s = bind(x[i], &requests[i], &own);
+        s = share_status(g, s, &own);
+    }
+    return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
+}
+
+tutti_status tutti_exchange_create_all(tutti_group *g, const tutti_exchange_request *requests, int n,
+                                       tutti_exchange **out, tutti_failure *err)
+{
+    for (int i = 0; i < n; i++)
+        if (check_wire(g, &requests[i], err)) return TUTTI_ERR_USAGE;
+    for (int i = 0; i < n; i++) out[i] = begin(g, &requests[i]);
+    const tutti_status s = n ? make(g, requests, out, n, err) : TUTTI_OK;
+    if (!s) tutti_group_lock(g);
+    for (int i = 0; i < n && !s; i++) insert(g, out[i]);
+    if (!s) tutti_group_unlock(g);
+    for (int i = 0; i < n && s; i++) tutti_exchange_destroy(out[i]), out[i] = NULL;
+    return s;
+}
+
 tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err)
 {
-    const tutti_schedule_header *h = tutti_schedule_head(schedule);
-    const bool fits = h->wire != TUTTI_WIRE_TWO_SIDED && (h->wire != TUTTI_WIRE_MAPPED || g->nhosts == 1);
-    if (!fits || h->nranks != g->nranks || binding->n < 0)
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for its %d ranks "
-            "on %d host%s",
-            binding->name, tutti_wire_class_name(h->wire), h->nranks, g->nranks, g->nhosts, g->nhosts == 1 ? "" : "s");
-    tutti_exchange *x = tutti_alloc(sizeof *x);
-    tutti_failure own = {0};
-    tutti_part part;
-    x->group = g;
-    x->priority = binding->priority;
-    snprintf(x->name, sizeof x->name, "%s", binding->name);
-    snprintf(x->algorithm, sizeof x->algorithm, "%s", h->algorithm);
-    tutti_schedule_part(schedule, g->rank, &part);
-    tutti_status s = agree(x, schedule, &part, binding, &own);
-    if (!s) s = take_vector(x, h, binding, &own);
-    if (!s) {
-        size_t bytes = tutti_exchange_own_bytes(&part, g->nranks, x->nchannels, &x->vector);
-        s = tutti_region_create(g, binding->name, bytes, &x->region, &own);
-    }
-    if (!s) {
-        s = tutti_exchange_bind(x, schedule, &part, binding, &own);
-        s = share_status(x, s, &own);
-    }
-    tutti_part_release(&part);
-    if (s) {
-        tutti_exchange_destroy(x);
-        return tutti_fail(err, s, "%s", own.text);
-    }
-    tutti_group_lock(g);
-    insert(g, x);
-    tutti_group_unlock(g);
-    *out = x;
-    return TUTTI_OK;
+    tutti_exchange *x = NULL;
+    const tutti_status s = tutti_exchange_create_all(g, &(tutti_exchange_request){schedule, *binding}, 1, &x, err);
+    if (!s) *out = x;
+    return s;
+}
+
+static void leave_memory(tutti_exchange_memory *memory)
+{
+    if (!memory || --memory->nusers > 0) return;
+    tutti_region_destroy(memory->region);
+    free(memory);
 }
 
 void tutti_exchange_destroy(tutti_exchange *x)
@@ -184,7 +309,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
         }
     for (int32_t i = 0; i < x->nops; i++) tutti_put_release(x->ops[i].flight);
     tutti_group_unlock(x->group);
-    tutti_region_destroy(x->region);
+    leave_memory(x->memory);
     tutti_arena_release(&x->arena);
     free(x);
 }

@@ -53,6 +53,13 @@ typedef struct {
  * outlive the exchange. Scratch and counters are allocated here. */
 tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
+/* Several in as many rounds as one, in memory that is made once: what a plan needs. out: n of them; after a failure NULL. */
+typedef struct {
+    const tutti_schedule *schedule;
+    tutti_exchange_binding binding;
+} tutti_exchange_request;
+tutti_status tutti_exchange_create_all(tutti_group *group, const tutti_exchange_request *requests, int n,
+                                       tutti_exchange **out, tutti_failure *err);
 void tutti_exchange_destroy(tutti_exchange *x);
 
 /* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting, unless an

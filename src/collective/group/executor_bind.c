@@ -79,7 +79,7 @@ static char *memory_of(const binder *b, const tutti_region *region, int32_t rank
 static void place_scratch(const binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch, buffer_place *out)
 {
     tutti_wire *wire;
-    char *base = memory_of(b, b->x->region, rank, &wire);
+    char *base = memory_of(b, b->x->region, rank, &wire) + b->x->at[rank];
     size_t each = bank_bytes(buffer, &b->x->vector);
     *out = (buffer_place){
         .base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each, .wire = wire};
@@ -172,14 +172,14 @@ static size_t counter_offset(const tutti_exchange *x, int32_t source, int32_t ch
 
 static tutti_counter *counter_at(const tutti_exchange *x, int32_t owner, int32_t source, int32_t channel)
 {
-    char *base = tutti_region_base(x->region, owner);
+    char *base = tutti_exchange_base(x, owner);
     return (tutti_counter *)(void *)(base + counter_offset(x, source, channel));
 }
 
 static void bind_signal(binder *b, const tutti_step *step, tutti_op *op)
 {
     tutti_exchange *x = b->x;
-    char *base = memory_of(b, x->region, step->peer, &op->wire);
+    char *base = memory_of(b, x->region, step->peer, &op->wire) + x->at[step->peer];
     if (op->wire)
         op->far = (uint64_t)(uintptr_t)base + counter_offset(x, x->group->rank, step->channel);
     else
@@ -403,6 +403,6 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     if (s) return s;
     bind_pointers(&b, part, exceeds_caches(x, schedule));
     x->length = x->vector.n;
-    x->started = tutti_region_base(x->region, x->group->rank);
+    x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->group->rank);
     return TUTTI_OK;
 }

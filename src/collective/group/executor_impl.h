@@ -68,13 +68,17 @@ typedef struct {
     int32_t nops, at;
 } tutti_sequence;
 
+typedef struct tutti_exchange_memory tutti_exchange_memory;
+
 struct tutti_exchange {
     tutti_group *group;
     struct tutti_exchange *next;
     tutti_arena arena;
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
-    int priority; /* group->exchanges is in this order */
-    tutti_region *region;
+    int priority;                  /* group->exchanges is in this order */
+    tutti_exchange_memory *memory; /* shared with those that were made together */
+    tutti_region *region;          /* the memory's */
+    size_t *at;                    /* where in it, on each rank */
     tutti_op *ops;
     int32_t nops;
     int32_t *deps;
@@ -108,10 +112,17 @@ struct tutti_exchange {
     tutti_exchange_stats stats;
 };
 
+/* Where the exchange's own memory of `rank` begins, mapped here; NULL: a far rank. */
+static inline char *tutti_exchange_base(const tutti_exchange *x, int rank)
+{
+    char *base = tutti_region_base(x->region, rank);
+    return base ? base + x->at[rank] : NULL;
+}
+
 /* Fills ops, sequences, deps, pointers from this rank's part; `layout` was agreed before. */
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                                  const tutti_exchange_binding *binding, tutti_failure *err);
-/* Bytes of this rank's part of the shared region, and the channels that a part uses. */
+/* Bytes of this rank's part of the shared memory (each channel adds TUTTI_LINE a rank), and the channels that a part uses. */
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v);
 int32_t tutti_part_channels(const tutti_part *part);
 

@@ -5,7 +5,7 @@
 
 int64_t tutti_exchange_begun(const tutti_exchange *x, int rank)
 {
-    const tutti_counter *started = tutti_region_base(x->region, rank);
+    const tutti_counter *started = (const tutti_counter *)(const void *)tutti_exchange_base(x, rank);
     return started ? (int64_t)atomic_load(started) : -1;
 }
 

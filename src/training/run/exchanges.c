@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "../../collective/group/prove.h"
 #include "train_impl.h"
 
 static tutti_status create_region(tutti_group *group, const char *name, int64_t floats, tutti_region **region,
@@ -25,58 +26,78 @@ static tutti_status create_regions(tutti_group *group, const tutti_plan *plan, b
     return st;
 }
 
+/* Saving is rare: the plainest gather will do, whatever algorithm trains. It is proved like all others. */
+static tutti_status compile_gather(tutti_group *group, tutti_shared *s, tutti_failure *err)
+{
+    const tutti_compile_request request = {
+        .collective = TUTTI_GATHER, .nranks = tutti_group_nranks(group), .in_place = true};
+    uint64_t hash;
+    tutti_status st = tutti_schedule_compile("direct", &request, &s->gather_two_sided, err);
+    if (!st) st = tutti_schedule_lower_hosts(s->gather_two_sided, tutti_group_hosts(group), &s->gather_mapped, err);
+    if (!st) st = tutti_group_prove(group, s->gather_mapped, &hash, err);
+    return st ? tutti_fail_at(err, "gather of momentum") : TUTTI_OK;
+}
+
 /* Flag and verdict in cache lines of their own. */
 enum { GATE_VERDICT = 64, GATE_FLOATS = 32 };
 
-static tutti_status bind_gate(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
-{
-    tutti_status st = create_region(group, "gate", GATE_FLOATS, &s->gate_region, &s->flag, err);
-    if (st) return st;
-    s->verdict = s->flag + GATE_VERDICT / sizeof(float);
-    const tutti_place flag = {s->gate_region, 0};
-    const tutti_exchange_binding binding = {
-        .name = "gate", .n = 1, .in = &flag, .nin = 1, .out = {s->gate_region, GATE_VERDICT}};
-    return tutti_exchange_create(group, plan->gate.allreduce_mapped, &binding, &s->gate, err);
-}
+/* All exchanges of a plan: they are made together, in as many rounds as one. */
+typedef struct {
+    tutti_exchange_request *requests;
+    tutti_exchange ***where; /* where each belongs */
+    int n;
+    tutti_place *places; /* nins + 2 a bucket, and the gate's */
+} order;
 
 /* In place: `out` is the first `in`. */
-static tutti_status bind(tutti_group *group, const tutti_schedule *schedule, tutti_exchange_binding binding,
-                         const char *name, const tutti_place *in, int nin, tutti_exchange **out, tutti_failure *err)
+static void want(order *o, const tutti_schedule *schedule, tutti_exchange_binding binding, const char *name,
+                 const tutti_place *in, int nin, tutti_exchange **where)
 {
-    binding.name = name, binding.in = in, binding.nin = nin, binding.out = in[0];
-    return tutti_exchange_create(group, schedule, &binding, out, err);
+    binding.name = name, binding.in = in, binding.nin = nin;
+    if (!binding.out.region) binding.out = in[0];
+    o->requests[o->n] = (tutti_exchange_request){schedule, binding};
+    o->where[o->n++] = where;
 }
 
-static tutti_status bind_bucket(tutti_group *group, const tutti_plan *plan, int b, tutti_shared *s, tutti_failure *err)
+static void want_bucket(order *o, const tutti_plan *plan, int b, tutti_shared *s)
 {
     const tutti_bucket *bucket = &plan->buckets[b];
     const size_t at = (size_t)bucket->offset * sizeof(float), stride = (size_t)plan->total * sizeof(float);
     char(*names)[48] = &s->names[3 * b];
-    tutti_place *roots = tutti_alloc(sizeof *roots * (size_t)plan->nins);
+    tutti_place *roots = &o->places[(size_t)b * (size_t)(plan->nins + 2)], *weights = roots + plan->nins,
+                *momentum = weights + 1;
     for (int k = 0; k < plan->nins; k++) roots[k] = (tutti_place){s->grads_region, (size_t)k * stride + at};
-    const tutti_place weights = {s->weights_region, at}, momentum = {s->momentum_region, at};
+    *weights = (tutti_place){s->weights_region, at}, *momentum = (tutti_place){s->momentum_region, at};
     snprintf(names[0], sizeof *names, "gradients of bucket %d", b);
     snprintf(names[1], sizeof *names, "weights of bucket %d", b);
     snprintf(names[2], sizeof *names, "momentum of bucket %d", b);
     const tutti_exchange_binding all = {.n = bucket->count, .priority = plan->config.by_need ? bucket->turn : 0};
-    tutti_status st =
-        bind(group, bucket->reduce_scatter_mapped, all, names[0], roots, plan->nins, &s->reduce_scatter[b], err);
-    if (!st) st = bind(group, bucket->all_gather_mapped, all, names[1], &weights, 1, &s->all_gather[b], err);
-    if (!st && s->gather_mapped) st = bind(group, s->gather_mapped, all, names[2], &momentum, 1, &s->gather[b], err);
-    free(roots);
-    return st;
+    want(o, bucket->reduce_scatter_mapped, all, names[0], roots, plan->nins, &s->reduce_scatter[b]);
+    want(o, bucket->all_gather_mapped, all, names[1], weights, 1, &s->all_gather[b]);
+    if (s->gather_mapped) want(o, s->gather_mapped, all, names[2], momentum, 1, &s->gather[b]);
 }
 
-/* Saving is rare: the plainest gather will do, whatever algorithm trains. It is proved like all others. */
-static tutti_status compile_gather(const tutti_group *group, tutti_shared *s, tutti_failure *err)
+static void want_gate(order *o, const tutti_plan *plan, tutti_shared *s)
 {
-    const tutti_compile_request request = {
-        .collective = TUTTI_GATHER, .nranks = tutti_group_nranks(group), .in_place = true};
-    tutti_check_report report;
-    tutti_status st = tutti_schedule_compile("direct", &request, &s->gather_two_sided, err);
-    if (!st) st = tutti_schedule_lower_hosts(s->gather_two_sided, tutti_group_hosts(group), &s->gather_mapped, err);
-    if (!st) st = tutti_schedule_check(s->gather_mapped, &report, err);
-    return st ? tutti_fail_at(err, "gather of momentum") : TUTTI_OK;
+    tutti_place *flag = &o->places[(size_t)plan->nbuckets * (size_t)(plan->nins + 2)];
+    *flag = (tutti_place){s->gate_region, 0};
+    const tutti_exchange_binding one = {.n = 1, .out = {s->gate_region, GATE_VERDICT}};
+    want(o, plan->gate.allreduce_mapped, one, "gate", flag, 1, &s->gate);
+}
+
+static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
+{
+    const size_t nbuckets = (size_t)plan->nbuckets, most = 3 * nbuckets + 1;
+    order o = {.requests = tutti_alloc(most * sizeof *o.requests),
+               .where = tutti_alloc(most * sizeof *o.where),
+               .places = tutti_alloc((nbuckets * (size_t)(plan->nins + 2) + 1) * sizeof *o.places)};
+    tutti_exchange **made = tutti_alloc(most * sizeof *made);
+    for (int b = 0; b < plan->nbuckets; b++) want_bucket(&o, plan, b, s);
+    if (plan->config.gated) want_gate(&o, plan, s);
+    const tutti_status st = tutti_exchange_create_all(group, o.requests, o.n, made, err);
+    for (int i = 0; i < o.n && !st; i++) *o.where[i] = made[i];
+    free(made), free(o.requests), free(o.where), free(o.places);
+    return st;
 }
 
 tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool momentum, bool gather,
@@ -90,9 +111,9 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
                           .names = tutti_alloc(3 * n * sizeof *out->names)};
     tutti_status st = create_regions(group, plan, momentum, out, err);
     if (!st && momentum && gather) st = compile_gather(group, out, err);
-    for (int b = 0; b < plan->nbuckets && !st; b++) st = bind_bucket(group, plan, b, out, err);
-    if (!st && plan->config.gated) st = bind_gate(group, plan, out, err);
-    return st; /* the caller destroys it in any case */
+    if (!st && plan->config.gated) st = create_region(group, "gate", GATE_FLOATS, &out->gate_region, &out->flag, err);
+    if (!st && plan->config.gated) out->verdict = out->flag + GATE_VERDICT / sizeof(float);
+    return st ? st : bind_all(group, plan, out, err); /* the caller destroys it in any case */
 }
 
 void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan)
