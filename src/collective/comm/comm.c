@@ -85,6 +85,7 @@ void tutti_comm_destroy(tutti_comm *comm)
         tutti_schedule_destroy(o->lowered), tutti_schedule_destroy(o->compiled);
         free(o);
     }
+    tutti_made_schedules_destroy(comm);
     tutti_remote_forget(comm->group, &comm->writes);
     tutti_region_destroy(comm->board);
     tutti_group_leave(comm->group);

@@ -9,7 +9,7 @@
  *            does not say it all (how long a vector is that goes in pieces)
  *
  * Files: comm.c (life, memory), comm_call.c (calls and requests), comm_plan.c (which path), comm_lane.c (lanes),
- * comm_board.c, comm_explain.c, comm_transfer.c (tutti/transfer.h). */
+ * comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c (tutti/transfer.h). */
 #ifndef TUTTI_COMM_IMPL_H
 #define TUTTI_COMM_IMPL_H
 
@@ -46,7 +46,7 @@ struct tutti_lane {
     tutti_comm *comm;
     tutti_lane_key key;
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_schedule *compiled, *lowered; /* compiled NULL: lowered belongs to a schedule of the caller's */
+    tutti_schedule *lowered; /* the communicator's */
     tutti_exchange *x;
     tutti_region *stage; /* staged: in, then out */
     char *stage_in, *stage_out;
@@ -102,6 +102,7 @@ typedef struct tutti_allocation {
     int64_t number; /* from 1 */
 } tutti_allocation;
 
+typedef struct tutti_made_schedule tutti_made_schedule;
 typedef struct tutti_board_entry tutti_board_entry;
 
 struct tutti_comm {
@@ -110,7 +111,8 @@ struct tutti_comm {
     tutti_lane *lanes; /* the one used last first */
     tutti_allocation *allocations;
     int64_t nallocations;
-    tutti_own_schedule *schedules;
+    tutti_own_schedule *schedules; /* the caller's */
+    tutti_made_schedule *made;     /* the library's */
     tutti_region *board;
     uint64_t calls;              /* numbers of calls begin at 1 */
     tutti_writes writes;         /* of tutti/transfer.h, in flight */
@@ -124,6 +126,12 @@ void tutti_notice_of(const tutti_call *call, const tutti_call_plan *plan, tutti_
 bool tutti_is_auto(const tutti_call *call);
 /* Elements of block k of the call's blocks. */
 int64_t tutti_block_count(const tutti_call *call, int32_t k);
+
+/* --- comm_schedules.c --- */
+/* The lowered schedule for the request, proved, made if there is none (collective). The communicator's. */
+tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, const tutti_compile_request *request,
+                                      tutti_schedule **out, tutti_failure *err);
+void tutti_made_schedules_destroy(tutti_comm *comm);
 
 /* --- comm_lane.c --- */
 /* The lane for the request, made if there is none (collective). */

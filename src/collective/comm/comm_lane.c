@@ -121,7 +121,8 @@ tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key 
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
     tutti_topology t;
     const bool between_hosts = tutti_group_nhosts(comm->group) > 1;
-    tutti_status s = between_hosts ? tutti_topology_parse("star", &t, err) : tutti_topology_of_this_host(&t, err);
+    tutti_status s = between_hosts ? tutti_topology_parse("star", &t, err)
+                                   : tutti_topology_of_cores(tutti_group_ncores(comm->group), &t, NULL, err);
     if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, &t, out); /* the figures are for f32 */
     return s;
 }
@@ -187,12 +188,7 @@ static tutti_status make_schedule(tutti_lane *l, tutti_failure *err)
 {
     const tutti_own_schedule *own = tutti_find_schedule(l->comm, l->algorithm);
     const tutti_compile_request q = request_of(l->comm, &l->key);
-    tutti_check_report report;
-    if (own) return use_own(l, own, err);
-    tutti_status s = tutti_schedule_compile(l->algorithm, &q, &l->compiled, err);
-    if (!s) s = tutti_schedule_lower_hosts(l->compiled, tutti_group_hosts(l->comm->group), &l->lowered, err);
-    if (!s) s = tutti_schedule_check(l->lowered, &report, err);
-    return s;
+    return own ? use_own(l, own, err) : tutti_made_schedule_find(l->comm, l->algorithm, &q, &l->lowered, err);
 }
 
 static tutti_status make_stage(tutti_lane *l, int32_t nblocks, tutti_failure *err)
@@ -285,10 +281,6 @@ void tutti_lane_destroy(tutti_lane *l)
 {
     tutti_exchange_destroy(l->x);
     tutti_region_destroy(l->stage);
-    if (l->compiled) {
-        tutti_schedule_destroy(l->lowered);
-        tutti_schedule_destroy(l->compiled);
-    }
     free(l);
 }
 
