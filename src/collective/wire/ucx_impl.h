@@ -8,6 +8,7 @@
 #include <ucp/api/ucp.h>
 
 #include "wire_impl.h"
+#include "wire_order.h"
 
 enum { TUTTI_UCX_MESSAGE = 0 }; /* the one active message */
 
@@ -29,22 +30,9 @@ typedef struct {
     uint32_t kind;
 } ucx_head;
 
-/* A read under way. */
-typedef struct ucx_read {
-    tutti_put base; /* first */
-    struct ucx_read *next;
-    uint64_t number;
-    void *to;
-    size_t nbytes;
-} ucx_read;
-
 typedef struct {
     ucp_ep_h endpoint; /* NULL: not connected */
-    uint64_t sent;     /* puts to it */
-    uint64_t landed;   /* puts from it, without a gap */
-    uint64_t *early;   /* those beyond a gap */
-    ucx_head *words;   /* and reads, that wait for puts */
-    int nearly, early_room, nwords, words_room;
+    tutti_wire_order order;
 } ucx_peer;
 
 typedef struct {
@@ -55,16 +43,8 @@ typedef struct {
     size_t address_bytes;
     ucx_peer *peers;
     tutti_wire_memory *memories;
-    ucx_read *reads; /* not answered yet */
-    uint64_t nreads;
+    tutti_wire_reads reads;
 } ucx_wire;
-
-struct tutti_wire_memory {
-    ucx_wire *w;
-    uint64_t base;
-    size_t nbytes;
-    tutti_wire_memory *next;
-};
 
 /* --- ucx_messages.c --- */
 tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
@@ -72,7 +52,6 @@ tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint
 tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
 tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out,
                              tutti_failure *err);
-void tutti_ucx_forget(tutti_wire_memory *m);
 /* The connection to a peer is over; the first reason stays. */
 void tutti_ucx_break(ucx_wire *w, int rank, ucs_status_t status);
 /* The handler of the active message; arg: the wire. */

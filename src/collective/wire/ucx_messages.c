@@ -14,7 +14,6 @@
  * sender has died meanwhile that answer ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"):
  * a dead rank would take others with it instead of being named. Rejected: ucp_get_nbx. Over TCP the target answers it with copies on
  * both sides: 100 MB between two processes of a busy machine took 125 to 295 ms, a direct put 51 to 74 ms. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,18 +49,8 @@ tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutt
 {
     ucx_wire *w = (ucx_wire *)base;
     (void)err;
-    *out = tutti_alloc(sizeof **out);
-    **out = (tutti_wire_memory){w, (uint64_t)(uintptr_t)memory, nbytes, w->memories};
-    w->memories = *out;
+    *out = tutti_wire_memory_add(&w->memories, memory, nbytes);
     return TUTTI_OK;
-}
-
-void tutti_ucx_forget(tutti_wire_memory *m)
-{
-    tutti_wire_memory **at = &m->w->memories;
-    while (*at != m) at = &(*at)->next;
-    *at = m->next;
-    free(m);
 }
 
 /* --- puts --- */
@@ -105,7 +94,7 @@ static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const voi
         const size_t at = i * most, left = nbytes - at;
         f->head[i] = *first;
         f->head[i].address += at;
-        if (first->kind == TUTTI_UCX_PUT) f->head[i].number = ++w->peers[rank].sent;
+        if (first->kind == TUTTI_UCX_PUT) f->head[i].number = ++w->peers[rank].order.sent;
         send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, direct);
     }
     f->base.flying = f->nflying > 0;
@@ -123,8 +112,11 @@ tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const voi
 tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word)
 {
     ucx_wire *w = (ucx_wire *)base;
-    const ucx_head first = {
-        .address = address, .number = w->peers[rank].sent, .word = word, .rank = base->rank, .kind = TUTTI_UCX_WORD};
+    const ucx_head first = {.address = address,
+                            .number = w->peers[rank].order.sent,
+                            .word = word,
+                            .rank = base->rank,
+                            .kind = TUTTI_UCX_WORD};
     return launch(w, rank, &first, NULL, 0, false);
 }
 
@@ -133,11 +125,9 @@ tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint
 tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes)
 {
     ucx_wire *w = (ucx_wire *)base;
-    ucx_read *r = tutti_alloc(sizeof *r);
-    *r = (ucx_read){.base = {.flying = true}, .next = w->reads, .number = ++w->nreads, .to = to, .nbytes = nbytes};
-    w->reads = r;
+    tutti_wire_read *r = tutti_wire_reads_begin(&w->reads, to, nbytes);
     const ucx_head ask = {.address = address,
-                          .number = w->peers[rank].sent,
+                          .number = w->peers[rank].order.sent,
                           .word = r->number,
                           .nbytes = nbytes,
                           .rank = base->rank,
@@ -146,105 +136,51 @@ tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to
     return &r->base;
 }
 
-static ucx_read **find_read(ucx_wire *w, uint64_t number)
-{
-    ucx_read **at = &w->reads;
-    while (*at && (*at)->number != number) at = &(*at)->next;
-    return at;
-}
-
-static void end_read(ucx_wire *w, uint64_t number, bool answered)
-{
-    ucx_read **at = find_read(w, number), *r = *at;
-    if (!r) return;
-    *at = r->next;
-    r->base.flying = false;
-    r->base.over = answered;
-    if (r->base.abandoned) free(r);
-}
-
 /* --- arrivals --- */
 
-/* Is it memory that was enrolled? NULL: it is not, or not any more. */
-static void *find_memory(const ucx_wire *w, uint64_t address, size_t nbytes)
+static void answer(ucx_wire *w, int rank, const tutti_wire_word *ask)
 {
-    for (const tutti_wire_memory *m = w->memories; m; m = m->next)
-        if (address >= m->base && address - m->base <= m->nbytes && nbytes <= m->nbytes - (address - m->base))
-            return (void *)(uintptr_t)address;
-    return NULL;
-}
-
-/* Counters only grow, whatever came first. */
-static void write_word(const ucx_wire *w, const ucx_head *h)
-{
-    _Atomic uint64_t *at = h->address % sizeof *at ? NULL : find_memory(w, h->address, sizeof *at);
-    if (at && atomic_load(at) < h->word) atomic_store(at, h->word);
-}
-
-static void answer(ucx_wire *w, const ucx_head *ask)
-{
-    const void *from = find_memory(w, ask->address, ask->nbytes);
+    const void *from = tutti_wire_memory_find(w->memories, ask->address, ask->nbytes);
     const ucx_head head = {
         .word = ask->word, .rank = w->wire.rank, .kind = from ? TUTTI_UCX_ANSWER : TUTTI_UCX_REFUSAL};
-    tutti_put_release(launch(w, ask->rank, &head, from, from ? ask->nbytes : 0, true));
+    tutti_put_release(launch(w, rank, &head, from, from ? ask->nbytes : 0, true));
 }
 
 /* Words are written and reads answered when the puts before them have landed. */
-static void serve_ripe(ucx_wire *w, ucx_peer *p)
+static void serve_ripe(ucx_wire *w, int rank)
 {
-    int kept = 0;
-    for (int i = 0; i < p->nwords; i++) {
-        if (p->words[i].number > p->landed)
-            p->words[kept++] = p->words[i];
-        else if (p->words[i].kind == TUTTI_UCX_READ)
-            answer(w, &p->words[i]);
+    tutti_wire_word word;
+    while (tutti_wire_order_take(&w->peers[rank].order, &word)) {
+        if (word.reads)
+            answer(w, rank, &word);
         else
-            write_word(w, &p->words[i]);
+            tutti_wire_store_word(w->memories, word.address, word.word);
     }
-    p->nwords = kept;
 }
 
-static void count_landing(ucx_wire *w, ucx_peer *p, uint64_t number)
+static void take_word(ucx_wire *w, const ucx_head *h)
 {
-    if (p->nearly == p->early_room) {
-        p->early_room = 2 * p->early_room + 8;
-        p->early = tutti_realloc(p->early, sizeof *p->early * (size_t)p->early_room);
-    }
-    p->early[p->nearly++] = number;
-    for (int i = 0; i < p->nearly; i++)
-        if (p->early[i] == p->landed + 1) {
-            p->landed++;
-            p->early[i] = p->early[--p->nearly];
-            i = -1; /* the next one may stand anywhere */
-        }
-    serve_ripe(w, p);
-}
-
-static void take_word(ucx_wire *w, ucx_peer *p, const ucx_head *h)
-{
-    if (p->nwords == p->words_room) {
-        p->words_room = 2 * p->words_room + 8;
-        p->words = tutti_realloc(p->words, sizeof *p->words * (size_t)p->words_room);
-    }
-    p->words[p->nwords++] = *h;
-    serve_ripe(w, p);
+    const tutti_wire_word word = {h->address, h->number, h->word, h->nbytes, h->kind == TUTTI_UCX_READ};
+    tutti_wire_order_add(&w->peers[h->rank].order, &word);
+    serve_ripe(w, h->rank);
 }
 
 /* Its bytes lie where they belong. */
-static void settle(ucx_wire *w, const ucx_head *h)
+static void settle(ucx_wire *w, const ucx_head *h, size_t nbytes)
 {
-    if (h->kind == TUTTI_UCX_ANSWER)
-        end_read(w, h->word, true);
-    else
-        count_landing(w, &w->peers[h->rank], h->number);
+    if (h->kind == TUTTI_UCX_ANSWER) {
+        tutti_wire_reads_arrive(&w->reads, h->word, nbytes);
+        return;
+    }
+    tutti_wire_order_land(&w->peers[h->rank].order, h->number);
+    serve_ripe(w, h->rank);
 }
 
 static void end_arrival(void *request, ucs_status_t status, size_t length, void *arg)
 {
     arrival *a = arg;
-    (void)length;
     if (status == UCS_OK)
-        settle(a->w, &a->head);
+        settle(a->w, &a->head, length);
     else
         tutti_ucx_break(a->w, a->head.rank, status);
     if (request) ucp_request_free(request);
@@ -263,11 +199,10 @@ static void receive_into_place(ucx_wire *w, const ucx_head *h, void *to, void *d
 }
 
 /* Where the bytes of a put or an answer belong; NULL: nowhere, so its word must not be believed. */
-static void *place_of(ucx_wire *w, const ucx_head *h, size_t length)
+static void *place_of(const ucx_wire *w, const ucx_head *h, size_t length)
 {
-    if (h->kind == TUTTI_UCX_PUT) return find_memory(w, h->address, length);
-    const ucx_read *r = *find_read(w, h->word);
-    return r && r->nbytes == length && !r->base.abandoned ? r->to : NULL;
+    if (h->kind == TUTTI_UCX_PUT) return tutti_wire_memory_find(w->memories, h->address, length);
+    return tutti_wire_reads_place(&w->reads, h->word, 0, length);
 }
 
 static ucs_status_t take_bytes(ucx_wire *w, const ucx_head *h, void *data, size_t length, bool in_place)
@@ -282,7 +217,7 @@ static ucs_status_t take_bytes(ucx_wire *w, const ucx_head *h, void *data, size_
         return UCS_INPROGRESS;
     }
     memcpy(to, data, length);
-    settle(w, h);
+    settle(w, h, length);
     return UCS_OK;
 }
 
@@ -296,8 +231,8 @@ ucs_status_t tutti_ucx_take(void *arg, const void *header, size_t header_length,
     if (h.rank < 0 || h.rank >= w->wire.nranks || !w->peers[h.rank].endpoint) return UCS_OK;
     switch ((ucx_kind)h.kind) {
     case TUTTI_UCX_WORD:
-    case TUTTI_UCX_READ: take_word(w, &w->peers[h.rank], &h); break;
-    case TUTTI_UCX_REFUSAL: end_read(w, h.word, false); break;
+    case TUTTI_UCX_READ: take_word(w, &h); break;
+    case TUTTI_UCX_REFUSAL: tutti_wire_reads_refuse(&w->reads, h.word); break;
     case TUTTI_UCX_PUT:
     case TUTTI_UCX_ANSWER: return take_bytes(w, &h, data, length, param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
     }

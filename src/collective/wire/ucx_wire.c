@@ -80,8 +80,8 @@ static void close_wire(tutti_wire *base, double flush_s)
     if (w->address) ucp_worker_release_address(w->worker, w->address);
     if (w->worker) ucp_worker_destroy(w->worker);
     if (w->context) ucp_cleanup(w->context);
-    for (int r = 0; r < base->nranks; r++) free(w->peers[r].early), free(w->peers[r].words);
-    for (ucx_read *r = w->reads, *next; r; r = next) next = r->next, free(r);
+    for (int r = 0; r < base->nranks; r++) tutti_wire_order_release(&w->peers[r].order);
+    tutti_wire_reads_release(&w->reads);
     free(w->peers);
     free(base->broken);
     free(w);
@@ -150,7 +150,7 @@ const tutti_wire_row tutti_wire_ucx = {
     .address = own_address,
     .connect = connect_peer,
     .enrol = tutti_ucx_enrol,
-    .forget = tutti_ucx_forget,
+    .forget = tutti_wire_memory_remove,
     .put = tutti_ucx_put,
     .put_word = tutti_ucx_put_word,
     .read = tutti_ucx_read,
