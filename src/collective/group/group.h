@@ -70,7 +70,7 @@ int tutti_group_nmachine(const tutti_group *group);
 /* Hosts are numbered from 0 by the lowest rank on each. */
 int tutti_group_nhosts(const tutti_group *group);
 int tutti_group_host_of(const tutti_group *group, int rank);
-/* What carries the bytes: "shm", "ucx", "shm and ucx". */
+/* What carries the bytes: "shm", "tcp (lo 127.0.0.1)", "shm and tcp (eth0 10.77.0.1, 10 Gbit/s)". */
 const char *tutti_group_wires(const tutti_group *group);
 const int32_t *tutti_group_hosts(const tutti_group *group); /* of all ranks; as long as the group */
 /* "rank 3 (host box, pid 4711)". Valid as long as the group. */

@@ -40,8 +40,7 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
     read_line("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof h->boot_id);
     const char *host_id = getenv("TUTTI_HOST_ID");
     snprintf(h->host_id, sizeof h->host_id, "%s", host_id ? host_id : "");
-    const char *wire = getenv("TUTTI_WIRE");
-    snprintf(h->wire, sizeof h->wire, "%s", wire ? wire : "");
+    snprintf(h->wire, sizeof h->wire, "%s", tutti_group_asked_wire());
     snprintf(h->version, sizeof h->version, "%s", TUTTI_VERSION);
     snprintf(h->isa, sizeof h->isa, "%s", tutti_elementwise_isa());
     struct stat net;
@@ -77,7 +76,7 @@ static tutti_status fail_on(const char *what, const tutti_hello *other, const ch
                       a, other->rank, other->host, other->pid, b);
 }
 
-/* A wire that maps no memory was asked for: every rank is a host of its own. */
+/* A wire that maps no memory was asked for. */
 static bool maps_nothing(const tutti_hello *h)
 {
     const tutti_wire_row *row = h->wire[0] ? tutti_wire_find(h->wire, NULL) : NULL;
@@ -86,7 +85,6 @@ static bool maps_nothing(const tutti_hello *h)
 
 static bool same_host(const tutti_hello *a, const tutti_hello *b)
 {
-    if (maps_nothing(a)) return a->rank == b->rank;
     return !strcmp(a->boot_id, b->boot_id) && a->netns == b->netns && !strcmp(a->host_id, b->host_id);
 }
 
@@ -100,6 +98,9 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
         g->nmachine +=
             !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* namespaces of one kernel share its cores */
     }
+    if (g->nhosts > 1 || !maps_nothing(&hellos[0])) return;
+    for (int r = 0; r < g->nranks; r++) g->hosts[r] = r; /* asked for on one host: every rank is a host of its own */
+    g->nhosts = g->nranks;
 }
 
 /* ---- cores ---- */

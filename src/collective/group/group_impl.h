@@ -133,7 +133,7 @@ struct tutti_group {
     struct tutti_exchange *exchanges;   /* in creation order */
     bool (*progress)(tutti_group *group);
     tutti_wire *wire;            /* to far peers; NULL: there are none */
-    char wires[32];              /* what carries the bytes, for people */
+    char wires[256];             /* what carries the bytes, for people */
     struct tutti_driver *driver; /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */
@@ -192,7 +192,9 @@ tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
 void tutti_group_ring(tutti_group *g, int rank);
 
 /* --- the wire to far peers (group_wire.c), collective --- */
-/* `name`: of the row that TUTTI_WIRE asks for, "" = any that joins hosts. Nothing where all peers are near. */
+/* The row that TUTTI_WIRE asks for; "" = any ("auto"). */
+const char *tutti_group_asked_wire(void);
+/* `name`: of the row that was asked for, "" = any that joins hosts. Nothing where all peers are near. */
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err);
 void tutti_group_close_wire(tutti_group *g);
 /* Lets far peers put into own memory; addresses[r] becomes where memory of far peer r begins, as it sees it. */
@@ -299,7 +301,7 @@ typedef struct {
     int32_t rank, nranks, pid;
     uint32_t protocol;
     char mesh_name[32]; /* abstract socket, without the leading '\0' */
-    char wire[16];      /* TUTTI_WIRE: "" = whatever joins the ranks */
+    char wire[16];      /* that was asked for: "" = whatever joins the ranks */
     int32_t ncores;     /* of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
 } tutti_hello;
 

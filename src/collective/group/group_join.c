@@ -107,8 +107,7 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
     if (strlen(config->fingerprint) > TUTTI_HELLO_MAX / 2)
         return tutti_fail(err, TUTTI_ERR_USAGE, "join: the fingerprint has %zu bytes, at most %d",
                           strlen(config->fingerprint), TUTTI_HELLO_MAX / 2);
-    const char *wire = getenv("TUTTI_WIRE");
-    if (wire && *wire && !tutti_wire_find(wire, err)) return TUTTI_ERR_USAGE;
+    if (*tutti_group_asked_wire() && !tutti_wire_find(tutti_group_asked_wire(), err)) return TUTTI_ERR_USAGE;
     tutti_group *g = tutti_group_alloc(config->rank, config->nranks, config->deadline_s);
     tutti_joining j = {.config = config, .mesh_listener = -1};
     g->cookie = config->cookie;

@@ -9,8 +9,9 @@
 #include "../../base/strbuf.h"
 #include "group_impl.h"
 
-enum { MOST_BLOB = 8000 };                  /* of a worker address; they have hundreds of bytes */
-static const int64_t GRACE_NS = 6000000000; /* the star knows better why a connection broke, and within 5 s */
+enum { MOST_BLOB = 8000 }; /* of an address; they have hundreds of bytes */
+static const double MOST_CONNECT_S = 30;
+static const int64_t GRACE_NS = 3000000000; /* the star mostly knows better why a connection broke */
 
 /* What each rank gives. */
 typedef struct {
@@ -61,6 +62,52 @@ static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_
     return s;
 }
 
+/* Until all far peers are reached. Sooner than the deadline, so that who cannot be reached is named by who knows why. */
+static tutti_status await_far(tutti_group *g, tutti_failure *err)
+{
+    const tutti_wire_row *row = g->wire->row;
+    const double until = tutti_clock_s() + (g->deadline_s / 2 < MOST_CONNECT_S ? g->deadline_s / 2 : MOST_CONNECT_S);
+    const char *why = "";
+    int rank;
+    while (row->awaited && (rank = row->awaited(g->wire, &why)) >= 0) {
+        const bool broken = g->wire->broken[rank][0] != '\0';
+        if (broken || tutti_clock_s() > until)
+            return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: the wire %s from %s to %s: %s", row->name,
+                              g->peers[g->rank].describe, g->peers[rank].describe,
+                              broken ? g->wire->broken[rank] : why);
+        struct pollfd wire = {.fd = row->descriptor(g->wire), .events = POLLIN};
+        if (!row->progress(g->wire)) tutti_group_sleep(g, &wire, 1, 0.01, NULL, NULL);
+        if (g->failed) return tutti_group_report(g, err);
+    }
+    return TUTTI_OK;
+}
+
+/* All know each other's addresses and are connected, or all know why not. */
+static tutti_status connect_all(tutti_group *g, const tutti_wire_row *row, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    void *all = NULL;
+    size_t nbytes = 0, stride;
+    tutti_status own = row->open(g->rank, g->nranks, &g->wire, &why);
+    const void *bytes = own ? why.text : row->address(g->wire, &nbytes);
+    if (own) nbytes = strlen(why.text) + 1;
+    tutti_status s = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
+    if (s) return s;
+    own = connect_far(g, all, stride, &why);
+    free(all);
+    if (!own) own = await_far(g, &why);
+    if (g->failed) return tutti_fail(err, own, "%s", why.text);
+    s = gather(g, "the wire", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
+    if (!s) free(all);
+    return s;
+}
+
+const char *tutti_group_asked_wire(void)
+{
+    const char *name = getenv("TUTTI_WIRE");
+    return name && strcmp(name, "auto") ? name : "";
+}
+
 /* The one that was asked for, or the first that joins hosts. */
 static const tutti_wire_row *choose_row(const char *name, tutti_failure *err)
 {
@@ -83,18 +130,12 @@ tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failu
             "them%s%s",
             g->nhosts, g->peers[g->nranks - 1].describe, g->peers[0].describe, row->name, row->absent ? ": " : "",
             row->absent ? row->absent : "");
-    tutti_failure why = {0};
-    void *all = NULL;
-    size_t nbytes = 0, stride;
-    tutti_status own = row->open(g->rank, g->nranks, &g->wire, &why);
-    const void *bytes = own ? why.text : row->address(g->wire, &nbytes);
-    if (own) nbytes = strlen(why.text) + 1;
-    tutti_status s = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
+    tutti_status s = connect_all(g, row, err);
     if (s) return s;
-    s = connect_far(g, all, stride, err);
-    free(all);
-    snprintf(g->wires, sizeof g->wires, "%s%s", g->nhosts == g->nranks ? "" : "shm and ", row->name);
-    return s ? s : tutti_driver_start(g, err);
+    const char *over = row->describe ? row->describe(g->wire) : "";
+    snprintf(g->wires, sizeof g->wires, "%s%s%s%s%s", g->nhosts == g->nranks ? "" : "shm and ", row->name,
+             *over ? " (" : "", over, *over ? ")" : "");
+    return tutti_driver_start(g, err);
 }
 
 const char *tutti_group_wires(const tutti_group *g)

@@ -2,7 +2,8 @@
 /* wire.h: what carries bytes between ranks, one row a transport.
  *
  *   shm   maps memory: loads and stores are the transport, so it has no functions; the group passes the descriptors.
- *   ucx   moves bytes by itself (put, read), between hosts or on one.
+ *   tcp   moves bytes by itself (put, read), between hosts or on one, over sockets.
+ *   ucx   the same over whatever the library UCX finds.
  *
  * A wire that moves bytes is opened once a group, connected to every peer that maps no memory of ours, and told the memory that
  * may be put into; from then on every put goes where it belongs without a word before it. Order: a word is not seen before
@@ -22,6 +23,7 @@
 enum {
     TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
+    TUTTI_WIRE_TELLS_ALL = 4, /* its descriptor tells of what was put since it was armed, too */
 };
 
 typedef struct tutti_wire tutti_wire;
@@ -46,11 +48,16 @@ typedef struct {
     /* What peers need to connect; the wire's. */
     const void *(*address)(tutti_wire *w, size_t *nbytes);
     tutti_status (*connect)(tutti_wire *w, int rank, const void *address, tutti_failure *err);
+    /* After all connects, between calls of progress: a peer that is not reached yet and why (the wire's words), -1: all are. NULL: nothing
+     * is waited for. */
+    int (*awaited)(tutti_wire *w, const char **why);
+    /* What the bytes go over, for people: "eth0 10.77.0.1, 10 Gbit/s"; the wire's. NULL: nothing to say. */
+    const char *(*describe)(tutti_wire *w);
     /* Memory that peers may put into and read, until it is forgotten. */
     tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
     void (*forget)(tutti_wire_memory *m);
-    /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes are received in
-     * place, which takes a round trip before they go; else they go at once, and the target copies them there. */
+    /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes must be received in
+     * place, even if that takes a round trip before they go; else they go at once, and the target may copy them there. */
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
     /* From enrolled memory of `rank` at `address` to any memory of ours, after all that was put there before. The owner's bytes
