@@ -5,6 +5,6 @@
 
 #include "wire.h"
 
-extern const tutti_wire_row tutti_wire_shm, tutti_wire_ucx;
+extern const tutti_wire_row tutti_wire_shm, tutti_wire_tcp, tutti_wire_ucx;
 
 #endif

@@ -12,7 +12,7 @@ const tutti_wire_row tutti_wire_shm = {
     .can = TUTTI_WIRE_MAPS_MEMORY,
 };
 
-static const tutti_wire_row *const rows[] = {&tutti_wire_shm, &tutti_wire_ucx};
+static const tutti_wire_row *const rows[] = {&tutti_wire_shm, &tutti_wire_tcp, &tutti_wire_ucx};
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
 int tutti_wire_count(void)
@@ -33,7 +33,7 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err)
         names[i] = rows[i]->name;
     }
     const char *nearest = tutti_options_nearest(name, names, NROWS);
-    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are shm and ucx", name,
+    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are auto, shm, tcp and ucx", name,
                nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }

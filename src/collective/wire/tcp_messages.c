@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tcp_messages.c: puts, words and reads as frames.
+ *
+ * A put is one frame, or pieces that the connections of the peer take in turns. Words and what asks go over the first connection; they
+ * say after which put they come, so nothing else orders the connections. A read is answered from the owner's memory by whoever drives
+ * the owner's wire, in pieces as a put is. */
+#include <stdlib.h>
+
+#include "tcp_impl.h"
+
+enum {
+    SHORT = 1 << 17,        /* bytes that are not worth cutting */
+    MOST_PIECE = 1 << 20,   /* so that connections of unequal speed end together */
+    SUMMED_PIECE = 1 << 18, /* its checksum is made while it is in the second cache */
+    PIECE_UNIT = 1 << 16
+};
+
+/* --- sending --- */
+
+/* Bytes of a frame. */
+static size_t piece_of(const tcp_wire *w, const tcp_peer *p, size_t nbytes)
+{
+    size_t piece = nbytes;
+    if (p->nconnections > 1 && nbytes > SHORT) {
+        piece = (nbytes / (size_t)p->nconnections / PIECE_UNIT + 1) * PIECE_UNIT;
+        if (piece > MOST_PIECE) piece = MOST_PIECE;
+    }
+    return w->checksum && piece > SUMMED_PIECE ? SUMMED_PIECE : piece;
+}
+
+/* The one that has least to send, of equal ones the next in turn. */
+static tcp_connection *connection_of(tcp_peer *p, size_t turn)
+{
+    tcp_connection *best = &p->connections[turn % (size_t)p->nconnections];
+    for (int k = 0; k < p->nconnections; k++)
+        if (p->connections[k].queued < best->queued) best = &p->connections[k];
+    return best;
+}
+
+/* All bytes of a put or an answer; first: the head of the first piece. */
+static void post_pieces(tcp_wire *w, tcp_peer *p, const tcp_head *first, const char *from, tcp_flight **flight)
+{
+    const size_t nbytes = first->nbytes, piece = piece_of(w, p, nbytes);
+    const bool put = first->kind == TUTTI_TCP_PUT;
+    size_t at = 0, turn = 0;
+    do {
+        tcp_head head = *first;
+        head.nbytes = nbytes - at < piece ? nbytes - at : piece;
+        head.address += at;
+        if (put) head.number = ++p->order.sent;
+        tcp_connection *c = connection_of(p, turn++);
+        tutti_tcp_seal(w, &head, from + at);
+        tutti_tcp_post(c, &head, from + at, flight, put && c->index == 0); /* its word goes with it */
+        at += head.nbytes;
+    } while (at < nbytes && p->connections[0].state == TUTTI_TCP_UP);
+}
+
+static bool is_lost(const tcp_wire *w, int rank)
+{
+    return w->wire.broken[rank][0] != '\0';
+}
+
+/* NULL: over already. To a peer that broke nothing is ever over. */
+static tutti_put *launched(const tcp_wire *w, int rank, tcp_flight *f)
+{
+    if (f && --f->nparcels > 0) return &f->base;
+    if (!is_lost(w, rank)) {
+        free(f);
+        return NULL;
+    }
+    if (!f) f = tutti_alloc(sizeof *f);
+    f->base = (tutti_put){0};
+    return &f->base;
+}
+
+tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct)
+{
+    tcp_wire *w = (tcp_wire *)base;
+    tcp_peer *p = &w->peers[rank];
+    tcp_flight *f = NULL;
+    (void)direct; /* always */
+    const tcp_head first = {.kind = TUTTI_TCP_PUT, .address = address, .nbytes = nbytes};
+    if (!p->left && !is_lost(w, rank)) post_pieces(w, p, &first, from, &f);
+    return launched(w, rank, f);
+}
+
+/* A frame without bytes. */
+static void post_word(tcp_wire *w, int rank, const tcp_head *h)
+{
+    tcp_peer *p = &w->peers[rank];
+    tcp_head head = *h;
+    if (p->left || is_lost(w, rank)) return;
+    tutti_tcp_seal(w, &head, NULL);
+    tutti_tcp_post(&p->connections[0], &head, NULL, NULL, false);
+}
+
+tutti_put *tutti_tcp_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word)
+{
+    tcp_wire *w = (tcp_wire *)base;
+    const tcp_head head = {
+        .kind = TUTTI_TCP_WORD, .address = address, .number = w->peers[rank].order.sent, .word = word};
+    post_word(w, rank, &head);
+    return launched(w, rank, NULL);
+}
+
+tutti_put *tutti_tcp_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes)
+{
+    tcp_wire *w = (tcp_wire *)base;
+    tutti_wire_read *r = tutti_wire_reads_begin(&w->reads, to, nbytes);
+    const tcp_head head = {.kind = TUTTI_TCP_READ,
+                           .address = address,
+                           .number = w->peers[rank].order.sent,
+                           .word = r->number,
+                           .nbytes = nbytes};
+    post_word(w, rank, &head);
+    return &r->base;
+}
+
+/* --- receiving --- */
+
+static void answer(tcp_wire *w, int rank, const tutti_wire_word *ask)
+{
+    const void *from = tutti_wire_memory_find(w->memories, ask->address, ask->nbytes);
+    const tcp_head head = {
+        .kind = from ? TUTTI_TCP_ANSWER : TUTTI_TCP_REFUSAL, .word = ask->word, .nbytes = from ? ask->nbytes : 0};
+    if (!from)
+        post_word(w, rank, &head);
+    else if (!w->peers[rank].left && !is_lost(w, rank))
+        post_pieces(w, &w->peers[rank], &head, from, NULL);
+}
+
+/* Words are written and reads answered when the puts before them have landed. */
+static void serve(tcp_wire *w, int rank, const tutti_wire_word *word)
+{
+    if (word->reads)
+        answer(w, rank, word);
+    else
+        tutti_wire_store_word(w->memories, word->address, word->word);
+}
+
+static void serve_ripe(tcp_wire *w, int rank)
+{
+    tutti_wire_word word;
+    while (tutti_wire_order_take(&w->peers[rank].order, &word)) serve(w, rank, &word);
+}
+
+static void take_word(tcp_wire *w, int rank, const tcp_head *h)
+{
+    tutti_wire_order *o = &w->peers[rank].order;
+    const tutti_wire_word word = {h->address, h->number, h->word, h->nbytes, h->kind == TUTTI_TCP_READ};
+    if (word.number <= o->landed) {
+        serve(w, rank, &word);
+        return;
+    }
+    tutti_wire_order_add(o, &word);
+}
+
+void tutti_tcp_settle(tcp_wire *w, int rank, const tcp_head *h)
+{
+    switch ((tcp_kind)h->kind) {
+    case TUTTI_TCP_PUT:
+        tutti_wire_order_land(&w->peers[rank].order, h->number);
+        serve_ripe(w, rank);
+        break;
+    case TUTTI_TCP_WORD:
+    case TUTTI_TCP_READ: take_word(w, rank, h); break;
+    case TUTTI_TCP_ANSWER: tutti_wire_reads_arrive(&w->reads, h->word, h->nbytes); break;
+    case TUTTI_TCP_REFUSAL: tutti_wire_reads_refuse(&w->reads, h->word); break;
+    case TUTTI_TCP_BYE: w->peers[rank].left = true; break;
+    }
+}
