@@ -35,11 +35,25 @@ static inline void take_host(void)
     setenv("TUTTI_HOST_ID", host, 1);
 }
 
-static inline void skip_without_ucx(void)
+/* The i-th wire that joins hosts here, for all ranks from now on; false: there are no more, and none is asked for any longer. */
+static inline bool take_wire(int i)
 {
-    if (!tutti_wire_find("ucx", NULL)->absent) return;
-    print_message("this build has no UCX\n");
-    skip();
+    for (int k = 0; k < tutti_wire_count(); k++) {
+        const tutti_wire_row *row = tutti_wire_at(k);
+        tutti_failure err = {0};
+        tutti_wire *w;
+        if (!(row->can & TUTTI_WIRE_CROSSES_HOSTS)) continue;
+        if (!row->open || row->open(0, 1, &w, &err)) {
+            if (i == 0) print_message("not over %s: %s\n", row->name, row->open ? err.text : row->absent);
+            continue;
+        }
+        row->close(w, 0);
+        if (i-- > 0) continue;
+        setenv("TUTTI_WIRE", row->name, 1);
+        return true;
+    }
+    unsetenv("TUTTI_WIRE");
+    return false;
 }
 
 typedef struct {

@@ -161,10 +161,14 @@ static void must_be_fine(const char *mode, const char *hosts)
     assert_int_equal(o.exit_code, 0);
 }
 
+static void must_be_fine_over_each_wire(const char *mode, const char *hosts)
+{
+    for (int wire = 0; take_wire(wire); wire++) must_be_fine(mode, hosts);
+}
+
 static void what_a_call_would_take_is_by_the_figures_of_what_joins_the_ranks(void **state)
 {
     (void)state;
-    skip_without_ucx();
     outcome near, far;
     run_on_hosts("test_ranks_comm", "explain", "aa", &near);
     run_on_hosts("test_ranks_comm", "explain", "ab", &far);
@@ -176,67 +180,64 @@ static void what_a_call_would_take_is_by_the_figures_of_what_joins_the_ranks(voi
 static void static_placement_works_between_hosts(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    must_be_fine("static", "ab");
-    must_be_fine("static", "aba");
+    must_be_fine_over_each_wire("static", "ab");
+    must_be_fine_over_each_wire("static", "aba");
 }
 
 static void dynamic_placement_works_on_a_host_and_between_hosts(void **state)
 {
     (void)state;
     must_be_fine("dynamic", "aa");
-    skip_without_ucx();
-    must_be_fine("dynamic", "ab");
+    must_be_fine_over_each_wire("dynamic", "ab");
 }
 
 static void who_reads_from_another_host_sees_what_it_wrote_before(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    must_be_fine("echo", "ab");
+    must_be_fine_over_each_wire("echo", "ab");
     setenv("UCX_TLS", "tcp,self", 1); /* long writes land after what follows them */
-    must_be_fine("echo", "ab");
+    setenv("TUTTI_NET_CONNECTIONS", "4", 1);
+    must_be_fine_over_each_wire("echo", "ab");
+    unsetenv("TUTTI_NET_CONNECTIONS");
     unsetenv("UCX_TLS");
 }
 
 static void who_computes_is_read_all_the_same(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    must_be_fine("busy", "ab");
+    must_be_fine_over_each_wire("busy", "ab");
 }
 
 static void bad_places_are_refused_and_waits_have_deadlines_between_hosts(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    must_be_fine("refused", "ab");
+    must_be_fine_over_each_wire("refused", "ab");
 }
 
 static void memory_that_is_given_up_is_not_read(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    must_be_fine("given-up", "ab");
+    must_be_fine_over_each_wire("given-up", "ab");
 }
 
 static void a_rank_that_has_left_is_not_waited_for(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    outcome o;
-    run_comm_on("left", "ab", -1, &o);
-    expect_words(&o, 0, "fine");
-    expect_words(&o, 1, "waited for 8 bytes of rank 0 ");
-    expect_words(&o, 1, "it has left the group");
+    for (int wire = 0; take_wire(wire); wire++) {
+        outcome o;
+        run_comm_on("left", "ab", -1, &o);
+        expect_words(&o, 0, "fine");
+        expect_words(&o, 1, "waited for 8 bytes of rank 0 ");
+        expect_words(&o, 1, "it has left the group");
+    }
 }
 
 /* Whoever dies, the one that reads or the one that is read: all others live to name it. */
 static void who_dies_while_bytes_are_read_is_named_by_all(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    for (int victim = 0; victim < 3; victim++) {
+    for (int k = 0; take_wire(k / 3); k++) {
+        const int victim = k % 3;
         outcome o;
         char name[16];
         snprintf(name, sizeof name, "rank %d ", victim);
@@ -253,14 +254,15 @@ static void who_dies_while_bytes_are_read_is_named_by_all(void **state)
 static void a_stopped_rank_that_is_read_is_named_at_the_deadline(void **state)
 {
     (void)state;
-    skip_without_ucx();
-    outcome o;
-    setenv("TUTTI_DEADLINE_S", "1", 1);
-    run_comm_on("stopped", "abc", 1, &o);
-    unsetenv("TUTTI_DEADLINE_S");
-    for (int r = 0; r < 3; r += 2) {
-        expect_words(&o, r, "waited for 8388608 bytes of rank 1 ");
-        expect_words(&o, r, "the deadline of 1 s has passed");
+    for (int wire = 0; take_wire(wire); wire++) {
+        outcome o;
+        setenv("TUTTI_DEADLINE_S", "1", 1);
+        run_comm_on("stopped", "abc", 1, &o);
+        unsetenv("TUTTI_DEADLINE_S");
+        for (int r = 0; r < 3; r += 2) {
+            expect_words(&o, r, "waited for 8388608 bytes of rank 1 ");
+            expect_words(&o, r, "the deadline of 1 s has passed");
+        }
     }
 }
 

@@ -5,8 +5,12 @@
 
 #include <signal.h>
 
+#include <fcntl.h>
+
 #include "collective/compile/compile.h"
 #include "collective/group/executor.h"
+#include "collective/group/group_impl.h"
+#include "collective/wire/tcp_impl.h"
 #include "rank_processes.h"
 
 /* --- as a rank --- */
@@ -149,12 +153,12 @@ static int64_t put_bytes(tutti_group *g, const exact_sum *s, int64_t n)
 }
 
 /* One algorithm, and how much of it crossed. */
-static tutti_status counted_sum(tutti_group *g, char words[64], tutti_failure *err)
+static tutti_status counted_sum(tutti_group *g, char words[300], tutti_failure *err)
 {
     exact_sum s = {0};
     tutti_status status = open_sum(g, getenv("TEST_ALGORITHM"), false, LARGE, &s, err);
     for (int e = 0; e < INVOCATIONS && !status; e++) status = run_sum(g, &s, false, LARGE, e, e == 1, err);
-    if (!status) snprintf(words, 64, "fine, %lld bytes put", (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)));
+    if (!status) snprintf(words, 300, "fine, %lld bytes put", (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)));
     close_sum(&s);
     return status;
 }
@@ -167,6 +171,46 @@ static void say_notice(void *arg, const char *words)
     say(text);
     tutti_clock_sleep_s(17); /* ranks of the same host notice sooner than others, who must not see them end */
     _exit(0);
+}
+
+static tutti_status wires_of(const tutti_group *g, char words[300])
+{
+    snprintf(words, 300, "%d hosts over %s", tutti_group_nhosts(g), tutti_group_wires(g));
+    return TUTTI_OK;
+}
+
+/* The connection to `rank` is reset as a network resets it: neither side has asked for it. */
+static void reset_connection(tutti_group *g, int rank)
+{
+    const struct linger now = {1, 0};
+    const int nothing = open("/dev/null", O_RDWR);
+    tutti_group_lock(g);
+    const int fd = ((tcp_wire *)g->wire)->peers[rank].connections[0].source.fd;
+    if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now) || dup2(nothing, fd) < 0) say("cannot reset");
+    tutti_group_unlock(g);
+    close(nothing);
+}
+
+/* Sums of long vectors, in the middle of one of which rank 0 loses its connection to the last rank. */
+static tutti_status losing_sum(tutti_group *g, tutti_failure *err)
+{
+    enum { LONGER = 20000000 };
+    exact_sum s = {0};
+    bool done = false;
+    tutti_status status = open_sum(g, "direct", false, LONGER, &s, err);
+    if (!status) status = run_sum(g, &s, false, LONGER, 1, false, err);
+    if (!status) tutti_exchange_start(s.x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    if (!status && tutti_group_rank(g) == 0) {
+        tutti_clock_sleep_s(0.02);
+        status = tutti_exchange_test(s.x, &done, err);
+        say(done ? "too late" : "acts");
+        reset_connection(g, tutti_group_nranks(g) - 1);
+    }
+    const double reset_s = tutti_clock_s();
+    if (!status) status = tutti_exchange_wait(s.x, err);
+    if (status && tutti_clock_s() - reset_s < 5) tutti_fail_at(err, "in time");
+    close_sum(&s);
+    return status;
 }
 
 /* One rank (who = -1: nobody) kills or stops itself between two sums. */
@@ -226,7 +270,7 @@ static int run_as_rank(const char *mode)
     tutti_group *g = NULL;
     take_host();
     tutti_status s = tutti_group_config_from_env(&c, &err);
-    char words[64] = "fine";
+    char words[300] = "fine";
     if (!s) s = tutti_group_join(&c, &g, &err);
     if (!s && !strcmp(mode, "calls"))
         s = control_calls(g, &err);
@@ -234,6 +278,10 @@ static int run_as_rank(const char *mode)
         s = long_phase(g, &err);
     else if (!s && !strcmp(mode, "sums"))
         s = all_sums(g, &err);
+    else if (!s && !strcmp(mode, "wires"))
+        s = wires_of(g, words);
+    else if (!s && !strcmp(mode, "losing"))
+        s = losing_sum(g, &err);
     else if (!s && !strcmp(mode, "counted"))
         s = counted_sum(g, words, &err);
     else if (!s && !strcmp(mode, "summing"))
@@ -272,58 +320,81 @@ static void ranks_of_several_hosts_find_each_other(void **state)
     }
 }
 
-static void every_algorithm_sums_exactly_over_ucx_between_hosts(void **state)
+static void every_algorithm_sums_exactly_over_every_wire_between_hosts(void **state)
 {
     (void)state;
-    skip_without_ucx();
     outcome o;
-    for (int i = 0; i < NLAYOUTS; i++) {
-        run_hosts("sums", layouts[i], -1, &o);
-        for (int r = 0; layouts[i][r]; r++) expect_words(&o, r, "fine");
-        assert_int_equal(o.exit_code, 0);
-    }
+    for (int wire = 0; take_wire(wire); wire++)
+        for (int i = 0; i < NLAYOUTS; i++) {
+            run_hosts("sums", layouts[i], -1, &o);
+            for (int r = 0; layouts[i][r]; r++) expect_words(&o, r, "fine");
+            assert_int_equal(o.exit_code, 0);
+        }
 }
 
 /* TUTTI_WIRE: nobody maps anything, every rank counts as a host. */
 static void a_wire_can_be_asked_for_on_one_host(void **state)
 {
     (void)state;
-    skip_without_ucx();
     outcome o;
-    setenv("TUTTI_WIRE", "ucx", 1);
-    run_hosts("sums", "aaa", -1, &o);
-    for (int r = 0; r < 3; r++) expect_words(&o, r, "fine");
+    for (int wire = 0; take_wire(wire); wire++) {
+        run_hosts("sums", "aaa", -1, &o);
+        for (int r = 0; r < 3; r++) expect_words(&o, r, "fine");
+        run_hosts("wires", "aaa", -1, &o);
+        for (int r = 0; r < 3; r++) expect_words(&o, r, "3 hosts over ");
+        run_hosts("wires", "aab", -1, &o); /* between hosts it is what joins them, and no more */
+        for (int r = 0; r < 3; r++) expect_words(&o, r, "2 hosts over shm and ");
+    }
     setenv("TUTTI_WIRE", "ucz", 1);
     run_hosts("sums", "aa", -1, &o);
     expect_words(&o, 0, "TUTTI_WIRE='ucz' is no wire; did you mean 'ucx'?");
     setenv("TUTTI_WIRE", "shm", 1);
     run_hosts("sums", "ab", -1, &o);
     expect_words(&o, 0, "the wire shm does not join them");
+    setenv("TUTTI_WIRE", "auto", 1);
+    run_hosts("wires", "aa", -1, &o);
+    expect_words(&o, 0, "1 hosts over shm");
+    run_hosts("wires", "ab", -1, &o);
+    expect_words(&o, 0, "2 hosts over ");
     unsetenv("TUTTI_WIRE");
 }
 
 static void who_dies_or_stops_in_an_exchange_between_hosts_is_named(void **state)
 {
     (void)state;
-    skip_without_ucx();
     outcome o;
-    for (int victim = 0; victim < 4; victim += 3) {
-        char name[16];
-        snprintf(name, sizeof name, "rank %d ", victim);
-        run_hosts("die-summing", "aabb", victim, &o);
-        for (int r = 0; r < 4; r++) {
-            if (r == victim) continue;
-            expect_words(&o, r, name);
-            expect_words(&o, r, " died");
-            expect_words(&o, r, "exchange 'sum'");
-            assert_true(o.at[r] - o.at[victim] < 1);
+    for (int wire = 0; take_wire(wire); wire++) {
+        for (int victim = 0; victim < 4; victim += 3) {
+            char name[16];
+            snprintf(name, sizeof name, "rank %d ", victim);
+            run_hosts("die-summing", "aabb", victim, &o);
+            for (int r = 0; r < 4; r++) {
+                if (r == victim) continue;
+                expect_words(&o, r, name);
+                expect_words(&o, r, " died");
+                expect_words(&o, r, "exchange 'sum'");
+                assert_true(o.at[r] - o.at[victim] < 1);
+            }
         }
+        setenv("TUTTI_DEADLINE_S", "3", 1);
+        run_hosts("stop-summing", "aabb", 2, &o);
+        unsetenv("TUTTI_DEADLINE_S");
+        for (int r = 0; r < 4; r++)
+            if (r != 2) expect_words(&o, r, "not arrived: rank 2 ");
     }
-    setenv("TUTTI_DEADLINE_S", "3", 1);
-    run_hosts("stop-summing", "aabb", 2, &o);
-    unsetenv("TUTTI_DEADLINE_S");
-    for (int r = 0; r < 4; r++)
-        if (r != 2) expect_words(&o, r, "not arrived: rank 2 ");
+}
+
+static void test_f21_ranks_between_which_a_connection_is_reset_name_each_other(void **state)
+{
+    (void)state;
+    outcome o;
+    setenv("TUTTI_WIRE", "tcp", 1);
+    run_hosts("losing", "ab", -1, &o);
+    unsetenv("TUTTI_WIRE");
+    assert_int_equal(o.exit_code, TUTTI_ERR_PEER);
+    for (int r = 0; r < 2; r++) expect_words(&o, r, "in time: rank ");
+    for (int r = 0; r < 2; r++) expect_words(&o, r, "exchange 'sum' (direct, invocation 1): step");
+    for (int r = 0; r < 2; r++) expect_words(&o, r, "the wire to rank "); /* one of the two is the first to say so */
 }
 
 static void a_killed_rank_is_named_by_the_ranks_of_all_hosts(void **state)
@@ -396,9 +467,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_abort_reaches_all_hosts),
         cmocka_unit_test(who_has_left_is_not_called_dead),
         cmocka_unit_test(a_stopped_rank_of_another_host_is_named_at_the_deadline),
-        cmocka_unit_test(every_algorithm_sums_exactly_over_ucx_between_hosts),
+        cmocka_unit_test(every_algorithm_sums_exactly_over_every_wire_between_hosts),
         cmocka_unit_test(a_wire_can_be_asked_for_on_one_host),
         cmocka_unit_test(who_dies_or_stops_in_an_exchange_between_hosts_is_named),
+        cmocka_unit_test(test_f21_ranks_between_which_a_connection_is_reset_name_each_other),
         cmocka_unit_test(a_long_phase_stops_the_clocks_of_all_hosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
