@@ -11,8 +11,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../tensor/reduce.h"
-#include "executor.h"
-#include "group_impl.h"
+#include "executor_impl.h"
 
 enum { YIELD_NS = 50000, LARGE = 1 << 24, GRACE_NS = 1000000000 };
 
@@ -29,6 +28,12 @@ static void keep(tutti_writes *writes, tutti_put *put)
     writes->head = f;
 }
 
+/* The thread, unless the descriptor on which it sleeps tells of all that is under way. */
+static void kick(tutti_group *g)
+{
+    if (!(g->wire->row->can & TUTTI_WIRE_TELLS_ALL)) tutti_driver_kick(g);
+}
+
 void tutti_remote_write(tutti_group *g, const tutti_region *region, int rank, size_t offset, const void *from,
                         size_t nbytes, tutti_writes *writes)
 {
@@ -41,7 +46,7 @@ void tutti_remote_write(tutti_group *g, const tutti_region *region, int rank, si
     tutti_group_lock(g);
     keep(writes, g->wire->row->put(g->wire, rank, tutti_region_far(region, rank) + offset, from, nbytes, true));
     tutti_group_unlock(g);
-    tutti_driver_kick(g);
+    kick(g);
 }
 
 void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, size_t offset, uint64_t word,
@@ -56,7 +61,7 @@ void tutti_remote_signal(tutti_group *g, const tutti_region *region, int rank, s
     tutti_group_lock(g);
     keep(writes, g->wire->row->put_word(g->wire, rank, tutti_region_far(region, rank) + offset, word));
     tutti_group_unlock(g);
-    tutti_driver_kick(g);
+    kick(g);
 }
 
 /* --- waiting --- */
@@ -138,17 +143,28 @@ static tutti_status judge(wish *w, double left_s, const char *what, tutti_failur
     return fail(g, -1, what, why, err);
 }
 
+static bool advance(tutti_group *g)
+{
+    tutti_group_lock(g);
+    const bool moved = tutti_exchange_advance_all(g);
+    tutti_group_unlock(g);
+    if (tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(g);
+    return moved;
+}
+
 static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
 {
     tutti_group *g = w->group;
     struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
     tutti_patience patience;
-    const int64_t begin = tutti_clock_ns();
+    int64_t idle_since = tutti_clock_ns();
     tutti_patience_begin(&patience);
     for (;;) {
-        tutti_exchange_progress(g);
+        const bool moved = advance(g);
         if (is_granted(w)) return TUTTI_OK;
-        if (!g->failed && tutti_clock_ns() - begin < YIELD_NS) {
+        const int64_t now = tutti_clock_ns();
+        if (moved) idle_since = now;
+        if (!g->failed && now - idle_since < YIELD_NS) {
             if (!g->spin) sched_yield();
             continue;
         }
