@@ -3,8 +3,9 @@
 
 gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the tutorial, `place` is
 its best that ends with the tensor where something can be computed with it, `unary` and `stream` leave it in pieces where they arrived.
-The bound is a plain TCP stream into the tensor's place. Ours over TCP is UCX held to TCP (UCX_TLS=tcp,self), against gRPC and against our
-own RPC-style transfer on the same wire, with the bytes that each copies besides; the rows over shared memory show what staying on
+The bound is a plain TCP stream into the tensor's place, the best of four: who waits sleeps or looks for 50 us first as our ranks do, TCP's
+congestion control is the system's or reno. Ours over TCP are the wire tcp and UCX held to TCP (UCX_TLS=tcp,self), against gRPC and against
+our own RPC-style transfer on the same wire, with the bytes that each copies besides; the rows over shared memory show what staying on
 the host is worth. What each of ours does: bench_transfer.c."""
 import argparse
 import math
@@ -22,7 +23,9 @@ from sizes import in_bytes  # noqa: E402
 from table import Table  # noqa: E402
 
 GRPC = ["bytes", "unary", "stream", "place"]
-OURS = [("ucx", "static"), ("ucx", "dynamic"), ("ucx", "rpc"), ("shm", "static"), ("shm", "dynamic"), ("shm", "rpc")]
+STREAMS = [("sleep", "default"), ("sleep", "reno"), ("spin", "default"), ("spin", "reno")]
+WIRES = {"tcp": "TCP", "ucx": "UCX on TCP", "shm": "shared memory"}
+OURS = [(wire, mode) for wire in WIRES for mode in ("static", "dynamic", "rpc")]
 # One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
 
@@ -70,7 +73,8 @@ class Measured:
     def __init__(self, build: pathlib.Path, peer: pathlib.Path, port: str, sizes: list[int], rounds: int) -> None:
         text = ",".join(map(str, sizes))
         self.commands = {("grpc", v): [peer, "call", port, v, rounds, text] for v in GRPC}
-        self.commands["tcp", ""] = [build / "bench" / "bench_stream", rounds, text]
+        self.commands |= {("stream", f"{way} {control}"): [build / "bench" / "bench_stream", way, control, rounds, text]
+                          for way, control in STREAMS}
         self.ours = {(w, m): [build / "bench" / "bench_transfer", m, text] for w, m in OURS}
         self.times: dict[tuple[str, str], list[float]] = {key: [] for key in [*self.commands, *self.ours]}
         self.copied: dict[tuple[str, str], int] = {}
@@ -89,17 +93,23 @@ class Measured:
         values = self.times.get(key, [])
         return statistics.median(values) if values else None
 
+    def bound(self) -> float | None:
+        return min(filter(None, (us for us in (self.us("stream", f"{w} {c}") for w, c in STREAMS))), default=None)
+
 
 def print_case(table: Table, name: str, m: Measured) -> None:
-    bound, ours = m.us("tcp", ""), m.us("ucx", "static")
-    for variant in GRPC:
-        table.row(f"{name}, ours over TCP", "us", ours, f"gRPC {variant}", m.us("grpc", variant), bound)
-    for wire, where in (("ucx", "TCP"), ("shm", "shared memory")):
+    bound = m.bound()
+    for wire in ("tcp", "ucx"):
+        for variant in GRPC:
+            table.row(f"{name}, over {WIRES[wire]}", "us", m.us(wire, "static"), f"gRPC {variant}", m.us("grpc", variant), bound)
+    for way, control in STREAMS:
+        table.row(f"{name}, over TCP", "us", m.us("tcp", "static"), f"stream, {way}, {control}", m.us("stream", f"{way} {control}"), bound)
+    for wire, where in WIRES.items():
         copies = f"{m.copied.get((wire, 'static'), '?')} against {m.copied.get((wire, 'rpc'), '?')} bytes copied"
         table.row(f"{name}, zero-copy over {where}", "us", m.us(wire, "static"), f"ours as RPC, {copies}",
-                  m.us(wire, "rpc"), bound if wire == "ucx" else None)
+                  m.us(wire, "rpc"), None if wire == "shm" else bound)
         table.row(f"{name}, dynamic over {where}", "us", m.us(wire, "dynamic"), "ours as RPC", m.us(wire, "rpc"),
-                  bound if wire == "ucx" else None)
+                  None if wire == "shm" else bound)
 
 
 def main() -> None:
