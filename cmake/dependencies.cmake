@@ -1,5 +1,6 @@
 # Libraries of the field. Required: libyaml, cJSON, xxhash, expat, zlib, libjpeg-turbo, libpng, threads. Optional: oneDNN 3 (else the reference
-# kernels alone), hwloc (else /sys is read), UCX (else all ranks are on one host), PMIx (else mpirun of Open MPI and srun --mpi=pmix are refused as launchers).
+# kernels alone), hwloc (else /sys is read). Headers alone, the libraries are loaded by who wants them: UCX (else the wire ucx is refused), PMIx (else mpirun of
+# Open MPI and srun --mpi=pmix are refused as launchers).
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
@@ -10,8 +11,8 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
-pkg_check_modules(UCX IMPORTED_TARGET ucx)
-pkg_check_modules(PMIX IMPORTED_TARGET pmix)
+pkg_check_modules(UCX ucx)
+pkg_check_modules(PMIX pmix)
 
 find_package(dnnl 3 CONFIG QUIET PATHS "${TUTTI_DEPS}" NO_DEFAULT_PATH)
 if(NOT dnnl_FOUND)

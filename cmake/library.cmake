@@ -17,9 +17,9 @@ macro(tutti_optional found with instead)
   endif()
 endmacro()
 tutti_optional(dnnl_FOUND "onednn_[^/]*" onednn_absent DNNL::dnnl gomp) # gomp: its OpenMP, to say how many threads
-tutti_optional(UCX_FOUND "ucx_[^/]*" ucx_absent PkgConfig::UCX)
+tutti_optional(UCX_FOUND "ucx_[^/]*" ucx_absent)
 tutti_optional(HWLOC_FOUND detect_hwloc detect_sysfs PkgConfig::HWLOC)
-tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent PkgConfig::PMIX)
+tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_portable\\.c$")
@@ -64,6 +64,7 @@ endforeach()
 
 add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(tutti_objects SYSTEM PRIVATE ${UCX_INCLUDE_DIRS} ${PMIX_INCLUDE_DIRS}) # loaded, not linked (base/library.h)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tutti_objects PUBLIC tutti_flags ${TUTTI_LIBS})
 

@@ -5,7 +5,6 @@
  * place is taken by /dev/null, opened the other way round: using it fails, as it does with a closed one. */
 #include "process.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,21 +21,9 @@ static void open_standard_streams(void)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free number is fd */
 }
 
-/* libucs takes SIGHUP for debugging of its own when it is loaded, so a terminal that closes would end nothing. Its own call gives back
- * what was there before: the default, or that it is ignored (nohup). */
-static void take_back_hangup(void)
-{
-    struct sigaction now;
-    void (*give_back)(int) = NULL;
-    if (sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return;
-    *(void **)&give_back = dlsym(RTLD_DEFAULT, "ucs_debug_disable_signal"); /* NULL: it is not loaded */
-    if (give_back) give_back(SIGHUP);
-}
-
 void tutti_process_begin(void)
 {
     open_standard_streams();
-    take_back_hangup();
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit then fails, and the failure names the file */
 }
 

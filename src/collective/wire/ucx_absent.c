@@ -4,7 +4,7 @@
 
 const tutti_wire_row tutti_wire_ucx = {
     .name = "ucx",
-    .help = "puts and reads over what UCX finds (not in this build: libucx-dev was not there)",
+    .help = "puts and reads over what UCX finds (not in this build: UCX's headers were not there)",
     .can = TUTTI_WIRE_CROSSES_HOSTS,
-    .absent = "this build has no UCX: install libucx-dev (./dev setup) and build again",
+    .absent = "this build knows nothing of UCX: install libucx-dev (./dev setup) and build again",
 };

@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
  *
- * Files: ucx_wire.c (context, endpoints, progress), ucx_messages.c (what travels). */
+ * Files: ucx_wire.c (context, endpoints, progress), ucx_messages.c (what travels), ucx_library.c (where its functions are). */
 #ifndef TUTTI_UCX_IMPL_H
 #define TUTTI_UCX_IMPL_H
 
 #include <ucp/api/ucp.h>
 
+#include "../../base/library.h"
 #include "wire_impl.h"
 #include "wire_order.h"
+
+/* Of libucp and, the last one, libucs. */
+#define TUTTI_UCX_FUNCTIONS(_)                                                                                         \
+    _(ucp_init_version)                                                                                                \
+    _(ucp_cleanup)                                                                                                     \
+    _(ucp_worker_create)                                                                                               \
+    _(ucp_worker_destroy)                                                                                              \
+    _(ucp_worker_get_address)                                                                                          \
+    _(ucp_worker_release_address)                                                                                      \
+    _(ucp_worker_set_am_recv_handler)                                                                                  \
+    _(ucp_worker_get_efd)                                                                                              \
+    _(ucp_worker_arm)                                                                                                  \
+    _(ucp_worker_progress)                                                                                             \
+    _(ucp_worker_flush_nbx)                                                                                            \
+    _(ucp_ep_create)                                                                                                   \
+    _(ucp_ep_close_nbx)                                                                                                \
+    _(ucp_am_send_nbx)                                                                                                 \
+    _(ucp_am_recv_data_nbx)                                                                                            \
+    _(ucp_request_check_status)                                                                                        \
+    _(ucp_request_free)                                                                                                \
+    _(ucs_status_string)
+
+typedef struct {
+    TUTTI_UCX_FUNCTIONS(TUTTI_LIBRARY_POINTER)
+} ucx_functions;
 
 enum { TUTTI_UCX_MESSAGE = 0 }; /* the one active message */
 
@@ -37,6 +63,7 @@ typedef struct {
 
 typedef struct {
     tutti_wire wire; /* first */
+    ucx_functions ucx;
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
@@ -45,6 +72,9 @@ typedef struct {
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
 } ucx_wire;
+
+/* --- ucx_library.c --- */
+tutti_status tutti_ucx_load(ucx_functions *out, tutti_failure *err);
 
 /* --- ucx_messages.c --- */
 tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);

@@ -40,7 +40,7 @@ typedef struct {
 void tutti_ucx_break(ucx_wire *w, int rank, ucs_status_t status)
 {
     char *why = w->wire.broken[rank];
-    if (!why[0]) snprintf(why, sizeof *w->wire.broken, "its UCX endpoint broke: %s", ucs_status_string(status));
+    if (!why[0]) snprintf(why, sizeof *w->wire.broken, "its UCX endpoint broke: %s", w->ucx.ucs_status_string(status));
 }
 
 /* --- memory --- */
@@ -64,7 +64,7 @@ static void land(void *request, ucs_status_t status, void *arg)
 {
     ucx_flight *f = arg;
     if (status != UCS_OK) tutti_ucx_break(f->w, f->rank, status);
-    ucp_request_free(request);
+    f->w->ucx.ucp_request_free(request);
     if (--f->nflying > 0) return;
     f->base.flying = false;
     f->base.over = !is_broken(f);
@@ -78,8 +78,8 @@ static void send_message(ucx_flight *f, const ucx_head *head, const void *from, 
                                         .flags = direct ? 0 : UCP_AM_SEND_FLAG_EAGER,
                                         .cb = {.send = land},
                                         .user_data = f};
-    ucs_status_ptr_t request =
-        ucp_am_send_nbx(f->w->peers[f->rank].endpoint, TUTTI_UCX_MESSAGE, head, sizeof *head, from, nbytes, &params);
+    ucs_status_ptr_t request = f->w->ucx.ucp_am_send_nbx(f->w->peers[f->rank].endpoint, TUTTI_UCX_MESSAGE, head,
+                                                         sizeof *head, from, nbytes, &params);
     if (UCS_PTR_IS_PTR(request)) return;
     if (UCS_PTR_IS_ERR(request)) tutti_ucx_break(f->w, f->rank, UCS_PTR_STATUS(request));
     f->nflying--;
@@ -183,7 +183,7 @@ static void end_arrival(void *request, ucs_status_t status, size_t length, void 
         settle(a->w, &a->head, length);
     else
         tutti_ucx_break(a->w, a->head.rank, status);
-    if (request) ucp_request_free(request);
+    if (request) a->w->ucx.ucp_request_free(request);
     free(a);
 }
 
@@ -194,7 +194,7 @@ static void receive_into_place(ucx_wire *w, const ucx_head *h, void *to, void *d
     const ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                         .cb = {.recv_am = end_arrival},
                                         .user_data = a};
-    ucs_status_ptr_t request = ucp_am_recv_data_nbx(w->worker, data, to, length, &params);
+    ucs_status_ptr_t request = w->ucx.ucp_am_recv_data_nbx(w->worker, data, to, length, &params);
     if (!UCS_PTR_IS_PTR(request)) end_arrival(NULL, UCS_PTR_STATUS(request), length, a);
 }
 

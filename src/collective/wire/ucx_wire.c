@@ -11,9 +11,9 @@
 
 enum { MOST_STEPS = 256 }; /* of progress at a time: others want the lock */
 
-static tutti_status fail_ucs(tutti_failure *err, const char *what, ucs_status_t status)
+static tutti_status fail_ucs(const ucx_wire *w, const char *what, ucs_status_t status, tutti_failure *err)
 {
-    return tutti_fail(err, TUTTI_ERR_FAILED, "wire ucx: %s: %s", what, ucs_status_string(status));
+    return tutti_fail(err, TUTTI_ERR_FAILED, "wire ucx: %s: %s", what, w->ucx.ucs_status_string(status));
 }
 
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
@@ -30,12 +30,12 @@ static tutti_status open_context(ucx_wire *w, tutti_failure *err)
     const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
                                  .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
                                  .estimated_num_eps = (size_t)w->wire.nranks};
-    ucs_status_t status = ucp_init(&params, NULL, &w->context);
-    if (status != UCS_OK) return fail_ucs(err, "ucp_init", status);
+    ucs_status_t status = w->ucx.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, NULL, &w->context);
+    if (status != UCS_OK) return fail_ucs(w, "ucp_init", status, err);
     const ucp_worker_params_t worker = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                         .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    status = ucp_worker_create(w->context, &worker, &w->worker);
-    if (status != UCS_OK) return fail_ucs(err, "ucp_worker_create", status);
+    status = w->ucx.ucp_worker_create(w->context, &worker, &w->worker);
+    if (status != UCS_OK) return fail_ucs(w, "ucp_worker_create", status, err);
     const ucp_am_handler_param_t handler = {.field_mask =
                                                 UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                                                 UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
@@ -43,10 +43,10 @@ static tutti_status open_context(ucx_wire *w, tutti_failure *err)
                                             .flags = UCP_AM_FLAG_WHOLE_MSG,
                                             .cb = tutti_ucx_take,
                                             .arg = w};
-    status = ucp_worker_set_am_recv_handler(w->worker, &handler);
-    if (status != UCS_OK) return fail_ucs(err, "ucp_worker_set_am_recv_handler", status);
-    status = ucp_worker_get_address(w->worker, &w->address, &w->address_bytes);
-    return status == UCS_OK ? TUTTI_OK : fail_ucs(err, "ucp_worker_get_address", status);
+    status = w->ucx.ucp_worker_set_am_recv_handler(w->worker, &handler);
+    if (status != UCS_OK) return fail_ucs(w, "ucp_worker_set_am_recv_handler", status, err);
+    status = w->ucx.ucp_worker_get_address(w->worker, &w->address, &w->address_bytes);
+    return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "ucp_worker_get_address", status, err);
 }
 
 static void close_endpoints(ucx_wire *w, double until)
@@ -54,22 +54,22 @@ static void close_endpoints(ucx_wire *w, double until)
     const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     for (int r = 0; r < w->wire.nranks; r++) {
         if (!w->peers[r].endpoint) continue;
-        void *request = ucp_ep_close_nbx(w->peers[r].endpoint, &force);
+        void *request = w->ucx.ucp_ep_close_nbx(w->peers[r].endpoint, &force);
         if (!UCS_PTR_IS_PTR(request)) continue;
-        while (!w->wire.halted && ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
-            ucp_worker_progress(w->worker);
-        ucp_request_free(request);
+        while (!w->wire.halted && w->ucx.ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
+            w->ucx.ucp_worker_progress(w->worker);
+        w->ucx.ucp_request_free(request);
     }
 }
 
 static void flush(ucx_wire *w, double until)
 {
     const ucp_request_param_t plain = {0};
-    void *request = ucp_worker_flush_nbx(w->worker, &plain);
+    void *request = w->ucx.ucp_worker_flush_nbx(w->worker, &plain);
     if (!UCS_PTR_IS_PTR(request)) return;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
-        if (!ucp_worker_progress(w->worker)) tutti_clock_sleep_s(20e-6);
-    ucp_request_free(request);
+    while (w->ucx.ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
+        if (!w->ucx.ucp_worker_progress(w->worker)) tutti_clock_sleep_s(20e-6);
+    w->ucx.ucp_request_free(request);
 }
 
 static void close_wire(tutti_wire *base, double flush_s)
@@ -77,9 +77,9 @@ static void close_wire(tutti_wire *base, double flush_s)
     ucx_wire *w = (ucx_wire *)base;
     if (w->worker && flush_s > 0 && !base->halted) flush(w, tutti_clock_s() + flush_s);
     if (w->worker) close_endpoints(w, tutti_clock_s() + 0.5);
-    if (w->address) ucp_worker_release_address(w->worker, w->address);
-    if (w->worker) ucp_worker_destroy(w->worker);
-    if (w->context) ucp_cleanup(w->context);
+    if (w->address) w->ucx.ucp_worker_release_address(w->worker, w->address);
+    if (w->worker) w->ucx.ucp_worker_destroy(w->worker);
+    if (w->context) w->ucx.ucp_cleanup(w->context);
     for (int r = 0; r < base->nranks; r++) tutti_wire_order_release(&w->peers[r].order);
     tutti_wire_reads_release(&w->reads);
     free(w->peers);
@@ -93,7 +93,8 @@ static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_fail
     w->wire = (tutti_wire){.row = &tutti_wire_ucx, .rank = rank, .nranks = nranks};
     w->wire.broken = tutti_alloc(sizeof *w->wire.broken * (size_t)nranks);
     w->peers = tutti_alloc(sizeof *w->peers * (size_t)nranks);
-    tutti_status s = open_context(w, err);
+    tutti_status s = tutti_ucx_load(&w->ucx, err);
+    if (!s) s = open_context(w, err);
     if (s)
         close_wire(&w->wire, 0);
     else
@@ -116,8 +117,8 @@ static tutti_status connect_peer(tutti_wire *base, int rank, const void *address
                                     .address = address,
                                     .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                     .err_handler = {.cb = on_error, .arg = w}};
-    ucs_status_t status = ucp_ep_create(w->worker, &params, &w->peers[rank].endpoint);
-    return status == UCS_OK ? TUTTI_OK : fail_ucs(err, "no transport to a peer (UCX_TLS, UCX_NET_DEVICES)", status);
+    ucs_status_t status = w->ucx.ucp_ep_create(w->worker, &params, &w->peers[rank].endpoint);
+    return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "no transport to a peer (UCX_TLS, UCX_NET_DEVICES)", status, err);
 }
 
 /* --- progress --- */
@@ -126,19 +127,21 @@ static bool progress(tutti_wire *base)
 {
     ucx_wire *w = (ucx_wire *)base;
     int steps = 0;
-    while (!base->halted && steps < MOST_STEPS && ucp_worker_progress(w->worker)) steps++;
+    while (!base->halted && steps < MOST_STEPS && w->ucx.ucp_worker_progress(w->worker)) steps++;
     return steps > 0;
 }
 
 static int descriptor(tutti_wire *base)
 {
     int fd = -1;
-    return ucp_worker_get_efd(((ucx_wire *)base)->worker, &fd) == UCS_OK ? fd : -1;
+    const ucx_wire *w = (const ucx_wire *)base;
+    return w->ucx.ucp_worker_get_efd(w->worker, &fd) == UCS_OK ? fd : -1;
 }
 
 static bool arm(tutti_wire *base)
 {
-    return base->halted || ucp_worker_arm(((ucx_wire *)base)->worker) != UCS_ERR_BUSY;
+    const ucx_wire *w = (const ucx_wire *)base;
+    return base->halted || w->ucx.ucp_worker_arm(w->worker) != UCS_ERR_BUSY;
 }
 
 const tutti_wire_row tutti_wire_ucx = {

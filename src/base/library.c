@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.c: loads shared libraries (library.h). */
+#include "library.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    struct sigaction of[NSIG];
+    int known[NSIG]; /* sigaction answered: not those that the C library keeps for itself */
+} handlers;
+
+static void read_handlers(handlers *h)
+{
+    for (int i = 1; i < NSIG; i++) h->known[i] = sigaction(i, NULL, &h->of[i]) == 0;
+}
+
+/* libucs, for one, takes SIGHUP and the signals of crashes; they are its user's. */
+static void restore_handlers(const handlers *h)
+{
+    for (int i = 1; i < NSIG; i++)
+        if (h->known[i]) (void)sigaction(i, &h->of[i], NULL);
+}
+
+static tutti_status find_all(void *library, const tutti_library *l, void *pointers, const char *file,
+                             tutti_failure *err)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        void *found = dlsym(library, l->names[i]);
+        if (!found)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s has no %s: install another version of %s", file, l->names[i],
+                              l->package);
+        memcpy((char *)pointers + i * sizeof found, &found, sizeof found);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_failure *err)
+{
+    const char *asked = getenv(l->variable), *file = asked && *asked ? asked : l->file;
+    handlers before;
+    read_handlers(&before);
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    restore_handlers(&before);
+    if (!library) {
+        const char *why = dlerror(); /* names the file, or what it wants itself */
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: install %s, or set %s to where %s is", why ? why : file,
+                          l->package, l->variable, l->file);
+    }
+    return find_all(library, l, pointers, file, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.h: shared libraries that are loaded when they are wanted: who never wants them runs where they are not installed.
+ *
+ * Build against the headers, list the functions once, and make table and names of the list:
+ *
+ *   #define LZ_FUNCTIONS(_) _(lz_open) _(lz_close)
+ *   typedef struct { LZ_FUNCTIONS(TUTTI_LIBRARY_POINTER) } lz;
+ *   static const char *const names[] = {LZ_FUNCTIONS(TUTTI_LIBRARY_NAME)};
+ *
+ * Threads: any; the dynamic loader has a lock of its own. */
+#ifndef TUTTI_LIBRARY_H
+#define TUTTI_LIBRARY_H
+
+#include <stddef.h>
+
+#include "tutti/failure.h"
+
+#define TUTTI_LIBRARY_POINTER(name) __typeof__(&(name)) name; /* as the header declares it */
+#define TUTTI_LIBRARY_NAME(name)    #name,
+
+typedef struct {
+    const char *file;     /* "libz.so.1" */
+    const char *variable; /* of the environment: another file to load */
+    const char *package;  /* that brings it, for words: "libz1" */
+    const char *const *names;
+    size_t n; /* names */
+} tutti_library;
+
+/* Fills n pointers. The library stays until the process ends. Handlers of signals that it installs while it is loaded are taken back. Failure:
+ * TUTTI_ERR_FAILED, words say what to install. */
+tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_failure *err);
+
+#endif
