@@ -90,6 +90,14 @@ static void print_result(const player *p, const tutti_train_config *c)
     tutti_train_print_result(r);
 }
 
+/* Which way the bytes go was chosen, so it is said. */
+static void print_wires(const player *p)
+{
+    const int nhosts = tutti_group_nhosts(p->group);
+    if (p->quiet || nhosts == 1 || tutti_group_rank(p->group) != 0) return;
+    printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
+}
+
 /* Memory that is of no single rank. */
 static void print_data(const player *p, const tutti_session_data *d)
 {
@@ -130,6 +138,7 @@ static void *play(void *arg)
     tutti_session_data own = {0};
     tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
     tutti_status st = prepare(p, &reporter, &own, &s);
+    if (!st) print_wires(p);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -49,6 +49,7 @@ char *tutti_comm_explain(tutti_comm *comm, const tutti_call *call)
     tutti_notice_of(call, &plan, &notice);
     tutti_notice_text(&notice, words, sizeof words);
     tutti_strbuf_printf(&out, "%s, on %d ranks\n", words, comm->nranks);
+    tutti_strbuf_printf(&out, "wire: %s\n", tutti_group_wires(comm->group));
     tutti_strbuf_printf(&out, "memory: %s\n", paths[plan.path]);
     if (plan.path != TUTTI_PATH_MAPPED)
         tutti_strbuf_printf(&out, "pieces: %lld of up to %lld elements of each block\n",
