@@ -290,6 +290,11 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
     if (what->collective == TUTTI_BARRIER) b.n = 0;
     tutti_status s = make_schedule(&b, result.algorithm, err);
     if (!s) s = bind(&b, err);
+    if (!s) {
+        tutti_exchange_stats stats;
+        tutti_exchange_stats_read(b.x, &stats);
+        result.copies = stats.copies;
+    }
     if (!s && what->check) s = check(&b, &result.wrong, err);
     if (!s && !what->check) fill_inputs(&b, 0);
     if (!s) s = time_all(&b, &result, err);

@@ -19,6 +19,7 @@ typedef struct {
     double seconds;       /* median over rounds of the slowest rank's mean */
     double bound_seconds; /* a loop with the same reads and writes on the same kind of memory, run in turn with it */
     long long wrong;      /* elements, all ranks together; -1 = not checked */
+    long long copies;     /* bytes that rank 0's part copies only in order to be sent, here or where they arrive */
 } tutti_bench_result;
 
 /* Collective: same case on every rank; every rank gets the result. */

@@ -143,6 +143,7 @@ static void write_half(tutti_json *j, const char *key, const tutti_bench_result 
     else
         tutti_json_int(j, "nwrong", r->wrong);
     tutti_json_real(j, "bound", 1e6 * r->bound_seconds);
+    tutti_json_int(j, "copies", r->copies);
     tutti_json_close(j, '}');
 }
 

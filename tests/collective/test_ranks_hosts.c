@@ -7,10 +7,9 @@
 
 #include <fcntl.h>
 
-#include "collective/compile/compile.h"
-#include "collective/group/executor.h"
 #include "collective/group/group_impl.h"
 #include "collective/wire/tcp_impl.h"
+#include "exact_sums.h"
 #include "rank_processes.h"
 
 /* --- as a rank --- */
@@ -55,112 +54,6 @@ static tutti_status control_calls(tutti_group *g, tutti_failure *err)
         if (!s) s = expect(word == e, "a broadcast word", err);
     }
     return s;
-}
-
-/* --- exchanges --- */
-
-enum { N = 3001, LARGE = 300001, INVOCATIONS = 4 };
-
-typedef struct {
-    tutti_schedule *compiled, *lowered;
-    tutti_region *in, *out;
-    tutti_exchange *x;
-} exact_sum;
-
-static tutti_status open_sum(tutti_group *g, const char *algorithm, bool in_place, int64_t n, exact_sum *s,
-                             tutti_failure *err)
-{
-    const tutti_compile_request q = {
-        .collective = TUTTI_ALLREDUCE, .nranks = tutti_group_nranks(g), .in_place = in_place};
-    const size_t bytes = (size_t)n * sizeof(float);
-    tutti_check_report report;
-    tutti_status status = tutti_schedule_compile(algorithm, &q, &s->compiled, err);
-    if (!status) status = tutti_schedule_lower_hosts(s->compiled, tutti_group_hosts(g), &s->lowered, err);
-    if (!status) status = tutti_schedule_check(s->lowered, &report, err);
-    if (!status) status = tutti_region_create(g, "in", bytes, &s->in, err);
-    if (!status) status = tutti_region_create(g, "out", bytes, &s->out, err);
-    if (status) return status;
-    const tutti_place in = {s->in, 0};
-    const tutti_exchange_binding b = {.name = "sum", .n = n, .in = &in, .nin = 1, .out = {s->out, 0}};
-    return tutti_exchange_create(g, s->lowered, &b, &s->x, err);
-}
-
-static void close_sum(exact_sum *s)
-{
-    tutti_exchange_destroy(s->x);
-    tutti_region_destroy(s->in), tutti_region_destroy(s->out);
-    tutti_schedule_destroy(s->lowered), tutti_schedule_destroy(s->compiled);
-}
-
-/* computes: the owner is busy while its thread makes progress, and only then looks. */
-static tutti_status run_sum(tutti_group *g, exact_sum *s, bool in_place, int64_t n, int e, bool computes,
-                            tutti_failure *err)
-{
-    const int p = tutti_group_nranks(g), me = tutti_group_rank(g);
-    float *in = tutti_region_base(s->in, me), *out = in_place ? in : tutti_region_base(s->out, me);
-    for (int64_t i = 0; i < n; i++) in[i] = (float)(me * e + (int)(i % 11));
-    tutti_exchange_start(s->x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    bool done = false;
-    tutti_status status = TUTTI_OK;
-    const double until = tutti_clock_s() + (computes ? 10 : 0);
-    while (!status && !done && tutti_clock_s() < until) {
-        tutti_clock_sleep_s(0.001);
-        status = tutti_exchange_test(s->x, &done, err);
-    }
-    if (!status) status = tutti_exchange_wait(s->x, err);
-    for (int64_t i = 0; i < n && !status; i++)
-        if (out[i] != (float)(e * p * (p - 1) / 2 + p * (int)(i % 11)))
-            status = tutti_fail(err, TUTTI_ERR_FAILED, "invocation %d: element %lld is wrong", e, (long long)i);
-    return status;
-}
-
-static tutti_status all_sums(tutti_group *g, tutti_failure *err)
-{
-    tutti_status status = TUTTI_OK;
-    for (int a = 0; a < tutti_algorithm_count() && !status; a++)
-        for (int large = 0; large < 2 && !status; large++) {
-            const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = tutti_group_nranks(g)};
-            const char *name = tutti_algorithm_at(a)->name;
-            tutti_schedule *possible = NULL;
-            if (tutti_schedule_compile(name, &q, &possible, NULL)) continue; /* not at this rank count */
-            tutti_schedule_destroy(possible);
-            exact_sum s = {0};
-            const int64_t n = large ? LARGE : N;
-            status = open_sum(g, name, large, n, &s, err);
-            for (int e = 0; e < INVOCATIONS && !status; e++) {
-                tutti_exchange_delay(s.x, 7 * (uint64_t)a + 1, e == 2 ? 300 : 0);
-                status = run_sum(g, &s, large, n, e, e == 1, err);
-            }
-            close_sum(&s);
-            if (status) tutti_fail_at(err, "%s", name);
-        }
-    return status;
-}
-
-/* Bytes that this rank puts on the wire in one invocation. */
-static int64_t put_bytes(tutti_group *g, const exact_sum *s, int64_t n)
-{
-    tutti_part part;
-    int64_t bytes = 0;
-    tutti_schedule_part(s->lowered, tutti_group_rank(g), &part);
-    for (int32_t i = 0; i < part.nsteps; i++) {
-        const tutti_slice *what = &part.slices[part.steps[i].first_in];
-        if (part.steps[i].kind != TUTTI_STEP_PUT) continue;
-        bytes += 4 * ((int64_t)(what->first + what->count) * n / what->of - (int64_t)what->first * n / what->of);
-    }
-    tutti_part_release(&part);
-    return bytes;
-}
-
-/* One algorithm, and how much of it crossed. */
-static tutti_status counted_sum(tutti_group *g, char words[300], tutti_failure *err)
-{
-    exact_sum s = {0};
-    tutti_status status = open_sum(g, getenv("TEST_ALGORITHM"), false, LARGE, &s, err);
-    for (int e = 0; e < INVOCATIONS && !status; e++) status = run_sum(g, &s, false, LARGE, e, e == 1, err);
-    if (!status) snprintf(words, 300, "fine, %lld bytes put", (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)));
-    close_sum(&s);
-    return status;
 }
 
 static void say_notice(void *arg, const char *words)
@@ -269,6 +162,8 @@ static int run_as_rank(const char *mode)
     tutti_failure err = {0};
     tutti_group *g = NULL;
     take_host();
+    if (getenv("TEST_WITHOUT_UCX") && !strcmp(getenv("TEST_WITHOUT_UCX"), getenv("RANK")))
+        setenv("TUTTI_UCX_LIBRARY", "/nowhere/libucp.so.0", 1);
     tutti_status s = tutti_group_config_from_env(&c, &err);
     char words[300] = "fine";
     if (!s) s = tutti_group_join(&c, &g, &err);
@@ -332,6 +227,23 @@ static void every_algorithm_sums_exactly_over_every_wire_between_hosts(void **st
         }
 }
 
+/* tcp receives in place; ucx copies what is put in pieces where it arrives. */
+static void copies_at_the_target_are_counted(void **state)
+{
+    (void)state;
+    outcome o;
+    setenv("TEST_ALGORITHM", "direct", 1);
+    for (int wire = 0; take_wire(wire); wire++) {
+        long long put = 0, copied = -1;
+        run_hosts("counted", "ab", -1, &o);
+        expect_words(&o, 0, "fine, ");
+        assert_int_equal(sscanf(strstr(o.heard[0], "fine, "), "fine, %lld bytes put, %lld copied", &put, &copied), 2);
+        assert_true(put > 0);
+        assert_int_equal(copied, strcmp(getenv("TUTTI_WIRE"), "ucx") ? 0 : put);
+    }
+    unsetenv("TEST_ALGORITHM");
+}
+
 /* TUTTI_WIRE: nobody maps anything, every rank counts as a host. */
 static void a_wire_can_be_asked_for_on_one_host(void **state)
 {
@@ -351,12 +263,37 @@ static void a_wire_can_be_asked_for_on_one_host(void **state)
     setenv("TUTTI_WIRE", "shm", 1);
     run_hosts("sums", "ab", -1, &o);
     expect_words(&o, 0, "the wire shm does not join them");
+    unsetenv("TUTTI_WIRE");
+}
+
+/* Every wire that there is was measured, all ranks took the same, and say so; what one rank lacks nobody has. */
+static void auto_takes_the_faster_wire_by_measurement(void **state)
+{
+    (void)state;
+    outcome o;
     setenv("TUTTI_WIRE", "auto", 1);
     run_hosts("wires", "aa", -1, &o);
     expect_words(&o, 0, "1 hosts over shm");
-    run_hosts("wires", "ab", -1, &o);
-    expect_words(&o, 0, "2 hosts over ");
     unsetenv("TUTTI_WIRE");
+    bool all_there = true;
+    for (int wire = 0; take_wire(wire); wire++) all_there = wire > 0;
+    run_hosts("wires", "abb", -1, &o);
+    expect_words(&o, 0, "2 hosts over shm and ");
+    expect_words(&o, 0, "1 MiB took tcp ");
+    if (all_there) expect_words(&o, 0, " ms, ucx ");
+    for (int r = 1; r < 3; r++) assert_string_equal(strchr(o.heard[r], '('), strchr(o.heard[0], '('));
+    setenv("TEST_WITHOUT_UCX", "1", 1);
+    run_hosts("wires", "abb", -1, &o);
+    for (int r = 0; r < 3; r++) {
+        expect_words(&o, r, "2 hosts over shm and tcp (");
+        assert_null(strstr(o.heard[r], "ucx"));
+    }
+    setenv("TUTTI_WIRE", "ucx", 1);
+    run_hosts("wires", "abb", -1, &o);
+    if (all_there)
+        for (int r = 0; r < 3; r++) expect_words(&o, r, "install libucx0, or set TUTTI_UCX_LIBRARY");
+    unsetenv("TUTTI_WIRE");
+    unsetenv("TEST_WITHOUT_UCX");
 }
 
 static void who_dies_or_stops_in_an_exchange_between_hosts_is_named(void **state)
@@ -468,7 +405,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_has_left_is_not_called_dead),
         cmocka_unit_test(a_stopped_rank_of_another_host_is_named_at_the_deadline),
         cmocka_unit_test(every_algorithm_sums_exactly_over_every_wire_between_hosts),
+        cmocka_unit_test(copies_at_the_target_are_counted),
         cmocka_unit_test(a_wire_can_be_asked_for_on_one_host),
+        cmocka_unit_test(auto_takes_the_faster_wire_by_measurement),
         cmocka_unit_test(who_dies_or_stops_in_an_exchange_between_hosts_is_named),
         cmocka_unit_test(test_f21_ranks_between_which_a_connection_is_reset_name_each_other),
         cmocka_unit_test(a_long_phase_stops_the_clocks_of_all_hosts),

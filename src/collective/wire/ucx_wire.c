@@ -147,7 +147,7 @@ static bool arm(tutti_wire *base)
 const tutti_wire_row tutti_wire_ucx = {
     .name = "ucx",
     .help = "puts and reads over what UCX finds: TCP, verbs, shared memory",
-    .can = TUTTI_WIRE_CROSSES_HOSTS,
+    .can = TUTTI_WIRE_CROSSES_HOSTS | TUTTI_WIRE_COPIES,
     .open = open_wire,
     .close = close_wire,
     .address = own_address,

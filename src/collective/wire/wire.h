@@ -24,6 +24,7 @@ enum {
     TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
     TUTTI_WIRE_TELLS_ALL = 4, /* its descriptor tells of what was put since it was armed, too */
+    TUTTI_WIRE_COPIES = 8,    /* the target copies puts that are not direct to their place */
 };
 
 typedef struct tutti_wire tutti_wire;
