@@ -3,8 +3,8 @@
 
 Hosts are network namespaces on this machine (tests/hosts/lab.py), every port limited by a token bucket. The bound is what every
 host must send and receive, 2(p-1)/p of the vector, at the payload rate that a plain TCP stream reaches beside (hosts of several ranks:
-the same with p = hosts, as what crosses can be summed on the host first). usage: run BUILD [--bytes N] [--rate 300mbit]
-[--iterations N] [--parts N] [--json FILE]; exit 77: no namespaces here
+the same with p = hosts, as what crosses can be summed on the host first). usage: run BUILD [--bytes N] [--rate 300mbit | 10gbit | none]
+[--wires tcp,ucx] [--iterations N] [--parts N] [--json FILE]; exit 77: no namespaces here
 """
 import argparse
 import json
@@ -52,11 +52,14 @@ def stream_rate(hosts, nbytes):
 
 
 def tutti(hosts, build, ranks_a_host, a, algorithms):
-    ranks = hosts.run(ranks_a_host, [f"{build}/bench/bench_hosts", str(a.bytes), str(a.iterations), str(a.parts), *algorithms],
-                      timeout_s=600)
-    if ranks[0].process.returncode:
-        sys.exit(f"tutti: {ranks[0].text}")
-    return {f"tutti {name}": float(s) for name, s in (line.split() for line in ranks[0].text.splitlines())}
+    seconds = {}
+    for wire in a.wires.split(","):
+        ranks = hosts.run(ranks_a_host, [f"{build}/bench/bench_hosts", str(a.bytes), str(a.iterations), str(a.parts), *algorithms],
+                          {"TUTTI_WIRE": wire}, 600)
+        if ranks[0].process.returncode:
+            sys.exit(f"tutti: {ranks[0].text}")
+        seconds |= {f"tutti {wire} {name}": float(s) for name, s in (line.split() for line in ranks[0].text.splitlines())}
+    return seconds
 
 
 def gloo(hosts, build, ranks_a_host, a):
@@ -100,13 +103,14 @@ def show(title, nhosts, rate, a, seconds):
 
 
 def measure(build, a, nhosts, ranks_a_host, algorithms):
-    with lab.Lab(nhosts, a.rate) as hosts, tempfile.TemporaryDirectory() as folder:
+    with lab.Lab(nhosts, None if a.rate == "none" else a.rate) as hosts, tempfile.TemporaryDirectory() as folder:
         rates = [stream_rate(hosts, 40_000_000)]
         seconds = tutti(hosts, build, ranks_a_host, a, algorithms)
         rates.append(stream_rate(hosts, 40_000_000))
         if not a.alone:
             seconds |= gloo(hosts, build, ranks_a_host, a) | open_mpi(hosts, folder, ranks_a_host, a)
-        return show(f"{nhosts} hosts of {ranks_a_host} at {a.rate}", nhosts, statistics.mean(rates), a, seconds)
+        rate = "the rate of veth" if a.rate == "none" else a.rate
+        return show(f"{nhosts} hosts of {ranks_a_host} at {rate}", nhosts, statistics.mean(rates), a, seconds)
 
 
 def main():
@@ -114,6 +118,7 @@ def main():
     p.add_argument("build")
     p.add_argument("--bytes", type=int, default=64_000_000)
     p.add_argument("--rate", default="300mbit")
+    p.add_argument("--wires", default="tcp,ucx")
     p.add_argument("--iterations", type=int, default=3)
     p.add_argument("--parts", type=int, default=4, help="exchanges that the vector is cut into, all in flight")
     p.add_argument("--alone", action="store_true", help="without the peers")

@@ -5,11 +5,13 @@
         done = hosts.run(2, ["tutti", "coll", "bench", ...])      # 2 ranks on each host
         print(hosts.sent())                                        # bytes that each host has put on its wire
 
-The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much. Everything is removed
+The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much; it holds what passes in a
+millisecond, at least 64 KB. Without a rate the link is as fast as the machine. Everything is removed
 when the block is left, also by an exception or a signal; names carry the process id.
 """
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -45,6 +47,12 @@ def skip_unless_possible():
 
 def call(*words):
     subprocess.run(words, check=True, capture_output=True, text=True)
+
+
+def burst_of(rate):
+    """Bytes that a bucket of "300mbit" or "10gbit" holds."""
+    number, unit = re.fullmatch(r"([\d.]+)([kmg])bit", rate).groups()
+    return max(64_000, int(float(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit] / 8 / 1000))
 
 
 class Rank:
@@ -85,7 +93,7 @@ class Lab:
         if self.rate:
             for where, device in ((name, "eth0"), (self.switch, f"p{k}")):
                 call("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
-                     "64kb", "latency", "10ms")
+                     str(burst_of(self.rate)), "latency", "10ms")
 
     def __exit__(self, *_):
         for name in [*self.names, self.switch]:
