@@ -156,14 +156,21 @@ static tutti_status long_phase(tutti_group *g, tutti_failure *err)
     return s;
 }
 
+/* The variable has our number. */
+static bool is_meant(const char *variable)
+{
+    const char *rank = getenv(variable);
+    return rank && !strcmp(rank, getenv("RANK"));
+}
+
 static int run_as_rank(const char *mode)
 {
     tutti_group_config c;
     tutti_failure err = {0};
     tutti_group *g = NULL;
     take_host();
-    if (getenv("TEST_WITHOUT_UCX") && !strcmp(getenv("TEST_WITHOUT_UCX"), getenv("RANK")))
-        setenv("TUTTI_UCX_LIBRARY", "/nowhere/libucp.so.0", 1);
+    if (is_meant("TEST_WITHOUT_UCX")) setenv("TUTTI_UCX_LIBRARY", "/nowhere/libucp.so.0", 1);
+    if (is_meant("TEST_OTHER_WIRE")) setenv("TUTTI_WIRE", "tcp", 1);
     tutti_status s = tutti_group_config_from_env(&c, &err);
     char words[300] = "fine";
     if (!s) s = tutti_group_join(&c, &g, &err);
@@ -282,6 +289,10 @@ static void auto_takes_the_faster_wire_by_measurement(void **state)
     expect_words(&o, 0, "1 MiB took tcp ");
     if (all_there) expect_words(&o, 0, " ms, ucx ");
     for (int r = 1; r < 3; r++) assert_string_equal(strchr(o.heard[r], '('), strchr(o.heard[0], '('));
+    setenv("TEST_OTHER_WIRE", "1", 1);
+    run_hosts("wires", "ab", -1, &o);
+    for (int r = 0; r < 2; r++) expect_words(&o, r, "wire (TUTTI_WIRE): rank 0 has auto, rank 1 ");
+    unsetenv("TEST_OTHER_WIRE");
     setenv("TEST_WITHOUT_UCX", "1", 1);
     run_hosts("wires", "abb", -1, &o);
     for (int r = 0; r < 3; r++) {

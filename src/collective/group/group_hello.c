@@ -160,6 +160,8 @@ tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print
         return fail_on("different builds of the program (build id)", other, a, b, err);
     }
     if (strcmp(zero->isa, other->isa)) return fail_on("instruction set (TUTTI_ISA)", other, zero->isa, other->isa, err);
-    if (strcmp(zero->wire, other->wire)) return fail_on("wire (TUTTI_WIRE)", other, zero->wire, other->wire, err);
+    if (strcmp(zero->wire, other->wire))
+        return fail_on("wire (TUTTI_WIRE)", other, zero->wire[0] ? zero->wire : "auto",
+                       other->wire[0] ? other->wire : "auto", err);
     return strcmp(zero_print, other_print) ? fail_on_texts(other, zero_print, other_print, err) : TUTTI_OK;
 }
