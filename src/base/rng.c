@@ -18,9 +18,14 @@ static uint32_t high32(uint64_t x)
     return (uint32_t)(x >> 32);
 }
 
+uint64_t tutti_random_key(uint64_t seed, tutti_stream stream)
+{
+    return seed + (uint64_t)stream * STREAM_STEP;
+}
+
 tutti_random4 tutti_random(uint64_t seed, tutti_stream stream, uint64_t a, uint64_t b)
 {
-    uint64_t key = seed + (uint64_t)stream * STREAM_STEP;
+    uint64_t key = tutti_random_key(seed, stream);
     uint32_t k0 = (uint32_t)key, k1 = high32(key);
     uint32_t c0 = (uint32_t)a, c1 = high32(a), c2 = (uint32_t)b, c3 = high32(b);
     for (int round = 0; round < ROUNDS; round++) {

@@ -23,6 +23,8 @@ typedef struct {
     uint32_t word[4];
 } tutti_random4;
 
+/* The 64-bit key of a stream, for who draws many at once. */
+uint64_t tutti_random_key(uint64_t seed, tutti_stream stream);
 /* Four independent 32-bit words for (seed, stream, a, b). */
 tutti_random4 tutti_random(uint64_t seed, tutti_stream stream, uint64_t a, uint64_t b);
 /* In [0, 1), a multiple of 2^-24. */
