@@ -17,6 +17,7 @@ macro(tutti_optional found with instead)
   endif()
 endmacro()
 tutti_optional(dnnl_FOUND "onednn_[^/]*" onednn_absent DNNL::dnnl gomp) # gomp: its OpenMP, to say how many threads
+tutti_optional(dnnl_FOUND crew_gomp crew_serial)
 tutti_optional(UCX_FOUND "ucx_[^/]*" ucx_absent)
 tutti_optional(HWLOC_FOUND detect_hwloc detect_sysfs PkgConfig::HWLOC)
 tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent)

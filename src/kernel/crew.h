@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crew.h: the threads of one kernel: they are OpenMP's own, those that oneDNN computes with, so that a rank has one set of threads and
+ * not two that take turns on its cores. Threads: owner. Cost: waking the others, some microseconds. */
+#ifndef TUTTI_KERNEL_CREW_H
+#define TUTTI_KERNEL_CREW_H
+
+#include <stdint.h>
+
+/* A range of things to do, and which of the crew does it: 0 is the caller. */
+typedef void tutti_crew_job(void *arg, int64_t begin, int64_t end, int thread);
+
+/* Calls job on contiguous parts of [0, n), one a thread and none empty, and returns when all are done. What is written must not depend on
+ * where the parts are cut. There may be fewer threads than asked for, where OpenMP's limits say so, never more. */
+void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crew_serial.c: a build without libgomp has the caller alone. CMake takes this file or crew_gomp.c. */
+#include "crew.h"
+
+void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg)
+{
+    (void)nthreads;
+    if (n > 0) job(arg, 0, n, 0);
+}
