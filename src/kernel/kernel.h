@@ -26,6 +26,16 @@
 enum { TUTTI_MAX_OP_INPUTS = 8, TUTTI_MAX_OP_PARAMS = 6, TUTTI_MAX_DOUT_PARTS = 4 };
 
 struct tutti_layout; /* an order of elements in memory; NULL = row-major */
+/* The orders of activations: row-major, channels in blocks of so many (filled up with zeros), channels last. */
+typedef enum {
+    TUTTI_ORDER_NONE, /* not said, or none of these */
+    TUTTI_ORDER_NCHW,
+    TUTTI_ORDER_NCHW8C,
+    TUTTI_ORDER_NCHW16C,
+    TUTTI_ORDER_NCHW32C,
+    TUTTI_ORDER_NHWC,
+    TUTTI_NORDERS,
+} tutti_order;
 struct tutti_kernel_request;
 
 typedef enum {
