@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_impl.h: the rows of loops behind lane_*.c, one an instruction set: AVX-512, AVX2, plain C. Every loop is written once, in
+ * lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of f32, and what is written is rounded
+ * once. Threads: shared (pure functions). */
+#ifndef TUTTI_LANE_IMPL_H
+#define TUTTI_LANE_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../tensor/tensor.h"
+
+/* --- batch normalisation (lane_norm.c) --- */
+
+/* Channels lie in memory like a pattern that repeats: one number of each, then the next position. After `period` units the pattern begins
+ * anew; so many units are a row, and there is a table of a row's length for everything that is one value a channel. */
+typedef struct {
+    tutti_dtype type; /* of all that follow */
+    int64_t period;
+    const void *in, *added; /* added: NULL = none */
+    void *out, *dout, *din;
+    const void *given, *more; /* the gradient that gradient_sums finds; with bits it may be a sum: more, else NULL */
+    void *bits;               /* one a number of the output: it is positive. Kept where something is added and relu is
+                               * set; NULL in evaluation */
+    bool relu;                /* of what is normalised and added */
+    bool streams;             /* out and din are written past the caches: units of them are aligned */
+} tutti_norm_call;
+
+/* What there is of each channel, for each unit of a row in turn: so many units, one of each kind. In the padding all but the mean is 0. */
+enum {
+    TUTTI_NORM_MEAN,
+    TUTTI_NORM_SCALE, /* normalised: (x - mean) * scale + shift */
+    TUTTI_NORM_SHIFT,
+    TUTTI_NORM_TILT, /* input gradient: gradient * scale + ((x - mean) * tilt + drop) */
+    TUTTI_NORM_DROP,
+    TUTTI_NORM_SUM, /* scratch of the sums */
+    TUTTI_NORM_PRODUCT,
+    TUTTI_NORM_KINDS,
+};
+typedef struct {
+    float *table;
+    double *sum;     /* a row's: of x - mean, of gradients */
+    double *product; /* of (x - mean)^2, of gradient * (x - mean) */
+} tutti_norm_lanes;
+
+/* Numbers that follow each other, from the beginning of a row. */
+typedef struct {
+    int64_t at, n;
+    int64_t unit; /* the number of its first unit among the bits */
+} tutti_norm_span;
+
+typedef void tutti_norm_loop(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s);
+
+typedef struct {
+    tutti_norm_loop *sums;          /* adds to sum, product */
+    tutti_norm_loop *normalise;     /* writes out, bits */
+    tutti_norm_loop *gradient_sums; /* adds to sum, product; with bits: masks dout */
+    tutti_norm_loop *gradient;      /* writes din */
+} tutti_norm_loops;
+
+/* --- a number from those at the same place (lane_eltwise.c, lane_add.c), numbers [begin, end) --- */
+
+typedef struct {
+    tutti_dtype type;
+    const void *x, *y; /* x may be `to`, and y */
+    void *to;
+    int64_t begin, end;
+    bool streams; /* `to` is written past the caches; units of it are aligned */
+} tutti_map_call;
+typedef void tutti_map_loop(const tutti_map_call *c);
+
+typedef struct {
+    tutti_map_loop *relu, *sigmoid, *tanh;                            /* of x */
+    tutti_map_loop *relu_gradient, *sigmoid_gradient, *tanh_gradient; /* x the output, y its gradient */
+} tutti_map_loops;
+
+typedef struct {
+    tutti_dtype type;
+    const void *const *parts; /* added in this order; `to` may be one of them */
+    int nparts;
+    void *to;
+    int64_t begin, end;
+    bool streams;
+} tutti_sum_call;
+
+/* --- a rectangle of numbers from one order and type into another (lane_copy.c) --- */
+
+/* Number (i, j) lies at memory[at + i * step[0] + j * step[1]]; one of the steps is 1. */
+typedef struct {
+    void *memory;
+    tutti_dtype type;
+    int64_t at, step[2];
+} tutti_lane_view;
+/* adds: to what is there, which is f32. The views overlap nothing. */
+typedef void tutti_copy_loop(const tutti_lane_view *from, const tutti_lane_view *to, int64_t ni, int64_t nj, bool adds);
+
+/* --- pools over planes whose positions hold several channels side by side (lane_pool.c) --- */
+
+typedef struct {
+    tutti_dtype type;
+    int64_t lanes; /* channels side by side */
+    int64_t height, width, out_height, out_width, kernel, stride, pad;
+    const void *in;  /* the first number of a plane, forward the input's, backward the gradient of the output's */
+    void *to;        /* and of the output's, backward that of the input's gradient */
+    uint8_t *winner; /* a byte a number of the output: which element of the window is the largest; NULL = nobody asks */
+    bool is_max;
+} tutti_pool_call;
+/* One row of what is written, the y-th. */
+typedef void tutti_pool_loop(const tutti_pool_call *c, int64_t y);
+
+/* Sums over the positions of a plane: sum[l] for each lane. */
+typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum);
+
+/* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
+
+/* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no channel. */
+typedef struct {
+    int64_t n, step;
+    int first, last;
+    float k, alpha, beta; /* alpha: divided by the size */
+    const float *x, *dout;
+    float *y;              /* the output, or the input's gradient */
+    float *square, *ratio; /* scratch, with zeros on both sides as x has */
+} tutti_lrn_call;
+typedef void tutti_lrn_loop(const tutti_lrn_call *c);
+
+/* --- dropout (lane_dropout.c) --- */
+
+/* Random words as tutti_random draws them, four for each b of [first, first + n): a byte each, 1 = the word is at least `least`. */
+typedef struct {
+    uint64_t key, a, first;
+    int64_t n;
+    uint32_t least;
+    uint8_t *lives; /* 4 n of them */
+} tutti_draw_call;
+
+typedef struct {
+    const char *name; /* as tutti_elementwise_isa names it */
+    int width;        /* floats in a vector; a unit is two vectors */
+    tutti_norm_loops norm;
+    tutti_map_loops map;
+    void (*sum)(const tutti_sum_call *c);
+    tutti_copy_loop *copy;
+    tutti_pool_loop *pool, *pool_gradient;
+    tutti_plane_sums *plane_sums;
+    tutti_lrn_loop *lrn, *lrn_gradient;
+    void (*draw)(const tutti_draw_call *c);
+    /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */
+    void (*drop)(tutti_dtype type, const void *from, const uint8_t *lives, float scale, void *to, int64_t begin,
+                 int64_t end);
+} tutti_lane_row;
+
+extern const tutti_lane_row tutti_lane_avx512, tutti_lane_avx2, tutti_lane_generic;
+/* Best first; the last one is usable everywhere. lane_rows_avx2.c or lane_rows_portable.c. */
+extern const tutti_lane_row *const tutti_lane_rows[];
+extern const int tutti_lane_nrows;
+/* The row for this processor; the best of those whose vectors so many lanes fill (the last one's are allowed to be longer). */
+const tutti_lane_row *tutti_lane_here(void);
+const tutti_lane_row *tutti_lane_for(int64_t lanes);
+
+/* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next unit. */
+static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
+{
+    const int64_t in_unit = i % (2 * width);
+    return type == TUTTI_BF16 ? i - in_unit + in_unit % 2 * width + in_unit / 2 : i;
+}
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops of every row.
+ *
+ * Backward each number of the input's gradient is gathered from the windows in which it lies, in their order: written once, rounded once,
+ * and rows do not depend on each other. A last vector that lanes do not fill begins earlier and computes some lanes twice; where
+ * lanes are fewer than a vector's, the rest of it is not stored. */
+#ifndef TUTTI_LANE_POOL_LOOPS_H
+#define TUTTI_LANE_POOL_LOOPS_H
+
+#include "lane_loops.h"
+
+/* Elements [first, end) of a window that begins at `begin` which lie within n. */
+typedef struct {
+    int64_t first, end;
+} reach;
+
+INLINE reach inside(int64_t begin, int64_t kernel, int64_t n)
+{
+    return (reach){begin < 0 ? -begin : 0, begin + kernel > n ? n - begin : kernel};
+}
+
+/* Windows [first, end) of `windows` in which position x lies. */
+INLINE reach windows_of(int64_t x, int64_t kernel, int64_t stride, int64_t pad, int64_t windows)
+{
+    const int64_t last = (x + pad) / stride + 1, before = x + pad - kernel;
+    return (reach){before < 0 ? 0 : before / stride + 1, last < windows ? last : windows};
+}
+
+/* Where a vector begins whose first lane would be l; n: lanes of it that there are. */
+INLINE int64_t begin_at(int64_t l, int64_t lanes, int64_t n)
+{
+    return n == WIDTH && l + WIDTH > lanes ? lanes - WIDTH : l;
+}
+
+INLINE vector take_lanes(const void *from, int64_t at, int64_t n, tutti_dtype type)
+{
+    return n == WIDTH ? take(from, at, type) : take_some(from, at, n, type);
+}
+
+INLINE void put_lanes(void *to, int64_t at, vector v, int64_t n, tutti_dtype type)
+{
+    if (n == WIDTH)
+        put(to, at, v, type);
+    else
+        put_some(to, at, v, n, type);
+}
+
+/* The largest of a window, the first of equal ones; NaN beats all, the last one. */
+INLINE void max_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, int64_t to, int64_t n, tutti_dtype type)
+{
+    vector best = take_lanes(c->in, from + (ys.first * c->width + xs.first) * c->lanes, n, type);
+    words which = (words)all(0) + (uint32_t)(ys.first * c->kernel + xs.first);
+    for (int64_t y = ys.first; y < ys.end; y++)
+        for (int64_t x = xs.first; x < xs.end; x++) {
+            const vector v = take_lanes(c->in, from + (y * c->width + x) * c->lanes, n, type);
+            const bits wins = above(v, best) | is_nan(v);
+            best = choose(wins, v, best);
+            which = (words)choose(wins, (vector)((words)all(0) + (uint32_t)(y * c->kernel + x)), (vector)which);
+        }
+    put_lanes(c->to, to, best, n, type);
+    if (!c->winner) return;
+    if (n == WIDTH)
+        store_bytes(c->winner + to, which);
+    else
+        for (int i = 0; i < n; i++) c->winner[to + i] = (uint8_t)which[i];
+}
+
+/* What a window has inside input and padding. */
+INLINE int64_t window_length(int64_t begin, const tutti_pool_call *c, int64_t n)
+{
+    return at_most(c->kernel, n + c->pad - begin);
+}
+
+INLINE void mean_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, int64_t to, int64_t n, float area,
+                    tutti_dtype type)
+{
+    vector sum = {0};
+    for (int64_t y = ys.first; y < ys.end; y++)
+        for (int64_t x = xs.first; x < xs.end; x++)
+            sum += take_lanes(c->in, from + (y * c->width + x) * c->lanes, n, type);
+    put_lanes(c->to, to, sum / area, n, type);
+}
+
+INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_whole, tutti_dtype type)
+{
+    const int64_t top = y * c->stride - c->pad, n = is_whole ? WIDTH : c->lanes;
+    const reach ys = inside(top, c->kernel, c->height);
+    for (int64_t x = 0; x < c->out_width; x++) {
+        const int64_t left = x * c->stride - c->pad;
+        const reach xs = inside(left, c->kernel, c->width);
+        const float area = (float)(window_length(top, c, c->height) * window_length(left, c, c->width));
+        for (int64_t l = 0; l < c->lanes; l += WIDTH) {
+            const int64_t lane = begin_at(l, c->lanes, n);
+            const int64_t from = (top * c->width + left) * c->lanes + lane,
+                          to = (y * c->out_width + x) * c->lanes + lane;
+            if (is_max)
+                max_at(c, ys, xs, from, to, n, type);
+            else
+                mean_at(c, ys, xs, from, to, n, area, type);
+        }
+    }
+}
+
+INLINE void pool_typed(const tutti_pool_call *call, int64_t y, tutti_dtype type)
+{
+    const tutti_pool_call copy = *call, *c = &copy; /* in registers */
+    const bool is_whole = c->lanes >= WIDTH;
+    if (c->is_max && is_whole)
+        pool_row(c, y, true, true, type);
+    else if (c->is_max)
+        pool_row(c, y, true, false, type);
+    else if (is_whole)
+        pool_row(c, y, false, true, type);
+    else
+        pool_row(c, y, false, false, type);
+}
+
+static void pool(const tutti_pool_call *c, int64_t y){BY_TYPE(c->type, pool_typed, c, y)}
+
+/* --- backward: `in` is the gradient of the output --- */
+
+INLINE bits is_winner(const tutti_pool_call *c, int64_t at, int64_t n, int64_t element)
+{
+    if (n == WIDTH) return equal_bytes(c->winner + at, (uint8_t)element);
+    bits where = 0;
+    for (int i = 0; i < n; i++) where = (bits)(where | (c->winner[at + i] == element) << i);
+    return where;
+}
+
+INLINE vector share_of(const tutti_pool_call *c, int64_t y, int64_t x, int64_t oy, int64_t ox, int64_t at, int64_t n,
+                       bool is_max, tutti_dtype type)
+{
+    const int64_t top = oy * c->stride - c->pad, left = ox * c->stride - c->pad;
+    const vector g = take_lanes(c->in, at, n, type);
+    if (is_max) return keep(g, is_winner(c, at, n, (y - top) * c->kernel + x - left));
+    return g / (float)(window_length(top, c, c->height) * window_length(left, c, c->width));
+}
+
+INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_whole, tutti_dtype type)
+{
+    const reach ys = windows_of(y, c->kernel, c->stride, c->pad, c->out_height);
+    const int64_t n = is_whole ? WIDTH : c->lanes;
+    for (int64_t x = 0; x < c->width; x++) {
+        const reach xs = windows_of(x, c->kernel, c->stride, c->pad, c->out_width);
+        for (int64_t l = 0; l < c->lanes; l += WIDTH) {
+            const int64_t lane = begin_at(l, c->lanes, n);
+            vector sum = {0};
+            for (int64_t oy = ys.first; oy < ys.end; oy++)
+                for (int64_t ox = xs.first; ox < xs.end; ox++)
+                    sum += share_of(c, y, x, oy, ox, (oy * c->out_width + ox) * c->lanes + lane, n, is_max, type);
+            put_lanes(c->to, (y * c->width + x) * c->lanes + lane, sum, n, type);
+        }
+    }
+}
+
+INLINE void pool_gradient_typed(const tutti_pool_call *call, int64_t y, tutti_dtype type)
+{
+    const tutti_pool_call copy = *call, *c = &copy;
+    const bool is_whole = c->lanes >= WIDTH;
+    if (c->is_max && is_whole)
+        gradient_row(c, y, true, true, type);
+    else if (c->is_max)
+        gradient_row(c, y, true, false, type);
+    else if (is_whole)
+        gradient_row(c, y, false, true, type);
+    else
+        gradient_row(c, y, false, false, type);
+}
+
+static void pool_gradient(const tutti_pool_call *c, int64_t y)
+{
+    BY_TYPE(c->type, pool_gradient_typed, c, y)
+}
+
+/* --- sums of whole planes --- */
+
+enum { PLANE_TILE = 64, PLANE_VECTORS = 4 };
+
+/* One lane: the plane's numbers follow each other. */
+INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
+{
+    float sum = 0;
+    for (int64_t at = 0; at < n; at += PLANE_TILE * WIDTH) {
+        const int64_t end = at_most(n, at + PLANE_TILE * WIDTH);
+        vector some = {0}, more = {0};
+        int64_t i = at;
+        for (; i + 2 * WIDTH <= end; i += 2 * WIDTH) some += take(plane, i, type), more += take(plane, i + WIDTH, type);
+        for (; i < end; i += WIDTH) some += take_lanes(plane, i, at_most(end - i, WIDTH), type);
+        some += more;
+        for (int l = 0; l < WIDTH; l++) sum += some[l];
+    }
+    return sum;
+}
+
+/* Some vectors of lanes from l on: float sums of a tile of positions, then of tiles. */
+INLINE void lane_sums(const void *plane, int64_t l, int64_t lanes, int64_t positions, float *sum, int nvectors,
+                      tutti_dtype type)
+{
+    vector all_tiles[PLANE_VECTORS] = {{0}};
+    const int64_t n = at_most(lanes - l, WIDTH);
+    for (int64_t at = 0; at < positions; at += PLANE_TILE) {
+        vector some[PLANE_VECTORS] = {{0}};
+        for (int64_t p = at; p < at_most(positions, at + PLANE_TILE); p++)
+            for (int v = 0; v < nvectors; v++)
+                some[v] += nvectors > 1 || n == WIDTH ? take(plane, p * lanes + l + v * WIDTH, type)
+                                                      : take_some(plane, p * lanes + l, n, type);
+        for (int v = 0; v < nvectors; v++) all_tiles[v] += some[v];
+    }
+    for (int v = 0; v < nvectors; v++)
+        for (int i = 0; i < WIDTH && l + v * WIDTH + i < lanes; i++) sum[l + v * WIDTH + i] = all_tiles[v][i];
+}
+
+INLINE void plane_sums_typed(const void *plane, int64_t lanes, int64_t positions, float *sum, tutti_dtype type)
+{
+    int64_t l = 0;
+    if (lanes == 1) {
+        *sum = line_sum(plane, positions, type);
+        return;
+    }
+    for (; l + PLANE_VECTORS * WIDTH <= lanes; l += PLANE_VECTORS * WIDTH)
+        lane_sums(plane, l, lanes, positions, sum, PLANE_VECTORS, type);
+    for (; l < lanes; l += WIDTH) lane_sums(plane, l, lanes, positions, sum, 1, type);
+}
+
+static void plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum)
+{
+    BY_TYPE(type, plane_sums_typed, plane, lanes, positions, sum)
+}
+
+#endif

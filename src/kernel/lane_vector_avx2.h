@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_vector_avx2.h: what lane_loops.h needs of AVX2 with FMA and F16C: eight floats a vector. */
+#ifndef TUTTI_LANE_VECTOR_AVX2_H
+#define TUTTI_LANE_VECTOR_AVX2_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../tensor/convert_avx2.h"
+
+enum { WIDTH = 8 };
+typedef float vector __attribute__((vector_size(32)));
+typedef float loose __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(32)));
+typedef uint64_t longs __attribute__((vector_size(32)));
+typedef double doubles __attribute__((vector_size(32)));
+typedef float half_vector __attribute__((vector_size(16)));
+typedef __m128i halves;
+typedef uint8_t bits;
+typedef uint16_t pair_bits;
+
+static inline __m256i first_lanes(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vector load_some(const float *from, int64_t n)
+{
+    return (vector)_mm256_maskload_ps(from, first_lanes(n));
+}
+
+static inline void store_some(float *to, vector v, int64_t n)
+{
+    _mm256_maskstore_ps(to, first_lanes(n), (__m256)v);
+}
+
+static inline void stream(float *to, vector v)
+{
+    _mm256_stream_ps(to, (__m256)v);
+}
+
+static inline void stream_fence(void)
+{
+    _mm_sfence();
+}
+
+static inline vector multiply_add(vector a, vector b, vector c)
+{
+    return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+
+static inline vector square_root(vector v)
+{
+    return (vector)_mm256_sqrt_ps((__m256)v);
+}
+
+static inline __m256 is_positive(vector v)
+{
+    return _mm256_cmp_ps((__m256)v, _mm256_setzero_ps(), _CMP_GT_OQ);
+}
+
+static inline bits positive(vector v)
+{
+    return (bits)_mm256_movemask_ps(is_positive(v));
+}
+
+static inline bits above(vector a, vector b)
+{
+    return (bits)_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GT_OQ));
+}
+
+static inline bits is_nan(vector v)
+{
+    return (bits)_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, (__m256)v, _CMP_UNORD_Q));
+}
+
+static inline __m256 lanes_of(bits where)
+{
+    const __m256i one_each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128),
+                  set = _mm256_and_si256(_mm256_set1_epi32(where), one_each);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, one_each));
+}
+
+static inline vector keep(vector v, bits where)
+{
+    return (vector)_mm256_and_ps((__m256)v, lanes_of(where));
+}
+
+static inline vector choose(bits where, vector v, vector otherwise)
+{
+    return (vector)_mm256_blendv_ps((__m256)otherwise, (__m256)v, lanes_of(where));
+}
+
+static inline vector keep_positive(vector kept, vector where)
+{
+    return (vector)_mm256_and_ps((__m256)kept, is_positive(where));
+}
+
+static inline vector rectify(vector v)
+{
+    return (vector)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v); /* of a NaN, the second one is taken */
+}
+
+/* --- 16-bit numbers, as many as a vector has floats --- */
+
+static inline halves load_halves(const uint16_t *from)
+{
+    return tutti_load_halves(from);
+}
+
+static inline halves load_some_halves(const uint16_t *from, int64_t n)
+{
+    uint16_t some[WIDTH] = {0};
+    memcpy(some, from, (size_t)n * sizeof *from);
+    return tutti_load_halves(some);
+}
+
+static inline void store_halves(uint16_t *to, halves h)
+{
+    tutti_store_halves(to, h);
+}
+
+static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
+{
+    uint16_t some[WIDTH];
+    tutti_store_halves(some, h);
+    memcpy(to, some, (size_t)n * sizeof *to);
+}
+
+static inline vector widen_bf16(halves h)
+{
+    return (vector)tutti_widen_bf16(h);
+}
+
+static inline vector widen_f16(halves h)
+{
+    return (vector)tutti_widen_f16(h);
+}
+
+static inline halves narrow_bf16(vector v)
+{
+    return tutti_narrow_bf16((__m256)v);
+}
+
+static inline halves narrow_f16(vector v)
+{
+    return tutti_narrow_f16((__m256)v);
+}
+
+/* --- twice as many --- */
+
+static inline words load_words(const uint16_t *from)
+{
+    return (words)_mm256_loadu_si256((const __m256i *)(const void *)from);
+}
+
+static inline words load_some_words(const uint16_t *from, int64_t n)
+{
+    uint16_t some[2 * WIDTH] = {0};
+    memcpy(some, from, (size_t)n * sizeof *from);
+    return load_words(some);
+}
+
+static inline void store_words(uint16_t *to, words w)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)w);
+}
+
+static inline void store_some_words(uint16_t *to, words w, int64_t n)
+{
+    uint16_t some[2 * WIDTH];
+    store_words(some, w);
+    memcpy(to, some, (size_t)n * sizeof *to);
+}
+
+static inline void stream_words(uint16_t *to, words w)
+{
+    _mm256_stream_si256((__m256i *)(void *)to, (__m256i)w);
+}
+
+static inline words join_halves(halves lower, halves upper)
+{
+    return (words)_mm256_inserti128_si256(_mm256_castsi128_si256(lower), upper, 1);
+}
+
+static inline halves lower_halves(words w)
+{
+    return _mm256_castsi256_si128((__m256i)w);
+}
+
+static inline halves upper_halves(words w)
+{
+    return _mm256_extracti128_si256((__m256i)w, 1);
+}
+
+/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+static inline words round_bf16(vector v)
+{
+    const __m256i raw = (__m256i)v, even = _mm256_and_si256(_mm256_srli_epi32(raw, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(raw, _mm256_set1_epi32(0x7fff)), even);
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps((__m256)v, (__m256)v, _CMP_UNORD_Q));
+    return (words)_mm256_blendv_epi8(rounded, _mm256_or_si256(raw, _mm256_set1_epi32(0x400000)), nan);
+}
+
+/* Upper halves side by side: those of `even` at even places. */
+static inline words join_upper(words even, words odd)
+{
+    return (words)_mm256_blend_epi16(_mm256_srli_epi32((__m256i)even, 16), (__m256i)odd, 0xaa);
+}
+
+/* --- bytes --- */
+
+/* Of WIDTH bytes, which are `value`. */
+static inline bits equal_bytes(const uint8_t *from, uint8_t value)
+{
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)from);
+    return (bits)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)value)));
+}
+
+static inline void store_bytes(uint8_t *to, words w)
+{
+    const __m256i pairs = _mm256_packus_epi32((__m256i)w, (__m256i)w), fours = _mm256_packus_epi16(pairs, pairs);
+    const int lower = _mm256_extract_epi32(fours, 0), upper = _mm256_extract_epi32(fours, 4);
+    memcpy(to, &lower, sizeof lower);
+    memcpy(to + sizeof lower, &upper, sizeof upper);
+}
+
+/* --- 64-bit numbers --- */
+
+/* The lower halves of v times factor, whole. */
+static inline longs multiply_lower(longs v, uint32_t factor)
+{
+    return (longs)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));
+}
+
+/* --- a square of numbers --- */
+
+/* Within a group of four vectors and groups of four lanes. */
+static inline void transpose_fours(__m256 v[4])
+{
+    const __m256 ab = _mm256_unpacklo_ps(v[0], v[1]), cd = _mm256_unpacklo_ps(v[2], v[3]);
+    const __m256 ab_high = _mm256_unpackhi_ps(v[0], v[1]), cd_high = _mm256_unpackhi_ps(v[2], v[3]);
+    v[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd)));
+    v[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab), _mm256_castps_pd(cd)));
+    v[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(ab_high), _mm256_castps_pd(cd_high)));
+    v[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(ab_high), _mm256_castps_pd(cd_high)));
+}
+
+static inline void transpose(vector v[WIDTH])
+{
+    __m256 t[2][4];
+    for (int g = 0; g < 2; g++) {
+        for (int i = 0; i < 4; i++) t[g][i] = (__m256)v[4 * g + i];
+        transpose_fours(t[g]);
+    }
+    for (int i = 0; i < 4; i++) {
+        v[i] = (vector)_mm256_permute2f128_ps(t[0][i], t[1][i], 0x20);
+        v[4 + i] = (vector)_mm256_permute2f128_ps(t[0][i], t[1][i], 0x31);
+    }
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_vector_avx512.h: what lane_loops.h needs of AVX-512 (F, BW, VL): sixteen floats a vector. */
+#ifndef TUTTI_LANE_VECTOR_AVX512_H
+#define TUTTI_LANE_VECTOR_AVX512_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#include "../tensor/convert_avx512.h"
+
+enum { WIDTH = 16 };
+typedef float vector __attribute__((vector_size(64)));
+typedef float loose __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(64)));
+typedef uint64_t longs __attribute__((vector_size(64)));
+typedef double doubles __attribute__((vector_size(64)));
+typedef float half_vector __attribute__((vector_size(32)));
+typedef __m256i halves;
+typedef uint16_t bits;
+typedef uint32_t pair_bits;
+
+static inline vector load_some(const float *from, int64_t n)
+{
+    return (vector)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from);
+}
+
+static inline void store_some(float *to, vector v, int64_t n)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), (__m512)v);
+}
+
+static inline void stream(float *to, vector v)
+{
+    _mm512_stream_ps(to, (__m512)v);
+}
+
+static inline void stream_fence(void)
+{
+    _mm_sfence();
+}
+
+static inline vector multiply_add(vector a, vector b, vector c)
+{
+    return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+
+static inline vector square_root(vector v)
+{
+    return (vector)_mm512_sqrt_ps((__m512)v);
+}
+
+static inline bits positive(vector v)
+{
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_GT_OQ);
+}
+
+static inline bits above(vector a, vector b)
+{
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
+}
+
+static inline bits is_nan(vector v)
+{
+    return _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
+}
+
+static inline vector keep(vector v, bits where)
+{
+    return (vector)_mm512_maskz_mov_ps(where, (__m512)v);
+}
+
+static inline vector choose(bits where, vector v, vector otherwise)
+{
+    return (vector)_mm512_mask_mov_ps((__m512)otherwise, where, (__m512)v);
+}
+
+static inline vector keep_positive(vector kept, vector where)
+{
+    return keep(kept, positive(where));
+}
+
+static inline vector rectify(vector v)
+{
+    return (vector)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v); /* of a NaN, the second one is taken */
+}
+
+/* --- 16-bit numbers, as many as a vector has floats --- */
+
+static inline halves load_halves(const uint16_t *from)
+{
+    return tutti_load_halves(from);
+}
+
+static inline halves load_some_halves(const uint16_t *from, int64_t n)
+{
+    return _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), from);
+}
+
+static inline void store_halves(uint16_t *to, halves h)
+{
+    tutti_store_halves(to, h);
+}
+
+static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
+{
+    _mm256_mask_storeu_epi16(to, (__mmask16)((1u << n) - 1), h);
+}
+
+static inline vector widen_bf16(halves h)
+{
+    return (vector)tutti_widen_bf16(h);
+}
+
+static inline vector widen_f16(halves h)
+{
+    return (vector)tutti_widen_f16(h);
+}
+
+static inline halves narrow_bf16(vector v)
+{
+    return tutti_narrow_bf16((__m512)v);
+}
+
+static inline halves narrow_f16(vector v)
+{
+    return tutti_narrow_f16((__m512)v);
+}
+
+/* --- twice as many --- */
+
+static inline words load_words(const uint16_t *from)
+{
+    return (words)_mm512_loadu_si512(from);
+}
+
+static inline words load_some_words(const uint16_t *from, int64_t n)
+{
+    return (words)_mm512_maskz_loadu_epi16((__mmask32)((UINT64_C(1) << n) - 1), from);
+}
+
+static inline void store_words(uint16_t *to, words w)
+{
+    _mm512_storeu_si512(to, (__m512i)w);
+}
+
+static inline void store_some_words(uint16_t *to, words w, int64_t n)
+{
+    _mm512_mask_storeu_epi16(to, (__mmask32)((UINT64_C(1) << n) - 1), (__m512i)w);
+}
+
+static inline void stream_words(uint16_t *to, words w)
+{
+    _mm512_stream_si512((__m512i *)(void *)to, (__m512i)w);
+}
+
+static inline words join_halves(halves lower, halves upper)
+{
+    return (words)_mm512_inserti64x4(_mm512_castsi256_si512(lower), upper, 1);
+}
+
+static inline halves lower_halves(words w)
+{
+    return _mm512_castsi512_si256((__m512i)w);
+}
+
+static inline halves upper_halves(words w)
+{
+    return _mm512_extracti64x4_epi64((__m512i)w, 1);
+}
+
+/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+static inline words round_bf16(vector v)
+{
+    const __m512i raw = (__m512i)v, even = _mm512_and_si512(_mm512_srli_epi32(raw, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(raw, _mm512_set1_epi32(0x7fff)), even);
+    return (words)_mm512_mask_or_epi32(rounded, is_nan(v), raw, _mm512_set1_epi32(0x400000));
+}
+
+/* Upper halves side by side: those of `even` at even places. */
+static inline words join_upper(words even, words odd)
+{
+    enum { A_OR_B_AND_C = 0xf8 };
+    return (words)_mm512_ternarylogic_epi32(_mm512_srli_epi32((__m512i)even, 16), (__m512i)odd,
+                                            _mm512_set1_epi32((int)0xffff0000u), A_OR_B_AND_C);
+}
+
+/* --- bytes --- */
+
+/* Of WIDTH bytes, which are `value`. */
+static inline bits equal_bytes(const uint8_t *from, uint8_t value)
+{
+    return _mm_cmpeq_epi8_mask(_mm_loadu_si128((const __m128i *)(const void *)from), _mm_set1_epi8((char)value));
+}
+
+static inline void store_bytes(uint8_t *to, words w)
+{
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)w));
+}
+
+/* --- 64-bit numbers --- */
+
+/* The lower halves of v times factor, whole. */
+static inline longs multiply_lower(longs v, uint32_t factor)
+{
+    return (longs)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
+}
+
+/* --- a square of numbers --- */
+
+/* Within groups of four vectors and of four lanes. */
+static inline void transpose_fours(__m512 v[4])
+{
+    const __m512 ab = _mm512_unpacklo_ps(v[0], v[1]), cd = _mm512_unpacklo_ps(v[2], v[3]);
+    const __m512 ab_high = _mm512_unpackhi_ps(v[0], v[1]), cd_high = _mm512_unpackhi_ps(v[2], v[3]);
+    v[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
+    v[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd)));
+    v[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab_high), _mm512_castps_pd(cd_high)));
+    v[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab_high), _mm512_castps_pd(cd_high)));
+}
+
+static inline void transpose(vector v[WIDTH])
+{
+    __m512 t[4][4];
+    for (int g = 0; g < 4; g++) {
+        for (int i = 0; i < 4; i++) t[g][i] = (__m512)v[4 * g + i];
+        transpose_fours(t[g]);
+    }
+    for (int i = 0; i < 4;
+         i++) { /* then the fours: t[g][i] holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
+        const __m512 low01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0x44),
+                     high01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0xee);
+        const __m512 low23 = _mm512_shuffle_f32x4(t[2][i], t[3][i], 0x44),
+                     high23 = _mm512_shuffle_f32x4(t[2][i], t[3][i], 0xee);
+        v[i] = (vector)_mm512_shuffle_f32x4(low01, low23, 0x88);
+        v[4 + i] = (vector)_mm512_shuffle_f32x4(low01, low23, 0xdd);
+        v[8 + i] = (vector)_mm512_shuffle_f32x4(high01, high23, 0x88);
+        v[12 + i] = (vector)_mm512_shuffle_f32x4(high01, high23, 0xdd);
+    }
+}
+
+#endif

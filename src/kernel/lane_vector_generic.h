@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_vector_generic.h: what lane_loops.h needs, in plain C with the compiler's vectors of four floats, which every processor has in
+ * some form (SSE, NEON, or four scalars). */
+#ifndef TUTTI_LANE_VECTOR_GENERIC_H
+#define TUTTI_LANE_VECTOR_GENERIC_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../tensor/convert_one.h"
+
+enum { WIDTH = 4 };
+typedef float vector __attribute__((vector_size(16)));
+typedef float loose __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(16)));
+typedef int32_t lanes_set __attribute__((vector_size(16)));
+typedef uint64_t longs __attribute__((vector_size(16)));
+typedef double doubles __attribute__((vector_size(16)));
+typedef float half_vector __attribute__((vector_size(8)));
+typedef uint8_t bits;
+typedef uint8_t pair_bits;
+
+static inline vector load_some(const float *from, int64_t n)
+{
+    float some[WIDTH] = {0};
+    memcpy(some, from, (size_t)n * sizeof *from);
+    return *(const loose *)(const void *)some;
+}
+
+static inline void store_some(float *to, vector v, int64_t n)
+{
+    memcpy(to, &v, (size_t)n * sizeof *to);
+}
+
+static inline void stream(float *to, vector v)
+{
+    *(vector *)(void *)to = v; /* plain C has no other store */
+}
+
+static inline void stream_fence(void)
+{
+}
+
+static inline vector multiply_add(vector a, vector b, vector c)
+{
+    return a * b + c;
+}
+
+static inline vector square_root(vector v)
+{
+    return (vector){sqrtf(v[0]), sqrtf(v[1]), sqrtf(v[2]), sqrtf(v[3])};
+}
+
+static inline bits bits_of(lanes_set set)
+{
+    return (bits)((set[0] & 1) | (set[1] & 2) | (set[2] & 4) | (set[3] & 8));
+}
+
+static inline lanes_set lanes_of(bits where)
+{
+    const lanes_set one_each = {1, 2, 4, 8}, set = (lanes_set){where, where, where, where} & one_each;
+    return set == one_each;
+}
+
+static inline bits positive(vector v)
+{
+    return bits_of(v > (vector){0, 0, 0, 0});
+}
+
+static inline bits above(vector a, vector b)
+{
+    return bits_of(a > b);
+}
+
+static inline bits is_nan(vector v)
+{
+    return bits_of(v != v);
+}
+
+static inline vector keep(vector v, bits where)
+{
+    return (vector)((lanes_set)v & lanes_of(where));
+}
+
+static inline vector choose(bits where, vector v, vector otherwise)
+{
+    const lanes_set set = lanes_of(where);
+    return (vector)(((lanes_set)v & set) | ((lanes_set)otherwise & ~set));
+}
+
+static inline vector keep_positive(vector kept, vector where)
+{
+    return (vector)((lanes_set)kept & (lanes_set)(where > (vector){0, 0, 0, 0}));
+}
+
+static inline vector rectify(vector v)
+{
+    return (vector)((lanes_set)v & ~(lanes_set)(v < (vector){0, 0, 0, 0}));
+}
+
+/* --- 16-bit numbers, as many as a vector has floats --- */
+
+typedef struct {
+    uint16_t number[WIDTH];
+} halves;
+
+static inline halves load_some_halves(const uint16_t *from, int64_t n)
+{
+    halves h = {{0}};
+    memcpy(&h, from, (size_t)n * sizeof *from);
+    return h;
+}
+
+static inline halves load_halves(const uint16_t *from)
+{
+    return load_some_halves(from, WIDTH);
+}
+
+static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
+{
+    memcpy(to, &h, (size_t)n * sizeof *to);
+}
+
+static inline void store_halves(uint16_t *to, halves h)
+{
+    memcpy(to, &h, sizeof h);
+}
+
+static inline vector widen_bf16(halves h)
+{
+    return (vector){tutti_f32_of_bf16(h.number[0]), tutti_f32_of_bf16(h.number[1]), tutti_f32_of_bf16(h.number[2]),
+                    tutti_f32_of_bf16(h.number[3])};
+}
+
+static inline vector widen_f16(halves h)
+{
+    return (vector){tutti_f32_of_f16(h.number[0]), tutti_f32_of_f16(h.number[1]), tutti_f32_of_f16(h.number[2]),
+                    tutti_f32_of_f16(h.number[3])};
+}
+
+static inline halves narrow_bf16(vector v)
+{
+    return (halves){
+        {tutti_bf16_of_f32(v[0]), tutti_bf16_of_f32(v[1]), tutti_bf16_of_f32(v[2]), tutti_bf16_of_f32(v[3])}};
+}
+
+static inline halves narrow_f16(vector v)
+{
+    return (halves){{tutti_f16_of_f32(v[0]), tutti_f16_of_f32(v[1]), tutti_f16_of_f32(v[2]), tutti_f16_of_f32(v[3])}};
+}
+
+/* --- twice as many --- */
+
+static inline words load_some_words(const uint16_t *from, int64_t n)
+{
+    words w = {0};
+    memcpy(&w, from, (size_t)n * sizeof *from);
+    return w;
+}
+
+static inline words load_words(const uint16_t *from)
+{
+    return load_some_words(from, 2 * WIDTH);
+}
+
+static inline void store_some_words(uint16_t *to, words w, int64_t n)
+{
+    memcpy(to, &w, (size_t)n * sizeof *to);
+}
+
+static inline void store_words(uint16_t *to, words w)
+{
+    memcpy(to, &w, sizeof w);
+}
+
+static inline void stream_words(uint16_t *to, words w)
+{
+    store_words(to, w);
+}
+
+static inline words join_halves(halves lower, halves upper)
+{
+    words w;
+    memcpy(&w, &lower, sizeof lower);
+    memcpy((char *)&w + sizeof lower, &upper, sizeof upper);
+    return w;
+}
+
+static inline halves lower_halves(words w)
+{
+    halves h;
+    memcpy(&h, &w, sizeof h);
+    return h;
+}
+
+static inline halves upper_halves(words w)
+{
+    halves h;
+    memcpy(&h, (const char *)&w + sizeof h, sizeof h);
+    return h;
+}
+
+/* Upper half of each word: the float rounded to bf16, to nearest even; NaN stays one. The lower half is anything. */
+static inline words round_bf16(vector v)
+{
+    const words raw = (words)v, rounded = raw + 0x7fff + ((raw >> 16) & 1), nan = (words)(v != v);
+    return (rounded & ~nan) | ((raw | 0x400000) & nan);
+}
+
+/* Upper halves side by side: those of `even` at even places. */
+static inline words join_upper(words even, words odd)
+{
+    return even >> 16 | (odd & 0xffff0000u); /* little-endian, as everything that is exchanged */
+}
+
+/* --- bytes --- */
+
+/* Of WIDTH bytes, which are `value`. */
+static inline bits equal_bytes(const uint8_t *from, uint8_t value)
+{
+    return (bits)((from[0] == value) | (from[1] == value) << 1 | (from[2] == value) << 2 | (from[3] == value) << 3);
+}
+
+static inline void store_bytes(uint8_t *to, words w)
+{
+    for (int i = 0; i < WIDTH; i++) to[i] = (uint8_t)w[i];
+}
+
+/* --- 64-bit numbers --- */
+
+/* The lower halves of v times factor, whole. */
+static inline longs multiply_lower(longs v, uint32_t factor)
+{
+    return (v & 0xffffffffu) * factor;
+}
+
+/* --- a square of numbers --- */
+
+static inline void transpose(vector v[WIDTH])
+{
+    vector t[WIDTH];
+    for (int i = 0; i < WIDTH; i++) t[i] = (vector){v[0][i], v[1][i], v[2][i], v[3][i]};
+    for (int i = 0; i < WIDTH; i++) v[i] = t[i];
+}
+
+#endif
