@@ -43,6 +43,18 @@ add_custom_command(
   DEPENDS ${TUTTI_ZOO} ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
   VERBATIM)
 
+# loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
+foreach(source ${TUTTI_SOURCES})
+  if(source MATCHES "/kernel/lane_(avx512|avx2|generic)\\.c$" AND NOT TUTTI_SANITIZE) # instrumented, that would take minutes
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+  endif()
+  if(source MATCHES "/kernel/lane_avx512\\.c$")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bw;-mavx512vl;-mavx512dq;-mfma")
+  elseif(source MATCHES "/kernel/lane_avx2\\.c$")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mfma")
+  endif()
+endforeach()
+
 # its loops over a few taps are worth unrolling
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 

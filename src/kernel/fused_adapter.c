@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_impl.h"
+#include "memory_order.h"
 
 typedef struct {
     tutti_kernel inner;
@@ -19,16 +19,6 @@ typedef struct {
     bool adds, same_order; /* there is a second input; it lies as the output does */
     size_t plain, reorder; /* in scratch: the addend or its gradient in row-major order, and in the output's */
 } fused;
-
-static bool is_same_order(const tutti_layout *a, const tutti_layout *b, int ndims)
-{
-    if (!a || !b) return a == b;
-    bool same = a->ninner == b->ninner;
-    for (int d = 0; d < ndims; d++) same = same && a->stride[d] == b->stride[d] && a->padded[d] == b->padded[d];
-    for (int i = 0; i < a->ninner && same; i++)
-        same = a->inner_block[i] == b->inner_block[i] && a->inner_dim[i] == b->inner_dim[i];
-    return same;
-}
 
 static size_t take(tutti_kernel *k, size_t nbytes)
 {
@@ -39,7 +29,7 @@ static size_t take(tutti_kernel *k, size_t nbytes)
 
 static void place_addend(tutti_kernel *k, fused *f)
 {
-    f->same_order = k->in[1].bytes == k->out.bytes && is_same_order(k->in[1].layout, k->out.layout, k->out.shape.ndims);
+    f->same_order = tutti_order_same(&k->in[1], &k->out);
     if (f->same_order) {
         k->passes_gradient = 1u << 1;
         return;
@@ -93,11 +83,6 @@ static void destroy(tutti_kernel *k)
     free(f);
 }
 
-static int64_t elements_of(const tutti_value *v)
-{
-    return (int64_t)(v->bytes / sizeof(float));
-}
-
 /* In the output's order; NULL = there is none. */
 static const float *addend(const tutti_kernel *k, const fused *f, const tutti_kernel_args *a)
 {
@@ -113,7 +98,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
     f->inner.row->forward(&f->inner, a);
-    const int64_t n = elements_of(&k->out);
+    const int64_t n = tutti_value_elements(&k->out);
     const float *other = addend(k, f, a);
     float *out = a->out;
     for (int64_t i = 0; i < n && other; i++) out[i] += other[i];
@@ -124,10 +109,10 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
-    const int64_t n = elements_of(&k->out);
+    const int64_t n = tutti_value_elements(&k->out);
     const float *out = a->out;
     float *dout = a->dout;
-    if (a->ndout_parts) tutti_value_sum(&k->out, a->dout_parts, a->ndout_parts, dout);
+    if (a->ndout_parts) tutti_value_sum(&k->out, a->dout_parts, a->ndout_parts, dout, 1);
     for (int64_t i = 0; i < n; i++) dout[i] = out[i] <= 0 ? 0 : dout[i];
     f->inner.row->backward_params(&f->inner, a);
 }

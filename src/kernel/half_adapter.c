@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../tensor/convert.h"
-#include "kernel_impl.h"
+#include "memory_order.h"
 
 /* Wide copies in scratch; NOWHERE = the value is f32 already, or nobody needs one. */
 typedef struct {
@@ -17,16 +17,11 @@ typedef struct {
 
 static const size_t NOWHERE = SIZE_MAX;
 
-static int64_t elements_of(const tutti_value *v)
-{
-    return (int64_t)(v->bytes / tutti_dtype_bytes(v->dtype));
-}
-
 static tutti_value as_type(const tutti_value *v, tutti_dtype type)
 {
     tutti_value other = *v;
     other.dtype = type;
-    other.bytes = (size_t)elements_of(v) * tutti_dtype_bytes(type);
+    other.bytes = (size_t)tutti_value_elements(v) * tutti_dtype_bytes(type);
     return other;
 }
 
@@ -34,7 +29,7 @@ static size_t take(tutti_kernel *k, const tutti_value *v)
 {
     if (v->dtype == TUTTI_F32 || v->bytes == 0) return NOWHERE;
     const size_t at = k->scratch_bytes;
-    k->scratch_bytes += ((size_t)elements_of(v) * sizeof(float) + 63) / 64 * 64;
+    k->scratch_bytes += ((size_t)tutti_value_elements(v) * sizeof(float) + 63) / 64 * 64;
     return at;
 }
 
@@ -91,13 +86,13 @@ static void *copy_at(const tutti_kernel_args *a, size_t at)
 static const void *widened(const tutti_value *v, const void *from, const tutti_kernel_args *a, size_t at)
 {
     if (at == NOWHERE || !from) return from;
-    tutti_convert_to_f32(v->dtype, from, copy_at(a, at), elements_of(v));
+    tutti_convert_to_f32(v->dtype, from, copy_at(a, at), tutti_value_elements(v));
     return copy_at(a, at);
 }
 
 static void narrow(const tutti_value *v, void *to, const tutti_kernel_args *a, size_t at)
 {
-    if (at != NOWHERE && to) tutti_convert_from_f32(v->dtype, copy_at(a, at), to, elements_of(v));
+    if (at != NOWHERE && to) tutti_convert_from_f32(v->dtype, copy_at(a, at), to, tutti_value_elements(v));
 }
 
 static void *room(void *to, const tutti_kernel_args *a, size_t at)

@@ -2,15 +2,18 @@
 /* kernel.c: makes kernels: which engine's row computes an op, and values from one memory order into another.
  *
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
- * is not row-major, and rows know f32 only: half_adapter.c stands before them where activations have 16 bits. So every
+ * is not row-major; and a row may know f32 only: half_adapter.c stands before it where activations have 16 bits. So every
  * engine has every op in every precision, and a new op needs one file only. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hash.h"
+#include "../base/strbuf.h"
 #include "../tensor/convert.h"
-#include "../tensor/elementwise.h"
-#include "kernel_impl.h"
+#include "lane_value.h"
+#include "order_rule.h"
 
 static const tutti_kernel_engine *const engines[] = {&tutti_kernel_engine_onednn, &tutti_kernel_engine_reference};
 
@@ -37,8 +40,14 @@ static const char *multiplies_nothing(tutti_precision precision)
     return NULL;
 }
 
-const tutti_kernel_engine tutti_kernel_engine_reference = {"reference", find_nothing, find_no_half, multiplies_nothing,
-                                                           describe_reference};
+static tutti_order prefers_rows(tutti_precision precision)
+{
+    (void)precision;
+    return TUTTI_ORDER_NCHW;
+}
+
+const tutti_kernel_engine tutti_kernel_engine_reference = {"reference",        find_nothing, find_no_half,
+                                                           multiplies_nothing, prefers_rows, describe_reference};
 
 static const char *const precisions[TUTTI_NPRECISIONS] = {"f32", "bf16", "f16"};
 
@@ -65,6 +74,12 @@ void tutti_kernel_engine_describe(const char *engine, char out[96])
     const tutti_kernel_engine *e = find_engine(engine);
     out[0] = '\0';
     if (e) e->describe(out);
+}
+
+tutti_order tutti_kernel_prefers(const char *engine, tutti_precision p)
+{
+    const tutti_kernel_engine *e = find_engine(engine);
+    return e ? e->prefers(p) : TUTTI_ORDER_NCHW;
 }
 
 static bool is_wide(const tutti_kernel *k, tutti_precision precision)
@@ -158,10 +173,12 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
                             : "there is no engine %s; there are onednn and reference",
                           r->engine);
     tutti_status st = begin(r, &bare, err);
+    if (st == TUTTI_OK) st = tutti_order_check_forced(err);
     if (st != TUTTI_OK) return st;
     if (is_wide(&bare, r->precision)) return tutti_kernel_create_by(pick_row(e, &bare), r, k, err);
-    const tutti_kernel_row *half = e->find_half(r->op->name, r->precision, false);
-    if (half && tutti_kernel_create_by(half, r, k, NULL) == TUTTI_OK) return TUTTI_OK;
+    const tutti_kernel_row *half = e->find_half(r->op->name, r->precision, false),
+                           *row = half ? half : pick_row(e, &bare);
+    if (row->takes_halves && tutti_kernel_create_by(row, r, k, NULL) == TUTTI_OK) return TUTTI_OK;
     return tutti_kernel_create_by(&tutti_kernel_half_adapter, r, k, err);
 }
 
@@ -227,31 +244,6 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-static int64_t elements_of(const tutti_value *v)
-{
-    return (int64_t)(v->bytes / tutti_dtype_bytes(v->dtype));
-}
-
-static void wide_to_plain(const tutti_value *v, const float *from, float *plain)
-{
-    if (v->layout)
-        walk(&v->shape, v->layout, from, plain, NULL);
-    else
-        memcpy(plain, from, (size_t)elements_of(v) * sizeof(float));
-}
-
-void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain)
-{
-    if (v->dtype == TUTTI_F32) {
-        wide_to_plain(v, from, plain);
-        return;
-    }
-    float *wide = tutti_alloc((size_t)elements_of(v) * sizeof(float));
-    tutti_convert_to_f32(v->dtype, from, wide, elements_of(v));
-    wide_to_plain(v, wide, plain);
-    free(wide);
-}
-
 /* elements: with padding, which becomes zero. */
 static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
                      float *to)
@@ -260,57 +252,65 @@ static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64
     walk(shape, layout, plain, NULL, to);
 }
 
-static void plain_to_wide(const tutti_value *v, const float *plain, float *to)
+/* A value in an order that is none of ours, through a wide copy. */
+static void walk_value(const tutti_value *v, void *memory, float *plain, bool out)
 {
-    if (v->layout)
-        to_order(&v->shape, v->layout, elements_of(v), plain, to);
-    else
-        memcpy(to, plain, (size_t)elements_of(v) * sizeof(float));
+    const int64_t n = tutti_value_elements(v);
+    float *wide = tutti_alloc((size_t)n * sizeof(float));
+    if (out) {
+        tutti_convert_to_f32(v->dtype, memory, wide, n);
+        walk(&v->shape, v->layout, wide, plain, NULL);
+    } else {
+        to_order(&v->shape, v->layout, n, plain, wide);
+        tutti_convert_from_f32(v->dtype, wide, memory, n);
+    }
+    free(wide);
+}
+
+/* As a row-major f32 value. */
+static tutti_lane_place rows_of(const tutti_value *v, const float *plain)
+{
+    const tutti_value rows = tutti_value_plain(&v->shape);
+    return tutti_lane_place_of(&rows, plain, 0);
+}
+
+void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain)
+{
+    if (tutti_order_of(v) == TUTTI_ORDER_NONE) {
+        walk_value(v, (void *)from, plain, true);
+        return;
+    }
+    const tutti_lane_place own = tutti_lane_place_of(v, from, 0), rows = rows_of(v, plain);
+    tutti_lane_move(&own, &rows, rows.at.channels, 1);
 }
 
 void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to)
 {
-    if (v->dtype == TUTTI_F32) {
-        plain_to_wide(v, plain, to);
+    if (tutti_order_of(v) == TUTTI_ORDER_NONE) {
+        walk_value(v, to, (float *)plain, false);
         return;
     }
-    float *wide = tutti_alloc((size_t)elements_of(v) * sizeof(float));
-    plain_to_wide(v, plain, wide);
-    tutti_convert_from_f32(v->dtype, wide, to, elements_of(v));
-    free(wide);
+    const tutti_lane_place own = tutti_lane_place_of(v, to, 0), rows = rows_of(v, plain);
+    tutti_lane_move(&rows, &own, rows.at.channels, 1);
 }
 
-/* 16-bit values, widened piece by piece and rounded once; out may be any of the parts. */
-static void sum_narrow(const tutti_value *v, const void *const *parts, int n, void *out)
+void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads)
 {
-    enum { PIECE = 2048 };
-    const size_t width = tutti_dtype_bytes(v->dtype);
-    float sum[PIECE], part[PIECE];
-    for (int64_t at = 0, left = elements_of(v); left > 0; at += PIECE, left -= PIECE) {
-        const int64_t count = left < PIECE ? left : PIECE;
-        tutti_convert_to_f32(v->dtype, (const char *)parts[0] + (size_t)at * width, sum, count);
-        for (int i = 1; i < n; i++) {
-            tutti_convert_to_f32(v->dtype, (const char *)parts[i] + (size_t)at * width, part, count);
-            tutti_elementwise_add(sum, part, count);
-        }
-        tutti_convert_from_f32(v->dtype, sum, (char *)out + (size_t)at * width, count);
-    }
+    tutti_lane_sum(v->dtype, parts, n, out, tutti_value_elements(v), nthreads);
 }
 
-void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out)
+uint64_t tutti_param_order_hash(const tutti_param_desc *p)
 {
-    const float *inputs[TUTTI_MAX_SUM_PARTS];
-    float *output = out;
-    if (n == 2 && v->dtype != TUTTI_F32 && (out == parts[0] || out == parts[1])) {
-        tutti_convert_add(v->dtype, out, parts[out == parts[0]], elements_of(v));
-        return;
-    }
-    if (v->dtype != TUTTI_F32) {
-        sum_narrow(v, parts, n, out);
-        return;
-    }
-    for (int i = 0; i < n; i++) inputs[i] = parts[i];
-    tutti_elementwise_reduce(&output, 1, inputs, n, NULL, elements_of(v), false);
+    const tutti_layout *l = p->layout;
+    tutti_strbuf text = {0};
+    if (!l) return 0;
+    for (int d = 0; d < TUTTI_MAX_DIMS; d++)
+        tutti_strbuf_printf(&text, "%" PRId64 " %" PRId64 " ", l->stride[d], l->padded[d]);
+    for (int i = 0; i < l->ninner; i++)
+        tutti_strbuf_printf(&text, "%" PRId64 " of %d ", l->inner_block[i], l->inner_dim[i]);
+    const uint64_t hash = tutti_hash(text.text, text.length);
+    tutti_strbuf_release(&text);
+    return hash;
 }
 
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain)

@@ -8,8 +8,8 @@
  *
  * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
  *
- * LAYOUT. The memory order of an activation is the kernel's choice: a kernel is created from the descriptions of its inputs
- * and answers with that of its output; the gradient of a value has the layout and the dtype of the value. layout NULL =
+ * LAYOUT. A kernel is created from the descriptions of its inputs and answers with that of its output: convolutions choose its memory
+ * order by a rule (order_rule.h), other kernels take over that of their first input; the gradient of a value has the layout and the dtype of the value. layout NULL =
  * row-major. Parameters and their gradients are f32 (they live in exchanged regions) in an order that the kernel chooses
  * when it trains: the sum and the update are elementwise and do not care. Padding of a parameter's order holds zeros, and
  * its gradient there is zero.
@@ -149,6 +149,7 @@ typedef struct {
 typedef struct tutti_kernel_row {
     const char *engine; /* "reference", "onednn" */
     bool fuses;         /* computes what is merged into the op; where not, fused_adapter.c does */
+    bool takes_halves;  /* activations of 16 bits as they are; where not, half_adapter.c widens them */
     /* k->op, attrs, in, ninputs, params are filled in, out as row-major f32; fills out, needs and state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     void (*destroy)(tutti_kernel *k); /* also on a part-built kernel; may be NULL */
@@ -171,6 +172,8 @@ typedef struct tutti_kernel_request {
     tutti_precision precision; /* the output's dtype; a kernel takes inputs of any dtype */
     bool training;
     int nthreads;
+    /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
+    tutti_order order;
     /* Orders that its parameters have already (a kernel that evaluates weights in training): nparams of them, borrowed.
      * NULL = row-major if !training, else the kernel chooses. */
     const tutti_param_desc *params_as;
@@ -179,17 +182,18 @@ typedef struct tutti_kernel_request {
 /* out->shape etc. come from the op's infer. */
 tutti_status tutti_kernel_create(const tutti_kernel_request *request, tutti_kernel *k, tutti_failure *err);
 void tutti_kernel_destroy(tutti_kernel *k);
-/* Copies a value of any dtype into row-major f32 and back (what tests and mixed engines need). 16-bit values take memory
- * for a wide copy meanwhile. */
+/* Copies a value of any dtype into row-major f32 and back (what tests and mixed engines need). */
 void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain);
 void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to);
 /* The same for a parameter: what initial values and checkpoints need. Padding becomes zero. */
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain);
 void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
+/* Of the order in which its elements lie, 0 = row-major: ranks that add up gradients must have the same. */
+uint64_t tutti_param_order_hash(const tutti_param_desc *p);
 /* out = parts[0] + ... + parts[n - 1], in this order: values of one description, such as the gradients that several readers
  * leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of them. */
 enum { TUTTI_MAX_SUM_PARTS = 64 };
-void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out);
+void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
 /* How an engine computes in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
 /* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */

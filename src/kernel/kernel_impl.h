@@ -68,6 +68,14 @@ extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
 /* Training needs at least two values a channel; says so, and what the backward pass reads. */
 tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
 
+/* The same for dropout: samples that are not too large, and one byte an element is saved. */
+tutti_status tutti_op_dropout_needs(tutti_kernel *k, tutti_failure *err);
+/* The two counters of tutti_random for a sample; the second one goes up by one every four elements. */
+typedef struct {
+    uint64_t step, sample;
+} tutti_dropout_keys;
+tutti_dropout_keys tutti_op_dropout_keys(const tutti_kernel_args *a, int64_t sample);
+
 /* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the padding. */
 typedef struct {
     int64_t first, end;
@@ -94,7 +102,7 @@ typedef struct tutti_layout {
     /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order (weights of a
      * dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
     tutti_shape view;
-    void *described; /* the engine's own description, owned by the kernel that made the layout */
+    void *described; /* a parameter's: the engine's own description, owned by the kernel that made the layout */
 } tutti_layout;
 
 /* --- engines --- */
@@ -103,20 +111,24 @@ typedef struct {
     const char *name;
     /* The engine's row for an op, or NULL: then the op's reference row runs, behind the adapter where needed. */
     const tutti_kernel_row *(*find)(const char *op);
-    /* The engine's row that takes 16-bit activations as they are, or NULL: then the one for f32 computes, behind an adapter.
-     * imitated: also a row of products that this processor has no instructions for. */
+    /* The engine's row of products of 16-bit numbers, or NULL: then the one for f32 computes, behind an adapter. imitated: also where this
+     * processor has no instructions for them. */
     const tutti_kernel_row *(*find_half)(const char *op, tutti_precision precision, bool imitated);
     const char *(*multiplies)(tutti_precision precision); /* by what this processor does so: "AMX", or NULL */
+    tutti_order (*prefers)(tutti_precision precision);    /* of its convolutions, where channels fill blocks */
     void (*describe)(char out[96]);
 } tutti_kernel_engine;
 
 extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_engine_onednn;
+/* An engine's, by its name. */
+tutti_order tutti_kernel_prefers(const char *engine, tutti_precision p);
 
 /* Runs a row that computes a bare op where a ReLU is merged into it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
-/* Batch norm of our own for the oneDNN engine; fits: k's inputs lie so that channels fill vectors. */
-extern const tutti_kernel_row tutti_lane_norm;
-bool tutti_lane_norm_fits(const tutti_kernel *k);
+/* Rows of our own for the oneDNN engine, for what memory bounds: every order of activations, every type, any number of threads. They
+ * refuse inputs of several types and batch norms whose addend lies otherwise: then the adapters step in. */
+extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_add_row, tutti_lane_concat,
+    tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */

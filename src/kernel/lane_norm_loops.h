@@ -1,187 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_norm_loops.h: the loops of every row, included once by each row file after it has defined
- *   WIDTH (floats in a vector), vector (of the compiler's vector extension), loose (the same, unaligned),
- *   bits (an integer type with WIDTH bits at least), positive(vector) -> bits, keep(vector, bits),
- *   keep_positive(vector kept, vector where), rectify(vector): max(0, it), NaN where it is NaN, and
- *   stream(float *to, vector), a store past the caches, with stream_fence(), and for WIDTH numbers of 16 bits
- *   halves (a type), load_halves(), store_halves(), stream_halves(), widen_bf16(), widen_f16(), narrow_bf16(), narrow_f16().
+/* lane_norm_loops.h: batch normalisation: the loops of every row.
  *
  * What is fused, and the type, is a constant where a loop is called, so each combination becomes a loop of its own. */
+#ifndef TUTTI_LANE_NORM_LOOPS_H
+#define TUTTI_LANE_NORM_LOOPS_H
 
-#define INLINE static inline __attribute__((always_inline))
+#include "lane_loops.h"
 
-INLINE vector load(const float *from)
+/* Rows are walked four at a time where they are short, which loads the table once for four units, or as long as a page. Between, four
+ * lines of two buffers in one page are too many for the processor to fetch ahead (256 channels of bf16: a gradient's sums in 14 ns a unit,
+ * in 8 ns row by row). */
+enum { ROWS = 4, SHORT_ROW = 4, PAGE_ROW = 64 };
+
+INLINE bool walks_four(int64_t period)
 {
-    return *(const loose *)(const void *)from;
+    return period <= SHORT_ROW || period >= PAGE_ROW;
 }
 
-INLINE void store(float *to, vector v)
+INLINE unit plus(unit u, unit v)
 {
-    *(loose *)(void *)to = v;
+    return (unit){u.a + v.a, u.b + v.b};
 }
 
-/* WIDTH numbers from number `at` of memory of any type. */
-INLINE vector take(const void *from, int64_t at, tutti_dtype type)
+INLINE unit minus(unit u, unit v)
 {
-    if (type == TUTTI_BF16) return widen_bf16(load_halves((const uint16_t *)from + at));
-    if (type == TUTTI_F16) return widen_f16(load_halves((const uint16_t *)from + at));
-    return load((const float *)from + at);
+    return (unit){u.a - v.a, u.b - v.b};
 }
 
-INLINE void put_halves(uint16_t *to, halves h, bool streams)
+INLINE unit times(unit u, unit v)
 {
-    if (streams)
-        stream_halves(to, h);
-    else
-        store_halves(to, h);
+    return (unit){u.a * v.a, u.b * v.b};
 }
 
-INLINE void put(void *to, int64_t at, vector v, tutti_dtype type, bool streams)
+INLINE unit times_plus(unit u, unit v, unit w)
 {
-    if (type == TUTTI_BF16)
-        put_halves((uint16_t *)to + at, narrow_bf16(v), streams);
-    else if (type == TUTTI_F16)
-        put_halves((uint16_t *)to + at, narrow_f16(v), streams);
-    else if (streams)
-        stream((float *)to + at, v);
-    else
-        store((float *)to + at, v);
-}
-
-/* What memory of the type would hold of it. */
-INLINE vector rounded(vector v, tutti_dtype type)
-{
-    if (type == TUTTI_BF16) return widen_bf16(narrow_bf16(v));
-    return type == TUTTI_F16 ? widen_f16(narrow_f16(v)) : v;
-}
-
-/* Runs a loop with the call's type as a constant. */
-#define BY_TYPE(loop)                                                                                                  \
-    switch (c->type) {                                                                                                 \
-    case TUTTI_BF16: loop(c, panel, TUTTI_BF16); break;                                                                \
-    case TUTTI_F16: loop(c, panel, TUTTI_F16); break;                                                                  \
-    default: loop(c, panel, TUTTI_F32); break;                                                                         \
-    }
-
-INLINE void add_lanes(double *to, vector v)
-{
-    for (int lane = 0; lane < WIDTH; lane++) to[lane] += (double)v[lane];
-}
-
-/* A stretch of one run: all channels of the panel at n positions. */
-typedef struct {
-    int64_t at, n; /* offset of its first number; positions */
-    int64_t bits;  /* number of its first vector, groups of channels apart */
-} tile;
-
-INLINE bool tile_at(const tutti_lane_walk *w, int64_t panel, int64_t i, tile *t)
-{
-    const int64_t per_run = (w->npositions + w->tile - 1) / w->tile, run = i / per_run, first = i % per_run * w->tile;
-    if (run >= w->nruns) return false;
-    t->at = panel * w->panel_step + run * w->run_step + first * w->position_step;
-    t->n = w->npositions - first < w->tile ? w->npositions - first : w->tile;
-    t->bits = (panel * w->nruns + run) * w->npositions * (w->nchannels / WIDTH) + first;
-    return true;
-}
-
-INLINE void sums_of_tile(const void *in, int64_t at, int64_t step, int64_t n, vector center, double *sum,
-                         double *product, tutti_dtype type)
-{
-    vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, p0 = {0}, p1 = {0}, p2 = {0}, p3 = {0};
-    for (; n >= 4; n -= 4, at += 4 * step) {
-        const vector a = take(in, at, type) - center, b = take(in, at + step, type) - center,
-                     c = take(in, at + 2 * step, type) - center, d = take(in, at + 3 * step, type) - center;
-        s0 += a, s1 += b, s2 += c, s3 += d;
-        p0 += a * a, p1 += b * b, p2 += c * c, p3 += d * d;
-    }
-    for (; n > 0; n--, at += step) {
-        const vector a = take(in, at, type) - center;
-        s0 += a, p0 += a * a;
-    }
-    add_lanes(sum, (s0 + s1) + (s2 + s3));
-    add_lanes(product, (p0 + p1) + (p2 + p3));
-}
-
-INLINE void sums_of_panel(const tutti_lane_call *c, int64_t panel, tutti_dtype type)
-{
-    const tutti_lane_walk *w = &c->walk;
-    const int64_t first = panel * w->nchannels;
-    tile t;
-    for (int64_t i = 0; tile_at(w, panel, i, &t); i++)
-        for (int64_t g = 0; g < w->nchannels; g += WIDTH)
-            sums_of_tile(c->in, t.at + g, w->position_step, t.n, load(c->center + first + g), c->sum + first + g,
-                         c->product + first + g, type);
-}
-
-static void sums(const tutti_lane_call *c, int64_t panel)
-{
-    BY_TYPE(sums_of_panel)
-}
-
-/* The panel's coefficients of one group of channels. */
-typedef struct {
-    vector mean, scale, shift, offset, slope;
-} lanes;
-
-INLINE lanes lanes_at(const tutti_lane_coefficients *at, int64_t channel, bool backward)
-{
-    lanes l = {load(at->mean + channel), load(at->scale + channel), load(at->shift + channel), {0}, {0}};
-    if (backward) {
-        l.offset = load(at->offset + channel);
-        l.slope = load(at->slope + channel);
-    }
-    return l;
-}
-
-INLINE void normalise_tile(const tutti_lane_call *c, const tile *t, int64_t group, const lanes *l, bool adds, bool relu,
-                           tutti_dtype type, bool streams)
-{
-    const int64_t step = c->walk.position_step;
-    bits *to_bits = c->bits ? (bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
-    for (int64_t i = 0, at = t->at + group; i < t->n; i++, at += step) {
-        vector y = (take(c->in, at, type) - l->mean) * l->scale + l->shift;
-        if (adds) y += take(c->added, at, type);
-        if (adds && relu && to_bits) to_bits[i] = positive(y);
-        put(c->out, at, relu ? rectify(y) : y, type, streams);
-    }
-}
-
-INLINE void normalise_panel(const tutti_lane_call *c, int64_t panel, bool adds, bool relu, tutti_dtype type,
-                            bool streams)
-{
-    const tutti_lane_walk *w = &c->walk;
-    tile t;
-    for (int64_t i = 0; tile_at(w, panel, i, &t); i++)
-        for (int64_t g = 0; g < w->nchannels; g += WIDTH) {
-            const lanes l = lanes_at(&c->at, panel * w->nchannels + g, false);
-            normalise_tile(c, &t, g, &l, adds, relu, type, streams);
-        }
-    if (streams) stream_fence();
-}
-
-INLINE void normalise_fused(const tutti_lane_call *c, int64_t panel, bool adds, bool relu, tutti_dtype type)
-{
-    if (c->streams)
-        normalise_panel(c, panel, adds, relu, type, true);
-    else
-        normalise_panel(c, panel, adds, relu, type, false);
-}
-
-INLINE void normalise_typed(const tutti_lane_call *c, int64_t panel, tutti_dtype type)
-{
-    if (c->added && c->relu)
-        normalise_fused(c, panel, true, true, type);
-    else if (c->added)
-        normalise_fused(c, panel, true, false, type);
-    else if (c->relu)
-        normalise_fused(c, panel, false, true, type);
-    else
-        normalise_fused(c, panel, false, false, type);
-}
-
-static void normalise(const tutti_lane_call *c, int64_t panel)
-{
-    BY_TYPE(normalise_typed)
+    return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
 /* How the gradient of what lies before the ReLU is found: it is dout's, or where the normalised number, computed once more, is
@@ -189,113 +42,271 @@ static void normalise(const tutti_lane_call *c, int64_t panel)
  * may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
-INLINE mask_kind mask_of(const tutti_lane_call *c)
+/* Constants. */
+typedef struct {
+    bool adds, relu, streams;
+    mask_kind mask;
+    tutti_dtype type;
+} kind;
+
+/* What the table has for one unit. */
+typedef struct {
+    unit mean, scale, shift, tilt, drop;
+} entries;
+
+INLINE float *table_at(const tutti_norm_lanes *l, int64_t v, int which)
 {
-    return !c->relu ? AS_IT_IS : !c->bits ? BY_NUMBER : c->more ? SUM_BY_BIT : BY_BIT;
+    return l->table + (v * TUTTI_NORM_KINDS + which) * UNIT;
 }
 
-/* The gradient at one position of the tile, with the number that it belongs to. */
+INLINE entries entries_at(const tutti_norm_lanes *l, int64_t v)
+{
+    return (entries){load_table(table_at(l, v, TUTTI_NORM_MEAN)), load_table(table_at(l, v, TUTTI_NORM_SCALE)),
+                     load_table(table_at(l, v, TUTTI_NORM_SHIFT)), load_table(table_at(l, v, TUTTI_NORM_TILT)),
+                     load_table(table_at(l, v, TUTTI_NORM_DROP))};
+}
+
+/* --- sums --- */
+
 typedef struct {
-    vector gradient, x;
+    unit gradient, x; /* x: less the mean */
 } pair;
 
-INLINE pair pair_at(const tutti_lane_call *c, int64_t at, const lanes *l, mask_kind mask, const bits *where,
-                    tutti_dtype type)
+/* n numbers from `at`, of which the unit's bits are number v. */
+typedef pair pair_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
+
+INLINE pair number_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
-    pair p = {take(c->given, at, type), take(c->in, at, type) - l->mean};
-    if (mask == SUM_BY_BIT) p.gradient = rounded(p.gradient + take(c->more, at, type), type);
-    if (mask == BY_NUMBER) p.gradient = keep_positive(p.gradient, p.x * l->scale + l->shift);
-    if (mask >= BY_BIT) {
-        p.gradient = keep(p.gradient, *where);
-        put(c->dout, at, p.gradient, type, false); /* rounds nothing more */
+    (void)v;
+    const unit x = minus(take_of(c->in, at, n, k.type), e->mean);
+    return (pair){x, x};
+}
+
+INLINE pair gradient_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
+{
+    pair p = {take_of(c->given, at, n, k.type), minus(take_of(c->in, at, n, k.type), e->mean)};
+    if (k.mask == SUM_BY_BIT) p.gradient = rounded(plus(p.gradient, take_of(c->more, at, n, k.type)), k.type);
+    if (k.mask == BY_NUMBER) {
+        const unit y = times_plus(p.x, e->scale, e->shift);
+        p.gradient = (unit){keep_positive(p.gradient.a, y.a), keep_positive(p.gradient.b, y.b)};
+    }
+    if (k.mask >= BY_BIT) {
+        p.gradient = keep_unit(p.gradient, ((const pair_bits *)c->bits)[v]);
+        put_of(c->dout, at, p.gradient, n, (writing){k.type, .exact = true});
     }
     return p;
 }
 
-INLINE void gradient_sums_of_tile(const tutti_lane_call *c, const tile *t, int64_t group, const lanes *l,
-                                  mask_kind mask, double *sum, double *product, tutti_dtype type)
+INLINE void add_to_table(float *table, unit u)
 {
-    const int64_t step = c->walk.position_step;
-    const bits *where = mask >= BY_BIT ? (const bits *)c->bits + t->bits + group / WIDTH * c->walk.npositions : NULL;
-    vector s0 = {0}, s1 = {0}, p0 = {0}, p1 = {0};
-    int64_t at = t->at + group, n = t->n;
-    for (; n >= 2; n -= 2, at += 2 * step) {
-        const pair a = pair_at(c, at, l, mask, where, type),
-                   b = pair_at(c, at + step, l, mask, where ? where + 1 : NULL, type);
-        s0 += a.gradient, s1 += b.gradient;
-        p0 += a.gradient * a.x, p1 += b.gradient * b.x;
-        if (mask >= BY_BIT) where += 2;
-    }
-    if (n > 0) {
-        const pair a = pair_at(c, at, l, mask, where, type);
-        s0 += a.gradient, p0 += a.gradient * a.x;
-    }
-    add_lanes(sum, s0 + s1);
-    add_lanes(product, p0 + p1);
+    store_table(table, plus(load_table(table), u));
 }
 
-INLINE void gradient_sums_of_panel(const tutti_lane_call *c, int64_t panel, mask_kind mask, tutti_dtype type)
+/* Adds unit v of a row, or the n < UNIT numbers that are left of it. */
+INLINE void sum_unit(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t at,
+                     int64_t v, int64_t n, pair_at *find, kind k)
 {
-    const tutti_lane_walk *w = &c->walk;
-    tile t;
-    for (int64_t i = 0; tile_at(w, panel, i, &t); i++)
-        for (int64_t g = 0; g < w->nchannels; g += WIDTH) {
-            const int64_t channel = panel * w->nchannels + g;
-            const lanes l = lanes_at(&c->at, channel, false);
-            gradient_sums_of_tile(c, &t, g, &l, mask, c->sum + channel, c->product + channel, type);
-        }
+    const entries e = entries_at(l, v);
+    float *product = table_at(l, v, TUTTI_NORM_PRODUCT);
+    pair p = find(c, &e, s->at + at, n, s->unit + at / UNIT, k);
+    if (n < UNIT) p.gradient = only_first(p.gradient, n, k.type);
+    add_to_table(table_at(l, v, TUTTI_NORM_SUM), p.gradient);
+    store_table(product, times_plus(p.gradient, p.x, load_table(product)));
 }
 
-INLINE void gradient_sums_typed(const tutti_lane_call *c, int64_t panel, tutti_dtype type)
+/* The same of four rows, the number of the first. Pairs of pairs, so that no addition waits for many others. */
+INLINE void sum_rows(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t row,
+                     int64_t v, pair_at *find, kind k)
+{
+    const entries e = entries_at(l, v);
+    pair p[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        const int64_t number = (row + i) * c->period + v;
+        p[i] = find(c, &e, s->at + number * UNIT, UNIT, s->unit + number, k);
+    }
+    add_to_table(table_at(l, v, TUTTI_NORM_SUM),
+                 plus(plus(p[0].gradient, p[1].gradient), plus(p[2].gradient, p[3].gradient)));
+    add_to_table(table_at(l, v, TUTTI_NORM_PRODUCT),
+                 plus(times_plus(p[0].gradient, p[0].x, times(p[1].gradient, p[1].x)),
+                      times_plus(p[2].gradient, p[2].x, times(p[3].gradient, p[3].x))));
+}
+
+/* Floats over a span, doubles across spans. */
+INLINE void add_to_doubles(const float *some, double *sum)
+{
+    enum { HALF = WIDTH / 2 };
+    typedef half_vector loose_half __attribute__((aligned(4), may_alias));
+    typedef doubles loose_doubles __attribute__((aligned(8), may_alias));
+    for (int64_t i = 0; i < UNIT; i += HALF) {
+        loose_doubles *to = (loose_doubles *)(void *)(sum + i);
+        *to += __builtin_convertvector(*(const loose_half *)(const void *)(some + i), doubles);
+    }
+}
+
+INLINE void clear_table(const tutti_norm_call *c, const tutti_norm_lanes *l)
+{
+    for (int64_t v = 0; v < c->period; v++) {
+        store_table(table_at(l, v, TUTTI_NORM_SUM), (unit){{0}, {0}});
+        store_table(table_at(l, v, TUTTI_NORM_PRODUCT), (unit){{0}, {0}});
+    }
+}
+
+INLINE void flush_table(const tutti_norm_call *c, const tutti_norm_lanes *l)
+{
+    for (int64_t v = 0; v < c->period; v++) {
+        add_to_doubles(table_at(l, v, TUTTI_NORM_SUM), l->sum + v * UNIT);
+        add_to_doubles(table_at(l, v, TUTTI_NORM_PRODUCT), l->product + v * UNIT);
+    }
+}
+
+INLINE void sum_span(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, pair_at *find,
+                     kind k)
+{
+    const int64_t row = c->period * UNIT, rows = s->n / row;
+    int64_t r = 0;
+    clear_table(c, l);
+    for (; walks_four(c->period) && r + ROWS <= rows; r += ROWS)
+        for (int64_t v = 0; v < c->period; v++) sum_rows(c, l, s, r, v, find, k);
+    for (; r < rows; r++)
+        for (int64_t v = 0; v < c->period; v++) sum_unit(c, l, s, r * row + v * UNIT, v, UNIT, find, k);
+    int64_t at = r * row, v = 0;
+    for (; at + UNIT <= s->n; at += UNIT) sum_unit(c, l, s, at, v++, UNIT, find, k);
+    if (at < s->n) sum_unit(c, l, s, at, v, s->n - at, find, k);
+    flush_table(c, l);
+}
+
+/* What a loop is told, in registers: its stores could otherwise change it. */
+#define BY_COPY                                                                                                        \
+    const tutti_norm_call copy_of_call = *call, *c = &copy_of_call;                                                    \
+    const tutti_norm_lanes copy_of_lanes = *lanes, *l = &copy_of_lanes;                                                \
+    const tutti_norm_span copy_of_span = *span, *s = &copy_of_span;
+
+INLINE void sums_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, tutti_dtype type)
+{
+    sum_span(c, l, s, number_at, (kind){.type = type});
+}
+
+static void norm_sums(const tutti_norm_call *call, const tutti_norm_lanes *lanes,
+                      const tutti_norm_span *span){BY_COPY BY_TYPE(c->type, sums_typed, c, l, s)}
+
+INLINE mask_kind mask_of(const tutti_norm_call *c)
+{
+    return !c->relu ? AS_IT_IS : !c->bits ? BY_NUMBER : c->more ? SUM_BY_BIT : BY_BIT;
+}
+
+INLINE void gradient_sums_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
+                                tutti_dtype type)
 {
     switch (mask_of(c)) {
-    case AS_IT_IS: gradient_sums_of_panel(c, panel, AS_IT_IS, type); break;
-    case BY_NUMBER: gradient_sums_of_panel(c, panel, BY_NUMBER, type); break;
-    case BY_BIT: gradient_sums_of_panel(c, panel, BY_BIT, type); break;
-    case SUM_BY_BIT: gradient_sums_of_panel(c, panel, SUM_BY_BIT, type); break;
+    case AS_IT_IS: sum_span(c, l, s, gradient_at, (kind){.mask = AS_IT_IS, .type = type}); break;
+    case BY_NUMBER: sum_span(c, l, s, gradient_at, (kind){.mask = BY_NUMBER, .type = type}); break;
+    case BY_BIT: sum_span(c, l, s, gradient_at, (kind){.mask = BY_BIT, .type = type}); break;
+    case SUM_BY_BIT: sum_span(c, l, s, gradient_at, (kind){.mask = SUM_BY_BIT, .type = type}); break;
     }
 }
 
-static void gradient_sums(const tutti_lane_call *c, int64_t panel){BY_TYPE(gradient_sums_typed)}
-
-INLINE void gradient_of_tile(const tutti_lane_call *c, const tile *t, int64_t group, const lanes *l, bool by_number,
-                             tutti_dtype type, bool streams)
+static void norm_gradient_sums(const tutti_norm_call *call, const tutti_norm_lanes *lanes, const tutti_norm_span *span)
 {
-    const int64_t step = c->walk.position_step;
-    for (int64_t i = 0, at = t->at + group; i < t->n; i++, at += step) {
-        const vector x = take(c->in, at, type) - l->mean;
-        vector g = take(c->dout, at, type);
-        if (by_number) g = keep_positive(g, x * l->scale + l->shift);
-        put(c->din, at, l->scale * (g - l->offset - l->slope * x), type, streams);
-    }
+    BY_COPY
+    BY_TYPE(c->type, gradient_sums_typed, c, l, s)
 }
 
-INLINE void gradient_of_panel(const tutti_lane_call *c, int64_t panel, bool by_number, tutti_dtype type, bool streams)
+/* --- one number from another --- */
+
+typedef void map_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
+
+INLINE void map_unit(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, int64_t at,
+                     int64_t v, int64_t n, map_at *map, kind k)
 {
-    const tutti_lane_walk *w = &c->walk;
-    tile t;
-    for (int64_t i = 0; tile_at(w, panel, i, &t); i++)
-        for (int64_t g = 0; g < w->nchannels; g += WIDTH) {
-            const lanes l = lanes_at(&c->at, panel * w->nchannels + g, true);
-            gradient_of_tile(c, &t, g, &l, by_number, type, streams);
+    const entries e = entries_at(l, v);
+    map(c, &e, s->at + at, n, s->unit + at / UNIT, k);
+}
+
+INLINE void map_span(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, map_at *map, kind k)
+{
+    const int64_t row = c->period * UNIT, rows = s->n / row;
+    int64_t r = 0;
+    for (; walks_four(c->period) && r + ROWS <= rows; r += ROWS)
+        for (int64_t v = 0; v < c->period; v++) {
+            const entries e = entries_at(l, v);
+            for (int i = 0; i < ROWS; i++) {
+                const int64_t number = (r + i) * c->period + v;
+                map(c, &e, s->at + number * UNIT, UNIT, s->unit + number, k);
+            }
         }
-    if (streams) stream_fence();
+    for (; r < rows; r++)
+        for (int64_t v = 0; v < c->period; v++) map_unit(c, l, s, r * row + v * UNIT, v, UNIT, map, k);
+    int64_t at = r * row, v = 0;
+    for (; at + UNIT <= s->n; at += UNIT) map_unit(c, l, s, at, v++, UNIT, map, k);
+    if (at < s->n) map_unit(c, l, s, at, v, s->n - at, map, k);
+    if (k.streams) stream_fence();
 }
 
-INLINE void gradient_typed(const tutti_lane_call *c, int64_t panel, tutti_dtype type)
+INLINE void normalise_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
+{
+    unit y = times_plus(minus(take_of(c->in, at, n, k.type), e->mean), e->scale, e->shift);
+    if (k.adds) y = plus(y, take_of(c->added, at, n, k.type));
+    if (k.adds && k.relu && c->bits) ((pair_bits *)c->bits)[v] = join_bits(positive(y.a), positive(y.b));
+    if (k.relu) y = (unit){rectify(y.a), rectify(y.b)};
+    put_of(c->out, at, y, n, (writing){k.type, .streams = k.streams});
+}
+
+INLINE void normalise_fused(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s, bool adds,
+                            bool relu, tutti_dtype type)
+{
+    if (c->streams)
+        map_span(c, l, s, normalise_at, (kind){.adds = adds, .relu = relu, .streams = true, .type = type});
+    else
+        map_span(c, l, s, normalise_at, (kind){.adds = adds, .relu = relu, .type = type});
+}
+
+INLINE void normalise_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
+                            tutti_dtype type)
+{
+    if (c->added && c->relu)
+        normalise_fused(c, l, s, true, true, type);
+    else if (c->added)
+        normalise_fused(c, l, s, true, false, type);
+    else if (c->relu)
+        normalise_fused(c, l, s, false, true, type);
+    else
+        normalise_fused(c, l, s, false, false, type);
+}
+
+static void norm_normalise(const tutti_norm_call *call, const tutti_norm_lanes *lanes,
+                           const tutti_norm_span *span){BY_COPY BY_TYPE(c->type, normalise_typed, c, l, s)}
+
+INLINE void input_gradient_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
+{
+    (void)v;
+    const unit x = minus(take_of(c->in, at, n, k.type), e->mean);
+    unit g = take_of(c->dout, at, n, k.type);
+    if (k.mask == BY_NUMBER) {
+        const unit y = times_plus(x, e->scale, e->shift);
+        g = (unit){keep_positive(g.a, y.a), keep_positive(g.b, y.b)};
+    }
+    put_of(c->din, at, times_plus(g, e->scale, times_plus(x, e->tilt, e->drop)), n,
+           (writing){k.type, .streams = k.streams});
+}
+
+INLINE void gradient_typed(const tutti_norm_call *c, const tutti_norm_lanes *l, const tutti_norm_span *s,
+                           tutti_dtype type)
 {
     const bool by_number = mask_of(c) == BY_NUMBER;
     if (by_number && c->streams)
-        gradient_of_panel(c, panel, true, type, true);
+        map_span(c, l, s, input_gradient_at, (kind){.mask = BY_NUMBER, .streams = true, .type = type});
     else if (by_number)
-        gradient_of_panel(c, panel, true, type, false);
+        map_span(c, l, s, input_gradient_at, (kind){.mask = BY_NUMBER, .type = type});
     else if (c->streams)
-        gradient_of_panel(c, panel, false, type, true);
+        map_span(c, l, s, input_gradient_at, (kind){.streams = true, .type = type});
     else
-        gradient_of_panel(c, panel, false, type, false);
+        map_span(c, l, s, input_gradient_at, (kind){.type = type});
 }
 
-static void gradient(const tutti_lane_call *c, int64_t panel)
+static void norm_gradient(const tutti_norm_call *call, const tutti_norm_lanes *lanes, const tutti_norm_span *span)
 {
-    BY_TYPE(gradient_typed)
+    BY_COPY
+    BY_TYPE(c->type, gradient_typed, c, l, s)
 }
+
+#endif

@@ -21,9 +21,15 @@ static const char *multiplies(tutti_precision precision)
     return NULL;
 }
 
+static tutti_order prefers(tutti_precision precision)
+{
+    (void)precision;
+    return TUTTI_ORDER_NCHW;
+}
+
 static void describe(char out[96])
 {
     out[0] = '\0';
 }
 
-const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, describe};
+const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, prefers, describe};

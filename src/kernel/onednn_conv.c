@@ -1,175 +1,236 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: convolution by oneDNN, direct algorithm. Weights that are trained lie in the order that the forward pass
- * wants. With activations in blocks the weight gradient wants the same; the input gradient wants its blocks transposed and
- * has no fast kernel for any other order, so they are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of
- * the pass, 0.7 ms of 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than a layout: they stay row-major.
+/* onednn_conv.c: convolution by oneDNN, direct algorithm, of f32 and, on processors that multiply bf16 (AVX512-BF16, AMX), of bf16:
+ * products of bf16, sums in f32, rounded once.
  *
- * Activations lie in the order that the library prefers, blocks of 16 channels with AVX-512, unless rounding channels up to
- * whole blocks would add a quarter to the arithmetic: then channels lie innermost (NHWC) and nothing is added. LeNet's second
- * convolution, 20 -> 50 channels, batch 64, one thread of an EPYC: all three passes 11.5 ms in blocks, 8.3 ms innermost.
- * The rule looks at shapes and the instruction set only, so all ranks choose alike. Gradients with channels innermost may be
- * steps of our own, see onednn_conv_gemm.c. */
+ * Activations lie in the order that the rule says (order_rule.h), where the library has more for it than plain loops, which are its last
+ * resort and hundreds of times slower; else in another that it has loops for, and what is read and written is copied. Gradients are
+ * taken in the forward pass's orders: left to itself the library asks for others, and three activations would be reordered: input gradients
+ * of strided convolutions, ResNet-50's 128 x 3 x 3 at batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
+ *
+ * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight gradient wants the
+ * same; the input gradient wants its blocks transposed and has no fast kernel for any other order, so they are reordered in scratch once
+ * a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than
+ * a layout: they stay row-major, and so do those of bf16 products, which are rounded and reordered once a call; their gradient comes out
+ * in f32. A merged ReLU is a post-op; backward it masks the gradient in place, before the weights' gradient.
+ *
+ * Where the processor does not multiply bf16 the library computes the same by f32 instructions, four times slower than f32
+ * itself: kernel.c does not ask for that there, but tests do. */
 #include <string.h>
 
 #include "onednn_impl.h"
+#include "order_rule.h"
 
-enum { BLOCK = 16 };
+/* Orders in which input and output are asked for. */
+typedef struct {
+    dnnl_memory_desc_t in, out;
+} orders;
 
 typedef struct {
+    dnnl_data_type_t type;                  /* of activations and of weights as they are multiplied */
     const_dnnl_memory_desc_t weights, bias; /* as they lie in the regions; bias NULL = none */
-    dnnl_memory_desc_t pick_in, pick_out, any_weights;
+    dnnl_memory_desc_t any_weights, any_gradient;
     dnnl_dims_t strides, dilates, pad;
+    orders asked; /* by the forward pass */
+    tutti_order wanted;
 } conv_desc;
 
-static conv_desc describe(tutti_kernel *k, tutti_onednn_state *s)
+static tutti_order wanted_order(const tutti_kernel *k, const tutti_kernel_request *r)
+{
+    tutti_order_vote vote;
+    if (r->order != TUTTI_ORDER_NONE) return r->order;
+    tutti_order_vote_of(k->op, k->attrs, &k->in[0].shape, &k->out.shape, &vote);
+    return tutti_order_rule(r->engine, r->precision, &vote, 1);
+}
+
+static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_data_type_t type)
 {
     const tutti_conv_attrs *at = k->attrs;
     const tutti_shape *weights = &k->params[0].shape;
-    bool grouped = at->groups > 1;
-    conv_desc d = {
-        .weights = grouped ? tutti_onednn_grouped(s, weights, at->groups, dnnl_abcde) : tutti_onednn_plain(s, weights),
+    const int64_t groups = at->groups > 1 ? at->groups : 0;
+    tutti_onednn_state *s = k->state;
+    return (conv_desc){
+        .type = type,
+        .weights = tutti_onednn_typed(s, dnnl_f32, weights, groups, groups ? dnnl_abcde : dnnl_abcd),
         .bias = at->bias ? tutti_onednn_plain(s, &k->params[1].shape) : NULL,
-        .pick_in = tutti_onednn_any(s, &k->in[0].shape),
-        .pick_out = tutti_onednn_any(s, &k->out.shape),
-        .any_weights =
-            grouped ? tutti_onednn_grouped(s, weights, at->groups, dnnl_format_tag_any) : tutti_onednn_any(s, weights),
+        .any_weights = tutti_onednn_typed(s, type, weights, groups, dnnl_format_tag_any),
+        .any_gradient = tutti_onednn_typed(s, dnnl_f32, weights, groups, dnnl_format_tag_any),
         .strides = {at->stride, at->stride},
         .pad = {at->pad, at->pad},
+        .wanted = wanted_order(k, r),
     };
-    return d;
 }
 
-/* What whole blocks cost: arithmetic with padded channels over arithmetic without. Few input channels (an image's) are not
- * blocked. */
-static double blocking_waste(int64_t channels)
+/* NONE: as the library likes. Few input channels, an image's, it does not block. */
+static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
 {
-    return (double)((channels + BLOCK - 1) / BLOCK * BLOCK) / (double)channels;
+    enum { FEW = 8 };
+    const bool any = order == TUTTI_ORDER_NONE, blocked = order != TUTTI_ORDER_NHWC;
+    const tutti_shape *in = &k->in[0].shape, *out = &k->out.shape;
+    const dnnl_memory_desc_t any_in = tutti_onednn_typed(k->state, d->type, in, 0, dnnl_format_tag_any);
+    if (any) return (orders){any_in, tutti_onednn_typed(k->state, d->type, out, 0, dnnl_format_tag_any)};
+    return (orders){blocked && in->dim[1] < FEW ? any_in : tutti_onednn_ordered(k->state, d->type, in, order),
+                    tutti_onednn_ordered(k->state, d->type, out, order)};
 }
 
-static bool wants_channels_innermost(const tutti_kernel *k)
+/* Finds a primitive that computes in these orders. */
+typedef dnnl_status_t find_fn(tutti_onednn_state *s, const conv_desc *d, const orders *o, dnnl_primitive_desc_t *pd);
+
+static dnnl_status_t find_training(tutti_onednn_state *s, const conv_desc *d, const orders *o,
+                                   dnnl_primitive_desc_t *pd)
 {
-    const tutti_conv_attrs *at = k->attrs;
-    int64_t in = k->in[0].shape.dim[1] / at->groups, out = k->out.shape.dim[1] / at->groups;
-    bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-    double waste = blocking_waste(out) * (in < BLOCK / 2 ? 1 : blocking_waste(in));
-    return has_avx512 && (in == 1 || in >= BLOCK / 2) && waste > 1.25;
+    return dnnl_convolution_forward_primitive_desc_create(pd, s->engine, dnnl_forward_training, dnnl_convolution_direct,
+                                                          o->in, d->any_weights, d->bias, o->out, d->strides,
+                                                          d->dilates, d->pad, d->pad, s->forward_attr);
 }
 
-static bool find_forward(tutti_onednn_state *s, conv_desc *d, bool training)
+static dnnl_status_t find_inference(tutti_onednn_state *s, const conv_desc *d, const orders *o,
+                                    dnnl_primitive_desc_t *pd)
 {
-    dnnl_prop_kind_t prop = training ? dnnl_forward_training : dnnl_forward_inference;
-    return dnnl_convolution_forward_primitive_desc_create(&s->forward_pd, s->engine, prop, dnnl_convolution_direct,
-                                                          d->pick_in, d->any_weights, d->bias, d->pick_out, d->strides,
-                                                          d->dilates, d->pad, d->pad, s->forward_attr) == dnnl_success;
+    return dnnl_convolution_forward_primitive_desc_create(
+        pd, s->engine, dnnl_forward_inference, dnnl_convolution_direct, o->in, d->any_weights, d->bias, o->out,
+        d->strides, d->dilates, d->pad, d->pad, s->forward_attr);
 }
 
-/* Plain loops are not taken: then the order that the library prefers is. */
-static void choose_order(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, bool training)
+static dnnl_status_t find_weight_gradient(tutti_onednn_state *s, const conv_desc *d, const orders *o,
+                                          dnnl_primitive_desc_t *pd)
 {
-    if (wants_channels_innermost(k)) {
-        conv_desc innermost = *d;
-        innermost.pick_in = tutti_onednn_innermost(s, &k->in[0].shape);
-        innermost.pick_out = tutti_onednn_innermost(s, &k->out.shape);
-        if (find_forward(s, &innermost, training) && !tutti_onednn_is_plain_loops(s->forward_pd)) {
-            *d = innermost;
-            return;
-        }
-        dnnl_primitive_desc_destroy(s->forward_pd);
-        s->forward_pd = NULL;
+    return dnnl_convolution_backward_weights_primitive_desc_create(pd, s->engine, dnnl_convolution_direct, o->in,
+                                                                   d->any_gradient, d->bias, o->out, d->strides,
+                                                                   d->dilates, d->pad, d->pad, s->forward_pd, s->attr);
+}
+
+static dnnl_status_t find_input_gradient(tutti_onednn_state *s, const conv_desc *d, const orders *o,
+                                         dnnl_primitive_desc_t *pd)
+{
+    return dnnl_convolution_backward_data_primitive_desc_create(pd, s->engine, dnnl_convolution_direct, o->in,
+                                                                d->any_weights, o->out, d->strides, d->dilates, d->pad,
+                                                                d->pad, s->forward_pd, s->attr);
+}
+
+/* The first of these orders for which there is more than plain loops, else whatever there is for the last; which it is goes to *taken. */
+static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *d, find_fn *find, const orders *tried,
+                                        int n, orders *taken, const char *what)
+{
+    for (int i = 0; i < n && s->failed == dnnl_success; i++) {
+        dnnl_primitive_desc_t pd = NULL;
+        *taken = tried[i];
+        if (find(s, d, &tried[i], &pd) == dnnl_success && (i == n - 1 || !tutti_onednn_is_plain_loops(pd))) return pd;
+        dnnl_primitive_desc_destroy(pd);
     }
-    if (!find_forward(s, d, training)) tutti_onednn_ok(s, dnnl_unimplemented, "find a convolution");
+    tutti_onednn_ok(s, dnnl_unimplemented, what);
+    return NULL;
 }
 
-static void build_forward(tutti_kernel *k, tutti_onednn_state *s, conv_desc *d, const tutti_kernel_request *r)
+/* Row-major and blocks of 32 are for tests: nothing computes in them. */
+static bool is_computed(tutti_order order)
 {
-    choose_order(k, s, d, r->training);
+    return order == TUTTI_ORDER_NHWC || order == TUTTI_ORDER_NCHW16C || order == TUTTI_ORDER_NCHW8C;
+}
+
+static void build_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
+{
+    tutti_onednn_state *s = k->state;
+    const tutti_order preferred = tutti_kernel_prefers(r->engine, r->precision);
+    orders tried[4];
+    int n = 0;
+    if (is_computed(d->wanted)) tried[n++] = in_order(k, d, d->wanted);
+    if (preferred != d->wanted) tried[n++] = in_order(k, d, preferred);
+    tried[n++] = in_order(k, d, TUTTI_ORDER_NHWC);
+    tried[n++] = in_order(k, d, TUTTI_ORDER_NONE);
+    s->forward_pd =
+        find_first(s, d, r->training ? find_training : find_inference, tried, n, &d->asked, "find a convolution");
     if (s->failed != dnnl_success) return;
-    d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
-    tutti_onednn_set_out(k, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST));
+    const tutti_order left = tutti_onednn_order_of(s, tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST), &k->out.shape);
+    const bool follows =
+        r->order != TUTTI_ORDER_NONE || tutti_order_forced() != TUTTI_ORDER_NONE || left == TUTTI_ORDER_NONE;
+    tutti_onednn_set_out(k, follows ? d->wanted : left, tutti_precision_dtype(r->precision));
+    if (d->type == dnnl_f32)
+        d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
     tutti_onednn_add_product(s, d->weights, d->bias);
 }
 
-static bool find_weight_gradient(tutti_onednn_state *s, const conv_desc *d, const_dnnl_memory_desc_t in,
-                                 const_dnnl_memory_desc_t out, dnnl_primitive_desc_t *pd)
+/* As the forward pass computes, else with channels last, else as the library likes. */
+static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, find_fn *find, const char *what)
 {
-    return dnnl_convolution_backward_weights_primitive_desc_create(
-               pd, s->engine, dnnl_convolution_direct, in, d->any_weights, d->bias, out, d->strides, d->dilates, d->pad,
-               d->pad, s->forward_pd, s->attr) == dnnl_success;
-}
-
-static bool find_input_gradient(tutti_onednn_state *s, const conv_desc *d, const_dnnl_memory_desc_t in,
-                                const_dnnl_memory_desc_t out, dnnl_primitive_desc_t *pd)
-{
-    return dnnl_convolution_backward_data_primitive_desc_create(pd, s->engine, dnnl_convolution_direct, in,
-                                                                d->any_weights, out, d->strides, d->dilates, d->pad,
-                                                                d->pad, s->forward_pd, s->attr) == dnnl_success;
-}
-
-/* With the orders of the forward pass if the library has more for them than plain loops. Left to itself it asks for others, and
- * three activations would be reordered: input gradients of strided convolutions, ResNet-50's 128 x 3 x 3 at batch 16: 34 ms
- * in blocks, 47 ms with channels innermost, reorders not counted. */
-static dnnl_primitive_desc_t find_gradient(tutti_onednn_state *s, const conv_desc *d,
-                                           bool (*find)(tutti_onednn_state *, const conv_desc *,
-                                                        const_dnnl_memory_desc_t, const_dnnl_memory_desc_t,
-                                                        dnnl_primitive_desc_t *),
-                                           const char *what)
-{
-    dnnl_primitive_desc_t pd = NULL;
+    tutti_onednn_state *s = k->state;
+    orders taken;
     if (s->failed != dnnl_success) return NULL;
-    if (find(s, d, tutti_onednn_wants(s->forward_pd, DNNL_ARG_SRC), tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST),
-             &pd) &&
-        !tutti_onednn_is_plain_loops(pd))
-        return pd;
-    dnnl_primitive_desc_destroy(pd);
-    pd = NULL;
-    if (!find(s, d, d->pick_in, d->pick_out, &pd)) tutti_onednn_ok(s, dnnl_unimplemented, what);
-    return pd;
+    const orders forward = {(dnnl_memory_desc_t)(uintptr_t)tutti_onednn_wants(s->forward_pd, DNNL_ARG_SRC),
+                            (dnnl_memory_desc_t)(uintptr_t)tutti_onednn_wants(s->forward_pd, DNNL_ARG_DST)};
+    const orders tried[] = {forward, in_order(k, d, TUTTI_ORDER_NHWC), in_order(k, d, TUTTI_ORDER_NONE)};
+    return find_first(s, d, find, tried, 3, &taken, what);
 }
 
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
-    if (tutti_onednn_sums_bias(k)) {
+    if (d->type == dnnl_f32 && tutti_onednn_sums_bias(k)) {
         tutti_onednn_add_bias_sum(k);
         d->bias = NULL;
     }
-    if (tutti_onednn_multiplies_windows(k)) {
+    if (d->type == dnnl_f32 && tutti_onednn_multiplies_windows(k)) {
         tutti_onednn_add_weight_product(k, d->weights);
         return;
     }
-    dnnl_primitive_desc_t pd = find_gradient(s, d, find_weight_gradient, "find a convolution's weight gradient");
+    dnnl_primitive_desc_t pd = find_gradient(k, d, find_weight_gradient, "find a convolution's weight gradient");
     tutti_onednn_add_weight_gradient(s, pd, d->weights, d->bias);
 }
 
 static void build_backward_data(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
-    if (tutti_onednn_multiplies_windows(k)) {
+    if (d->type == dnnl_f32 && tutti_onednn_multiplies_windows(k)) {
         tutti_onednn_add_input_product(k, d->weights);
         return;
     }
-    dnnl_primitive_desc_t pd = find_gradient(s, d, find_input_gradient, "find a convolution's input gradient");
+    dnnl_primitive_desc_t pd = find_gradient(k, d, find_input_gradient, "find a convolution's input gradient");
     tutti_onednn_add_input_gradient(s, pd, d->weights);
 }
 
-static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+static tutti_status create_typed(tutti_kernel *k, const tutti_kernel_request *r, dnnl_data_type_t type,
+                                 tutti_failure *err)
 {
     const tutti_conv_attrs *at = k->attrs;
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
-    conv_desc d = describe(k, s);
     k->backward_reads = TUTTI_READS_INPUT;
     if (at->relu) tutti_onednn_merge_relu(k);
-    if (s->failed == dnnl_success) build_forward(k, s, &d, r);
+    if (s->failed != dnnl_success) return tutti_onednn_finish(k, err);
+    conv_desc d = describe(k, r, type);
+    build_forward(k, &d, r);
     if (r->training && at->relu) tutti_onednn_mask_dout(k);
     if (r->training) build_backward_params(k, &d);
     if (r->training) build_backward_data(k, &d);
     return tutti_onednn_finish(k, err);
 }
 
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    return create_typed(k, r, dnnl_f32, err);
+}
+
+static tutti_status create_bf16(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    if (k->params[0].layout) /* half_adapter.c takes over */
+        return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
+                          k->op->name);
+    return create_typed(k, r, dnnl_bf16, err);
+}
+
 const tutti_kernel_row tutti_onednn_conv = {
     .engine = "onednn",
     .fuses = true,
     .create = create,
+    .destroy = tutti_onednn_close,
+    .forward = tutti_onednn_forward,
+    .backward_params = tutti_onednn_backward_params,
+    .backward_data = tutti_onednn_backward_data,
+};
+
+const tutti_kernel_row tutti_onednn_bf16_conv = {
+    .engine = "onednn",
+    .fuses = true,
+    .takes_halves = true,
+    .create = create_bf16,
     .destroy = tutti_onednn_close,
     .forward = tutti_onednn_forward,
     .backward_params = tutti_onednn_backward_params,

@@ -53,7 +53,7 @@ static void build_forward(tutti_kernel *k, tutti_onednn_state *s, dense_desc *d,
     if (s->failed != dnnl_success) return;
     d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
     if (r->training) d->pick_weights = d->weights;
-    tutti_onednn_set_out(k, d->out);
+    tutti_onednn_set_out(k, TUTTI_ORDER_NCHW, TUTTI_F32);
     tutti_onednn_add_product(s, d->weights, d->bias);
 }
 

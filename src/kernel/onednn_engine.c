@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_engine.c: the engine that computes with oneDNN 3 (github.com/oneapi-src/oneDNN): which ops it has, and which
- * library and instruction set it met. What it has no row for runs on the reference row. */
+/* onednn_engine.c: the engine that multiplies with oneDNN 3 (github.com/oneapi-src/oneDNN) and does what memory bounds by loops of our own:
+ * which ops it has, and which library and instruction set it met. What it has no row for runs on the reference row. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +10,13 @@ static const struct {
     const char *op;
     const tutti_kernel_row *row;
 } rows[] = {
-    {"conv", &tutti_onednn_conv},         {"dense", &tutti_onednn_dense},
-    {"relu", &tutti_onednn_relu},         {"sigmoid", &tutti_onednn_sigmoid},
-    {"tanh", &tutti_onednn_tanh},         {"max-pool", &tutti_onednn_max_pool},
-    {"avg-pool", &tutti_onednn_avg_pool}, {"global-avg-pool", &tutti_onednn_global_avg_pool},
-    {"lrn", &tutti_onednn_lrn},           {"batch-norm", &tutti_onednn_batch_norm},
-    {"add", &tutti_onednn_add_row},       {"concat", &tutti_onednn_concat},
+    {"conv", &tutti_onednn_conv},     {"dense", &tutti_onednn_dense},
+    {"relu", &tutti_lane_eltwise},    {"sigmoid", &tutti_lane_eltwise},
+    {"tanh", &tutti_lane_eltwise},    {"max-pool", &tutti_lane_pool},
+    {"avg-pool", &tutti_lane_pool},   {"global-avg-pool", &tutti_lane_global_pool},
+    {"lrn", &tutti_lane_lrn},         {"batch-norm", &tutti_lane_norm},
+    {"add", &tutti_lane_add_row},     {"concat", &tutti_lane_concat},
+    {"dropout", &tutti_lane_dropout},
 };
 
 static const tutti_kernel_row *find(const char *op)
@@ -39,10 +40,15 @@ static const char *multiplies(tutti_precision precision)
 
 static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
 {
-    if (strcmp(op, "batch-norm") == 0) return &tutti_lane_norm;
     if (precision != TUTTI_PRECISION_BF16 || !(imitated || multiplies(precision))) return NULL;
     if (strcmp(op, "conv") == 0) return &tutti_onednn_bf16_conv;
     return strcmp(op, "dense") == 0 ? &tutti_onednn_bf16_dense : NULL;
+}
+
+static tutti_order prefers(tutti_precision precision)
+{
+    if (precision == TUTTI_PRECISION_BF16 && has_isa(dnnl_cpu_isa_avx512_core_amx)) return TUTTI_ORDER_NHWC;
+    return has_isa(dnnl_cpu_isa_avx512_core) ? TUTTI_ORDER_NCHW16C : TUTTI_ORDER_NCHW8C;
 }
 
 static const char *isa_name(dnnl_cpu_isa_t isa)
@@ -69,4 +75,4 @@ static void describe(char out[96])
     snprintf(out, 96, "oneDNN %d.%d.%d (%s)", v->major, v->minor, v->patch, isa_name(dnnl_get_effective_cpu_isa()));
 }
 
-const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, describe};
+const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, prefers, describe};

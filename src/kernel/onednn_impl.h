@@ -11,7 +11,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernel_impl.h"
+#include "memory_order.h"
 
 typedef enum {
     TUTTI_AT_IN,
@@ -41,7 +41,7 @@ typedef struct {
     bool written;                   /* by the primitive */
 } tutti_onednn_arg;
 
-enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 32 };
+enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
 /* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c). */
 typedef struct {
@@ -101,15 +101,13 @@ dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape); /* channels, four dims */
 /* In a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which is the same row-major. */
-dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
-                                        dnnl_format_tag_t order);
-/* As those, of any type. */
 dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                       int64_t groups, dnnl_format_tag_t order);
-/* The order of md, in which an activation of this shape lies, for another type; a failure where md is of no usual order. */
-dnnl_memory_desc_t tutti_onednn_retyped(tutti_onednn_state *s, const_dnnl_memory_desc_t md, dnnl_data_type_t type,
-                                        const tutti_shape *shape);
-/* The order that input i has, f32. */
+/* An activation's; and which of our orders a description is, NONE if it is none of them. */
+dnnl_memory_desc_t tutti_onednn_ordered(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
+                                        tutti_order order);
+tutti_order tutti_onednn_order_of(tutti_onednn_state *s, const_dnnl_memory_desc_t md, const tutti_shape *shape);
+/* Of input i, in its order and type. */
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
 /* Whether two descriptions put every element at the same address in the same type. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
@@ -144,8 +142,8 @@ bool tutti_onednn_sums_bias(tutti_kernel *k);
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* The output has this order from now on. */
-void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order);
+/* The output has this order and type from now on. */
+void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* The order of parameter p: as the request says, else in training `wanted`, where a layout can say it, else `plain`. Enters
@@ -159,10 +157,8 @@ void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);
 
-extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense, tutti_onednn_relu, tutti_onednn_sigmoid,
-    tutti_onednn_tanh, tutti_onednn_max_pool, tutti_onednn_avg_pool, tutti_onednn_global_avg_pool, tutti_onednn_lrn,
-    tutti_onednn_batch_norm, tutti_onednn_add_row, tutti_onednn_concat;
-/* bf16 multiplied as such (onednn_bf16.c). */
+extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
+/* bf16 multiplied as such. */
 extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
 
 #endif

@@ -44,32 +44,45 @@ dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t ty
     return own(s, md);
 }
 
-static dnnl_memory_desc_t describe(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
-                                   dnnl_format_tag_t order)
+static dnnl_data_type_t type_of(const_dnnl_memory_desc_t md)
 {
-    return tutti_onednn_typed(s, dnnl_f32, shape, groups, order);
+    dnnl_data_type_t type = dnnl_data_type_undef;
+    dnnl_memory_desc_query(md, dnnl_query_data_type, &type);
+    return type;
+}
+
+dnnl_memory_desc_t tutti_onednn_ordered(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
+                                        tutti_order order)
+{
+    static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
+    static const dnnl_format_tag_t planes[TUTTI_NORDERS] = {dnnl_abcd,    dnnl_abcd,    dnnl_aBcd8b,
+                                                            dnnl_aBcd16b, dnnl_aBcd32b, dnnl_acdb};
+    return tutti_onednn_typed(s, type, shape, 0, shape->ndims == 4 ? planes[order] : row_major[shape->ndims]);
+}
+
+tutti_order tutti_onednn_order_of(tutti_onednn_state *s, const_dnnl_memory_desc_t md, const tutti_shape *shape)
+{
+    const int end = shape->ndims == 4 ? TUTTI_NORDERS : TUTTI_ORDER_NCHW + 1;
+    for (int i = TUTTI_ORDER_NCHW; i < end && s->failed == dnnl_success; i++) {
+        const_dnnl_memory_desc_t tried = tutti_onednn_ordered(s, type_of(md), shape, (tutti_order)i);
+        if (s->failed == dnnl_success && tutti_onednn_same_order(tried, md)) return (tutti_order)i;
+    }
+    return TUTTI_ORDER_NONE;
 }
 
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    static const dnnl_format_tag_t row_major[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd};
-    return describe(s, shape, 0, row_major[shape->ndims]);
+    return tutti_onednn_ordered(s, dnnl_f32, shape, TUTTI_ORDER_NCHW);
 }
 
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, 0, dnnl_format_tag_any);
+    return tutti_onednn_typed(s, dnnl_f32, shape, 0, dnnl_format_tag_any);
 }
 
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape)
 {
-    return describe(s, shape, 0, dnnl_acdb);
-}
-
-dnnl_memory_desc_t tutti_onednn_grouped(tutti_onednn_state *s, const tutti_shape *shape, int64_t groups,
-                                        dnnl_format_tag_t order)
-{
-    return describe(s, shape, groups, order);
+    return tutti_onednn_ordered(s, dnnl_f32, shape, TUTTI_ORDER_NHWC);
 }
 
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg)
@@ -77,14 +90,16 @@ const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int 
     return dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
 }
 
+static dnnl_data_type_t type_for(tutti_dtype type)
+{
+    return type == TUTTI_BF16 ? dnnl_bf16 : type == TUTTI_F16 ? dnnl_f16 : dnnl_f32;
+}
+
 dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i)
 {
-    tutti_onednn_state *s = k->state;
-    dnnl_memory_desc_t md = NULL;
-    if (!k->in[i].layout) return tutti_onednn_plain(s, &k->in[i].shape);
-    if (s->failed != dnnl_success) return NULL;
-    tutti_onednn_ok(s, dnnl_memory_desc_clone(&md, k->in[i].layout->described), "copy a description");
-    return own(s, md);
+    const tutti_order order = tutti_order_of(&k->in[i]);
+    tutti_onednn_ok(k->state, order == TUTTI_ORDER_NONE ? dnnl_unimplemented : dnnl_success, "describe an input");
+    return tutti_onednn_ordered(k->state, type_for(k->in[i].dtype), &k->in[i].shape, order);
 }
 
 tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads)
@@ -173,13 +188,6 @@ static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
     return true;
 }
 
-static dnnl_data_type_t type_of(const_dnnl_memory_desc_t md)
-{
-    dnnl_data_type_t type = dnnl_data_type_undef;
-    dnnl_memory_desc_query(md, dnnl_query_data_type, &type);
-    return type;
-}
-
 /* Strides of dims of one element do not matter. */
 static bool same_layout(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
 {
@@ -197,33 +205,12 @@ bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_
     return dnnl_memory_desc_equal(a, b) || (type_of(a) == type_of(b) && same_layout(a, b));
 }
 
-/* The library cannot be asked for an order of one type in another: the orders that activations have are tried. */
-dnnl_memory_desc_t tutti_onednn_retyped(tutti_onednn_state *s, const_dnnl_memory_desc_t md, dnnl_data_type_t type,
-                                        const tutti_shape *shape)
-{
-    static const dnnl_format_tag_t flat[] = {dnnl_ab}, planes[] = {dnnl_abcd, dnnl_acdb, dnnl_aBcd16b, dnnl_aBcd8b};
-    const dnnl_format_tag_t *tags = shape->ndims == 2 ? flat : planes;
-    const int ntags = shape->ndims == 2 ? 1 : shape->ndims == 4 ? 4 : 0;
-    for (int i = 0; i < ntags && s->failed == dnnl_success; i++) {
-        dnnl_memory_desc_t tried = tutti_onednn_typed(s, type, shape, 0, tags[i]);
-        if (s->failed == dnnl_success && same_layout(tried, md)) return tried;
-    }
-    tutti_onednn_ok(s, dnnl_unimplemented, "describe an order in another type");
-    return NULL;
-}
-
-void tutti_onednn_set_out(tutti_kernel *k, const_dnnl_memory_desc_t order)
+void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type)
 {
     tutti_onednn_state *s = k->state;
-    if (s->failed != dnnl_success) return;
-    tutti_onednn_ok(s, dnnl_memory_desc_clone(&s->out, order), "copy a description");
-    own(s, s->out);
-    const_dnnl_memory_desc_t plain = tutti_onednn_plain(s, &k->out.shape);
-    if (s->failed != dnnl_success || tutti_onednn_same_order(s->out, plain)) return;
-    if (!layout_of(s->out, &s->out_layout)) tutti_onednn_ok(s, dnnl_unimplemented, "describe the order of an output");
-    s->out_layout.described = s->out;
-    k->out.layout = &s->out_layout;
-    k->out.bytes = dnnl_memory_desc_get_size(s->out);
+    k->out.dtype = type;
+    tutti_order_apply(order, &k->out, &s->out_layout);
+    s->out = tutti_onednn_ordered(s, type_for(type), &k->out.shape, order);
 }
 
 /* The dims that md describes, if they are not as many as the tensor has. */

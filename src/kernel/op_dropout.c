@@ -17,10 +17,8 @@ static const tutti_field fields[] = {
      "probability that an element is dropped"},
 };
 
-static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+tutti_status tutti_op_dropout_needs(tutti_kernel *k, tutti_failure *err)
 {
-    k->in_place = true;
-    if (!r->training) return TUTTI_OK;
     int64_t count = tutti_shape_count(&k->out.shape);
     if (count / k->out.shape.dim[0] >= (int64_t)WORDS << ELEMENT_BITS)
         return tutti_fail(err, TUTTI_ERR_DATA, "a sample of 2^30 elements or more is too large for dropout");
@@ -29,17 +27,28 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    k->in_place = true;
+    return r->training ? tutti_op_dropout_needs(k, err) : TUTTI_OK;
+}
+
+tutti_dropout_keys tutti_op_dropout_keys(const tutti_kernel_args *a, int64_t sample)
+{
+    return (tutti_dropout_keys){(uint64_t)a->layer << STEP_BITS | a->step, (a->first_sample + (uint64_t)sample)
+                                                                               << ELEMENT_BITS};
+}
+
 static void draw_mask(const tutti_kernel *k, const tutti_kernel_args *a, uint8_t *lives)
 {
     const tutti_dropout_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], per_sample = tutti_shape_count(&k->out.shape) / batch;
     float rate = (float)at->rate;
-    uint64_t step_key = (uint64_t)a->layer << STEP_BITS | a->step;
     for (int64_t b = 0; b < batch; b++) {
-        uint64_t sample_key = (a->first_sample + (uint64_t)b) << ELEMENT_BITS;
+        const tutti_dropout_keys keys = tutti_op_dropout_keys(a, b);
         for (int64_t e = 0; e < per_sample; e += WORDS) {
             tutti_random4 drawn =
-                tutti_random(a->seed, TUTTI_STREAM_DROPOUT, step_key, sample_key | (uint64_t)(e / WORDS));
+                tutti_random(a->seed, TUTTI_STREAM_DROPOUT, keys.step, keys.sample | (uint64_t)(e / WORDS));
             for (int64_t i = 0; i < WORDS && e + i < per_sample; i++)
                 *lives++ = tutti_random_unit(drawn.word[i]) >= rate;
         }

@@ -121,7 +121,7 @@ static void gradients_sum(runner *r, int l)
     const void *parts[TUTTI_MAX_SUM_PARTS];
     for (int i = 0; i < own->nparts; i++) parts[i] = r->grads[own->parts[i]];
     if (own->nparts && !own->takes_parts)
-        tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out]);
+        tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out], r->graph->config.nthreads);
 }
 
 /* One step; times: nlayers * NPHASES, or NULL. */

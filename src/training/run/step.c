@@ -108,7 +108,8 @@ static void sum_gradients(tutti_trainer *t, const tutti_action *a)
     const tutti_layer_grads *own = &plan->graph->layer_grads[a->layer];
     const void *parts[TUTTI_MAX_SUM_PARTS];
     for (int i = 0; i < own->nparts; i++) parts[i] = place(t, plan->grad_offset, own->parts[i]);
-    tutti_value_sum(&plan->graph->kernels[a->layer].out, parts, own->nparts, place(t, plan->grad_offset, own->out));
+    tutti_value_sum(&plan->graph->kernels[a->layer].out, parts, own->nparts, place(t, plan->grad_offset, own->out),
+                    plan->config.nthreads);
     tutti_did(&t->account, TUTTI_DID_SUM, a->layer);
 }
 

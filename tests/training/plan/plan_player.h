@@ -120,7 +120,7 @@ static inline void sum_gradients(player *y, int l)
     const tutti_layer_grads *own = &y->graph->layer_grads[l];
     const void *parts[TUTTI_MAX_SUM_PARTS];
     for (int i = 0; i < own->nparts; i++) parts[i] = place(y, y->memory.grad, own->parts[i]);
-    tutti_value_sum(&y->graph->kernels[l].out, parts, own->nparts, place(y, y->memory.grad, own->out));
+    tutti_value_sum(&y->graph->kernels[l].out, parts, own->nparts, place(y, y->memory.grad, own->out), 1);
 }
 
 static inline void fill_values(player *y, int l, float *samples, tutti_kernel_args *args)

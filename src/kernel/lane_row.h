@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_row.h: the row of loops that a file an instruction set makes, which has included its lane_vector_*.h before. */
+#ifndef TUTTI_LANE_ROW_H
+#define TUTTI_LANE_ROW_H
+
+#include "lane_copy_loops.h"
+#include "lane_drop_loops.h"
+#include "lane_lrn_loops.h"
+#include "lane_map_loops.h"
+#include "lane_norm_loops.h"
+#include "lane_pool_loops.h"
+
+#define LANE_ROW(isa)                                                                                                  \
+    {                                                                                                                  \
+        isa, WIDTH, {norm_sums, norm_normalise, norm_gradient_sums, norm_gradient},                                    \
+            {map_relu, map_sigmoid, map_tanh, map_relu_gradient, map_sigmoid_gradient, map_tanh_gradient}, map_sum,    \
+            copy_rectangle, pool, pool_gradient, plane_sums, lrn, lrn_gradient, draw, drop,                            \
+    }
+
+#endif
