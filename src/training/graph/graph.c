@@ -8,6 +8,7 @@
 
 #include "../../base/hash.h"
 #include "../../base/rng.h"
+#include "../../kernel/order_rule.h"
 #include "graph_impl.h"
 
 const char *tutti_node_kind_name(tutti_node_kind k)
@@ -89,10 +90,32 @@ static tutti_value input_value(const tutti_model *m, int64_t batch)
     return tutti_value_plain(&v.shape);
 }
 
+/* In which order convolutions leave their outputs: one for all of the model, so that what lies between them never moves. Shapes that do
+ * not fit are for create_kernels to tell. */
+static tutti_order find_order(const tutti_graph *g)
+{
+    const tutti_model *m = g->model;
+    tutti_shape *shapes = tutti_alloc((size_t)m->nlayers * sizeof *shapes);
+    tutti_order_vote *votes = tutti_alloc((size_t)m->nlayers * sizeof *votes);
+    const tutti_shape input = input_value(m, g->config.batch).shape;
+    const bool fits = tutti_model_infer(m, g->config.batch, shapes, NULL) == TUTTI_OK;
+    int nvotes = 0;
+    for (int l = 0; l < m->nlayers && fits; l++) {
+        const tutti_layer *layer = &m->layers[l];
+        const tutti_shape *in = layer->in[0] < 0 ? &input : &shapes[layer->in[0]];
+        nvotes += tutti_order_vote_of(layer->op, layer->attrs, in, &shapes[l], &votes[nvotes]);
+    }
+    free(shapes);
+    const tutti_order order = tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
+    free(votes);
+    return order;
+}
+
 static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 {
     const tutti_model *m = g->model;
     const tutti_graph_config *c = &g->config;
+    const tutti_order order = find_order(g);
     g->kernels = TUTTI_ARENA_NEW(&g->arena, tutti_kernel, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_layer *layer = &m->layers[l];
@@ -107,8 +130,9 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
                                               .precision = c->precision,
                                               .training = c->training,
                                               .nthreads = c->nthreads,
+                                              .order = order,
                                               .params_as = c->params_as ? c->params_as->kernels[l].params : NULL};
-        tutti_status st = tutti_kernel_create(&request, &g->kernels[l], err);
+        const tutti_status st = tutti_kernel_create(&request, &g->kernels[l], err);
         if (st) return tutti_fail_at(err, "%s: line %d: layer '%s'", m->name, layer->line, layer->name);
         g->nkernels = l + 1;
     }

@@ -175,8 +175,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
         const tutti_param *param = &p->graph->params[p->order[i]];
         char shape[96];
         tutti_shape_text(&param->desc.shape, shape);
-        tutti_strbuf_printf(&sb, "%s %s kind %d at %" PRId64 "\n", param->name, shape, (int)param->desc.kind,
-                            p->param_offset[p->order[i]]);
+        tutti_strbuf_printf(&sb, "%s %s kind %d at %" PRId64 " order %" PRIx64 "\n", param->name, shape,
+                            (int)param->desc.kind, p->param_offset[p->order[i]], tutti_param_order_hash(&param->desc));
     }
     for (int i = 0; i < p->nbuckets; i++) {
         char hash[17];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../toy_net.h"
+#include "kernel/kernel_impl.h"
 
 static const tutti_plan_config base = {
     .nranks = 2, .batch = 16, .algorithm = "auto", .bucket_bytes = 300, .engine = "reference", .nthreads = 1};
@@ -233,11 +234,31 @@ static void graph_for_another_share_is_refused(void **state)
     tutti_graph_destroy(g);
 }
 
+/* Gradients are summed element by element as they lie. */
+static void hash_tells_apart_orders_of_parameters(void **state)
+{
+    (void)state;
+    toy_net net;
+    tutti_graph *g;
+    tutti_plan *p;
+    must_make(&net, base, &g, &p);
+    const uint64_t plain = tutti_plan_hash(p);
+    const tutti_layout rows = {.stride = {4, 1}, .padded = {8, 4}}, columns = {.stride = {1, 8}, .padded = {8, 4}};
+    g->params[0].desc.layout = &rows;
+    const uint64_t by_rows = tutti_plan_hash(p);
+    g->params[0].desc.layout = &columns;
+    const uint64_t by_columns = tutti_plan_hash(p);
+    assert_true(plain != by_rows && plain != by_columns && by_rows != by_columns);
+    tutti_plan_destroy(p);
+    tutti_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_agree_on_all_but_their_share),
         cmocka_unit_test(hash_tells_apart_what_ranks_must_not_mix),
+        cmocka_unit_test(hash_tells_apart_orders_of_parameters),
         cmocka_unit_test(roots_are_the_in_buffers_of_the_compiled_reduce_scatter),
         cmocka_unit_test(schedules_are_in_place_lowered_and_of_the_class_asked_for),
         cmocka_unit_test(text_shows_buckets_schedules_memory_and_loop),
