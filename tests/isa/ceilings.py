@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ceilings.py CEILING PROGRAMS | --order ORDER PROGRAMS | --say: the tests of kernels, precisions and training again, as on a lesser
+processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, training alone, with activations in an order that
+this processor would not choose. Exit code 77 and a word where the processor has not got that far. --say: which ceilings there are here."""
+import os
+import pathlib
+import subprocess
+import sys
+
+# ceiling: TUTTI_ISA, ONEDNN_MAX_CPU_ISA, flags of /proc/cpuinfo that it takes
+CEILINGS = {
+    "generic": ("generic", "SSE41", set()),
+    "avx2": ("avx2", "AVX2", {"avx2", "fma", "f16c"}),
+    "avx512": ("avx512", "AVX512_CORE", {"avx512f", "avx512bw", "avx512vl", "avx512dq"}),
+    "avx512_bf16": ("avx512", "AVX512_CORE_BF16", {"avx512_bf16"}),
+    "amx": ("avx512", "AVX512_CORE_AMX", {"amx_tile", "amx_bf16"}),
+}
+TRAINING = ("test_train", "test_train_gate", "test_train_half", "test_plan_play")
+
+
+def missing(ceiling: str) -> set[str]:
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    flags = next((line.split(":")[1].split() for line in lines if line.startswith("flags")), [])
+    return CEILINGS[ceiling][2] - set(flags)
+
+
+def say() -> None:
+    there = [c for c in CEILINGS if not missing(c)]
+    absent = [f"{c} (this processor has no {', '.join(sorted(missing(c)))})" for c in CEILINGS if missing(c)]
+    print(f"kernel, precision and training tests ran under the ceilings {', '.join(there)}"
+          + (f"; not under {'; '.join(absent)}" if absent else ""))
+
+
+def run(programs: pathlib.Path, names: list[str], environment: dict[str, str]) -> int:
+    failed = 0
+    for name in names:
+        # threads that wait let others have the cores: tests run beside each other
+        environ = {**os.environ, **environment, "OMP_WAIT_POLICY": "passive"}
+        done = subprocess.run([programs / name], env=environ, capture_output=True, text=True)
+        print(f"{name}: {'passed' if done.returncode == 0 else f'exit code {done.returncode}'}", flush=True)
+        if done.returncode:
+            failed += 1
+            print(done.stdout, done.stderr)
+    return 1 if failed else 0
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--say"]:
+        say()
+        return 0
+    if sys.argv[1] == "--order":
+        return run(pathlib.Path(sys.argv[3]), list(TRAINING), {"TUTTI_ORDER": sys.argv[2]})
+    ceiling, programs = sys.argv[1], pathlib.Path(sys.argv[2])
+    if missing(ceiling):
+        print(f"this processor has no {', '.join(sorted(missing(ceiling)))}")
+        return 77
+    kernels = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("kernel/test_*.c"))
+    own, library, _ = CEILINGS[ceiling]
+    return run(programs, kernels + list(TRAINING), {"TUTTI_ISA": own, "ONEDNN_MAX_CPU_ISA": library})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
