@@ -223,6 +223,13 @@ bool tutti_file_is_there(int fd, const char *path)
 
 /* ---- folders ---- */
 
+static tutti_status check_is_dir(const char *path, tutti_failure *err)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) return io_failure(err, "look at", path);
+    return S_ISDIR(info.st_mode) ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "%s: exists and is no folder", path);
+}
+
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err)
 {
     char part[PATH_MAX];
@@ -236,10 +243,13 @@ tutti_status tutti_file_make_dir(const char *path, tutti_failure *err)
         part[i] = '\0';
         if (mkdir(part, 0777) != 0 && errno != EEXIST) return io_failure(err, "make the folder", part);
     }
-    struct stat info;
-    if (stat(path, &info) != 0) return io_failure(err, "look at", path);
-    if (!S_ISDIR(info.st_mode)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: exists and is no folder", path);
-    return TUTTI_OK;
+    return check_is_dir(path, err);
+}
+
+tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_failure(err, "make the folder", path);
+    return check_is_dir(path, err);
 }
 
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err)

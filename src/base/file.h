@@ -29,6 +29,8 @@ tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, s
 bool tutti_file_is_there(int fd, const char *path);
 /* mkdir -p. */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);
+/* mkdir of the last folder alone, which may be there: what leads to it is not made again where somebody has taken it away. */
+tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err);
 /* fsync of a folder, so that renames in it last. */
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
 /* rm -r of a path that this program made; a missing path is no failure. Never follows links. */

@@ -109,7 +109,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};
     tutti_status st = tutti_file_remove_tree(folder, err);
-    if (!st) st = tutti_file_make_dir(folder, err);
+    if (!st) st = tutti_file_make_dir_in_place(folder, err);
     if (!st) st = write_tensors(folder, c, false, &m, err);
     if (!st && c->momentum) st = write_tensors(folder, c, true, &m, err);
     if (!st) st = write_file(folder, "job.yaml", c->job_text, strlen(c->job_text), &m, err);
@@ -217,7 +217,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
     char *folder = tutti_checkpoint_path("%s/checkpoints", dir);
     char *final = tutti_checkpoint_path("%s/step_%09" PRId64, folder, c->step);
     char *temporary = tutti_checkpoint_path("%s.tmp", final);
-    tutti_status st = tutti_file_make_dir(folder, err);
+    tutti_status st = tutti_file_make_dir_in_place(folder, err);
     if (!st) st = remove_stale(folder, err);
     if (!st) st = write_folder(temporary, c, err);
     if (!st) st = put_in_place(temporary, final, c, err);
