@@ -36,6 +36,7 @@ static void a_ring_of_1024_takes_2046_steps_and_a_hierarchy_186(void **state)
     assert_int_equal(steps_of("bruck", 1023), 20);
     assert_int_equal(steps_of("direct", 1024), 2);
     assert_int_equal(steps_of("one-shot", 1024), 1);
+    assert_int_equal(steps_of("two-shot", 1024), 2);
 }
 
 static void seconds_are_alpha_beta_and_gamma(void **state)

@@ -129,13 +129,14 @@ static void counts_are_the_closed_forms(void **state)
             {"direct", TUTTI_REDUCE_SCATTER, 1, p - 1, p - 1},
             {"direct", TUTTI_ALL_GATHER, 1, p - 1, p - 1},
             {"one-shot", TUTTI_ALLREDUCE, 1, p - 1, (int64_t)p * (p - 1)},
+            {"two-shot", TUTTI_ALLREDUCE, 2, 2 * (p - 1), 2 * (p - 1)},
             {"ring", TUTTI_ALLREDUCE, 2 * (p - 1), 2 * (p - 1), 2 * (p - 1)},
             {"ring", TUTTI_REDUCE_SCATTER, p - 1, p - 1, p - 1},
             {"ring", TUTTI_ALL_GATHER, p - 1, p - 1, p - 1},
             {"halving-doubling", TUTTI_ALLREDUCE, 2 * lg, 2 * lg, 2 * (p - 1)},
             {"halving-doubling", TUTTI_ALL_GATHER, lg, lg, p - 1},
         };
-        int n = p & (p - 1) ? 7 : 9;
+        int n = p & (p - 1) ? 8 : 10;
         for (int i = 0; i < n; i++) must_equal(&forms[i], p);
     }
 }

@@ -215,6 +215,37 @@ static void mapped_one_shot_synchronises_once(void **state)
     }
 }
 
+/* Only scratch is anybody else's: an input is read by its owner alone, an output written by its owner alone. */
+static void mapped_two_shot_synchronises_twice_and_touches_only_scratch_of_others(void **state)
+{
+    (void)state;
+    for (int32_t p = 2; p <= 17; p++) {
+        int32_t nbuffers, nsequences;
+        tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = p};
+        tutti_check_report r = report_of("two-shot", q, &nbuffers, &nsequences);
+        assert_int_equal(r.syncs, 2);
+        assert_int_equal(p * r.elements_in, (3 * p - 2) * r.units);
+        assert_int_equal(r.elements_out, 2 * r.units);
+        assert_int_equal(r.nmessages, 2 * p * (p - 1));
+        tutti_schedule *s = NULL, *lowered = NULL;
+        assert_int_equal(tutti_schedule_compile("two-shot", &q, &s, NULL), TUTTI_OK);
+        assert_int_equal(tutti_schedule_lower(s, TUTTI_WIRE_MAPPED, &lowered, NULL), TUTTI_OK);
+        for (int32_t rank = 0; rank < p; rank++) {
+            tutti_part part, other;
+            tutti_schedule_part(lowered, rank, &part);
+            for (int32_t k = 0; k < part.nslices; k++) {
+                const tutti_slice *slice = &part.slices[k];
+                if (slice->rank == rank) continue;
+                tutti_schedule_part(lowered, slice->rank, &other);
+                assert_int_equal(other.buffers[slice->buffer].role, TUTTI_BUFFER_SCRATCH);
+                tutti_part_release(&other);
+            }
+            tutti_part_release(&part);
+        }
+        tutti_schedule_destroy(lowered), tutti_schedule_destroy(s);
+    }
+}
+
 static void mapped_ring_keeps_no_inbox(void **state)
 {
     (void)state;
@@ -254,6 +285,7 @@ int main(void)
         cmocka_unit_test(schedules_without_stages_keep_their_sequences_and_are_right),
         cmocka_unit_test(mapped_direct_reads_and_writes_once_between_two_synchronisations),
         cmocka_unit_test(mapped_one_shot_synchronises_once),
+        cmocka_unit_test(mapped_two_shot_synchronises_twice_and_touches_only_scratch_of_others),
         cmocka_unit_test(mapped_ring_keeps_no_inbox),
         cmocka_unit_test(a_lowered_schedule_is_not_lowered_again),
     };

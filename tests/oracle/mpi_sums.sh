@@ -12,7 +12,7 @@ run() { # RANKS ALGORITHM...
     local ranks=$1; shift
     "$mpirun" $([ "$(id -u)" = 0 ] && echo --allow-run-as-root) --oversubscribe -n "$ranks" "$folder/mpi_sums" "$@"
 }
-any=(direct one-shot ring halving-doubling recursive-doubling binomial k-nomial double-tree binary-blocks bruck hierarchical split-rail torus)
+any=(direct one-shot two-shot ring halving-doubling recursive-doubling binomial k-nomial double-tree binary-blocks bruck hierarchical split-rail torus)
 for ranks in 2 4 8; do run $ranks "${any[@]}" swing; done
 run 3 "${any[@]}"
 echo "over UCX:"

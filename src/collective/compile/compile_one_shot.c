@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_one_shot.c: everybody reads everything; one synchronisation. For vectors so small that only waiting counts.
  *
- * A rank copies its inputs into scratch, says so to all, and sums what all have shown, in the same order on every rank
- * (a balanced tree over ranks, or roots). Each rank reads p n and writes 2 n elements.
+ * A rank copies its inputs into scratch, says so to all, and sums its inputs and what the others have shown, in the same order on
+ * every rank (a balanced tree over ranks, or roots). Each rank reads (p + 1) n and writes 2 n elements. Its own inputs it reads again
+ * where they lie: what it has shown may have left its caches, or have been stored past them.
  *
- * Two invocations. The copy frees `in` at once and `out` is written by its owner alone, so only the scratch is shared; it
- * has two banks. Rank r writes bank e mod 2 again in invocation e + 2, after it has heard everyone's message of e + 1,
- * which each sent after it had read everything of e. Hence no message is acknowledged; one bank would not do. */
+ * Two invocations. `in` and `out` are read and written by their owner alone, so only the scratch is shared; it has two banks.
+ * Rank r writes bank e mod 2 again in invocation e + 2, after it has heard everyone's message of e + 1, which each sent after it
+ * had read everything of e. Hence no message is acknowledged; one bank would not do. */
 #include <stdlib.h>
 
 #include "compile_impl.h"
@@ -48,11 +49,11 @@ static void one_shot_part(const tutti_compile_request *q, int32_t r, tutti_part_
         tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 1, 1), i < own ? 2 : 1);
     show_inputs(q, r, first, b);
     see_inputs(q, r, first, b);
-    tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, 1, 0, TUTTI_WHEN_FREE);
+    tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, 1, 0, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_part_step(b, &reduce);
     for (int32_t s = 0; s < q->nranks; s++) {
         int nroots = tutti_compile_roots(q, s, roots);
-        int32_t buffer = s == r ? own + 1 : 2 * own + 1 + first[s] - (s > r ? own : 0);
+        int32_t buffer = s == r ? 0 : 2 * own + 1 + first[s] - (s > r ? own : 0);
         for (int i = 0; i < nroots; i++)
             tutti_part_fold(b, tutti_slice_at(r, buffer + i, 0, 1, 1),
                             tutti_balance_push(&tree, roots[i].count, s == q->nranks - 1 && i == nroots - 1));

@@ -16,6 +16,7 @@ enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 static const tutti_algorithm *const table[] = {
     &tutti_algorithm_direct,
     &tutti_algorithm_one_shot,
+    &tutti_algorithm_two_shot,
     &tutti_algorithm_ring,
     &tutti_algorithm_halving_doubling,
     &tutti_algorithm_recursive_doubling,

@@ -53,7 +53,15 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
-    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy that lets go of the input at once */
+    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy that is shown */
+    return c == TUTTI_ALLREDUCE;
+}
+
+/* As direct; the input's other slices are shown, and the own sum twice: in scratch and in the output. */
+static bool cost_two_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    (void)param;
+    *out = (cost){2, 2 * most_of(p), 2 * most_of(p), 2 * (p - 1)};
     return c == TUTTI_ALLREDUCE;
 }
 
@@ -306,6 +314,7 @@ static const struct {
 } rows[] = {
     {"direct", cost_direct},
     {"one-shot", cost_one_shot},
+    {"two-shot", cost_two_shot},
     {"ring", cost_ring},
     {"halving-doubling", cost_halving_doubling},
     {"recursive-doubling", cost_recursive_doubling},
