@@ -136,7 +136,7 @@ static void fill_notice(const tutti_exchange *x, const tutti_exchange_request *q
     out->next_part = like ? like->next_part : tutti_schedule_part_hash(q->schedule, (rank + 1) % nranks);
     tutti_schedule_part(q->schedule, rank, &part);
     out->nchannels = tutti_part_channels(&part);
-    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(&part, nranks, 0, &x->vector) : 0;
+    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(&part, nranks, 0, &x->vector, q->binding.plain) : 0;
     tutti_part_release(&part);
 }
 
@@ -310,6 +310,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
     for (int32_t i = 0; i < x->nops; i++) tutti_put_release(x->ops[i].flight);
     tutti_group_unlock(x->group);
     leave_memory(x->memory);
+    tutti_plain_release(x->plain);
     tutti_arena_release(&x->arena);
     free(x);
 }

@@ -43,9 +43,12 @@ typedef struct {
     /* Only the window that the rank stores lies at the place, from its first element on, several outputs one after the other.
      * Not for schedules in place. */
     bool in_window, out_window;
-    /* Inputs and outputs are plain memory of this rank, no places are needed, and each start is preceded by an aim. Only for
-     * schedules in which a rank touches nobody's inputs and outputs but its own (one-shot). */
+    /* Inputs and outputs are plain memory of the ranks, no places are needed, and each start is preceded by an aim. A schedule in
+     * which ranks touch those of others needs a group that can (tutti_group_probe_peers); one-shot and two-shot need nothing. */
     bool plain;
+    /* What is stored for others to read (plain: scratch; regions: every output) bypasses the caches, whatever the length: where a line
+     * that another core has written last comes later than one from memory. */
+    bool past_caches;
     int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
@@ -65,9 +68,12 @@ void tutti_exchange_destroy(tutti_exchange *x);
 /* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting, unless an
  * exchange of a lower priority number can go on: that one does. */
 void tutti_exchange_start(tutti_exchange *x, unsigned when);
-/* Plain memory of the next invocation, which moves only the first n <= binding.n elements of everything; the same n on every
- * rank. in place: in = out. stream: the outputs exceed the caches. */
+/* Plain memory of the next invocation, which is over vectors of n <= binding.n elements (binding.n where it has counts); the same
+ * n on every rank. in place: in = out, of element 0. stream: the outputs exceed the caches. */
 void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
+/* A number that the next invocations go by, 0 at first: a rank of this host that goes by another one is found out before anything of
+ * it is touched, and the group fails, with the words of tutti_group_on_idle's look if that finds any. */
+void tutti_exchange_call(tutti_exchange *x, uint64_t call);
 /* again is called when an invocation is complete, inside whatever call drove it, or in the thread that makes progress; true: the
  * next one begins with the same conditions (it may have aimed), and the exchange stays in flight. It may not start or destroy
  * exchanges or fail the group. */
@@ -98,8 +104,10 @@ typedef struct {
     double wait_s, work_s; /* summed over invocations: waiting for peers; reducing and copying */
     /* Of the last invocation, if it was timed (clock_ns): when the caller last started or told it, when it was done. */
     int64_t told_ns, done_ns;
+    double
+        met_s; /* summed over timed invocations: all time but that before the others had begun, when there was nothing to do */
 } tutti_exchange_stats;
-/* Whether invocations from now on are timed: two looks at the clock each, off at first. */
+/* Whether invocations from now on are timed: some looks at the clock each, off at first. */
 void tutti_exchange_time(tutti_exchange *x, bool on);
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
 

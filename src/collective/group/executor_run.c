@@ -25,6 +25,13 @@ static bool may_start(const tutti_exchange *x, const tutti_op *op)
 /* Offsets the pointers of a step that is part-way through. More operands than fit here are rare: they run whole. */
 enum { MOST_MOVED = 64 };
 
+/* Stores past the caches are for what they cannot hold, and for what others read where that serves them sooner. */
+static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
+{
+    if (!x->plain) return op->stream;
+    return op->shows ? x->plain->shown_past : x->plain->stream;
+}
+
 static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
     char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
@@ -34,37 +41,44 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
         base = moved;
     }
     char *const *out = base + op->nins;
-    const bool stream = op->stream || (op->writes_plain && x->stream);
+    const bool stream = stores_past_caches(x, op);
     if (op->kind == TUTTI_STEP_REDUCE)
         tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
     else
         tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, stream);
 }
 
-/* What of a step's elements this invocation moves. */
-static int64_t elements_of(const tutti_exchange *x, const tutti_op *op)
+/* False: peers' memory is not there. */
+static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
-    const int64_t left = x->length - op->from;
-    if (x->length == x->vector.n || left >= op->n) return op->n;
-    return left > 0 ? left : 0;
+    if (op->npeers && x->group->peer_memory == TUTTI_PEERS_COPIED) return tutti_peer_move(x, op, from, n);
+    move_block(x, op, from, n);
+    return true;
 }
 
-/* True when the step is complete. */
-static bool move_data(tutti_exchange *x, tutti_op *op)
+typedef enum { STEP_DONE, STEP_GOES_ON, STEP_HELD } step_progress;
+
+/* What came before was our own work, and waiting for the others to begin. */
+static void note_meeting(tutti_exchange *x)
 {
-    const int64_t bytes = (int64_t)x->vector.bytes, elements = elements_of(x, op);
-    if (elements * bytes < TUTTI_TIMED) {
-        move_block(x, op, 0, elements);
-        return true;
-    }
-    int64_t begin = tutti_clock_ns(), left = elements - op->cursor;
+    x->met_ns = tutti_clock_ns();
+    x->stats.met_s += x->stats.work_s - x->worked_s;
+}
+
+static step_progress move_data(tutti_exchange *x, tutti_op *op)
+{
+    const int64_t bytes = (int64_t)x->vector.bytes;
+    if (x->has_waited && !x->met_ns) note_meeting(x);
+    if (op->npeers && op->cursor == 0) tutti_plain_find_peers(x, op);
+    if (op->n * bytes < TUTTI_TIMED) return move(x, op, 0, op->n) ? STEP_DONE : STEP_HELD;
+    int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
     int64_t n = left * bytes <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK / bytes;
-    move_block(x, op, op->cursor, n);
+    if (!move(x, op, op->cursor, n)) return STEP_HELD;
     op->cursor += n;
     x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
-    if (op->cursor < elements) return false;
+    if (op->cursor < op->n) return STEP_GOES_ON;
     op->cursor = 0;
-    return true;
+    return STEP_DONE;
 }
 
 static void delay(const tutti_exchange *x, const tutti_op *op)
@@ -83,9 +97,9 @@ static void launch(tutti_exchange *x, tutti_op *op)
     op->launched = true;
     if (op->kind == TUTTI_STEP_SIGNAL)
         op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
-    else if (elements_of(x, op))
-        op->flight = row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0],
-                              (size_t)elements_of(x, op) * x->vector.bytes, false);
+    else if (op->n)
+        op->flight =
+            row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0], (size_t)op->n * x->vector.bytes, false);
 }
 
 /* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
@@ -107,39 +121,51 @@ static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
 }
 
 /* It is over. */
-static bool end_flight(tutti_op *op)
+static step_progress end_flight(tutti_op *op)
 {
     tutti_put_release(op->flight);
     op->flight = NULL;
     op->launched = false;
-    return true;
+    return STEP_DONE;
 }
 
-static bool run_op(tutti_exchange *x, tutti_op *op)
+/* Nothing is touched of a peer that takes this for another call. Two words in turn: ours has not been written again as long as the
+ * peer has not told all of the next invocation. Far signals do not say. */
+static step_progress check_call(tutti_exchange *x, const tutti_op *op)
+{
+    if (atomic_load_explicit(op->counter + 1 + x->invocation % 2, memory_order_acquire) == x->call) return STEP_DONE;
+    const uint64_t told = atomic_load_explicit(op->counter, memory_order_relaxed);
+    if (told >= ((uint64_t)x->invocation + 2) * op->each || !tutti_group_is_near(x->group, op->peer)) return STEP_DONE;
+    x->stuck = true;
+    x->stranger = op->peer;
+    return STEP_HELD;
+}
+
+static step_progress run_op(tutti_exchange *x, tutti_op *op)
 {
     if (op->wire) return end_flight(op);
     if (x->delay_us) delay(x, op);
     switch (op->kind) {
     case TUTTI_STEP_SIGNAL:
+        atomic_store_explicit(op->counter + 1 + x->invocation % 2, x->call, memory_order_release);
         atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
         tutti_group_ring(x->group, op->peer);
-        return true;
+        return STEP_DONE;
     case TUTTI_STEP_REDUCE:
     case TUTTI_STEP_COPY: return move_data(x, op);
-    default: return true;
+    case TUTTI_STEP_WAIT: x->has_waited = x->timed; return check_call(x, op);
+    default: return STEP_DONE;
     }
 }
 
 /* One block of the division that makes a sum an average; true when all of it is done. */
 static bool average_block(tutti_exchange *x)
 {
-    const int64_t bytes = (int64_t)x->vector.bytes,
-                  most = x->naverage < x->length || !x->plain ? x->naverage : x->length;
-    const int64_t left = most - x->averaged;
+    const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
     const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
     tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->group->nranks);
     x->averaged += n;
-    if (x->averaged < most) return false;
+    if (x->averaged < x->naverage) return false;
     x->averaged = 0;
     return true;
 }
@@ -147,8 +173,16 @@ static bool average_block(tutti_exchange *x)
 static void begin(tutti_exchange *x)
 {
     x->remaining = x->nops;
+    x->has_waited = false, x->met_ns = 0;
+    if (x->timed) x->began_ns = tutti_clock_ns(), x->worked_s = x->stats.work_s;
     for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
     atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
+}
+
+static void end_timing(tutti_exchange *x)
+{
+    x->stats.done_ns = tutti_clock_ns();
+    x->stats.met_s += 1e-9 * (double)(x->stats.done_ns - (x->met_ns ? x->met_ns : x->began_ns));
 }
 
 bool tutti_exchange_advance(tutti_exchange *x)
@@ -162,8 +196,10 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 tutti_op *op = &x->ops[sequence->ops[sequence->at]];
                 if (op->wire) moved |= launch_ahead(x, sequence);
                 if (!may_start(x, op) || (op->wire && !op->launched)) break;
+                const step_progress progress = run_op(x, op);
+                if (progress == STEP_HELD) return moved;
                 moved = true;
-                if (!run_op(x, op)) return true; /* one block: others may look now */
+                if (progress == STEP_GOES_ON) return true; /* one block: others may look now */
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
@@ -176,7 +212,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         if (x->naverage && !average_block(x)) return true;
         x->invocation++;
         x->stats.invocations++;
-        if (x->timed) x->stats.done_ns = tutti_clock_ns();
+        if (x->timed) end_timing(x);
         x->active = x->again && x->again(x->again_arg);
         if (x->active)
             begin(x);
@@ -246,15 +282,9 @@ void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void 
     tutti_driver_kick(x->group);
 }
 
-void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream)
+void tutti_exchange_call(tutti_exchange *x, uint64_t call)
 {
-    for (int32_t i = 0; i < x->nplain; i++) {
-        const tutti_plain_pointer *p = &x->plain[i];
-        x->pointers[p->set][p->at] = (p->out ? (char *)out : (char *)(uintptr_t)in) + p->offset;
-    }
-    x->average = out;
-    x->length = n;
-    x->stream = stream;
+    x->call = call;
 }
 
 void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg)

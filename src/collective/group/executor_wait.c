@@ -65,6 +65,22 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
     return x->group->failed;
 }
 
+/* A peer is in another call: whoever knows about calls may say which. */
+static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
+{
+    tutti_group *g = x->group;
+    if (!g->failed && g->look) g->look(g->look_arg);
+    if (!g->failed) {
+        tutti_strbuf text = {0};
+        describe(x, &text);
+        tutti_strbuf_printf(&text, ": %s takes it for another call", g->peers[x->stranger].describe);
+        tutti_group_set_failed(g, -1, TUTTI_ERR_RENDEZVOUS, text.text);
+        tutti_strbuf_release(&text);
+        return tutti_group_report(g, err);
+    }
+    return report(x, err);
+}
+
 /* --- waiting --- */
 
 typedef struct {
@@ -183,6 +199,7 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
             w.idle_since = 0;
             continue;
         }
+        if (x->stuck) return fail_stuck(x, err);
         if (begin == 0) {
             if (g->failed) return report(x, err);
             begin = tutti_clock_ns();
@@ -219,6 +236,7 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     const bool idle = x->active && !tutti_exchange_advance_all(g);
     *done = !x->active;
     tutti_group_unlock(g);
+    if (x->active && x->stuck) return fail_stuck(x, err);
     if (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(g);
     return !*done && g->failed ? report(x, err) : TUTTI_OK;
 }

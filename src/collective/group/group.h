@@ -114,6 +114,19 @@ void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const 
  * the signal in all threads; it is looked at while waiting and by tutti_exchange_progress, every 10 ms. */
 tutti_status tutti_group_report_on(tutti_group *group, int signal, tutti_failure *err);
 
+/* Memory of a peer that no region maps, such as the stack and heap of its program. */
+typedef enum {
+    TUTTI_PEERS_CLOSED, /* out of reach */
+    TUTTI_PEERS_COPIED, /* the system reads and writes it for us, page by page (CMA) */
+    TUTTI_PEERS_SHARED  /* threads of one process: as our own */
+} tutti_peer_memory;
+/* Collective: finds out which, for all ranks alike. Before: closed. TUTTI_CMA=off in the environment of any rank closes it. */
+tutti_status tutti_group_probe_peers(tutti_group *group, tutti_failure *err);
+/* Whether, as this rank sees it, the ranks of its machine have a core each. */
+bool tutti_group_has_cores(const tutti_group *group);
+/* *why_closed (may be NULL): words. */
+tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char **why_closed);
+
 /* Regions: memory of every rank, mapped by all ranks of its host. Create is collective (same order on every rank); each rank gives its own
  * size. Allocation is real (no SIGBUS later); failure says need and have. `name` serves failures only. */
 typedef struct tutti_region tutti_region;

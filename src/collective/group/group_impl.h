@@ -15,7 +15,7 @@
  *
  * Files: discover*.c and reach.c (who started this rank), group.c (life), group_threads.c, group_join.c and group_hello.c
  * (rendezvous), group_mesh.c, group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
- * group_control.c, group_wire.c and group_progress.c (far peers), region.c, executor*.c; flight.c, peer_state.c, dump.c
+ * group_control.c, group_wire.c and group_progress.c (far peers), region.c, peer_memory.c, executor*.c; flight.c, peer_state.c, dump.c
  * (reports of a hang). */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
@@ -143,6 +143,9 @@ struct tutti_group {
     int signal_fd;     /* asks for a report; -1 = nobody does */
     int64_t dumped_ns; /* the last report */
 
+    tutti_peer_memory peer_memory;
+    char peers_closed[300]; /* why */
+
     void (*look)(void *arg); /* before each sleep; NULL = nobody */
     void *look_arg;
     void (*notice)(void *arg, const char *words);
@@ -191,6 +194,11 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, co
 tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
 /* Wakes `rank` if it sleeps; call after the store that it shall see. */
 void tutti_group_ring(tutti_group *g, int rank);
+
+/* --- memory of near peers that no region maps (peer_memory.c) --- */
+/* nbytes at the peer's address `from`, or to it, through the system. 0, or errno: EFAULT: not all of either side is there. */
+int tutti_peer_read(const tutti_group *g, int rank, void *to, uint64_t from, size_t nbytes);
+int tutti_peer_write(const tutti_group *g, int rank, uint64_t to, const void *from, size_t nbytes);
 
 /* --- the wire to far peers (group_wire.c), collective --- */
 /* The row that TUTTI_WIRE asks for; "" = the fastest ("auto"). */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_place.c: where buffers lie: in regions, in the exchange's own scratch, or, plain, wherever the next aim says.
+ *
+ * An input or output lies at its place with its whole index space, also where a rank stores only a window of it, because the
+ * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places hold windows only. */
+#include <string.h>
+
+#include "executor_impl.h"
+
+static int64_t window_first(const tutti_buffer *b, const tutti_vector *v)
+{
+    return tutti_vector_point(v, b->window.first, b->window.of);
+}
+
+static size_t window_bytes(const tutti_buffer *b, const tutti_vector *v)
+{
+    const tutti_slice *w = &b->window;
+    return (size_t)(tutti_vector_point(v, w->first + w->count, w->of) - window_first(b, v)) * v->bytes;
+}
+
+/* Plain: of a shorter vector, floor(f*n) may leave a window one element longer. */
+static size_t bank_bytes(const tutti_buffer *b, const tutti_vector *v, bool plain)
+{
+    return (window_bytes(b, v) + (plain ? v->bytes : 0) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+}
+
+static size_t counters_bytes(int nranks, int32_t nchannels)
+{
+    return TUTTI_LINE * (TUTTI_OWN_LINES + (size_t)nranks * (size_t)nchannels);
+}
+
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v,
+                                bool plain)
+{
+    size_t bytes = counters_bytes(nranks, nchannels);
+    for (int32_t i = 0; i < part->nbuffers; i++)
+        if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH)
+            bytes += bank_bytes(&part->buffers[i], v, plain) * (size_t)part->buffers[i].banks;
+    return bytes;
+}
+
+int32_t tutti_part_channels(const tutti_part *part)
+{
+    int32_t channels = 0;
+    for (int32_t i = 0; i < part->nsteps; i++)
+        if (part->steps[i].channel >= channels) channels = part->steps[i].channel + 1;
+    return channels;
+}
+
+char *tutti_binder_memory(const tutti_binder *b, const tutti_region *region, int32_t rank, tutti_wire **wire)
+{
+    *wire = tutti_group_is_near(b->x->group, rank) ? NULL : b->x->group->wire;
+    return *wire ? (char *)(uintptr_t)tutti_region_far(region, rank) : tutti_region_base(region, rank);
+}
+
+static void place_scratch(const tutti_binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch,
+                          tutti_buffer_place *out)
+{
+    tutti_wire *wire;
+    char *base = tutti_binder_memory(b, b->x->region, rank, &wire) + b->x->at[rank];
+    size_t each = bank_bytes(buffer, &b->x->vector, b->binding.plain);
+    *out = (tutti_buffer_place){
+        .base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each, .wire = wire};
+    *scratch += each * (size_t)buffer->banks;
+}
+
+static bool is_input(const tutti_binder *b, const tutti_buffer *buffer)
+{
+    return buffer->role == TUTTI_BUFFER_IN || tutti_schedule_head(b->schedule)->in_place;
+}
+
+static tutti_status place_in_region(const tutti_binder *b, int32_t rank, const tutti_buffer *buffer,
+                                    tutti_buffer_place *out)
+{
+    const int32_t ordinal = buffer->role == TUTTI_BUFFER_IN ? buffer->ordinal : 0;
+    if (is_input(b, buffer) && ordinal >= b->binding.nin)
+        return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': rank %d has input %d, the binding gives only %d",
+                          b->x->name, rank, ordinal, b->binding.nin);
+    const tutti_place *place = is_input(b, buffer) ? &b->binding.in[ordinal] : &b->binding.out;
+    const size_t offset = place->offset + out->before;
+    if (!place->region || offset % tutti_element_alignment(b->x->type, b->x->op) ||
+        offset > tutti_region_bytes(place->region, rank))
+        return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
+                          buffer->name, rank);
+    out->base = tutti_binder_memory(b, place->region, rank, &out->wire) + offset;
+    out->bytes_left = tutti_region_bytes(place->region, rank) - offset;
+    return TUTTI_OK;
+}
+
+/* What of the index space is stored, by the vector's length. packed: bytes of the outputs before this one in a window place, which
+ * it adds itself to. */
+static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t *packed, tutti_buffer_place *out)
+{
+    const tutti_vector *v = &b->x->vector;
+    const bool is_in = is_input(b, buffer), scratch = buffer->role == TUTTI_BUFFER_SCRATCH;
+    const bool window = is_in ? b->binding.in_window : b->binding.out_window;
+    if (!scratch && !window) return;
+    out->origin = window_first(buffer, v);
+    if (scratch || is_in) return;
+    out->before = *packed;
+    *packed += window_bytes(buffer, v);
+}
+
+/* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
+void tutti_binder_need(tutti_binder *b, int32_t rank)
+{
+    tutti_part part;
+    if (b->ranks[rank].places) return;
+    tutti_schedule_part(b->schedule, rank, &part);
+    tutti_rank_places *r = &b->ranks[rank];
+    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels), packed = 0;
+    r->places = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer_place, part.nbuffers + 1);
+    r->nbuffers = part.nbuffers;
+    for (int32_t i = 0; i < part.nbuffers; i++) {
+        tutti_buffer_place *place = &r->places[i];
+        const bool own_scratch = part.buffers[i].role == TUTTI_BUFFER_SCRATCH;
+        if (own_scratch)
+            place_scratch(b, rank, &part.buffers[i], &scratch, place);
+        else
+            *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
+        lay_window(b, &part.buffers[i], &packed, place);
+        if (!own_scratch && !place->plain && place_in_region(b, rank, &part.buffers[i], place)) place->banks = 0;
+    }
+    if (b->binding.plain) {
+        r->buffers = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer, part.nbuffers + 1);
+        memcpy(r->buffers, part.buffers, sizeof *part.buffers * (size_t)part.nbuffers);
+    }
+    tutti_part_release(&part);
+}
+
+void tutti_binder_lay_again(tutti_binder *b)
+{
+    for (int rank = 0; rank < b->x->group->nranks; rank++) {
+        const tutti_rank_places *r = &b->ranks[rank];
+        size_t packed = 0;
+        for (int32_t i = 0; r->places && i < r->nbuffers; i++) lay_window(b, &r->buffers[i], &packed, &r->places[i]);
+    }
+}
