@@ -7,16 +7,17 @@
  *   - All ranks make the same calls in the same order: that holds for every function here that says "collective". A call is
  *     described to the other ranks beside its data; ranks that disagree on collective, count, type, operation, root, algorithm
  *     or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
- *   - Memory. Data in memory of tutti_comm_alloc is read and written by the peers where it lies: nothing is copied to be sent. Then
- *     `in` and `out` must lie at the same offsets of the same allocation on every rank, and on ranks that have no input or output
- *     they are given all the same. Any other memory works too, at any addresses; it costs one copy through memory that the
- *     peers map, in pieces that stay in the caches.
+ *   - Memory. Data in memory of tutti_comm_alloc is read and written by the peers where it lies: nothing is copied to be
+ *     sent. Then `in` and `out` must lie at the same offsets of the same allocation on every rank, and on ranks that have no input or
+ *     output they are given all the same. Any other memory works too, at any addresses: pieces of it are shown to the peers in memory
+ *     that they map, or the system copies it for them (CMA, where it allows that); calls find out which takes less.
  *   - The first call of its kind makes schedule and shared memory (collective, some hundred microseconds); later ones start at
  *     once. Kind: collective, type, operation, root, algorithm, and in allocated memory also count and place.
  *   - Every wait has a deadline. When it passes, or a rank dies or aborts, the communicator has failed for good on all ranks:
  *     calls return TUTTI_ERR_PEER, and tutti_comm_failure says why and who.
  *
- * Threads: owner (one thread at a time per communicator), but for tutti_comm_abort (shared). */
+ * Threads: owner (one thread at a time per communicator: a second one is refused while the first is in a call), but for tutti_comm_abort
+ * (shared). A child of fork has no part in it: its calls are refused. */
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 
@@ -45,7 +46,7 @@ tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err);
 tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out, tutti_failure *err);
 /* nranks communicators for as many threads of this process, one for each (out has room for them): same code, for tests. */
 tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm **out, tutti_failure *err);
-/* Leaves in good order and frees its allocations. Requests must have been freed. NULL is accepted. */
+/* Leaves in good order and frees its allocations. Requests that have not been freed are over: free still takes them. NULL is accepted. */
 void tutti_comm_destroy(tutti_comm *comm);
 
 int tutti_comm_rank(const tutti_comm *comm);
@@ -59,7 +60,7 @@ tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_fail
 
 /* Collective. Memory that all ranks map: every rank gives the same size, *out is this rank's own part (page-aligned, zeroed). */
 tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err);
-/* Collective. `own` as alloc gave it; requests on it must have been freed. */
+/* Collective. `own` as alloc gave it. Requests on it cannot be started any more; one in flight refuses it. */
 tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err);
 
 /* --- calls --- */
@@ -84,7 +85,7 @@ typedef struct {
     int root;
     const char
         *algorithm; /* NULL or "auto": chosen; else a row of `tutti coll list`, or a name of tutti_comm_add_schedule */
-    double deadline_s; /* 0: the communicator's */
+    double deadline_s; /* of the whole call, or of prepare and each wait; 0: the communicator's */
 } tutti_call;
 
 /* Collective, blocking. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm.c: life of a communicator, its memory, and schedules of the caller's own. */
+/* comm.c: life of a communicator, who may call, and schedules of the caller's own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../base/hash.h"
 #include "comm_group.h"
@@ -12,12 +14,50 @@ struct tutti_launched {
     tutti_group_config config; /* its launcher wants to hear how we end */
 };
 
+/* A page that a child of fork finds wiped. */
+struct tutti_home {
+    _Atomic uint32_t ours;
+};
+
+static struct tutti_home *make_home(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct tutti_home *home = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (home == MAP_FAILED) abort();
+    madvise(home, page, MADV_WIPEONFORK); /* kernels before 4.14 refuse: then a child is not told from us */
+    atomic_init(&home->ours, true);
+    return home;
+}
+
+static bool is_home(const tutti_comm *comm)
+{
+    return atomic_load_explicit(&comm->home->ours, memory_order_relaxed);
+}
+
 tutti_comm *tutti_comm_of_group(tutti_group *group)
 {
     tutti_comm *comm = tutti_alloc(sizeof *comm);
     comm->group = group;
     comm->rank = tutti_group_rank(group), comm->nranks = tutti_group_nranks(group);
+    comm->home = make_home();
     return comm;
+}
+
+tutti_status tutti_comm_enter(tutti_comm *comm, tutti_failure *err)
+{
+    if (!comm) return tutti_fail(err, TUTTI_ERR_USAGE, "there is no communicator");
+    if (!is_home(comm))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "this process is a child (fork) of the one that made the communicator: it must make its own");
+    if (atomic_exchange_explicit(&comm->in_use, true, memory_order_acquire))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "another thread is in a call on this communicator: one at a time may be");
+    return TUTTI_OK;
+}
+
+void tutti_comm_leave(tutti_comm *comm)
+{
+    atomic_store_explicit(&comm->in_use, false, memory_order_release);
 }
 
 tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err)
@@ -42,6 +82,7 @@ tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err)
 
 tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out, tutti_failure *err)
 {
+    if (!config) return tutti_fail(err, TUTTI_ERR_USAGE, "communicator: there is no configuration");
     if (config->nranks < 1 || config->rank < 0 || config->rank >= config->nranks || config->port < 1 ||
         config->port > 65535 || !(config->deadline_s >= 0))
         return tutti_fail(err, TUTTI_ERR_USAGE, "communicator: rank %d of %d, port %d, deadline %g s: out of range",
@@ -72,24 +113,32 @@ tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm
     return s;
 }
 
-void tutti_comm_destroy(tutti_comm *comm)
+static void release(tutti_comm *comm)
 {
-    if (!comm) return;
-    tutti_failure why = {0};
-    const tutti_status s = tutti_comm_failure(comm, NULL, &why);
+    for (tutti_request *q = comm->prepared; q; q = q->next_prepared) q->comm = NULL, q->lane = NULL, q->active = false;
     for (tutti_lane *l = comm->lanes, *next; l; l = next) next = l->next, tutti_lane_destroy(l);
-    for (tutti_allocation *a = comm->allocations, *next; a; a = next)
-        next = a->next, tutti_region_destroy(a->region), free(a);
+    for (tutti_class *c = comm->classes, *next; c; c = next) next = c->next, free(c);
+    tutti_free_allocations(comm);
     for (tutti_own_schedule *o = comm->schedules, *next; o; o = next) {
         next = o->next;
         tutti_schedule_destroy(o->lowered), tutti_schedule_destroy(o->compiled);
         free(o);
     }
     tutti_made_schedules_destroy(comm);
+}
+
+/* What a child of fork has of it is its parent's: it says no goodbye and keeps the memory until it ends. */
+void tutti_comm_destroy(tutti_comm *comm)
+{
+    if (!comm || !is_home(comm)) return;
+    tutti_failure why = {0};
+    const tutti_status s = tutti_comm_failure(comm, NULL, &why);
+    release(comm);
     tutti_remote_forget(comm->group, &comm->writes);
     tutti_region_destroy(comm->board);
     tutti_group_leave(comm->group);
     if (comm->from) tutti_group_config_end(&comm->from->config, (int)s, why.text);
+    munmap(comm->home, (size_t)sysconf(_SC_PAGESIZE));
     free(comm->from);
     free(comm);
 }
@@ -106,61 +155,17 @@ int tutti_comm_size(const tutti_comm *comm)
 
 const char *tutti_comm_describe(const tutti_comm *comm, int rank)
 {
-    return tutti_group_describe(comm->group, rank);
+    return rank >= 0 && rank < comm->nranks ? tutti_group_describe(comm->group, rank) : "no rank of this communicator";
 }
 
 void tutti_comm_abort(tutti_comm *comm, const char *words)
 {
-    tutti_group_abort(comm->group, words);
+    if (is_home(comm)) tutti_group_abort(comm->group, words ? words : "no reason given");
 }
 
 tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_failure *err)
 {
     return tutti_group_failure(comm->group, culprit, err);
-}
-
-/* --- memory --- */
-
-tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err)
-{
-    tutti_allocation *a = tutti_alloc(sizeof *a);
-    char size[32];
-    snprintf(size, sizeof size, "%zu bytes", nbytes);
-    tutti_status s = tutti_group_agree(comm->group, "size of an allocation", size, err);
-    if (!s) s = tutti_region_create(comm->group, "allocation", nbytes, &a->region, err);
-    if (s) {
-        free(a);
-        return s;
-    }
-    a->own = tutti_region_base(a->region, comm->rank);
-    a->bytes = nbytes;
-    a->number = ++comm->nallocations;
-    a->next = comm->allocations;
-    comm->allocations = a;
-    *out = a->own;
-    return TUTTI_OK;
-}
-
-/* Lanes bound to it go with it: on every rank the same, so no call is left that one has and another not. */
-tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err)
-{
-    tutti_allocation **at = &comm->allocations;
-    while (*at && (*at)->own != own) at = &(*at)->next;
-    tutti_allocation *a = *at;
-    if (!a) return tutti_fail(err, TUTTI_ERR_USAGE, "free: %p is no allocation of this communicator", own);
-    for (tutti_lane **l = &comm->lanes; *l;) {
-        tutti_lane *lane = *l;
-        if (lane->key.in >> 48 != a->number && lane->key.out >> 48 != a->number) {
-            l = &lane->next;
-            continue;
-        }
-        *l = lane->next;
-        tutti_lane_destroy(lane);
-    }
-    *at = a->next;
-    tutti_region_destroy(a->region);
-    free(a);
-    return TUTTI_OK;
 }
 
 /* --- schedules --- */
@@ -180,10 +185,11 @@ static tutti_status prove(tutti_own_schedule *own, const tutti_comm *comm, tutti
     return s;
 }
 
-tutti_status tutti_comm_add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
-                                     tutti_failure *err)
+static tutti_status add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
+                                 tutti_failure *err)
 {
     char hash[TUTTI_ALGORITHM_TEXT + 24], digits[17];
+    if (!name || !text) return tutti_fail(err, TUTTI_ERR_USAGE, "schedule: there is no %s", name ? "text" : "name");
     if (!*name || strlen(name) >= TUTTI_ALGORITHM_TEXT || !strcmp(name, "auto") || tutti_find_schedule(comm, name))
         return tutti_fail(err, TUTTI_ERR_USAGE, "schedule '%s': the name is empty, too long or taken", name);
     tutti_hash_text(tutti_hash(text, nbytes), digits);
@@ -205,4 +211,14 @@ tutti_status tutti_comm_add_schedule(tutti_comm *comm, const char *name, const c
     own->next = comm->schedules;
     comm->schedules = own;
     return TUTTI_OK;
+}
+
+tutti_status tutti_comm_add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
+                                     tutti_failure *err)
+{
+    tutti_status s = tutti_comm_enter(comm, err);
+    if (s) return s;
+    s = add_schedule(comm, name, text, nbytes, err);
+    tutti_comm_leave(comm);
+    return s;
 }

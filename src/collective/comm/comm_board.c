@@ -3,14 +3,15 @@
  *
  * A ring of the last calls a rank: number and notice. The writer stores the number last, the reader looks at it before and after,
  * so a notice that is being overwritten is skipped: a rank that is so far ahead has got its answers. Posting costs two cache lines
- * of our own; they are read when a rank has waited in vain for a while, and after calls whose lane serves many lengths. */
+ * of our own; they are read when a rank has waited in vain for a while, or has met one that takes the call for another. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "comm_impl.h"
 
-enum { RING = 16, WORDS = sizeof(tutti_notice) / 8 };
+enum { RING = 16, WORDS = sizeof(tutti_notice) / 8, LINE = 64 };
 
 struct tutti_board_entry {
     _Atomic uint64_t number;
@@ -31,11 +32,31 @@ static void look(void *arg)
         if (!tutti_board_compare(comm, number)) return;
 }
 
+/* All ranks choose among the same ways. */
+static tutti_status look_at_cores(tutti_comm *comm, tutti_failure *err)
+{
+    const uint64_t own = !tutti_group_has_cores(comm->group);
+    uint64_t *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
+    const tutti_status s = tutti_group_all_gather(comm->group, "calls", &own, all, sizeof own, err);
+    for (int r = 0; r < comm->nranks && !s; r++) comm->crowded |= all[r] != 0;
+    free(all);
+    return s;
+}
+
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err)
 {
-    tutti_status s = tutti_region_create(comm->group, "calls", RING * sizeof(tutti_board_entry), &comm->board, err);
+    const size_t nbytes = RING * sizeof(tutti_board_entry) + TUTTI_MOST_CLASSES * LINE;
+    tutti_status s = look_at_cores(comm, err);
+    if (!s) s = tutti_group_probe_peers(comm->group, err);
+    if (!s) s = tutti_region_create(comm->group, "calls", nbytes, &comm->board, err);
     if (!s) tutti_group_on_idle(comm->group, look, comm);
     return s;
+}
+
+_Atomic uint32_t *tutti_board_choice(const tutti_comm *comm, int number, int parity)
+{
+    char *base = tutti_region_base(comm->board, 0);
+    return (_Atomic uint32_t *)(void *)(base + RING * sizeof(tutti_board_entry) + (size_t)number * LINE) + parity;
 }
 
 uint64_t tutti_board_post(tutti_comm *comm, const tutti_notice *notice)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_call.c: calls become requests, requests go through lanes. A blocking call is a request on the stack. */
+/* comm_call.c: calls become requests, requests go through lanes. A blocking call is a request on the stack, or where its ways are found
+ * out by going them, one for each part of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm_impl.h"
+
+enum { PART = 1 << 22 }; /* bytes of a long vector after which it may go another way */
 
 /* --- blocks of the caller's memory, in the order of the stage --- */
 
@@ -49,78 +52,303 @@ static void list_blocks(tutti_request *q)
     }
 }
 
+/* Pieces of about one length: an exchange is cut anew for each other one. */
+static int64_t even_piece(int64_t length, int64_t most)
+{
+    enum { STEP = 64 };
+    if (length <= most) return length > 0 ? length : 1;
+    const int64_t npieces = (length + most - 1) / most, each = (length + npieces - 1) / npieces;
+    const int64_t rounded = (each + STEP - 1) / STEP * STEP;
+    return rounded < most ? rounded : most;
+}
+
+/* What the lane moves. In place the whole vector begins where the longer of the two does. */
+static void lay_out(tutti_request *q, const tutti_call_plan *plan)
+{
+    const tutti_call *c = &q->call;
+    const tutti_path path = tutti_way_at((tutti_way)q->lane->key.way)->path;
+    const bool in_vector = q->lane->key.in_place;
+    char *in = (char *)(uintptr_t)c->in, *out = c->out;
+    if (in_vector && c->collective == TUTTI_ALL_GATHER) in = out;
+    if (in_vector && c->collective == TUTTI_REDUCE_SCATTER) out = in;
+    q->one_in = (tutti_block){in, plan->total}, q->one_out = (tutti_block){out, plan->total};
+    q->length = plan->longest;
+    q->piece = q->lane->piece;
+    if (path == TUTTI_PATH_SHOWN) q->piece = even_piece(plan->longest, q->lane->piece);
+    if (path == TUTTI_PATH_STAGED) list_blocks(q);
+}
+
 /* --- life of a request --- */
 
-static tutti_status open_request(tutti_comm *comm, const tutti_call *call, bool preparing, tutti_request *q,
-                                 tutti_failure *err)
+/* A loop makes the same call again and again: what was found out about the last one holds. Arrays and names may have changed inside. */
+static bool is_last(const tutti_comm *comm, const tutti_call *call)
 {
-    tutti_call_plan plan;
-    tutti_status s = tutti_group_failure(comm->group, NULL, err);
-    if (!s && !comm->board) s = tutti_board_open(comm, err);
-    if (!s) s = tutti_plan_call(comm, call, &plan, err);
+    return comm->has_last && !call->counts && !call->algorithm && !memcmp(&comm->last.call, call, sizeof *call);
+}
+
+static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
+{
+    tutti_last *last = &comm->last;
+    comm->has_last = false;
+    tutti_status s = tutti_plan_call(comm, call, &last->plan, err);
     if (s) return s;
-    *q = (tutti_request){.comm = comm, .call = *call, .bytes = plan.bytes, .length = plan.longest};
-    tutti_notice_of(call, &plan, &q->notice);
-    q->notice.preparing = preparing;
-    q->number = tutti_board_post(comm, &q->notice);
-    s = tutti_lane_find(q, &plan, err);
-    if (s) return s;
-    q->one_in = (tutti_block){(char *)(uintptr_t)call->in, call->count};
-    q->one_out = (tutti_block){call->out, call->count};
-    if (plan.path == TUTTI_PATH_STAGED) list_blocks(q);
+    last->call = *call;
+    tutti_notice_of(comm, call, &last->plan, &last->notice);
+    comm->has_last = true;
     return TUTTI_OK;
 }
 
-/* Where the lane does not say all of a call, the notices of those who were here before are looked at now; later ones look at
- * ours. */
-static tutti_status judge(tutti_request *q, tutti_failure *err)
+/* What of a call needs the others' attention but no lane. */
+static tutti_status announce(tutti_comm *comm, const tutti_call *call, bool preparing, tutti_request *q,
+                             tutti_call_plan *plan, tutti_failure *err)
 {
-    if (q->notice.key.path != TUTTI_PATH_MAPPED) tutti_board_compare(q->comm, q->number);
-    return tutti_group_failure(q->comm->group, NULL, err);
+    tutti_status s = tutti_group_failure(comm->group, NULL, err);
+    if (!s && !comm->board) s = tutti_board_open(comm, err);
+    if (!s && !call) s = tutti_fail(err, TUTTI_ERR_USAGE, "there is no call");
+    if (!s && !is_last(comm, call)) s = look_at(comm, call, err);
+    if (s) return s;
+    *plan = comm->last.plan;
+    q->comm = comm, q->call = *call, q->notice = comm->last.notice;
+    q->bytes = plan->bytes;
+    q->large = plan->longest * (int64_t)plan->bytes >= (int64_t)1 << 24;
+    q->arena = (tutti_arena){0};
+    q->notice.preparing = preparing;
+    q->number = tutti_board_post(comm, &q->notice);
+    return TUTTI_OK;
 }
 
-static tutti_status finish(tutti_request *q, tutti_failure *err)
+static tutti_status take_lane(tutti_request *q, const tutti_call_plan *plan, tutti_way way, tutti_failure *err)
 {
-    tutti_group *group = q->comm->group;
+    tutti_lane_key key = q->notice.key;
+    if (way != plan->first) key = tutti_key_of(q->comm, &q->call, plan, way);
+    tutti_status s = tutti_lane_find(q->comm, &key, &q->call, &q->notice, &q->lane, err);
+    if (!s) lay_out(q, plan);
+    return s;
+}
+
+static tutti_status wait_for(tutti_request *q, tutti_failure *err)
+{
     tutti_status s = TUTTI_OK;
-    const double before = q->call.deadline_s > 0 ? tutti_group_set_deadline(group, q->call.deadline_s) : 0;
     if (!atomic_load(&q->done)) s = tutti_exchange_wait_for(q->lane->x, &q->done, err);
-    if (before > 0) tutti_group_set_deadline(group, before);
     if (!atomic_load(&q->done)) tutti_lane_drop(q->lane);
     q->active = false;
-    return s ? s : judge(q, err);
+    return s;
 }
 
-tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
+/* --- blocking --- */
+
+/* What a call took. Waiting for the others to begin belongs to what they did before, so it is not counted; but where calls follow each
+ * other at once that was the call before, whose end one rank had sooner than another. */
+static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, const tutti_exchange_stats *after)
+{
+    enum { AT_ONCE = 4 };
+    const int64_t total = after->done_ns - after->told_ns, pause = after->told_ns - comm->timed_ns;
+    comm->timed_ns = after->done_ns;
+    return pause < total / AT_ONCE ? 1e-9 * (double)total : after->met_s - before->met_s;
+}
+
+/* One part [at, at + n) of the vector, or all of it, on its way. *seconds: what it took. */
+static tutti_status run_part(tutti_request *q, const tutti_call_plan *plan, tutti_way way, double *seconds,
+                             tutti_failure *err)
+{
+    tutti_exchange_stats before, after;
+    tutti_status s = take_lane(q, plan, way, err);
+    if (s) return s;
+    if (seconds) tutti_exchange_time(q->lane->x, true), tutti_exchange_stats_read(q->lane->x, &before);
+    q->at = 0;
+    atomic_store(&q->done, false);
+    tutti_lane_push(q);
+    s = wait_for(q, err);
+    if (seconds) tutti_exchange_stats_read(q->lane->x, &after), *seconds = cost_of(q->comm, &before, &after);
+    tutti_arena_release(&q->arena);
+    return s;
+}
+
+static tutti_class_key class_key(const tutti_call_plan *plan, const tutti_call *call)
+{
+    return (tutti_class_key){(int32_t)call->collective,
+                             (int32_t)call->type,
+                             (int32_t)call->op,
+                             plan->in_place,
+                             tutti_octave_of(plan->total * (int64_t)plan->bytes),
+                             plan->ways};
+}
+
+tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call)
+{
+    const tutti_class_key key = class_key(plan, call);
+    tutti_class *c = comm->classes;
+    while (c && memcmp(&c->key, &key, sizeof key)) c = c->next;
+    return c;
+}
+
+/* NULL: there are too many. */
+static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call)
+{
+    tutti_class *c = tutti_class_find(comm, plan, call);
+    if (c || comm->nclasses == TUTTI_MOST_CLASSES) return c;
+    c = tutti_alloc(sizeof *c);
+    c->key = class_key(plan, call);
+    c->number = comm->nclasses++;
+    tutti_class_begin_burst(c, plan->first);
+    tutti_class_next(c); /* the first call */
+    c->next = comm->classes;
+    comm->classes = c;
+    return c;
+}
+
+/* The way of this call, said by rank 0 before the one before it (comm_way.h); as rank 0, the next one's. */
+static tutti_way take_way(tutti_comm *comm, tutti_class *c, tutti_way first)
+{
+    const int64_t call = c->calls++;
+    const uint32_t said = atomic_load_explicit(tutti_board_choice(comm, c->number, call % 2), memory_order_acquire);
+    if (comm->rank == 0)
+        atomic_store_explicit(tutti_board_choice(comm, c->number, (call + 1) % 2), 1 + (uint32_t)tutti_class_next(c),
+                              memory_order_release);
+    return said >= 1 && said <= TUTTI_NWAYS ? (tutti_way)(said - 1) : first;
+}
+
+static tutti_status run_choosing(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err)
+{
+    tutti_comm *comm = q->comm;
+    tutti_class *c = class_of(comm, plan, &q->call);
+    if (!c) return run_part(q, plan, plan->first, NULL, err);
+    const tutti_way way = take_way(comm, c, plan->first);
+    double seconds = 0;
+    tutti_status s = run_part(q, plan, way, comm->rank == 0 ? &seconds : NULL, err);
+    if (!s && comm->rank == 0) tutti_class_record(c, way, plan->total * (int64_t)plan->bytes, seconds);
+    return s;
+}
+
+int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan)
+{
+    const int64_t most = PART / (int64_t)plan->bytes;
+    if (call->collective != TUTTI_ALLREDUCE || plan->total <= most) return plan->total;
+    const int64_t nparts = (plan->total + most - 1) / most;
+    return even_piece(plan->total, (plan->total + nparts - 1) / nparts);
+}
+
+/* A long vector goes in parts, so that its ways are known before it is through. */
+static tutti_status run_in_parts(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err)
+{
+    const int64_t each = tutti_part_of(&q->call, plan);
+    const tutti_call whole = q->call;
+    tutti_call_plan part = *plan;
+    tutti_status s = TUTTI_OK;
+    for (int64_t at = 0; at < plan->total && !s; at += each) {
+        const size_t skip = (size_t)at * plan->bytes;
+        part.total = part.longest = plan->total - at < each ? plan->total - at : each;
+        q->call.in = (const char *)whole.in + skip, q->call.out = (char *)whole.out + skip;
+        q->call.count = part.total;
+        s = run_choosing(q, &part, err);
+    }
+    return s;
+}
+
+static bool is_settled(const tutti_call_plan *plan)
+{
+    return !(plan->ways & (plan->ways - 1));
+}
+
+static tutti_status run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
 {
     tutti_request q;
-    tutti_status s = open_request(comm, call, false, &q, err);
+    tutti_call_plan plan;
+    tutti_status s = announce(comm, call, false, &q, &plan, err);
     if (s) return s;
-    tutti_lane_push(&q);
-    s = finish(&q, err);
-    tutti_arena_release(&q.arena);
+    if (is_settled(&plan))
+        s = run_part(&q, &plan, plan.first, NULL, err);
+    else if (tutti_part_of(call, &plan) < plan.total)
+        s = run_in_parts(&q, &plan, err);
+    else
+        s = run_choosing(&q, &plan, err);
     return s;
+}
+
+/* The deadline holds for the whole of a call, the making of its lane included. */
+tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
+{
+    tutti_status s = tutti_comm_enter(comm, err);
+    if (s) return s;
+    const double before = call && call->deadline_s > 0 ? tutti_group_set_deadline(comm->group, call->deadline_s) : 0;
+    s = run(comm, call, err);
+    if (before > 0) tutti_group_set_deadline(comm->group, before);
+    tutti_comm_leave(comm);
+    return s;
+}
+
+/* --- requests --- */
+
+/* Those that start without waiting for anybody go a way that is agreed on now. */
+static tutti_status settle(tutti_request *q, const tutti_call_plan *plan, tutti_way *way, tutti_failure *err)
+{
+    tutti_comm *comm = q->comm;
+    int32_t said = (int32_t)plan->first;
+    *way = plan->first;
+    if (is_settled(plan)) return TUTTI_OK;
+    tutti_call_plan part = *plan;
+    part.total = tutti_part_of(&q->call, plan);
+    const tutti_class *c = tutti_class_find(comm, &part, &q->call);
+    if (c && comm->rank == 0) said = (int32_t)tutti_class_best(c, plan->first);
+    tutti_status s = tutti_group_broadcast(comm->group, "way of a request", 0, &said, sizeof said, err);
+    if (!s) *way = (tutti_way)said;
+    return s;
+}
+
+static void list(tutti_request *q)
+{
+    tutti_comm *comm = q->comm;
+    q->next_prepared = comm->prepared;
+    q->prepared_at = &comm->prepared;
+    if (comm->prepared) comm->prepared->prepared_at = &q->next_prepared;
+    comm->prepared = q;
+}
+
+static tutti_status prepare(tutti_comm *comm, const tutti_call *call, tutti_request *q, tutti_failure *err)
+{
+    tutti_call_plan plan;
+    tutti_way way;
+    tutti_status s = announce(comm, call, true, q, &plan, err);
+    if (!s) s = settle(q, &plan, &way, err);
+    return s ? s : take_lane(q, &plan, way, err);
 }
 
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_request **out, tutti_failure *err)
 {
+    tutti_status s = tutti_comm_enter(comm, err);
+    if (s) return s;
     tutti_request *q = tutti_alloc(sizeof *q);
-    tutti_status s = open_request(comm, call, true, q, err);
+    const double before = call && call->deadline_s > 0 ? tutti_group_set_deadline(comm->group, call->deadline_s) : 0;
+    s = prepare(comm, call, q, err);
+    if (before > 0) tutti_group_set_deadline(comm->group, before);
+    tutti_comm_leave(comm);
     if (s) {
+        tutti_arena_release(&q->arena);
         free(q);
         return s;
     }
     q->call.counts = NULL, q->call.algorithm = NULL; /* the caller's; not needed any more */
     q->notice.preparing = 0;
+    list(q);
     *out = q;
     return TUTTI_OK;
 }
 
-tutti_status tutti_request_start(tutti_request *q, tutti_failure *err)
+static tutti_status enter(tutti_request *q, tutti_failure *err)
+{
+    if (!q) return tutti_fail(err, TUTTI_ERR_USAGE, "there is no request");
+    if (!q->comm) return tutti_fail(err, TUTTI_ERR_USAGE, "the communicator of this request has been destroyed");
+    return tutti_comm_enter(q->comm, err);
+}
+
+static tutti_status start(tutti_request *q, tutti_failure *err)
 {
     tutti_status s = tutti_group_failure(q->comm->group, NULL, err);
     if (s) return s;
     if (q->active) return tutti_fail(err, TUTTI_ERR_USAGE, "the request is in flight already");
+    if (!q->lane)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "the memory that this request was prepared on has been given up (tutti_comm_free)");
     q->number = tutti_board_post(q->comm, &q->notice);
     q->at = 0;
     atomic_store(&q->done, false);
@@ -129,14 +357,22 @@ tutti_status tutti_request_start(tutti_request *q, tutti_failure *err)
     return TUTTI_OK;
 }
 
-tutti_status tutti_request_test(tutti_request *q, bool *done, tutti_failure *err)
+tutti_status tutti_request_start(tutti_request *q, tutti_failure *err)
+{
+    tutti_status s = enter(q, err);
+    if (s) return s;
+    s = start(q, err);
+    tutti_comm_leave(q->comm);
+    return s;
+}
+
+static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
 {
     bool idle;
     tutti_status s = TUTTI_OK;
     if (q->active && !atomic_load(&q->done)) s = tutti_exchange_test(q->lane->x, &idle, err);
     if (q->active && !s && atomic_load(&q->done)) {
         q->active = false;
-        s = judge(q, err);
     }
     if (s && q->active) { /* over, and not done */
         tutti_lane_drop(q->lane);
@@ -146,15 +382,46 @@ tutti_status tutti_request_test(tutti_request *q, bool *done, tutti_failure *err
     return s;
 }
 
+tutti_status tutti_request_test(tutti_request *q, bool *done, tutti_failure *err)
+{
+    *done = false;
+    tutti_status s = enter(q, err);
+    if (s) return s;
+    s = test(q, done, err);
+    tutti_comm_leave(q->comm);
+    return s;
+}
+
+static tutti_status finish(tutti_request *q, tutti_failure *err)
+{
+    tutti_group *group = q->comm->group;
+    if (!q->active) return tutti_group_failure(group, NULL, err);
+    const double before = q->call.deadline_s > 0 ? tutti_group_set_deadline(group, q->call.deadline_s) : 0;
+    const tutti_status s = wait_for(q, err);
+    if (before > 0) tutti_group_set_deadline(group, before);
+    return s;
+}
+
 tutti_status tutti_request_wait(tutti_request *q, tutti_failure *err)
 {
-    return q->active ? finish(q, err) : tutti_group_failure(q->comm->group, NULL, err);
+    tutti_status s = enter(q, err);
+    if (s) return s;
+    s = finish(q, err);
+    tutti_comm_leave(q->comm);
+    return s;
 }
 
 void tutti_request_free(tutti_request *q)
 {
     if (!q) return;
-    if (q->active) finish(q, NULL);
+    if (q->comm && q->active && !enter(q, NULL)) {
+        finish(q, NULL);
+        tutti_comm_leave(q->comm);
+    }
+    if (q->comm) {
+        *q->prepared_at = q->next_prepared;
+        if (q->next_prepared) q->next_prepared->prepared_at = q->prepared_at;
+    }
     tutti_arena_release(&q->arena);
     free(q);
 }

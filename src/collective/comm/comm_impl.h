@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_impl.h: what the files of a communicator share.
  *
- *   lane     one exchange and the requests that go through it, one after the other. Three paths:
- *     mapped   the exchange is bound to memory of tutti_comm_alloc: one invocation a call
- *     direct   bound to plain memory (executor.h), which only one-shot can: a piece of the vector an invocation
+ *   way      how a call goes through memory; one row each in comm_way.c. Four paths:
+ *     mapped   the exchange is bound to memory of all ranks (alloc): one invocation a call
+ *     shown    bound to plain memory (executor.h), shown to the peers through scratch: a piece of the vector an invocation
  *     staged   bound to memory of its own: a piece is copied in, exchanged, copied out
- *   board    what each rank has called, in memory that the others read: found out only when something is wrong, or where the lane
- *            does not say it all (how long a vector is that goes in pieces)
+ *     reached  bound to plain memory, that of peers included: one invocation a call
+ *   class    calls of one kind and about one length: which of several ways they go is found out by the calls themselves
+ *            (comm_choice.c)
+ *   lane     one exchange and the requests that go through it, one after the other
+ *   board    what each rank has called, in memory that the others read when something is wrong
  *
- * Files: comm.c (life, memory), comm_call.c (calls and requests), comm_plan.c (which path), comm_lane.c (lanes),
- * comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c (tutti/transfer.h). */
+ * Files: comm.c (life), comm_memory.c (allocations), comm_call.c (calls and requests), comm_plan.c (is a call sound, which ways may it
+ * go), comm_way.c, comm_choice.c, comm_lane.c and comm_lane_make.c (lanes), comm_schedules.c, comm_board.c, comm_explain.c, comm_transfer.c
+ * (tutti/transfer.h). */
 #ifndef TUTTI_COMM_IMPL_H
 #define TUTTI_COMM_IMPL_H
 
@@ -17,20 +21,19 @@
 #include "../group/executor.h"
 #include "../group/remote.h"
 #include "../simulate/choose.h"
+#include "comm_way.h"
 #include "tutti/comm.h"
-
-typedef enum { TUTTI_PATH_MAPPED, TUTTI_PATH_DIRECT, TUTTI_PATH_STAGED } tutti_path;
 
 /* What two calls must share to go through one lane; compared byte by byte. */
 typedef struct {
-    int32_t path, collective, type, op, root, in_place;
+    int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the exchange's vector */
     int64_t in, out;            /* mapped: allocation << 48 | offset; else 0 */
     uint64_t counts, algorithm; /* hashes; 0 = even or staged (which takes any), auto */
 } tutti_lane_key;
 _Static_assert(sizeof(tutti_lane_key) == 64, "no padding: keys are compared byte by byte");
 
-/* A call, described for the other ranks. */
+/* A call, described for the other ranks: the key of the first way that it may go, and what that does not say. */
 typedef struct {
     int64_t preparing;
     tutti_lane_key key;
@@ -50,7 +53,7 @@ struct tutti_lane {
     tutti_exchange *x;
     tutti_region *stage; /* staged: in, then out */
     char *stage_in, *stage_out;
-    int64_t piece; /* elements of each block that an invocation moves; mapped: everything */
+    int64_t piece; /* most elements of each block that an invocation moves; mapped, reached: everything */
     tutti_request *head, *tail;
 };
 
@@ -61,9 +64,10 @@ typedef struct {
 } tutti_block;
 
 struct tutti_request {
-    tutti_comm *comm;
-    tutti_lane *lane;
-    tutti_request *next; /* behind it in the lane */
+    tutti_comm *comm;                            /* NULL: it is gone, and so is what the request was prepared on */
+    tutti_lane *lane;                            /* NULL: the same of an allocation */
+    tutti_request *next;                         /* behind it in the lane */
+    tutti_request *next_prepared, **prepared_at; /* of the communicator's */
     tutti_call call;
     tutti_notice notice;
     size_t bytes;          /* of an element */
@@ -71,6 +75,8 @@ struct tutti_request {
     tutti_block one_in, one_out;
     int32_t nin, nout;
     int64_t length, at; /* of the longest block; what of it is through */
+    int64_t piece;      /* most of it that the next invocation moves */
+    bool large;         /* of the whole call: what a neighbour's caches hold is not worth keeping */
     uint64_t number;    /* of the call */
     bool active;
     atomic_bool done;  /* set in whatever thread drives the group */
@@ -79,14 +85,21 @@ struct tutti_request {
 
 /* What a call wants, after it was looked at. */
 typedef struct {
-    tutti_path path;
-    bool in_place;
-    size_t bytes;           /* of an element */
-    int32_t nblocks;        /* 1, ranks or ranks^2 */
-    int64_t longest, total; /* elements of the longest block, of the vector */
-    int64_t piece;          /* elements of each block in one invocation */
-    int64_t in, out;        /* as in the key */
+    uint32_t ways;            /* bits: those that it may go */
+    tutti_way first;          /* of them, for whoever cannot find out */
+    bool in_place, has_empty; /* some block has no elements */
+    size_t bytes;             /* of an element */
+    int32_t nblocks;          /* 1, ranks or ranks^2 */
+    int64_t longest, total;   /* elements of the longest block, of the vector */
+    int64_t in, out;          /* as in the key */
 } tutti_call_plan;
+
+/* The last call, looked at. */
+typedef struct {
+    tutti_call call;
+    tutti_call_plan plan;
+    tutti_notice notice;
+} tutti_last;
 
 typedef struct tutti_own_schedule {
     struct tutti_own_schedule *next;
@@ -109,23 +122,47 @@ struct tutti_comm {
     tutti_group *group;
     int rank, nranks;
     tutti_lane *lanes; /* the one used last first */
+    tutti_last last;
+    bool has_last; /* and no memory has come or gone since */
+    tutti_class *classes;
+    int nclasses;
     tutti_allocation *allocations;
     int64_t nallocations;
     tutti_own_schedule *schedules; /* the caller's */
     tutti_made_schedule *made;     /* the library's */
+    tutti_request *prepared;       /* all that have not been freed */
     tutti_region *board;
-    uint64_t calls;              /* numbers of calls begin at 1 */
-    tutti_writes writes;         /* of tutti/transfer.h, in flight */
+    bool crowded;        /* ranks share cores, as one of them sees it: then what all of them do together counts */
+    uint64_t calls;      /* numbers of calls begin at 1 */
+    tutti_writes writes; /* of tutti/transfer.h, in flight */
     struct tutti_launched *from; /* the environment it came from; else NULL */
+    struct tutti_home *home;     /* the process that made it */
+    atomic_bool in_use;          /* by a call */
+    int64_t timed_ns;            /* when the last call that was timed was over */
 };
 
+/* --- comm.c --- */
+/* Whoever calls may: not a child of fork, and no second thread beside one that is in a call. leave undoes an enter that said yes. */
+tutti_status tutti_comm_enter(tutti_comm *comm, tutti_failure *err);
+void tutti_comm_leave(tutti_comm *comm);
+
 /* --- comm_plan.c --- */
-/* Refuses what can be refused without the others, and says which way the call goes. */
+/* Refuses what can be refused without the others, and says which ways the call may go. */
 tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *out, tutti_failure *err);
-void tutti_notice_of(const tutti_call *call, const tutti_call_plan *plan, tutti_notice *out);
+/* The key of a lane for the call, or the part [at, at + n) of it, on this way. */
+tutti_lane_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way);
+void tutti_notice_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_notice *out);
 bool tutti_is_auto(const tutti_call *call);
+/* How many counts a call has; one, whatever the number of ranks: it takes no array of them. */
+int32_t tutti_block_number(tutti_collective c, int32_t nranks);
 /* Elements of block k of the call's blocks. */
 int64_t tutti_block_count(const tutti_call *call, int32_t k);
+
+/* --- comm_call.c --- */
+/* Elements of the vector that go one way; all, or an even part of it. */
+int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan);
+/* The class of such a part; NULL: none has gone yet. */
+tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call);
 
 /* --- comm_schedules.c --- */
 /* The lowered schedule for the request, proved, made if there is none (collective). The communicator's. */
@@ -134,17 +171,27 @@ tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, c
 void tutti_made_schedules_destroy(tutti_comm *comm);
 
 /* --- comm_lane.c --- */
-/* The lane for the request, made if there is none (collective). */
-tutti_status tutti_lane_find(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err);
-void tutti_lane_destroy(tutti_lane *lane);
+/* An invocation is complete (arg: the lane); true: the next one begins. */
+bool tutti_lane_turn(void *arg);
 /* Queues the request; it begins at once if nothing is before it. */
 void tutti_lane_push(tutti_request *q);
 /* After a failure of the group: nothing of the lane goes on. */
 void tutti_lane_drop(tutti_lane *lane);
+
+/* --- comm_lane_make.c --- */
+/* The lane of the key, made if there is none (collective). */
+tutti_status tutti_lane_find(tutti_comm *comm, const tutti_lane_key *key, const tutti_call *call,
+                             const tutti_notice *notice, tutti_lane **out, tutti_failure *err);
+void tutti_lane_destroy(tutti_lane *lane);
 tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name);
 /* What algorithms would take, by the figures of this host, or between hosts of a star, assumed. */
 tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
                                    tutti_failure *err);
+
+/* --- comm_memory.c --- */
+/* Allocation << 48 | offset of an address, 0 = in none. */
+int64_t tutti_place_of(const tutti_comm *comm, const void *address);
+void tutti_free_allocations(tutti_comm *comm);
 
 /* --- comm_board.c --- */
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err);
@@ -153,5 +200,7 @@ uint64_t tutti_board_post(tutti_comm *comm, const tutti_notice *notice);
 /* Whether everybody who has made call `number` has made the same; if not the group has failed. */
 bool tutti_board_compare(tutti_comm *comm, uint64_t number);
 void tutti_notice_text(const tutti_notice *notice, char *out, size_t size);
+/* Where rank 0 says which way call `parity` of a class goes. */
+_Atomic uint32_t *tutti_board_choice(const tutti_comm *comm, int number, int parity);
 
 #endif

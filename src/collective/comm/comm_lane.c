@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_lane.c: lanes: made once for each kind of call, then requests go through, piece by piece.
+/* comm_lane.c: requests go through a lane, one after the other, piece by piece.
  *
- * The executor calls `turn` when an invocation is complete, inside whatever call drives the group; so a request of many pieces goes
+ * The executor calls `tutti_lane_turn` when an invocation is complete, inside whatever call drives the group; so a request of many pieces goes
  * on while its owner waits for another one, and no thread of ours is needed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,25 +15,19 @@
 static int64_t left_of(const tutti_block *b, const tutti_request *q)
 {
     const int64_t left = b->n - q->at;
-    return left < 0 ? 0 : left < q->lane->piece ? left : q->lane->piece;
-}
-
-/* What a neighbour's caches hold is not worth keeping. */
-static bool is_large(const tutti_request *q)
-{
-    return (uint64_t)q->length * q->bytes >= (uint64_t)1 << 24;
+    return left < 0 ? 0 : left < q->piece ? left : q->piece;
 }
 
 static void copy_piece(const tutti_request *q, bool in)
 {
     const tutti_lane *l = q->lane;
     const size_t apart = (size_t)l->piece * q->bytes;
+    const bool past = in ? tutti_way_at((tutti_way)l->key.way)->past_caches : q->large;
     for (int32_t k = 0; k < (in ? q->nin : q->nout); k++) {
         const tutti_block *b = in ? &q->in[k] : &q->out[k];
         char *user = b->at + (size_t)q->at * q->bytes, *stage = (in ? l->stage_in : l->stage_out) + (size_t)k * apart;
         const size_t nbytes = (size_t)left_of(b, q) * q->bytes;
-        if (nbytes == 0) continue;
-        tutti_reduce_copy(in ? &stage : &user, 1, in ? user : stage, nbytes, !in && is_large(q));
+        if (nbytes) tutti_reduce_copy(in ? &stage : &user, 1, in ? user : stage, nbytes, past);
     }
 }
 
@@ -41,20 +35,23 @@ static void copy_piece(const tutti_request *q, bool in)
 static void load(const tutti_lane *l)
 {
     tutti_request *q = l->head;
-    if (l->key.path == TUTTI_PATH_STAGED) copy_piece(q, true);
-    if (l->key.path != TUTTI_PATH_DIRECT) return;
+    const tutti_path path = tutti_way_at((tutti_way)l->key.way)->path;
+    tutti_exchange_call(l->x, (uint64_t)q->one_in.n + q->notice.counts); /* what the lane's key does not say */
+    if (path == TUTTI_PATH_STAGED) copy_piece(q, true);
+    if (path != TUTTI_PATH_SHOWN && path != TUTTI_PATH_REACHED) return;
     const size_t skip = (size_t)q->at * q->bytes;
-    tutti_exchange_aim(l->x, q->one_in.at + skip, q->one_out.at + skip, left_of(&q->one_in, q), is_large(q));
+    const int64_t n = path == TUTTI_PATH_REACHED ? q->one_in.n : left_of(&q->one_in, q);
+    tutti_exchange_aim(l->x, q->one_in.at + skip, q->one_out.at + skip, n, q->large);
 }
 
-static bool turn(void *arg)
+bool tutti_lane_turn(void *arg)
 {
     tutti_lane *l = arg;
     tutti_request *q = l->head;
     if (!q) return false; /* it has failed and gone */
-    if (l->key.path == TUTTI_PATH_STAGED) copy_piece(q, false);
-    q->at += l->piece;
-    if (l->key.path == TUTTI_PATH_MAPPED || q->at >= q->length) {
+    if (tutti_way_at((tutti_way)l->key.way)->path == TUTTI_PATH_STAGED) copy_piece(q, false);
+    q->at += q->piece;
+    if (q->at >= q->length) {
         l->head = q->next;
         if (!l->head) l->tail = NULL;
         atomic_store(&q->done, true); /* from here on it is its owner's */
@@ -95,208 +92,4 @@ static bool drop(void *arg)
 void tutti_lane_drop(tutti_lane *l)
 {
     tutti_exchange_start_if(l->x, 0, drop, l);
-}
-
-/* --- making one --- */
-
-tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name)
-{
-    tutti_own_schedule *s = comm->schedules;
-    while (s && strcmp(s->name, name)) s = s->next;
-    return s;
-}
-
-static tutti_compile_request request_of(const tutti_comm *comm, const tutti_lane_key *key)
-{
-    return (tutti_compile_request){.collective = (tutti_collective)key->collective,
-                                   .nranks = comm->nranks,
-                                   .root = tutti_collective_has_root((tutti_collective)key->collective) ? key->root : 0,
-                                   .in_place = key->in_place};
-}
-
-tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
-                                   tutti_failure *err)
-{
-    const tutti_compile_request q = request_of(comm, key);
-    const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
-    tutti_topology t;
-    const bool between_hosts = tutti_group_nhosts(comm->group) > 1;
-    tutti_status s = between_hosts ? tutti_topology_parse("star", &t, err)
-                                   : tutti_topology_of_cores(tutti_group_ncores(comm->group), &t, NULL, err);
-    if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, &t, out); /* the figures are for f32 */
-    return s;
-}
-
-static tutti_status choose(const tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
-                           tutti_failure *err)
-{
-    snprintf(out, TUTTI_ALGORITHM_TEXT, "one-shot");
-    if (key->path == TUTTI_PATH_DIRECT) return TUTTI_OK;
-    tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_status s = tutti_lane_candidates(comm, key, choice, err);
-    if (s) {
-        free(choice);
-        return s;
-    }
-    if (choice->best < 0)
-        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do %s on %d ranks",
-                       tutti_collective_name((tutti_collective)key->collective), comm->nranks);
-    else
-        snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", choice->candidates[choice->best].algorithm);
-    free(choice);
-    return s;
-}
-
-/* Rank 0 chooses, because the figures of two hosts may differ. */
-static tutti_status name_algorithm(tutti_lane *l, const tutti_call *call, tutti_failure *err)
-{
-    struct {
-        uint32_t status;
-        char text[500];
-    } said = {0};
-    if (!tutti_is_auto(call)) {
-        snprintf(l->algorithm, sizeof l->algorithm, "%s", call->algorithm);
-        return TUTTI_OK;
-    }
-    if (l->comm->rank == 0) {
-        tutti_failure why = {0};
-        said.status = choose(l->comm, &l->key, l->algorithm, &why);
-        snprintf(said.text, sizeof said.text, "%.490s", said.status ? why.text : l->algorithm);
-    }
-    tutti_status s = tutti_group_broadcast(l->comm->group, "algorithm", 0, &said, sizeof said, err);
-    if (!s && said.status) s = tutti_fail(err, (tutti_status)said.status, "%s", said.text);
-    if (!s) snprintf(l->algorithm, sizeof l->algorithm, "%.63s", said.text);
-    return s;
-}
-
-static tutti_status use_own(tutti_lane *l, const tutti_own_schedule *own, tutti_failure *err)
-{
-    const tutti_schedule_header *h = tutti_schedule_head(own->lowered);
-    const tutti_compile_request q = request_of(l->comm, &l->key);
-    l->lowered = own->lowered;
-    if (h->collective == q.collective && h->root == q.root && h->in_place == q.in_place && h->slots == 0)
-        return TUTTI_OK;
-    return tutti_fail(
-        err, TUTTI_ERR_USAGE,
-        "schedule '%s' is for %s, root %d, %s; this call is %s, root %d, %s (calls on plain memory copy in and "
-        "out and are never in place)",
-        own->name, tutti_collective_name(h->collective), h->root, h->in_place ? "in place" : "out of place",
-        tutti_collective_name(q.collective), q.root, q.in_place ? "in place" : "out of place");
-}
-
-static tutti_status make_schedule(tutti_lane *l, tutti_failure *err)
-{
-    const tutti_own_schedule *own = tutti_find_schedule(l->comm, l->algorithm);
-    const tutti_compile_request q = request_of(l->comm, &l->key);
-    return own ? use_own(l, own, err) : tutti_made_schedule_find(l->comm, l->algorithm, &q, &l->lowered, err);
-}
-
-static tutti_status make_stage(tutti_lane *l, int32_t nblocks, tutti_failure *err)
-{
-    const tutti_collective c = (tutti_collective)l->key.collective;
-    const size_t block = (size_t)l->piece * tutti_element_bytes((tutti_dtype)l->key.type, (tutti_operation)l->key.op);
-    const size_t whole = block * (size_t)(c == TUTTI_ALL_TO_ALL ? l->comm->nranks : nblocks);
-    size_t in = c == TUTTI_ALL_GATHER || c == TUTTI_GATHER ? block : whole;
-    const size_t out = c == TUTTI_REDUCE_SCATTER ? block : whole;
-    in = (in + 63) / 64 * 64;
-    tutti_status s = tutti_region_create(l->comm->group, "stage of plain memory", in + out, &l->stage, err);
-    if (s) return s;
-    l->stage_in = tutti_region_base(l->stage, l->comm->rank);
-    l->stage_out = l->stage_in + in;
-    return TUTTI_OK;
-}
-
-static tutti_place place_at(const tutti_comm *comm, int64_t token)
-{
-    const tutti_allocation *a = comm->allocations;
-    while (a && a->number != token >> 48) a = a->next;
-    return (tutti_place){a ? a->region : NULL, (size_t)(token & (((int64_t)1 << 48) - 1))};
-}
-
-/* Where the exchange finds its memory. In place it lies in the whole vector, else blocks lie alone. */
-static void bind_places(const tutti_lane *l, const tutti_call *call, tutti_place *in, tutti_exchange_binding *b)
-{
-    const tutti_collective c = call->collective;
-    const bool out_is_whole = c == TUTTI_ALL_GATHER || c == TUTTI_GATHER || c == TUTTI_BROADCAST;
-    b->plain = l->key.path == TUTTI_PATH_DIRECT;
-    if (l->key.path == TUTTI_PATH_STAGED) {
-        *in = (tutti_place){l->stage, 0};
-        b->out = (tutti_place){l->stage, (size_t)(l->stage_out - l->stage_in)};
-        b->in_window = b->out_window = true;
-    } else if (l->key.path == TUTTI_PATH_MAPPED && c != TUTTI_BARRIER) {
-        *in = place_at(l->comm, l->key.in_place && out_is_whole ? l->key.out : l->key.in);
-        b->out = place_at(l->comm, l->key.out);
-        b->in_window = b->out_window = !l->key.in_place;
-        b->counts = call->counts;
-    }
-}
-
-static tutti_status make_exchange(tutti_lane *l, const tutti_call *call, tutti_failure *err)
-{
-    tutti_place in = {NULL, 0};
-    char name[64];
-    snprintf(name, sizeof name, "%s", tutti_collective_name(call->collective));
-    tutti_exchange_binding b = {.name = name, .n = l->key.n, .type = call->type, .op = call->op, .in = &in, .nin = 1};
-    bind_places(l, call, &in, &b);
-    tutti_status s = tutti_exchange_create(l->comm->group, l->lowered, &b, &l->x, err);
-    if (!s) tutti_exchange_on_done(l->x, turn, l);
-    return s;
-}
-
-/* Ranks that make different lanes hear of it before anything else. */
-static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tutti_failure *err)
-{
-    tutti_notice *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
-    tutti_status s = tutti_group_all_gather(comm->group, "kind of call", notice, all, sizeof *notice, err);
-    for (int r = 0; r < comm->nranks && !s; r++) {
-        char first[260], other[260];
-        if (!memcmp(&all[0], &all[r], sizeof *all)) continue;
-        tutti_notice_text(&all[0], first, sizeof first), tutti_notice_text(&all[r], other, sizeof other);
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks disagree on a call: %s: %s; %s: %s",
-                       tutti_comm_describe(comm, 0), first, tutti_comm_describe(comm, r), other);
-    }
-    free(all);
-    return s;
-}
-
-static tutti_status make_lane(tutti_request *q, const tutti_call_plan *plan, tutti_lane **out, tutti_failure *err)
-{
-    tutti_lane *l = tutti_alloc(sizeof *l);
-    l->comm = q->comm;
-    l->key = q->notice.key;
-    l->piece = plan->piece;
-    tutti_status s = agree(q->comm, &q->notice, err);
-    if (!s) s = name_algorithm(l, &q->call, err);
-    if (!s) s = make_schedule(l, err);
-    if (!s && plan->path == TUTTI_PATH_STAGED) s = make_stage(l, plan->nblocks, err);
-    if (!s) s = make_exchange(l, &q->call, err);
-    if (s)
-        tutti_lane_destroy(l);
-    else
-        *out = l;
-    return s;
-}
-
-void tutti_lane_destroy(tutti_lane *l)
-{
-    tutti_exchange_destroy(l->x);
-    tutti_region_destroy(l->stage);
-    free(l);
-}
-
-tutti_status tutti_lane_find(tutti_request *q, const tutti_call_plan *plan, tutti_failure *err)
-{
-    tutti_comm *comm = q->comm;
-    tutti_lane **at = &comm->lanes, *l;
-    while (*at && memcmp(&(*at)->key, &q->notice.key, sizeof q->notice.key)) at = &(*at)->next;
-    l = *at;
-    if (l) {
-        *at = l->next;
-    } else {
-        tutti_status s = make_lane(q, plan, &l, err);
-        if (s) return s;
-    }
-    l->next = comm->lanes;
-    comm->lanes = q->lane = l;
-    return TUTTI_OK;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_plan.c: looks at a call: is it sound, where does its memory lie, which way does it go.
+/* comm_plan.c: looks at a call: is it sound, where does its memory lie, which ways may it go.
  *
- * Only what all ranks give alike decides, so that all go the same way. One-shot reads and writes plain memory itself and has one
- * synchronisation, but its work grows with the ranks: with up to 4 of them it moves less than copying in and out does. */
+ * Only what all ranks give alike decides, so that all go the same way. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../../base/hash.h"
 #include "comm_impl.h"
 
+static const int64_t MOST =
+    (int64_t)1 << 47; /* elements of a vector: floor(f*n) and bytes stay far from the ends of 64 bits */
+
 enum {
-    PIECE = 1 << 18,         /* bytes that all blocks of a piece have together: they stay in a second cache */
-    ONE_SHOT_RANKS = 4,      /* whatever the length */
-    ONE_SHOT_BYTES = 1 << 14 /* however many ranks */
+    FEW_RANKS = 4,          /* one-shot's work grows with the ranks */
+    FEW_BYTES = 1 << 14,    /* only waiting counts */
+    CHOICE_BYTES = 1 << 14, /* from here on ways differ by more than what finding out costs */
+    PAST_BYTES = 1 << 18    /* from here on what is shown is stored past the caches by whoever cannot find out */
 };
 
 bool tutti_is_auto(const tutti_call *call)
@@ -25,8 +28,7 @@ int64_t tutti_block_count(const tutti_call *call, int32_t k)
     return call->counts ? call->counts[k] : call->count;
 }
 
-/* How many counts a call has; one, whatever the number of ranks: it takes no array of them. */
-static int32_t count_blocks(tutti_collective c, int32_t nranks)
+int32_t tutti_block_number(tutti_collective c, int32_t nranks)
 {
     switch (c) {
     case TUTTI_REDUCE_SCATTER:
@@ -51,9 +53,9 @@ static tutti_status check_numbers(const tutti_comm *comm, const tutti_call *call
     if (tutti_collective_reduces(call->collective) && !tutti_can_reduce(call->type, call->op))
         return refuse(call, "u8 is moved, not reduced", err);
     if (call->root < 0 || call->root >= comm->nranks) return refuse(call, "the root is no rank", err);
-    if (call->count < 0 || call->count > (int64_t)1 << 47) return refuse(call, "the count is out of range", err);
+    if (call->count < 0 || call->count > MOST) return refuse(call, "the count is out of range", err);
     if (!(call->deadline_s >= 0)) return refuse(call, "the deadline is no number of seconds", err);
-    if (call->counts && count_blocks(call->collective, 2) == 1)
+    if (call->counts && tutti_block_number(call->collective, 2) == 1)
         return refuse(call, "it has one count, not one a rank", err);
     if (call->algorithm && strlen(call->algorithm) >= TUTTI_ALGORITHM_TEXT)
         return refuse(call, "the name of the algorithm is too long", err);
@@ -82,12 +84,19 @@ static int64_t sum_blocks(const tutti_call *call, int32_t n)
 static tutti_status measure_blocks(const tutti_call *call, tutti_call_plan *plan, tutti_failure *err)
 {
     plan->longest = call->count;
-    for (int32_t k = 0; call->counts && k < plan->nblocks; k++) {
-        if (call->counts[k] < 0 || call->counts[k] > (int64_t)1 << 47)
-            return refuse(call, "a count is out of range", err);
-        if (k == 0 || call->counts[k] > plan->longest) plan->longest = call->counts[k];
+    if (!call->counts) {
+        if (call->count > MOST / plan->nblocks) return refuse(call, "the count is out of range", err);
+        plan->total = call->count * plan->nblocks;
+        return TUTTI_OK;
     }
-    plan->total = sum_blocks(call, plan->nblocks);
+    plan->longest = plan->total = 0;
+    for (int32_t k = 0; k < plan->nblocks; k++) {
+        const int64_t n = call->counts[k];
+        if (n < 0 || n > MOST - plan->total) return refuse(call, "a count is out of range, or their sum", err);
+        if (n > plan->longest) plan->longest = n;
+        plan->has_empty |= n == 0;
+        plan->total += n;
+    }
     return TUTTI_OK;
 }
 
@@ -106,13 +115,49 @@ static bool is_in_place(const tutti_comm *comm, const tutti_call *call, size_t b
     }
 }
 
-/* Allocation and offset of an address, 0 = in none. */
-static int64_t place_of(const tutti_comm *comm, const void *address)
+/* Elements of the blocks first, first + step, ... */
+static int64_t sum_every(const tutti_call *call, int32_t first, int32_t step, int32_t n)
 {
-    const char *at = address;
-    for (const tutti_allocation *a = comm->allocations; a && at; a = a->next)
-        if (at >= a->own && at < a->own + a->bytes) return a->number << 48 | (int64_t)(at - a->own);
-    return 0;
+    int64_t sum = 0;
+    for (int32_t k = 0; k < n; k++) sum += tutti_block_count(call, first + k * step);
+    return sum;
+}
+
+static int64_t own_input(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan)
+{
+    const int32_t p = comm->nranks, me = comm->rank;
+    if (!has_input(comm, call)) return 0;
+    if (call->collective == TUTTI_ALL_TO_ALL) return sum_every(call, me * p, 1, p);
+    const bool own_block = call->collective == TUTTI_ALL_GATHER || call->collective == TUTTI_GATHER;
+    return own_block ? tutti_block_count(call, me) : plan->total;
+}
+
+static int64_t own_output(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan)
+{
+    const int32_t p = comm->nranks, me = comm->rank;
+    if (!has_output(comm, call)) return 0;
+    if (call->collective == TUTTI_ALL_TO_ALL) return sum_every(call, me, p, p);
+    return call->collective == TUTTI_REDUCE_SCATTER ? tutti_block_count(call, me) : plan->total;
+}
+
+static tutti_status check_memory(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan,
+                                 tutti_failure *err)
+{
+    if (call->collective == TUTTI_BARRIER) return TUTTI_OK;
+    const uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
+    const uint64_t nin = (uint64_t)own_input(comm, call, plan) * plan->bytes;
+    const uint64_t nout = (uint64_t)own_output(comm, call, plan) * plan->bytes;
+    if ((nin && !in) || (nout && !out)) return refuse(call, "there is no memory for its input or output", err);
+    if ((in | out) % tutti_element_alignment(call->type, call->op))
+        return refuse(call, "an address is no multiple of an element's alignment", err);
+    if (nin > UINTPTR_MAX - in || nout > UINTPTR_MAX - out)
+        return refuse(call, "the count is out of range: that much memory does not fit behind its address", err);
+    if (plan->in_place || !nin || !nout || in + nin <= out || out + nout <= in) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "%s: input (%llu bytes at %p) and output (%llu bytes at %p) overlap; in place they lie where the "
+                      "whole vector has them",
+                      tutti_collective_name(call->collective), (unsigned long long)nin, call->in,
+                      (unsigned long long)nout, call->out);
 }
 
 /* The size class: four in each octave, so that at most a quarter is moved in vain. */
@@ -123,29 +168,81 @@ static int64_t round_to_class(int64_t n)
     return n < 1 ? 1 : (n + step - 1) / step * step;
 }
 
-static void choose_path(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *plan)
+/* --- ways --- */
+
+static uint32_t bit(tutti_way way)
 {
-    const int64_t most = PIECE / (int64_t)plan->bytes;
-    plan->in = place_of(comm, call->in), plan->out = place_of(comm, call->out);
+    return 1u << way;
+}
+
+static bool can_reach(const tutti_comm *comm)
+{
+    return tutti_group_peer_memory(comm->group, NULL) != TUTTI_PEERS_CLOSED;
+}
+
+static void choose_among(tutti_call_plan *plan, uint32_t ways, tutti_way first)
+{
+    plan->ways = ways | bit(first), plan->first = first;
+}
+
+/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p: where ranks take turns on a core the difference is always paid. */
+static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_plan *plan)
+{
+    const bool few = comm->nranks <= FEW_RANKS, past = bytes >= PAST_BYTES;
+    const uint32_t two = bit(TUTTI_WAY_TWO_SHOT), two_past = bit(TUTTI_WAY_TWO_SHOT_PAST);
+    if (tutti_group_nhosts(comm->group) > 1)
+        choose_among(plan, 0, few || bytes <= FEW_BYTES ? TUTTI_WAY_ONE_SHOT : TUTTI_WAY_STAGED);
+    else if (bytes < CHOICE_BYTES)
+        choose_among(plan, 0, few || bytes <= FEW_BYTES / 4 ? TUTTI_WAY_ONE_SHOT : TUTTI_WAY_TWO_SHOT);
+    else if (few && !comm->crowded)
+        choose_among(plan, bit(TUTTI_WAY_ONE_SHOT) | bit(TUTTI_WAY_ONE_SHOT_PAST) | two | two_past,
+                     past ? TUTTI_WAY_ONE_SHOT_PAST : TUTTI_WAY_ONE_SHOT);
+    else
+        choose_among(plan, two | two_past, past && !comm->crowded ? TUTTI_WAY_TWO_SHOT_PAST : TUTTI_WAY_TWO_SHOT);
+    if (bytes >= CHOICE_BYTES && can_reach(comm)) plan->ways |= bit(TUTTI_WAY_REACHED);
+}
+
+/* Of the others. Where a rank may be through before another has begun, nothing can be found out by the calls. */
+static void ways_of_others(const tutti_comm *comm, const tutti_call *call, int64_t bytes, tutti_call_plan *plan)
+{
+    const bool far = tutti_group_nhosts(comm->group) > 1;
+    const tutti_way staged = bytes < PAST_BYTES || far ? TUTTI_WAY_STAGED : TUTTI_WAY_STAGED_PAST;
+    const bool reached = can_reach(comm) && call->collective != TUTTI_REDUCE && !plan->has_empty;
+    choose_among(plan, 0, staged);
+    if (bytes < CHOICE_BYTES || far) return;
+    if (tutti_collective_has_root(call->collective)) {
+        if (reached) choose_among(plan, 0, TUTTI_WAY_REACHED);
+        return;
+    }
+    choose_among(plan, bit(TUTTI_WAY_STAGED) | bit(TUTTI_WAY_STAGED_PAST), staged);
+    if (reached) plan->ways |= bit(TUTTI_WAY_REACHED);
+}
+
+static void find_ways(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *plan)
+{
+    const int64_t bytes = plan->total * (int64_t)plan->bytes;
+    plan->in = tutti_place_of(comm, call->in), plan->out = tutti_place_of(comm, call->out);
     if (call->collective == TUTTI_BARRIER || (plan->in && plan->out)) {
         /* in place only the whole vector lies at one offset on all ranks */
         if (plan->in_place && call->collective == TUTTI_REDUCE_SCATTER) plan->out = plan->in;
         if (plan->in_place && call->collective != TUTTI_REDUCE_SCATTER) plan->in = plan->out;
-        plan->path = TUTTI_PATH_MAPPED, plan->piece = plan->longest;
+        choose_among(plan, 0, TUTTI_WAY_MAPPED);
         return;
     }
     plan->in = plan->out = 0;
-    const bool named = !tutti_is_auto(call);
-    const bool small = comm->nranks <= ONE_SHOT_RANKS || plan->total * (int64_t)plan->bytes <= ONE_SHOT_BYTES;
-    const bool one_shot = named ? !strncmp(call->algorithm, "one-shot", 8) : small;
-    if (call->collective == TUTTI_ALLREDUCE && one_shot) {
-        plan->path = TUTTI_PATH_DIRECT, plan->piece = most;
-        return;
-    }
-    const int32_t blocks = call->collective == TUTTI_ALL_TO_ALL ? comm->nranks : plan->nblocks;
-    const int64_t room = most / blocks > 0 ? most / blocks : 1, fitting = round_to_class(plan->longest);
-    plan->path = TUTTI_PATH_STAGED, plan->piece = fitting < room ? fitting : room;
-    plan->in_place = false; /* copies come between */
+    const bool sums = call->collective == TUTTI_ALLREDUCE, near = tutti_group_nhosts(comm->group) == 1;
+    if (tutti_is_auto(call) && comm->nranks == 1)
+        choose_among(plan, 0, TUTTI_WAY_REACHED);
+    else if (tutti_is_auto(call) && sums)
+        ways_of_allreduce(comm, bytes, plan);
+    else if (tutti_is_auto(call))
+        ways_of_others(comm, call, bytes, plan);
+    else if (sums && !strncmp(call->algorithm, "one-shot", 8))
+        choose_among(plan, 0, TUTTI_WAY_ONE_SHOT);
+    else if (sums && near && !strncmp(call->algorithm, "two-shot", 8))
+        choose_among(plan, 0, TUTTI_WAY_TWO_SHOT);
+    else
+        choose_among(plan, 0, TUTTI_WAY_STAGED);
 }
 
 tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *out, tutti_failure *err)
@@ -153,35 +250,50 @@ tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tut
     tutti_status s = check_numbers(comm, call, err);
     if (s) return s;
     *out = (tutti_call_plan){.bytes = tutti_element_bytes(call->type, call->op)};
-    out->nblocks = count_blocks(call->collective, comm->nranks);
+    out->nblocks = tutti_block_number(call->collective, comm->nranks);
     s = measure_blocks(call, out, err);
     if (s) return s;
-    const bool moves = call->collective != TUTTI_BARRIER && out->total > 0;
-    if (moves && ((has_input(comm, call) && !call->in) || (has_output(comm, call) && !call->out)))
-        return refuse(call, "there is no memory for its input or output", err);
-    if (((uintptr_t)call->in | (uintptr_t)call->out) % tutti_element_alignment(call->type, call->op))
-        return refuse(call, "an address is no multiple of an element's alignment", err);
-    out->in_place = is_in_place(comm, call, out->bytes);
+    out->in_place = out->total > 0 && is_in_place(comm, call, out->bytes);
     if (call->collective == TUTTI_ALL_TO_ALL && call->in && call->in == call->out)
         return refuse(call, "it does not work in place", err);
-    choose_path(comm, call, out);
-    return TUTTI_OK;
+    s = check_memory(comm, call, out, err);
+    if (!s) find_ways(comm, call, out);
+    return s;
 }
 
-void tutti_notice_of(const tutti_call *call, const tutti_call_plan *plan, tutti_notice *out)
+/* Elements of each block that an invocation moves. */
+static int64_t piece_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way)
 {
-    *out = (tutti_notice){.count = call->count};
-    tutti_lane_key *k = &out->key;
-    k->path = (int32_t)plan->path, k->collective = (int32_t)call->collective;
-    k->type = (int32_t)call->type, k->op = (int32_t)call->op, k->root = call->root, k->in_place = plan->in_place;
-    k->n = plan->path == TUTTI_PATH_MAPPED ? plan->total : plan->piece * plan->nblocks;
-    k->in = plan->in, k->out = plan->out;
+    const int64_t most = tutti_way_piece(way, comm->nranks) / (int64_t)plan->bytes;
+    if (tutti_way_at(way)->path != TUTTI_PATH_STAGED) return most;
+    const int32_t blocks = call->collective == TUTTI_ALL_TO_ALL ? comm->nranks : plan->nblocks;
+    const int64_t room = most / blocks > 0 ? most / blocks : 1, fitting = round_to_class(plan->longest);
+    return fitting < room ? fitting : room;
+}
+
+tutti_lane_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_way way)
+{
+    const tutti_path path = tutti_way_at(way)->path;
+    const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
+    tutti_lane_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
+    k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
+    /* staged, copies come between; rooted ones reach into memory of the root where it does not matter whether that is the same */
+    k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
+                 !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
+    k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total
+          : whole                                              ? MOST
+                                                               : piece_of(comm, call, plan, way) * plan->nblocks;
+    if (call->counts && whole) k.counts = tutti_hash(call->counts, sizeof *call->counts * (size_t)plan->nblocks) | 1;
+    if (!tutti_is_auto(call)) k.algorithm = tutti_hash(call->algorithm, strlen(call->algorithm)) | 1;
+    return k;
+}
+
+void tutti_notice_of(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_notice *out)
+{
+    *out = (tutti_notice){.count = call->count, .key = tutti_key_of(comm, call, plan, plan->first)};
     if (call->counts) {
         out->counts = tutti_hash(call->counts, sizeof *call->counts * (size_t)plan->nblocks) | 1;
-        if (plan->path == TUTTI_PATH_MAPPED) k->counts = out->counts;
-        out->count = sum_blocks(call, plan->nblocks);
+        out->count = plan->total;
     }
-    if (tutti_is_auto(call)) return;
-    k->algorithm = tutti_hash(call->algorithm, strlen(call->algorithm)) | 1;
-    snprintf(out->algorithm, sizeof out->algorithm, "%.31s", call->algorithm);
+    if (!tutti_is_auto(call)) snprintf(out->algorithm, sizeof out->algorithm, "%.31s", call->algorithm);
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm_choice.c: which way the next call of a class goes (comm_way.h): bookkeeping on rank 0, no clocks, no memory of others.
+ *
+ * A way is tried by several calls in a row, because what a call takes depends on the one before it: the first finds cold memory and does
+ * not count, and where ranks take turns on a core one call is short because another was long. */
+#include "comm_way.h"
+
+/* What is tried again may cost this share of the time, and comes no sooner than after so many calls. */
+static const double SHARE = 1.0 / 64;
+enum { PAUSE = 32, SHORT_OCTAVE = 20, SHORT_BURST = 6, LONG_BURST = 3, ENOUGH_TO_DROP = 4, SMOOTH = 4 };
+
+/* Microseconds are much disturbed and cost little, milliseconds are neither. */
+static int burst_of(const tutti_class *c)
+{
+    return c->key.octave < SHORT_OCTAVE ? SHORT_BURST : LONG_BURST;
+}
+
+int32_t tutti_octave_of(int64_t bytes)
+{
+    int32_t octave = 0;
+    while (bytes > 1) bytes >>= 1, octave++;
+    return octave;
+}
+
+static bool has(const tutti_class *c, int way)
+{
+    return c->key.ways >> way & 1;
+}
+
+tutti_way tutti_class_best(const tutti_class *c, tutti_way otherwise)
+{
+    int best = -1;
+    for (int w = 0; w < TUTTI_NWAYS; w++)
+        if (has(c, w) && c->record[w].cost > 0 && (best < 0 || c->record[w].cost < c->record[best].cost)) best = w;
+    return best < 0 ? otherwise : (tutti_way)best;
+}
+
+static int untried(const tutti_class *c)
+{
+    for (int w = 0; w < TUTTI_NWAYS; w++)
+        if (has(c, w) && !c->record[w].tries) return w;
+    return -1;
+}
+
+/* One that has not been tried for long, if the credit is worth what it would lose; -1: none. */
+static int worth_a_try(const tutti_class *c, tutti_way best)
+{
+    int oldest = -1;
+    for (int w = 0; w < TUTTI_NWAYS; w++)
+        if (has(c, w) && w != (int)best && (oldest < 0 || c->record[w].last < c->record[oldest].last)) oldest = w;
+    if (oldest < 0 || c->calls - c->record[oldest].last < PAUSE) return -1;
+    const double bytes = (double)((int64_t)1 << c->key.octave);
+    const double loss = (c->record[oldest].cost - c->record[best].cost) * bytes * burst_of(c);
+    return loss > c->credit ? -1 : oldest;
+}
+
+void tutti_class_begin_burst(tutti_class *c, tutti_way way)
+{
+    c->way = way, c->left = burst_of(c);
+    c->record[way].burst = (tutti_way_burst){.left = c->left};
+}
+
+tutti_way tutti_class_next(tutti_class *c)
+{
+    if (c->left == 0) {
+        const tutti_way best = tutti_class_best(c, c->way);
+        int way = untried(c);
+        if (way < 0) way = worth_a_try(c, best);
+        c->way = best;
+        if (way >= 0) tutti_class_begin_burst(c, (tutti_way)way);
+    }
+    if (c->left > 0) c->left--;
+    c->record[c->way].tries++;
+    c->record[c->way].last = c->calls;
+    return c->way;
+}
+
+/* What makes the best one later or sooner (touched pages, a busy machine) most likely does so for all: the others move with it, so only a
+ * try changes who is the best. */
+static void follow(tutti_class *c, tutti_way best, double before)
+{
+    const double factor = c->record[best].cost / before;
+    for (int w = 0; w < TUTTI_NWAYS; w++)
+        if (w != (int)best) c->record[w].cost *= factor;
+}
+
+/* The mean of a burst's calls but the first, and of many but the longest: somebody was interrupted. 0: it is not over. */
+static double add_to_burst(tutti_way_burst *b, double cost)
+{
+    if (b->begun) b->sum += cost, b->n++;
+    if (b->begun && cost > b->most) b->most = cost;
+    b->begun = true;
+    if (--b->left > 0 || b->n == 0) return 0;
+    return b->n >= ENOUGH_TO_DROP ? (b->sum - b->most) / (b->n - 1) : b->sum / b->n;
+}
+
+/* The best way's calls are taken together as those of a try are: what is compared is alike. */
+void tutti_class_record(tutti_class *c, tutti_way way, int64_t bytes, double seconds)
+{
+    tutti_way_record *r = &c->record[way];
+    const double nbytes = (double)(bytes > 0 ? bytes : 1), cost = seconds / nbytes, before = r->cost;
+    const tutti_way best = tutti_class_best(c, way);
+    c->credit += SHARE * seconds;
+    if (way != best && before > 0 && cost > c->record[best].cost) c->credit -= (cost - c->record[best].cost) * nbytes;
+    if (r->burst.left == 0) r->burst = (tutti_way_burst){.left = burst_of(c)};
+    const double mean = add_to_burst(&r->burst, cost);
+    if (mean <= 0) return;
+    r->cost = before > 0 ? before + (mean - before) / (way == best ? SMOOTH : 2) : mean;
+    if (before > 0 && way == best) follow(c, best, before);
+}
