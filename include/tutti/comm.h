@@ -7,7 +7,7 @@
  *   - All ranks make the same calls in the same order: that holds for every function here that says "collective". A call is
  *     described to the other ranks beside its data; ranks that disagree on collective, count, type, operation, root, algorithm
  *     or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
- *   - Memory. Data in memory of tutti_comm_alloc is read and written by the peers where it lies: nothing is copied to be
+ *   - Memory. Data in memory of tutti_comm_alloc or _enrol is read and written by the peers where it lies: nothing is copied to be
  *     sent. Then `in` and `out` must lie at the same offsets of the same allocation on every rank, and on ranks that have no input or
  *     output they are given all the same. Any other memory works too, at any addresses: pieces of it are shown to the peers in memory
  *     that they map, or the system copies it for them (CMA, where it allows that); calls find out which takes less.
@@ -62,6 +62,18 @@ tutti_status tutti_comm_failure(const tutti_comm *comm, int *culprit, tutti_fail
 tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err);
 /* Collective. `own` as alloc gave it. Requests on it cannot be started any more; one in flight refuses it. */
 tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err);
+
+/* Collective. Memory of the caller's own becomes memory as of tutti_comm_alloc, without a copy: nbytes at addr, which are a shared
+ * mapping (MAP_SHARED, read and write) of descriptor fd at byte `offset`: memfd_create, shm_open, a file, a tensor of PyTorch in
+ * shared memory. addr and offset are multiples of a page; nbytes is the same on all ranks, the rest each rank's own. What is not such a
+ * mapping, whole, is refused on all ranks with words, and so is what overlaps memory of this communicator.
+ *   - It stays the caller's: mapped, and the file no shorter, until tutti_comm_forget or _destroy. fd may be closed at once.
+ *   - A file that somebody makes shorter all the same kills whoever touches what is gone (SIGBUS), here and in the peers: seal a memfd
+ *     (F_SEAL_SHRINK) where that could happen. All of it is backed when enrol returns, so no full file system does that later.
+ *   - Peers of this host map the file; between hosts the memory is registered with the wire, as that of alloc is. */
+tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *addr, size_t nbytes, tutti_failure *err);
+/* Collective. `addr` as it was enrolled: it is the caller's alone again. Requests as of tutti_comm_free. */
+tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err);
 
 /* --- calls --- */
 

@@ -75,6 +75,7 @@ static const char *absent_body(tutti_comm *comm, void *arg)
     EXPECT(tutti_request_start(NULL, &err) == TUTTI_ERR_USAGE && tutti_request_wait(NULL, &err) == TUTTI_ERR_USAGE);
     EXPECT(tutti_request_test(NULL, &done, &err) == TUTTI_ERR_USAGE && !done);
     EXPECT(tutti_comm_free(comm, NULL, &err) == TUTTI_ERR_USAGE && tutti_comm_free(comm, x, &err) == TUTTI_ERR_USAGE);
+    EXPECT(tutti_comm_forget(comm, NULL, &err) == TUTTI_ERR_USAGE);
     EXPECT(strstr(tutti_comm_describe(comm, -1), "no rank") && strstr(tutti_comm_describe(comm, 99), "no rank"));
     char *words[] = {tutti_comm_explain(comm, &(tutti_call){.count = -1}), tutti_comm_explain(comm, NULL),
                      tutti_comm_explain(NULL, &call)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_memory.c: memory of other processes: plain memory that is read and written where it lies, systems that refuse that, and
- * memory that is not there. */
+/* test_ranks_memory.c: memory of other processes: plain memory that is read and written where it lies, systems that refuse that, memory
+ * that is not there, and memory of the caller's own that is enrolled. */
 #include "testing.h"
 
 #include <errno.h>
@@ -144,6 +144,28 @@ static const char *forked_body(tutti_comm *comm)
     return wrong ? wrong : "fine";
 }
 
+/* A file of its own for each rank; peers map it, also where they run on another host they get its bytes. */
+static const char *enrolled_body(tutti_comm *comm)
+{
+    enum { N = 1 << 18, PAGE = 1 << 16 };
+    tutti_failure err = {0};
+    const size_t bytes = 2 * N * sizeof(float);
+    const int fd = memfd_create("tensor", MFD_CLOEXEC);
+    EXPECT(fd >= 0 && !ftruncate(fd, (off_t)bytes + 3 * PAGE));
+    const int64_t offset = PAGE * tutti_comm_rank(comm); /* another place in each file */
+    float *in = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    EXPECT(in != MAP_FAILED);
+    EXPECT(!tutti_comm_enrol(comm, fd, offset, in, bytes, &err));
+    close(fd);
+    for (int e = 0; e < 5; e++) {
+        const char *wrong = sum(comm, in, e % 2 ? in : in + N, N - e);
+        if (wrong) return wrong;
+    }
+    EXPECT(!tutti_comm_forget(comm, in, &err));
+    const char *wrong = sum(comm, in, in + N, N);
+    return wrong ? wrong : "fine";
+}
+
 static const char *killed_body(tutti_comm *comm)
 {
     tutti_failure err = {0};
@@ -163,11 +185,8 @@ static int run_as_rank(const char *mode)
     static const struct {
         const char *mode;
         const char *(*body)(tutti_comm *comm);
-    } modes[] = {{"sums", sums_body},
-                 {"filtered", filtered_body},
-                 {"absent", absent_body},
-                 {"forked", forked_body},
-                 {"killed", killed_body}};
+    } modes[] = {{"sums", sums_body},     {"filtered", filtered_body}, {"absent", absent_body},
+                 {"forked", forked_body}, {"enrolled", enrolled_body}, {"killed", killed_body}};
     tutti_failure err = {0};
     tutti_comm *comm = NULL;
     const char *said = NULL;
@@ -251,6 +270,18 @@ static void a_child_of_fork_is_refused_and_its_parent_is_not_disturbed(void **st
     all_must_say("forked", 2, "fine");
 }
 
+static void enrolled_memory_is_summed_between_processes_and_hosts(void **state)
+{
+    (void)state;
+    for (int p = 1; p <= 4; p++) all_must_say("enrolled", p, "fine");
+    for (int i = 0; take_wire(i); i++) {
+        outcome o;
+        run_on_hosts("test_ranks_memory", "enrolled", "aba", &o);
+        for (int r = 0; r < 3; r++) expect_words(&o, r, "fine");
+    }
+    unsetenv("TEST_HOSTS");
+}
+
 static void who_dies_in_the_middle_is_named(void **state)
 {
     (void)state;
@@ -271,6 +302,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_system_that_refuses_one_rank_is_believed_by_all),
         cmocka_unit_test(memory_that_is_not_there_is_named),
         cmocka_unit_test(a_child_of_fork_is_refused_and_its_parent_is_not_disturbed),
+        cmocka_unit_test(enrolled_memory_is_summed_between_processes_and_hosts),
         cmocka_unit_test(who_dies_in_the_middle_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,7 +348,8 @@ static tutti_status start(tutti_request *q, tutti_failure *err)
     if (q->active) return tutti_fail(err, TUTTI_ERR_USAGE, "the request is in flight already");
     if (!q->lane)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "the memory that this request was prepared on has been given up (tutti_comm_free)");
+                          "the memory that this request was prepared on has been given up (tutti_comm_free, "
+                          "tutti_comm_forget)");
     q->number = tutti_board_post(q->comm, &q->notice);
     q->at = 0;
     atomic_store(&q->done, false);

@@ -2,7 +2,7 @@
 /* comm_impl.h: what the files of a communicator share.
  *
  *   way      how a call goes through memory; one row each in comm_way.c. Four paths:
- *     mapped   the exchange is bound to memory of all ranks (alloc): one invocation a call
+ *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): one invocation a call
  *     shown    bound to plain memory (executor.h), shown to the peers through scratch: a piece of the vector an invocation
  *     staged   bound to memory of its own: a piece is copied in, exchanged, copied out
  *     reached  bound to plain memory, that of peers included: one invocation a call
@@ -113,6 +113,7 @@ typedef struct tutti_allocation {
     char *own;
     size_t bytes;
     int64_t number; /* from 1 */
+    bool enrolled;  /* the caller's memory */
 } tutti_allocation;
 
 typedef struct tutti_made_schedule tutti_made_schedule;

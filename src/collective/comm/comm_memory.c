@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_memory.c: memory that all ranks map. */
+/* comm_memory.c: memory that all ranks map: allocated here, or the caller's own that is shared already (enrol). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +49,67 @@ tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti
     return s;
 }
 
+/* --- the caller's own --- */
+
+static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_t nbytes, tutti_failure *err)
+{
+    for (const tutti_allocation *a = comm->allocations; a; a = a->next)
+        if (at < a->own + a->bytes && a->own < at + nbytes)
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "enrol: %zu bytes at %p overlap allocation %lld (%zu bytes at %p) of this communicator",
+                              nbytes, (const void *)at, (long long)a->number, a->bytes, (void *)a->own);
+    return TUTTI_OK;
+}
+
+/* What one rank refuses all hear of, so that nobody waits for it. */
+static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, tutti_failure *err)
+{
+    struct {
+        uint64_t nbytes;
+        uint32_t status;
+        char words[400];
+    } mine = {.nbytes = nbytes, .status = own}, *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
+    if (own) snprintf(mine.words, sizeof mine.words, "%s: %.300s", tutti_comm_describe(comm, comm->rank), err->text);
+    tutti_status s = tutti_group_all_gather(comm->group, "memory that is enrolled", &mine, all, sizeof mine, err);
+    for (int r = 0; r < comm->nranks && !s; r++)
+        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    for (int r = 1; r < comm->nranks && !s; r++)
+        if (all[r].nbytes != all[0].nbytes)
+            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                           "enrol: %s: %llu bytes; %s: %llu bytes: the same on all ranks is wanted",
+                           tutti_comm_describe(comm, 0), (unsigned long long)all[0].nbytes,
+                           tutti_comm_describe(comm, r), (unsigned long long)all[r].nbytes);
+    free(all);
+    return s;
+}
+
+static tutti_status enrol(tutti_comm *comm, const tutti_enrolled *own, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    tutti_status s = tutti_enrolled_check(own, &why);
+    if (!s) s = refuse_overlap(comm, own->at, own->nbytes, &why);
+    s = agree_on(comm, own->nbytes, s, &why);
+    tutti_allocation *a = s ? NULL : tutti_alloc(sizeof *a);
+    if (!s) s = tutti_region_enrol(comm->group, "memory that is enrolled", own, &a->region, &why);
+    if (s) {
+        free(a);
+        return tutti_fail(err, s, "%s", why.text);
+    }
+    a->enrolled = true;
+    keep(comm, a, own->nbytes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *addr, size_t nbytes, tutti_failure *err)
+{
+    const tutti_enrolled own = {.fd = fd, .offset = offset, .at = addr, .nbytes = nbytes};
+    tutti_status s = tutti_comm_enter(comm, err);
+    if (s) return s;
+    s = enrol(comm, &own, err);
+    tutti_comm_leave(comm);
+    return s;
+}
+
 /* --- giving it up --- */
 
 static bool is_on(const tutti_lane *l, const tutti_allocation *a)
@@ -79,15 +140,20 @@ static void destroy_lanes(tutti_comm *comm, const tutti_allocation *a)
     }
 }
 
-static tutti_status give_up(tutti_comm *comm, void *own, tutti_failure *err)
+static tutti_status give_up(tutti_comm *comm, const char *verb, void *own, bool enrolled, tutti_failure *err)
 {
     tutti_allocation **at = &comm->allocations;
     while (*at && (*at)->own != own) at = &(*at)->next;
     tutti_allocation *a = *at;
-    if (!a) return tutti_fail(err, TUTTI_ERR_USAGE, "free: %p is no allocation of this communicator", own);
+    if (!a)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %p is no %s of this communicator", verb, own,
+                          enrolled ? "beginning of memory enrolled with it, or no more," : "allocation");
+    if (a->enrolled != enrolled)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %p was %s: tutti_comm_%s takes it", verb, own,
+                          a->enrolled ? "enrolled" : "allocated", a->enrolled ? "forget" : "free");
     if (is_in_flight(comm, a))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "free: a request on the memory at %p is in flight: wait for it first",
-                          own);
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: a request on the memory at %p is in flight: wait for it first",
+                          verb, own);
     destroy_lanes(comm, a);
     comm->has_last = false;
     *at = a->next;
@@ -100,7 +166,16 @@ tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err)
 {
     tutti_status s = tutti_comm_enter(comm, err);
     if (s) return s;
-    s = give_up(comm, own, err);
+    s = give_up(comm, "free", own, false, err);
+    tutti_comm_leave(comm);
+    return s;
+}
+
+tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err)
+{
+    tutti_status s = tutti_comm_enter(comm, err);
+    if (s) return s;
+    s = give_up(comm, "forget", addr, true, err);
     tutti_comm_leave(comm);
     return s;
 }

@@ -132,6 +132,19 @@ tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char *
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
+/* Memory that is there already: nbytes at `at`, a shared mapping of descriptor fd at `offset`, read and write. */
+typedef struct {
+    int fd;
+    int64_t offset;
+    void *at;
+    size_t nbytes;
+} tutti_enrolled;
+/* Whether it is what it is said to be; TUTTI_ERR_USAGE with words. Not collective. */
+tutti_status tutti_enrolled_check(const tutti_enrolled *memory, tutti_failure *err);
+/* As create, of the caller's memory, which it has checked; it stays the caller's, and mapped until destroy. The descriptor may be
+ * closed afterwards. */
+tutti_status tutti_region_enrol(tutti_group *group, const char *name, const tutti_enrolled *own, tutti_region **out,
+                                tutti_failure *err);
 /* Page-aligned, zeroed at create. NULL for a rank of another host: its memory is not mapped here. */
 void *tutti_region_base(const tutti_region *region, int rank);
 size_t tutti_region_bytes(const tutti_region *region, int rank);

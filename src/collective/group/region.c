@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all of its host: memfd between processes, plain memory between threads and for one alone.
+/* region.c: memory of every rank, mapped by all of its host: memfd between processes, plain memory between threads and for one alone;
+ * or the caller's own, of which it has a descriptor.
  *
  * A memfd has no name in any file system: when the last process is gone, so is the memory. The pages are populated at create,
  * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
@@ -27,6 +28,7 @@ typedef struct tutti_thread_memory {
 
 struct tutti_region {
     int nranks;
+    bool enrolled;               /* own memory is the caller's */
     tutti_thread_boards *boards; /* threads; else NULL */
     tutti_group *group;          /* where the wire knows it */
     tutti_wire_memory *memory;   /* NULL: no wire */
@@ -40,7 +42,8 @@ struct tutti_region {
 
 /* What each rank tells the others of its own memory. */
 typedef struct {
-    uint64_t bytes, memory;
+    uint64_t bytes, memory; /* threads: where it is, of create a thread_memory */
+    uint64_t offset;        /* in what the descriptor is of */
     uint32_t status;
     char words[300];
 } region_notice;
@@ -50,6 +53,7 @@ enum { HUGE_PAGE = 2 << 20 };
 static size_t round_up(size_t bytes)
 {
     size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : (size_t)sysconf(_SC_PAGESIZE);
+    if (bytes > SIZE_MAX - page) return SIZE_MAX / page * page;
     return bytes ? (bytes + page - 1) / page * page : page;
 }
 
@@ -143,67 +147,111 @@ static tutti_status exchange_notices(tutti_group *g, const char *what, const reg
 
 /* --- peers' parts --- */
 
+/* Own pages have been there since create; enrolled ones are where the caller has mapped them. */
+static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *name, int r, const region_notice *notice,
+                             tutti_failure *err)
+{
+    int fd;
+    tutti_status s = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
+    if (s) return s;
+    const size_t mapped = region->enrolled ? (size_t)notice->bytes : round_up(notice->bytes);
+    void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)notice->offset);
+    int problem = errno;
+    close(fd);
+    if (base == MAP_FAILED)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: region '%s': cannot map %zu bytes of %s: %s",
+                          g->peers[g->rank].describe, name, mapped, g->peers[r].describe, strerror(problem));
+    madvise(base, mapped, MADV_HUGEPAGE);
+    region->part[r].base = base;
+    region->part[r].mapped = mapped;
+    return TUTTI_OK;
+}
+
 static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *name, int own_fd,
                               const region_notice *notices, tutti_failure *err)
 {
     tutti_memory_file_send(g, g->regions, own_fd);
-    for (int r = 0; r < g->nranks; r++) {
+    tutti_status s = TUTTI_OK;
+    for (int r = 0; r < g->nranks && !s; r++) {
         region->part[r].bytes = notices[r].bytes;
-        if (r == g->rank || !tutti_group_is_near(g, r)) continue;
-        int fd;
-        tutti_status s = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
-        if (s) return s;
-        size_t mapped = round_up(notices[r].bytes);
-        void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        int problem = errno;
-        close(fd);
-        if (base == MAP_FAILED)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: region '%s': cannot map %zu bytes of %s: %s",
-                              g->peers[g->rank].describe, name, mapped, g->peers[r].describe, strerror(problem));
-        madvise(base, mapped, MADV_HUGEPAGE);
-        region->part[r].base = base;
-        region->part[r].mapped = mapped;
+        if (r != g->rank && tutti_group_is_near(g, r)) s = map_peer(region, g, name, r, &notices[r], err);
     }
-    return TUTTI_OK;
+    return s;
 }
 
 static void adopt_threads(tutti_region *region, const region_notice *notices)
 {
     for (int r = 0; r < region->nranks; r++) {
-        region->part[r].memory = (thread_memory *)(uintptr_t)notices[r].memory;
-        region->part[r].base = region->part[r].memory->bytes;
+        void *memory = (void *)(uintptr_t)notices[r].memory;
+        region->part[r].memory = region->enrolled ? NULL : memory;
+        region->part[r].base = region->enrolled ? memory : region->part[r].memory->bytes;
         region->part[r].bytes = notices[r].bytes;
     }
 }
 
 /* --- the calls --- */
 
-tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_bytes, tutti_region **out,
-                                 tutti_failure *err)
+static tutti_region *begin(tutti_group *g, bool enrolled)
 {
     tutti_region *region = tutti_alloc(sizeof *region + sizeof region->part[0] * (size_t)g->nranks);
-    region_notice own = {.bytes = own_bytes}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     region->nranks = g->nranks;
     region->boards = g->thread_boards;
+    region->enrolled = enrolled;
     g->regions++;
-    int fd = create_own(region, g, name, &own);
-    tutti_status s = exchange_notices(g, name, &own, all, err);
+    return region;
+}
+
+/* Own memory is there, or own says why it is not; fd: what peers map, -1 = none. */
+static tutti_status join(tutti_region *region, tutti_group *g, const char *name, region_notice *own, int fd,
+                         tutti_failure *err)
+{
+    region_notice *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    tutti_status s = exchange_notices(g, name, own, all, err);
     if (region->boards) {
         if (!s) adopt_threads(region, all);
     } else if (!s) {
         tutti_failure why = {0};
-        own.status = map_peers(region, g, name, fd, all, &why);
-        snprintf(own.words, sizeof own.words, "%.290s", why.text);
-        s = exchange_notices(g, name, &own, all, err); /* nobody begins before everybody has mapped */
+        own->status = map_peers(region, g, name, fd, all, &why);
+        snprintf(own->words, sizeof own->words, "%.290s", why.text);
+        s = exchange_notices(g, name, own, all, err); /* nobody begins before everybody has mapped */
         if (!s && g->wire) {
+            const size_t mapped = region->enrolled ? own->bytes : region->part[g->rank].mapped;
             region->group = g;
             region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
-            s = tutti_group_enrol(g, name, region->part[g->rank].base, region->part[g->rank].mapped, &region->memory,
-                                  region->far, err);
+            s = tutti_group_enrol(g, name, region->part[g->rank].base, mapped, &region->memory, region->far, err);
         }
     }
-    if (fd >= 0) close(fd);
     free(all);
+    return s;
+}
+
+tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_bytes, tutti_region **out,
+                                 tutti_failure *err)
+{
+    tutti_region *region = begin(g, false);
+    region_notice own = {.bytes = own_bytes};
+    const int fd = create_own(region, g, name, &own);
+    const tutti_status s = join(region, g, name, &own, fd, err);
+    if (fd >= 0) close(fd);
+    if (s)
+        tutti_region_destroy(region);
+    else
+        *out = region;
+    return s;
+}
+
+tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_enrolled *memory, tutti_region **out,
+                                tutti_failure *err)
+{
+    tutti_region *region = begin(g, true);
+    region_notice own = {.bytes = memory->nbytes, .memory = (uint64_t)(uintptr_t)memory->at};
+    own.offset = (uint64_t)memory->offset;
+    region->part[g->rank].base = memory->at;
+    region->part[g->rank].bytes = memory->nbytes;
+    /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
+    if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL)
+        describe_shortage(&own, g, name, memory->nbytes);
+    const tutti_status s = join(region, g, name, &own, memory->fd, err);
     if (s)
         tutti_region_destroy(region);
     else
