@@ -2,8 +2,8 @@
 /* bench_exchange.c: the measuring ranks of `tutti coll bench`.
  *
  * The bound is what the memory system gives to ranks that move the same bytes with the same loops and never speak to each
- * other: as many input and output streams, as long, from and to registered memory. Rounds of both take turns, so that a
- * neighbour on the machine hurts both alike; the faster of ordinary and streaming stores is the bound. */
+ * other: as many input and output streams, as long, from and to registered memory, in the executor's blocks. Rounds of both take turns,
+ * so that a neighbour on the machine hurts both alike; the faster of ordinary and streaming stores is the bound. */
 #include "bench_exchange.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
 
-enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3 };
+enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3, BLOCK = 1 << 18 };
 static const double ROUND_S = 0.02;
 
 typedef struct {
@@ -208,6 +208,15 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 
 /* --- timing --- */
 
+/* Where stream k of the bound lies: a sum over ranks takes this rank's share of everybody's vector, as the exchange does; what only moves, or
+ * lies on another host, one share after the other of our own. */
+static float *stream_at(const bench *b, tutti_region *region, int k, bool everybodys)
+{
+    const int64_t share = b->n / b->nranks;
+    float *theirs = everybodys ? tutti_region_base(region, k % b->nranks) : NULL;
+    return theirs ? theirs + share * b->rank : own_memory(b, region) + share * (k % b->nranks);
+}
+
 /* The loop of the bound: as many streams as the exchange has, each a rank's share long. */
 static void run_bound(const bench *b, bool stream)
 {
@@ -220,10 +229,14 @@ static void run_bound(const bench *b, bool stream)
     int64_t share = b->n / b->nranks;
     int nin = sums ? (b->streams_in < MOST_STREAMS ? b->streams_in : MOST_STREAMS) : 1;
     int nout = spreads ? (b->nranks < MOST_STREAMS ? b->nranks : MOST_STREAMS) : 1;
-    for (int k = 0; k < nin; k++) in[k] = own_memory(b, b->in[k / b->nranks % b->nin]) + share * (k % b->nranks);
-    for (int k = 0; k < nout; k++)
-        out[k] = own_memory(b, b->what->in_place ? b->in[0] : b->out) + share * (k % b->nranks);
-    tutti_elementwise_reduce(out, nout, in, nin, NULL, share, stream);
+    for (int k = 0; k < nin; k++) in[k] = stream_at(b, b->in[k / b->nranks % b->nin], k, sums);
+    for (int k = 0; k < nout; k++) out[k] = stream_at(b, b->what->in_place ? b->in[0] : b->out, k, sums && spreads);
+    for (int64_t at = 0; at < share; at += BLOCK) {
+        const int64_t n = share - at < BLOCK ? share - at : BLOCK;
+        tutti_elementwise_reduce(out, nout, in, nin, NULL, n, stream);
+        for (int k = 0; k < nin; k++) in[k] += n;
+        for (int k = 0; k < nout; k++) out[k] += n;
+    }
 }
 
 typedef enum { RUN_EXCHANGE, RUN_BOUND, RUN_STREAMING_BOUND, NRUNS } run_kind;

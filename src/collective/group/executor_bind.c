@@ -197,13 +197,6 @@ static tutti_status count_sets(tutti_binder *b)
                       x->nsets, TUTTI_MAX_BANK_SETS);
 }
 
-/* Bypass the caches when all that the ranks of this host touch cannot stay in them anyway. */
-static bool exceeds_caches(const tutti_exchange *x, const tutti_schedule *schedule)
-{
-    double vectors = x->group->nmachine * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
-    return vectors * (double)x->vector.n * (double)x->vector.bytes > (double)x->group->cache_bytes;
-}
-
 static void point(const tutti_binder *b, const tutti_part *part, int32_t i, int32_t set, char **to)
 {
     for (int32_t k = 0; k < b->x->ops[i].nins + b->x->ops[i].nouts; k++) {
@@ -237,18 +230,6 @@ static int32_t make_pointers(tutti_exchange *x)
     return total;
 }
 
-static void choose_stores(tutti_exchange *x, bool large)
-{
-    for (int32_t i = 0; i < x->nops; i++) {
-        tutti_op *op = &x->ops[i];
-        char *const *at = x->pointers[0] + op->first;
-        op->stream = large;
-        for (int32_t k = 0; k < op->nins; k++)
-            for (int32_t o = 0; o < op->nouts; o++)
-                if (at[k] == at[op->nins + o]) op->stream = false; /* the line has been read: it is ours already */
-    }
-}
-
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                                  const tutti_exchange_binding *binding, tutti_failure *err)
 {
@@ -271,7 +252,7 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     const int32_t npointers = make_pointers(x);
     if (binding->plain) tutti_plain_bind(b, npointers);
     tutti_exchange_point(b, part);
-    if (!binding->plain) choose_stores(x, binding->past_caches || exceeds_caches(x, schedule));
+    if (!binding->plain) tutti_stores_choose(x, schedule, binding->past_caches);
     x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->group->rank);
     b->err = NULL; /* the caller's */
     return TUTTI_OK;

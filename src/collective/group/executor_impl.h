@@ -12,7 +12,7 @@
  * is complete when its source may be reused; puts behind it, and a signal to the same peer, start before that.
  *
  * Files: executor.c (life), executor_bind.c (slices to addresses) and executor_place.c (where buffers lie), executor_plain.c (memory
- * that is no region) and executor_peer.c (that of peers), executor_run.c (steps), executor_wait.c, executor_words.c. */
+ * that is no region) and executor_peer.c (that of peers), executor_run.c (steps), executor_stores.c, executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
 #define TUTTI_EXECUTOR_IMPL_H
 
@@ -67,6 +67,14 @@ typedef struct {
 
 typedef struct tutti_plain tutti_plain;
 
+/* Regions: stores that bypass the caches (executor_stores.c). */
+typedef struct {
+    bool past;
+    int left;          /* invocations that try */
+    double least_s[2]; /* that they took: ordinary, past the caches */
+    double worked_s;   /* stats.work_s when this one began */
+} tutti_stores;
+
 typedef struct tutti_exchange_memory tutti_exchange_memory;
 
 struct tutti_exchange {
@@ -99,6 +107,7 @@ struct tutti_exchange {
     int64_t began_ns, met_ns; /* timed: this invocation; when it first moved something after a wait, 0 = it has not */
     double worked_s;          /* stats.work_s when it began */
     bool has_waited;
+    tutti_stores stores;
     uint64_t noted;      /* which record of the flight recorder its start is */
     int64_t left_behind; /* when it was seen that a peer that is needed has left the group; 0 = it was not */
     char *average;       /* avg: what this rank divides when its sums are complete */
@@ -170,6 +179,12 @@ static inline const tutti_slice *tutti_step_slice(const tutti_part *part, const 
 {
     return &part->slices[k < step->nins ? step->first_in + k : step->first_out + k - step->nins];
 }
+
+/* --- stores (executor_stores.c) --- */
+/* past: whatever the length. */
+void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool past);
+/* An invocation that tried: what its steps took. */
+void tutti_stores_record(tutti_exchange *x, double seconds);
 
 /* --- plain memory --- */
 

@@ -28,7 +28,7 @@ enum { MOST_MOVED = 64 };
 /* Stores past the caches are for what they cannot hold, and for what others read where that serves them sooner. */
 static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
 {
-    if (!x->plain) return op->stream;
+    if (!x->plain) return op->stream && x->stores.past;
     return op->shows ? x->plain->shown_past : x->plain->stream;
 }
 
@@ -174,6 +174,7 @@ static void begin(tutti_exchange *x)
 {
     x->remaining = x->nops;
     x->has_waited = false, x->met_ns = 0;
+    x->stores.worked_s = x->stats.work_s;
     if (x->timed) x->began_ns = tutti_clock_ns(), x->worked_s = x->stats.work_s;
     for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
     atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
@@ -213,6 +214,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         x->invocation++;
         x->stats.invocations++;
         if (x->timed) end_timing(x);
+        if (x->stores.left > 0) tutti_stores_record(x, x->stats.work_s - x->stores.worked_s);
         x->active = x->again && x->again(x->again_arg);
         if (x->active)
             begin(x);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_stores.c: which stores the steps of an exchange on regions use: ordinary ones, or those that bypass the caches.
+ *
+ * What cannot stay in the caches of a host anyway is stored past them. What could, by the size that they claim to have, may still be
+ * stored sooner past them: a last level that is shared with the neighbours of a virtual machine is not all ours, and one that holds only
+ * what the second level has cast out takes every line twice. So where all vectors together take more than a good part of the caches,
+ * the first invocations try both, and the time of our own steps says which. Both store the same bits; no other rank need know. Past the
+ * caches wins only by a margin, because who reads the result next finds it there or not. */
+#include "executor_impl.h"
+
+enum { A_GOOD_PART = 8, BURST = 3 };
+static const double MARGIN = 0.9;
+
+static double vectors_bytes(const tutti_exchange *x, const tutti_schedule *schedule)
+{
+    const double vectors = x->group->nmachine * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
+    return vectors * (double)x->vector.n * (double)x->vector.bytes;
+}
+
+void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool past)
+{
+    const double bytes = vectors_bytes(x, schedule), cache = (double)x->group->cache_bytes;
+    x->stores.past = past || bytes > cache;
+    if (!x->stores.past && bytes > cache / A_GOOD_PART) x->stores.left = 2 * BURST;
+    for (int32_t i = 0; i < x->nops; i++) {
+        tutti_op *op = &x->ops[i];
+        char *const *at = x->pointers[0] + op->first;
+        op->stream = true;
+        for (int32_t k = 0; k < op->nins; k++)
+            for (int32_t o = 0; o < op->nouts; o++)
+                if (at[k] == at[op->nins + o]) op->stream = false; /* the line has been read: it is ours already */
+    }
+}
+
+/* First ordinary ones, then the others; the least of each, because the first of a burst finds what the last one of the other left. */
+void tutti_stores_record(tutti_exchange *x, double seconds)
+{
+    tutti_stores *t = &x->stores;
+    const int last = (BURST - t->left % BURST) % BURST;
+    double *least = &t->least_s[t->past];
+    if (last == 0 || seconds < *least) *least = seconds;
+    t->left--;
+    t->past = t->left > 0 ? t->left <= BURST : t->least_s[1] < MARGIN * t->least_s[0];
+}
