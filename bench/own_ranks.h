@@ -54,6 +54,7 @@ static inline double time_steps(tutti_comm *comm, void (*step)(void *arg), void 
     time_round(comm, step, arg, 2);
     once = time_round(comm, step, arg, 3);
     if (once < 1e-3) once = time_round(comm, step, arg, 20);
+    if (once < round_s) once = time_round(comm, step, arg, (long)(round_s / once)); /* what is found out by doing is */
     const long iterations = round_s / once < 1 ? 1 : (long)(round_s / once);
     for (int r = 0; r < ROUNDS; r++) rounds[r] = time_round(comm, step, arg, iterations);
     tutti_sort_doubles(rounds, ROUNDS);

@@ -59,6 +59,7 @@ double time_size(ccl::communicator &comm, long bytes)
     if (once < 1e-3) once = time_round(comm, in, out, 20);
     for (size_t i = 0; i < in.size(); i++)
         if (out[i] != static_cast<float>(comm.size()) * in[i]) std::exit(2);
+    if (once < round_s) once = time_round(comm, in, out, static_cast<long>(round_s / once)); // what is found out by doing is
     long iterations = std::max(1L, static_cast<long>(round_s / once));
     std::vector<double> times;
     for (int r = 0; r < rounds; r++) times.push_back(time_round(comm, in, out, iterations));

@@ -31,6 +31,8 @@ def time_size(nbytes: int) -> float:
     once = time_round(vector, 1)
     if once < 0.1:
         once = time_round(vector, 3)
+    if once < ROUND_S:
+        once = time_round(vector, int(ROUND_S / once))  # what is found out by doing is
     return statistics.median(time_round(vector, max(1, int(ROUND_S / once))) for _ in range(ROUNDS if once < 1 else 3))
 
 

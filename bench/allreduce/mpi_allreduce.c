@@ -41,6 +41,7 @@ static double time_size(long bytes)
     if (once < 1e-3) once = time_round(in, out, n, 20);
     for (int i = 0; i < n; i++)
         if (out[i] != (float)(nranks * (i % 7))) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (once < ROUND_S) once = time_round(in, out, n, (long)(ROUND_S / once)); /* what is found out by doing is */
     long iterations = ROUND_S / once < 1 ? 1 : (long)(ROUND_S / once);
     const int nrounds = once < 1 ? ROUNDS : 3;
     for (int r = 0; r < nrounds; r++) rounds[r] = time_round(in, out, n, iterations);
