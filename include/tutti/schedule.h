@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
  *
- * Implemented in src/collective/schedule (the value, its text form, the checker) and src/collective/compile (the
- * algorithms). A schedule says nothing of bytes, transports or time: the same value is checked (check.h), timed
+ * Implemented in src/collective/schedule (the value, its text form), src/collective/compile (the algorithms), src/collective/lower and
+ * src/collective/check. A schedule says nothing of bytes, transports or time: the same value is checked (check.h), timed
  * (simulate.h) and run (executor.h).
  *
  * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps, generated on demand, so its memory

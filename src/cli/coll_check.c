@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
-#include "../collective/schedule/interpret.h"
+#include "../collective/interpret/interpret.h"
 #include "coll.h"
 
 static const tutti_flag flags[] = {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/interpret.h"
+#include "collective/interpret/interpret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
-#include "../schedule/check.h"
+#include "../check/check_source.h"
 #include "msccl_impl.h"
 
 tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m)

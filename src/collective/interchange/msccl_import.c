@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../schedule/check.h"
+#include "../schedule/part_source.h"
 #include "msccl_rooms.h"
 
 typedef struct {

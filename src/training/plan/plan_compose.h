@@ -18,7 +18,7 @@
 #ifndef TUTTI_PLAN_COMPOSE_H
 #define TUTTI_PLAN_COMPOSE_H
 
-#include "../../collective/schedule/check.h"
+#include "../../collective/check/check_source.h"
 #include "plan_impl.h"
 
 /* Which of a bucket's two exchanges; the gate's is apart. A training step has two a bucket, numbered bucket by bucket, and

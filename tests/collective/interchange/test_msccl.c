@@ -12,7 +12,7 @@
 #include "collective/compile/compile.h"
 #include "collective/interchange/draw.h"
 #include "collective/interchange/msccl.h"
-#include "collective/schedule/interpret.h"
+#include "collective/interpret/interpret.h"
 
 static tutti_msccl *read_text(const char *name, const char *text)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/check.h"
+#include "collective/check/check_source.h"
 
 #define MADE_UNUSED __attribute__((unused))
 

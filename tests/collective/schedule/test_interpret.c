@@ -3,7 +3,7 @@
 #include "testing.h"
 
 #include "collective/compile/compile.h"
-#include "collective/schedule/interpret.h"
+#include "collective/interpret/interpret.h"
 #include "collective/schedule/small.h"
 
 static void expect_right(made *m)

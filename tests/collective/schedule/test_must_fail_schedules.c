@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "collective/schedule/interpret.h"
+#include "collective/interpret/interpret.h"
 
 static tutti_schedule *read_schedule(const char *path, char promised[200])
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "collective/compile/compile.h"
-#include "collective/schedule/interpret.h"
+#include "collective/interpret/interpret.h"
 #include "collective/schedule/mutate.h"
 #include "collective/schedule/small.h"
 

@@ -16,11 +16,11 @@
  *            writes by nobody's thread; whoever is told READY or FREE knows them.
  *
  * Threads: owner. */
-#ifndef TUTTI_SCHEDULE_CHECK_IMPL_H
-#define TUTTI_SCHEDULE_CHECK_IMPL_H
+#ifndef TUTTI_CHECK_IMPL_H
+#define TUTTI_CHECK_IMPL_H
 
 #include "../../base/arena.h"
-#include "check.h"
+#include "check_source.h"
 
 /* ---- grid (check_grid.c) ---- */
 typedef struct {

@@ -8,10 +8,10 @@
  * unless `complete` says that all interleavings were tried.
  *
  * Threads: owner. */
-#ifndef TUTTI_SCHEDULE_INTERPRET_H
-#define TUTTI_SCHEDULE_INTERPRET_H
+#ifndef TUTTI_INTERPRET_H
+#define TUTTI_INTERPRET_H
 
-#include "check.h"
+#include "../schedule/part_source.h"
 
 typedef struct {
     bool wrong;

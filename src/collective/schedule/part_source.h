@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h: what the checker and the interpreter take: parts from anywhere.
+/* part_source.h: parts from anywhere, for those who judge them.
  *
- * tutti_schedule_check proves a frozen schedule; the same proof serves parts that are no schedule yet (mutants in tests,
- * imported files before they are frozen). A source hands out one rank's part at a time, as tutti_schedule_part does.
+ * A frozen schedule is a source, and so are parts that are no schedule yet: mutants in tests, imported files before they are frozen,
+ * the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
  *
  * Threads: owner. */
-#ifndef TUTTI_SCHEDULE_CHECK_H
-#define TUTTI_SCHEDULE_CHECK_H
+#ifndef TUTTI_PART_SOURCE_H
+#define TUTTI_PART_SOURCE_H
 
 #include "tutti/schedule.h"
 
@@ -24,11 +24,6 @@ typedef struct {
      * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
 } tutti_part_source;
-
-/* As tutti_schedule_check. Memory: 24 bytes for each run of neighbouring slices with one history in a bank of a buffer of
- * a rank, 56 bytes a step, and one clock of (sequences of all ranks) words for each rank and each message that is under way
- * with news of its own. */
-tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_report *report, tutti_failure *err);
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);
 

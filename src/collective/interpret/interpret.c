@@ -115,3 +115,9 @@ void tutti_interpret(const tutti_part_source *source, int64_t n, uint64_t seed, 
     free(run.state.block);
     tutti_world_release(&world);
 }
+
+void tutti_schedule_interpret(const tutti_schedule *s, int64_t n, uint64_t seed, int64_t ntries, tutti_verdict *out)
+{
+    const tutti_part_source source = tutti_part_source_of(s);
+    tutti_interpret(&source, n, seed, ntries, out);
+}

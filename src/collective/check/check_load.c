@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../schedule/part_builder.h"
 #include "check_impl.h"
-#include "part_builder.h"
 
 enum { MAX_THREADS = 1 << 15, MAX_CELLS = 400000000, MAX_MATRIX_RANKS = 1 << 14 };
 

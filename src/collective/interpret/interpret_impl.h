@@ -8,8 +8,8 @@
  *   word    a number (sum modulo 2^64, exact in any order) and a print of how it was summed (equal up to commutation).
  *
  * Threads: owner. */
-#ifndef TUTTI_SCHEDULE_INTERPRET_IMPL_H
-#define TUTTI_SCHEDULE_INTERPRET_IMPL_H
+#ifndef TUTTI_INTERPRET_IMPL_H
+#define TUTTI_INTERPRET_IMPL_H
 
 #include "interpret.h"
 

@@ -65,3 +65,9 @@ tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_rep
                          tutti_collective_name(source->head->collective), source->head->nranks,
                          tutti_wire_class_name(source->head->wire));
 }
+
+tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err)
+{
+    const tutti_part_source source = tutti_part_source_of(s);
+    return tutti_check_source(&source, report, err);
+}
