@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "base/sort.h"
 #include "collective/group/executor.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { MOST = 64 };
 

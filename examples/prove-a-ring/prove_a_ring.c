@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <tutti/schedule.h>
+#include <tutti/check.h>
+#include <tutti/compile.h>
+#include <tutti/lower.h>
 
 static int prove(const tutti_schedule *schedule)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.h: a collective as a frozen value: which rank moves which slice where, after what.
  *
- * Implemented in src/collective/schedule (the value, its text form), src/collective/compile (the algorithms), src/collective/lower and
- * src/collective/check. A schedule says nothing of bytes, transports or time: the same value is checked (check.h), timed
- * (simulate.h) and run (executor.h).
+ * Implemented in src/collective/schedule: the value and its text form. It is made by tutti/compile.h, made for a wire by tutti/lower.h,
+ * proved by tutti/check.h. A schedule says nothing of bytes, transports or time: the same value is proved, timed and run.
  *
  * MODEL. A schedule is a header and, for each rank, a *part*: buffers and steps, generated on demand, so its memory
  * grows neither with the vector nor with the number of ranks that nobody looks at.
@@ -184,58 +183,11 @@ uint64_t tutti_schedule_hash(const tutti_schedule *s);
 /* Of one part alone; cost: generates it once. */
 uint64_t tutti_schedule_part_hash(const tutti_schedule *s, int32_t rank);
 
-/* Compiles an algorithm: NAME[,parameter=value]... such as "hierarchical,group=4", one row of the table in
- * src/collective/compile (`tutti coll list` shows rows and parameters). The header's text has every parameter of the row with
- * its value, so equal schedules have equal texts. slots > 0 asks for canonical sums.
- * Refusals (unknown name or parameter with the nearest one, a value out of range, a rank count or class that the algorithm
- * cannot serve, with the reason) are TUTTI_ERR_USAGE. The result is two-sided; lower it with tutti_schedule_lower. */
-struct tutti_topology; /* tutti/topology.h */
-enum { TUTTI_MAX_PARAMETERS = 4 };
-typedef struct {
-    tutti_collective collective;
-    int32_t nranks;
-    int32_t root;
-    int32_t slots;
-    bool in_place;
-    const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the schedule */
-    /* For the row, filled in while compiling; what a caller leaves here is not looked at. */
-    int32_t param[TUTTI_MAX_PARAMETERS];
-    const void *prepared;
-} tutti_compile_request;
-tutti_status tutti_schedule_compile(const char *name, const tutti_compile_request *request, tutti_schedule **out,
-                                    tutti_failure *err);
-
-/* A new schedule for the wire class; `s` must be two-sided and must outlive the result (the result generates its parts
- * from s's parts). */
-tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire, tutti_schedule **out,
-                                  tutti_failure *err);
-
-/* For ranks of several hosts (host_of: nranks numbers, copied): all on one host gives a mapped schedule, each on its own a
- * one-sided one, else a mixed one. */
-tutti_status tutti_schedule_lower_hosts(const tutti_schedule *s, const int32_t *host_of, tutti_schedule **out,
-                                        tutti_failure *err);
-
 /* Text form: docs/schedule-format.md. print(parse(print(s))) == print(s). The text is the caller's (free()). */
 char *tutti_schedule_print(const tutti_schedule *s);
 /* name is used in failure texts with the line. Status TUTTI_ERR_DATA. */
 tutti_status tutti_schedule_parse(const char *name, const char *text, size_t nbytes, tutti_schedule **out,
                                   tutti_failure *err);
-
-/* The proof, for every element count and for banks + 1 back-to-back invocations: slices in bounds and inside windows,
- * no deadlock at capacity 0, every wait met, no race (two overlapping accesses, one of them a write, not ordered by
- * happens-before), every leaf summed exactly once into every element the collective owes (or moved there, or, of a barrier,
- * everybody's READY known), the claimed determinism class.
- * On failure (TUTTI_ERR_FAILED) the text is a counter-example: rank, step, slice, what is missing, double or unordered. */
-typedef struct {
-    int64_t nsteps, nmessages; /* of one invocation, all ranks; messages = sends or signals */
-    int64_t elements_in,
-        elements_out; /* max over ranks: elements read and written by this rank, in units of n/of = 1/units */
-    int64_t units;
-    int32_t nstages;
-    int32_t syncs;                 /* longest chain of messages or signals, each given after the one before was taken */
-    tutti_determinism determinism; /* the strongest class that holds */
-} tutti_check_report;
-tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,8 @@
 #include "../collective/group/prove.h"
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3, BLOCK = 1 << 18 };
 static const double ROUND_S = 0.02;

@@ -14,6 +14,7 @@
 #include "cli.h"
 #include "coll.h"
 #include "rank_report.h"
+#include "tutti/compile.h"
 
 static const tutti_flag flags[] = {
     {"algo", "A", "algorithm, or auto: what the model of this host prefers (default auto)", 0},

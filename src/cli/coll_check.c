@@ -7,6 +7,7 @@
 #include "../base/clock.h"
 #include "../collective/interpret/interpret.h"
 #include "coll.h"
+#include "tutti/check.h"
 
 static const tutti_flag flags[] = {
     TUTTI_COLL_SCHEDULE_FLAGS,

@@ -12,6 +12,7 @@
 #include "coll.h"
 #include "coll_ranges.h"
 #include "topo.h"
+#include "tutti/compile.h"
 
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../collective/compile/compile.h"
+#include "../collective/compile/algorithms.h"
 #include "coll.h"
+#include "tutti/compile.h"
 
 /* "any", "2^k" or "-": at which rank counts of 3 and 4 the compiler makes canonical sums. */
 static const char *canonical_counts(const tutti_algorithm *a)

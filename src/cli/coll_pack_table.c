@@ -9,6 +9,7 @@
 #include "../collective/pack/rings.h"
 #include "../collective/simulate/simulate.h"
 #include "coll_pack.h"
+#include "tutti/compile.h"
 
 enum { NGPUS = 8, MAX_CLASSES = 256, BYTES = 102400000 };
 

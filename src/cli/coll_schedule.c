@@ -7,8 +7,10 @@
 #include "../base/arena.h"
 #include "../base/file.h"
 #include "../base/options.h"
-#include "../collective/compile/compile.h"
+#include "../collective/compile/algorithms.h"
 #include "coll.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { MAX_FILE = 1 << 30, MAX_TEXT_RANKS = 4096 };
 

@@ -11,9 +11,10 @@
 
 #include "../base/arena.h"
 #include "../base/clock.h"
-#include "../collective/compile/compile.h"
+#include "../collective/compile/algorithms.h"
 #include "../collective/verify/verify.h"
 #include "coll.h"
+#include "tutti/check.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "P,..", "these rank counts (default 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024)", 0},

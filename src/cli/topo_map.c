@@ -8,6 +8,7 @@
 #include "../collective/simulate/map.h"
 #include "coll.h"
 #include "topo.h"
+#include "tutti/compile.h"
 
 static const tutti_flag flags[] = {
     {"algorithm", "A", "whose messages count (default halving-doubling)", 0},

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../collective/compile/compile.h"
+#include "../collective/compile/algorithms.h"
 #include "job_impl.h"
+#include "tutti/compile.h"
 
 enum { MAX_NAMES = 64 };
 

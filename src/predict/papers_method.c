@@ -9,6 +9,7 @@
 
 #include "../collective/simulate/simulate.h"
 #include "papers.h"
+#include "tutti/compile.h"
 
 static tutti_status topology_of(const tutti_paper_figure *f, tutti_topology *out, tutti_failure *err)
 {

@@ -7,6 +7,7 @@
 #include "../base/arena.h"
 #include "../collective/simulate/choose.h"
 #include "../svm/svm_offer.h"
+#include "tutti/compile.h"
 #include "tutti/types.h"
 
 /* --- what a trace says --- */

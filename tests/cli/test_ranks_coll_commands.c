@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "command_line.h"
+#include "tutti/check.h"
 #include "tutti/schedule.h"
 
 static void list_shows_every_algorithm(void **state)

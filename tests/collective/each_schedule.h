@@ -3,7 +3,8 @@
 #ifndef TUTTI_TESTS_EACH_SCHEDULE_H
 #define TUTTI_TESTS_EACH_SCHEDULE_H
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
+#include "tutti/compile.h"
 #include "tutti/topology.h"
 
 enum { MOST_RANKS = 33, MOST_BOUND_RANKS = 9, NSLOTS = 64 };

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/group/executor.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { N = 3001, LARGE = 300001, INVOCATIONS = 4 };
 

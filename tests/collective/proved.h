@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static inline tutti_schedule *compiled(const char *text, const tutti_compile_request *q)
 {

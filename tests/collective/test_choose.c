@@ -8,6 +8,7 @@
 
 #include "collective/simulate/choose.h"
 #include "topology/parsed_topology.h"
+#include "tutti/compile.h"
 
 static tutti_choice *chosen(const char *topology, int32_t p, int64_t n)
 {

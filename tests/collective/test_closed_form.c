@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/simulate/simulate.h"
+#include "tutti/compile.h"
 
 static tutti_topology star(const char *text)
 {

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "comm_ranks.h"
+#include "tutti/compile.h"
 
 typedef struct {
     tutti_call call; /* counts, count, type, algorithm */

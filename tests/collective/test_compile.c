@@ -8,6 +8,7 @@
 
 #include "collective/schedule/part_builder.h"
 #include "each_schedule.h"
+#include "tutti/check.h"
 
 static void must_check(tutti_schedule *s)
 {

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
+#include "tutti/compile.h"
 
 static const tutti_algorithm sample = {
     .name = "sample",

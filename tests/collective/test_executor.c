@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/group/executor.h"
 #include "thread_ranks.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 #include "tutti/topology.h"
 
 enum { MOST_ROOTS = 16 };

@@ -5,9 +5,11 @@
 
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/group/executor.h"
 #include "thread_ranks.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { NEXCHANGES = 3, BLOCK = 1 << 18, LENGTH = 4 * BLOCK };
 

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/group/executor.h"
 #include "reference_run.h"
 #include "tensor/tensor.h"
 #include "thread_ranks.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { INVOCATIONS = 2, MOST_BUFFERS = 64 };
 

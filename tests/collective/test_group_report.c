@@ -10,6 +10,8 @@
 #include "collective/group/executor.h"
 #include "collective/group/flight.h"
 #include "thread_ranks.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 /* --- the recorder --- */
 

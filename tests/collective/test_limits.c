@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/pack/simplex.h"
 #include "collective/simulate/choose.h"
 #include "collective/simulate/limits.h"
 #include "collective/simulate/tree_rate.h"
 #include "topology/parsed_topology.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static double limit_of(const char *text, int32_t p, tutti_collective c, int which, tutti_limit_kind kind)
 {

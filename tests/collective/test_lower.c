@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "each_schedule.h"
+#include "tutti/check.h"
+#include "tutti/lower.h"
 
 static void must_check_lowered(tutti_schedule *s, tutti_wire_class wire)
 {

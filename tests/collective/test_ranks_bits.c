@@ -4,10 +4,12 @@
 #include "testing.h"
 
 #include "base/rng.h"
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/group/executor.h"
 #include "rank_processes.h"
 #include "reference_run.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { N = 1009, INVOCATIONS = 3 };
 

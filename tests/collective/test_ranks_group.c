@@ -13,6 +13,8 @@
 #include "base/rng.h"
 #include "collective/group/executor.h"
 #include "rank_processes.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { N = 5000 };
 

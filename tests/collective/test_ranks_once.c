@@ -10,6 +10,8 @@
 #include "collective/group/prove.h"
 #include "collective/group/share.h"
 #include "rank_processes.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { BYTES = 3 << 20, N = 1000, EXCHANGES = 5 };
 

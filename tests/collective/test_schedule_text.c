@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "each_schedule.h"
+#include "tutti/check.h"
+#include "tutti/lower.h"
 
 static void must_round_trip(const tutti_schedule *s)
 {

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/simulate/choose.h"
 #include "collective/simulate/simulate_impl.h"
 #include "topology/parsed_topology.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 /* False: the algorithm does not serve this. */
 static bool simulated(const char *algorithm, tutti_collective c, int32_t p, int64_t n, const tutti_topology *t,

@@ -10,6 +10,8 @@
 
 #include "collective/simulate/map.h"
 #include "topology/parsed_topology.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static tutti_schedule *compiled(const char *algorithm, int32_t p, const tutti_topology *t)
 {

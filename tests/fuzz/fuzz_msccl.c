@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collective/interchange/msccl.h"
+#include "tutti/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

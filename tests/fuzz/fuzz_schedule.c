@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "collective/interpret/interpret.h"
+#include "tutti/check.h"
+#include "tutti/lower.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

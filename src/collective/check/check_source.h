@@ -6,7 +6,7 @@
 #define TUTTI_CHECK_SOURCE_H
 
 #include "../schedule/part_source.h"
-#include "tutti/schedule.h"
+#include "tutti/check.h"
 
 /* As tutti_schedule_check. Memory: 24 bytes for each run of neighbouring slices with one history in a bank of a buffer of
  * a rank, 56 bytes a step, and one clock of (sequences of all ranks) words for each rank and each message that is under way

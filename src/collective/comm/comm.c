@@ -9,6 +9,8 @@
 #include "../../base/hash.h"
 #include "comm_group.h"
 #include "comm_impl.h"
+#include "tutti/check.h"
+#include "tutti/lower.h"
 
 struct tutti_launched {
     tutti_group_config config; /* its launcher wants to hear how we end */

@@ -23,6 +23,7 @@
 #include "../simulate/choose.h"
 #include "comm_way.h"
 #include "tutti/comm.h"
+#include "tutti/compile.h"
 
 /* What two calls must share to go through one lane; compared byte by byte. */
 typedef struct {

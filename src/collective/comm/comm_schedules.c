@@ -7,6 +7,7 @@
 
 #include "../group/prove.h"
 #include "comm_impl.h"
+#include "tutti/lower.h"
 
 struct tutti_made_schedule {
     tutti_made_schedule *next;

@@ -6,7 +6,7 @@
 #ifndef TUTTI_COMPILE_IMPL_H
 #define TUTTI_COMPILE_IMPL_H
 
-#include "compile.h"
+#include "algorithms.h"
 
 /* ---- roots: what a rank's inputs hold (compile_sum.c; tutti_compile_roots is in compile.h) ---- */
 int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);

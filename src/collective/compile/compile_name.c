@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../base/options.h"
-#include "compile.h"
+#include "algorithms.h"
 
 int tutti_algorithm_nparameters(const tutti_algorithm *a)
 {

@@ -11,6 +11,7 @@
 #include "../../base/arena.h"
 #include "../../base/hash.h"
 #include "group_impl.h"
+#include "tutti/check.h"
 
 typedef struct {
     uint64_t hash;

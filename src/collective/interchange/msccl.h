@@ -17,6 +17,7 @@
 #define TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
 
 #include "../../base/strbuf.h"
+#include "tutti/check.h"
 #include "tutti/schedule.h"
 
 typedef struct tutti_msccl tutti_msccl;

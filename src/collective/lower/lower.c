@@ -7,6 +7,7 @@
 #include "../../base/arena.h"
 #include "../schedule/schedule_impl.h"
 #include "lower_impl.h"
+#include "tutti/lower.h"
 
 static void analyse(tutti_lowering *l, bool careful)
 {

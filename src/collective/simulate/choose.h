@@ -13,6 +13,7 @@
 #define TUTTI_CHOOSE_H
 
 #include "simulate.h"
+#include "tutti/compile.h"
 
 typedef struct {
     const char *name, *summary;

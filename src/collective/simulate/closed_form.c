@@ -12,8 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../compile/compile.h"
+#include "../compile/algorithms.h"
 #include "simulate.h"
+#include "tutti/compile.h"
 
 typedef struct {
     double nsteps, bytes, added; /* bytes and added: factors of the vector */

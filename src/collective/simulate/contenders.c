@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../compile/compile.h"
+#include "../compile/algorithms.h"
 #include "choose_impl.h"
+#include "tutti/lower.h"
 
 static const tutti_policy policies[] = {
     {"fastest", "of all algorithms", {NULL}},

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../compile/compile.h"
+#include "../compile/algorithms.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { SMALL_BYTES = 1 << 18, MAX_LARGE_BYTES = 1 << 27 };
 

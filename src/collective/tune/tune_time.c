@@ -17,6 +17,8 @@
 #include "../../tensor/elementwise.h"
 #include "../group/executor.h"
 #include "tune.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { NBLOCKS = 24, MAX_INVOCATIONS = 2000 };
 static const double BLOCK_S = 0.01, DEADLINE_S = 60;

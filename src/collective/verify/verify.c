@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../compile/compile.h"
+#include "../compile/algorithms.h"
+#include "tutti/lower.h"
 
 enum { EVERY_VARIANT_UP_TO = 33, MOST_HOSTS = 4 };
 

@@ -14,6 +14,8 @@
 #define TUTTI_COLLECTIVE_VERIFY_H
 
 #include "../../base/strbuf.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
 #include "tutti/schedule.h"
 #include "tutti/topology.h"
 

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../collective/compile/compile.h"
+#include "../../collective/compile/algorithms.h"
 #include "plan_impl.h"
+#include "tutti/compile.h"
 
 const char *tutti_action_kind_name(tutti_action_kind k)
 {

@@ -9,6 +9,9 @@
 
 #include "../../base/hash.h"
 #include "plan_impl.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { PROVED_ALONE_RANKS = 256 }; /* up to here the proof of two schedules costs less than half a second */
 

@@ -6,6 +6,7 @@
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
 #include "plan_impl.h"
+#include "tutti/check.h"
 
 static void add_bytes(tutti_strbuf *sb, int64_t bytes)
 {

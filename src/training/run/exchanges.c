@@ -8,6 +8,8 @@
 #include "../../base/arena.h"
 #include "../../collective/group/prove.h"
 #include "train_impl.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static tutti_status create_region(tutti_group *group, const char *name, int64_t floats, tutti_region **region,
                                   float **own, tutti_failure *err)

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/interchange/draw.h"
 #include "collective/interchange/msccl.h"
 #include "collective/interpret/interpret.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static tutti_msccl *read_text(const char *name, const char *text)
 {

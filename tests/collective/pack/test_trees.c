@@ -10,6 +10,9 @@
 #include "collective/simulate/simulate.h"
 #include "pack_graphs.h"
 #include "topology/parsed_topology.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 #include "tutti/schedule.h"
 
 static const tutti_collective served[] = {TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE};

@@ -3,6 +3,9 @@
 #include "testing.h"
 
 #include "collective/schedule/small.h"
+#include "tutti/check.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static void expect_right(made *m, tutti_check_report *report)
 {

@@ -4,6 +4,8 @@
 #include "testing.h"
 
 #include "collective/schedule/made.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 enum { TRIES = 3000 };
 

@@ -2,9 +2,11 @@
 /* test_interpret.c: the judge on small schedules that are right, and on each with one mistake. */
 #include "testing.h"
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/interpret/interpret.h"
 #include "collective/schedule/small.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 static void expect_right(made *m)
 {

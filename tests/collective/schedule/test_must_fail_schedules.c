@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "collective/interpret/interpret.h"
+#include "tutti/check.h"
 
 static tutti_schedule *read_schedule(const char *path, char promised[200])
 {

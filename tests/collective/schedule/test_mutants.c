@@ -9,10 +9,12 @@
 
 #include <stdio.h>
 
-#include "collective/compile/compile.h"
+#include "collective/compile/algorithms.h"
 #include "collective/interpret/interpret.h"
 #include "collective/schedule/mutate.h"
 #include "collective/schedule/small.h"
+#include "tutti/compile.h"
+#include "tutti/lower.h"
 
 typedef struct {
     int made, refused, wrong, passed_and_right;

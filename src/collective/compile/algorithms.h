@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile.h: the table of algorithms. A new one is one file with its row, and one line in compile_table.c.
+/* algorithms.h: the table of them. A new one is one file with its row, and one line in compile_table.c.
  *
  * A row makes one rank's part of the two-sided form, for any rank count above 1 that it accepts; the hints that it puts on
  * messages are what lowering makes a fast mapped form of. Whoever writes a row argues in its comment why two invocations
  * in a row cannot race; the checker proves it. Threads: frozen. */
-#ifndef TUTTI_COLLECTIVE_COMPILE_H
-#define TUTTI_COLLECTIVE_COMPILE_H
+#ifndef TUTTI_ALGORITHMS_H
+#define TUTTI_ALGORITHMS_H
 
 #include "../schedule/part_builder.h"
+#include "tutti/compile.h"
 
 /* A whole number after the name: "hierarchical,group=4". */
 typedef struct {
