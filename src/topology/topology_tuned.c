@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/cores.h"
 #include "../base/file.h"
 #include "../base/strbuf.h"
 #include "topology_impl.h"
@@ -82,20 +83,19 @@ static void take_fitted(const tutti_topology *fitted, const char *path, tutti_to
 tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
                                      tutti_failure *err)
 {
+    const int own = tutti_cores_usable(), host = tutti_cores_usable_of_host();
     tutti_topology fitted;
-    tutti_host_shape shape;
     bool found;
     if (notes) notes[0] = '\0';
     tutti_status status = tutti_topology_parse("host", out, err);
     if (status) return status;
-    tutti_topology_detect(&shape);
     if (ncores > 0)
         tutti_topology_set_cores(out, ncores);
-    else if (shape.own_cores < shape.ncores)
+    else if (own < host)
         note(notes,
              "this process may use %d of the host's %d cores (taskset, a launcher's binding): --cores %d is for those "
              "alone\n",
-             shape.own_cores, shape.ncores, shape.own_cores);
+             own, host, own);
     char *path = tutti_topology_tuned_path();
     status = read_fitted(path, &fitted, &found, err);
     if (!status && found) take_fitted(&fitted, path, out, notes);

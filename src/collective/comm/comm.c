@@ -142,6 +142,7 @@ void tutti_comm_destroy(tutti_comm *comm)
     if (comm->from) tutti_group_config_end(&comm->from->config, (int)s, why.text);
     munmap(comm->home, (size_t)sysconf(_SC_PAGESIZE));
     free(comm->from);
+    free(comm->here);
     free(comm);
 }
 

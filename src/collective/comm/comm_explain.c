@@ -7,7 +7,7 @@
 #include "../../base/strbuf.h"
 #include "comm_impl.h"
 
-static void list_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_strbuf *out)
+static void list_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_strbuf *out)
 {
     tutti_choice *choice = tutti_alloc(sizeof *choice);
     tutti_failure err = {0};
@@ -55,7 +55,7 @@ static void list_ways(const tutti_comm *comm, const tutti_call *call, const tutt
     }
 }
 
-static void explain_way(const tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_strbuf *out)
+static void explain_way(tutti_comm *comm, const tutti_call *call, const tutti_call_plan *plan, tutti_strbuf *out)
 {
     const tutti_way_row *row = tutti_way_at(plan->first);
     const tutti_lane_key key = tutti_key_of(comm, call, plan, plan->first);

@@ -141,6 +141,7 @@ struct tutti_comm {
     struct tutti_home *home;     /* the process that made it */
     atomic_bool in_use;          /* by a call */
     int64_t timed_ns;            /* when the last call that was timed was over */
+    tutti_topology *here;        /* where the ranks are; NULL: nobody has asked yet */
 };
 
 /* --- comm.c --- */
@@ -187,8 +188,7 @@ tutti_status tutti_lane_find(tutti_comm *comm, const tutti_lane_key *key, const 
 void tutti_lane_destroy(tutti_lane *lane);
 tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name);
 /* What algorithms would take, by the figures of this host, or between hosts of a star, assumed. */
-tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
-                                   tutti_failure *err);
+tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out, tutti_failure *err);
 
 /* --- comm_memory.c --- */
 /* Allocation << 48 | offset of an address, 0 = in none. */

@@ -21,20 +21,31 @@ static tutti_compile_request request_of(const tutti_comm *comm, const tutti_lane
                                    .in_place = key->in_place};
 }
 
-tutti_status tutti_lane_candidates(const tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out,
-                                   tutti_failure *err)
+/* Looking at a machine takes milliseconds, so it is done once a communicator. */
+static tutti_status find_out_where(tutti_comm *comm, tutti_failure *err)
 {
-    const tutti_compile_request q = request_of(comm, key);
-    const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
-    tutti_topology t;
+    if (comm->here) return TUTTI_OK;
+    tutti_topology *t = tutti_alloc(sizeof *t);
     const bool between_hosts = tutti_group_nhosts(comm->group) > 1;
-    tutti_status s = between_hosts ? tutti_topology_parse("star", &t, err)
-                                   : tutti_topology_of_cores(tutti_group_ncores(comm->group), &t, NULL, err);
-    if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, &t, out); /* the figures are for f32 */
+    const tutti_status s = between_hosts ? tutti_topology_parse("star", t, err)
+                                         : tutti_topology_of_cores(tutti_group_ncores(comm->group), t, NULL, err);
+    if (s)
+        free(t);
+    else
+        comm->here = t;
     return s;
 }
 
-static tutti_status choose(const tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
+tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out, tutti_failure *err)
+{
+    const tutti_compile_request q = request_of(comm, key);
+    const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
+    const tutti_status s = find_out_where(comm, err);
+    if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out); /* the figures are for f32 */
+    return s;
+}
+
+static tutti_status choose(tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
                            tutti_failure *err)
 {
     const char *fixed = tutti_way_at((tutti_way)key->way)->algorithm;
