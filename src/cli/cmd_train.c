@@ -48,9 +48,10 @@ static const char about[] =
 
 static void print_help(void)
 {
+    tutti_job_fields fields;
     tutti_strbuf keys = {0};
     tutti_cli_help(stdout, "tutti train JOB.yaml [options]", about, flags, NFLAGS);
-    tutti_options_help(&tutti_job_fields, &keys);
+    tutti_options_help(tutti_job_fields_list(&fields), &keys);
     printf("\nkeys of a job:\n%s", keys.text);
     tutti_strbuf_release(&keys);
 }

@@ -31,7 +31,8 @@ static void choose_kernels(tutti_job *job)
 
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    tutti_status st = tutti_options_read(&tutti_job_fields, source->name, source->root, source->overrides,
+    tutti_job_fields fields;
+    tutti_status st = tutti_options_read(tutti_job_fields_list(&fields), source->name, source->root, source->overrides,
                                          source->noverrides, &job->arena, job, err);
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
@@ -115,7 +116,8 @@ void tutti_job_destroy(tutti_job *job)
 
 char *tutti_job_print(const tutti_job *job)
 {
+    tutti_job_fields fields;
     tutti_strbuf out = {0};
-    tutti_options_print(&tutti_job_fields, job, &out);
+    tutti_options_print(tutti_job_fields_list(&fields), job, &out);
     return tutti_strbuf_detach(&out);
 }

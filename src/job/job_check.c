@@ -141,13 +141,34 @@ static tutti_status check_length(const tutti_job *job, const tutti_job_source *s
     return TUTTI_OK;
 }
 
+static bool is_among(const tutti_rule_key *const *keys, const tutti_rule_key *key)
+{
+    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && keys[i]; i++)
+        if (keys[i] == key) return true;
+    return false;
+}
+
+static tutti_status check_rule(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
+    const tutti_rule_key *k;
+    for (int i = 0; i < TUTTI_JOB_MAX_RULE_KEYS && (k = tutti_rule_key_at(i)); i++) {
+        const double value = job->optimiser.rule_value[i];
+        if (!is_among(rule->keys, k)) {
+            if (!is_among(rule->ignored, k) && value != strtod(k->initial, NULL))
+                return REFUSE(k->key, "has no effect with 'rule: %s'", rule->name);
+        } else if ((k->not_lo && !(value > k->lo)) || (k->not_hi && !(value < k->hi))) {
+            return REFUSE(k->key, "this rule needs %s", k->wants);
+        }
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_reals *milestones = &job->optimiser.milestones;
     bool step = job->optimiser.schedule == TUTTI_RATE_STEP;
     if (!(job->optimiser.lr > 0)) return REFUSE("optimiser.lr", "a rate above 0 is needed");
-    if (job->optimiser.rule != TUTTI_RULE_SGD && !(job->optimiser.momentum > 0 && job->optimiser.momentum < 1))
-        return REFUSE("optimiser.momentum", "this rule needs one above 0 and below 1, such as 0.9");
     if (step && milestones->n == 0) return REFUSE("optimiser.schedule", "step needs 'milestones: [10, 20]' (epochs)");
     if (!step && milestones->n > 0) return REFUSE("optimiser.milestones", "only 'schedule: step' uses them");
     for (int i = 1; i < milestones->n; i++)
@@ -239,6 +260,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_length(job, source, err);
     if (st == TUTTI_OK) st = check_slots(job, source, err);
     if (st == TUTTI_OK) st = check_batch(job, source, err);
+    if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);

@@ -6,9 +6,12 @@
 #include "../base/options.h"
 #include "../data/dataset.h"
 #include "../training/method/method.h"
+#include "../training/method/rule.h"
 #include "tutti/job.h"
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
+
+enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128 };
 
 typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
 
@@ -29,8 +32,9 @@ struct tutti_job {
     double epochs; /* one of epochs and steps is positive, the other 0 */
     int64_t steps;
     struct {
-        int rule; /* optimiser.rule: sgd|momentum|nesterov (tutti_rule) */
-        double momentum, weight_decay;
+        int rule;                                   /* optimiser.rule: tutti_rule_at */
+        double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
+        double weight_decay;
         double lr, end_lr;
         int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
         double warmup_epochs, warmup_lr, gamma, power;
@@ -68,7 +72,16 @@ struct tutti_job {
     tutti_arena arena;
 };
 
-extern const tutti_field_table tutti_job_fields;
+/* Every key of a job: its own, and those of the rules. */
+typedef struct {
+    tutti_field field[TUTTI_JOB_MAX_FIELDS];
+    char rules[160]; /* their names, the choices of optimiser.rule */
+    tutti_field_table table;
+} tutti_job_fields;
+/* Makes the table in the caller's memory and returns it. */
+const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
+/* The rule, and what the job says to it. */
+tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_table.c: every key of a job file, once: YAML, --set, `tutti train --help`, the printed job and docs/jobs.md read this
- * table. Order here is the order they are printed in. */
+ * table. Order here is the order they are printed in. The rules bring keys of their own. */
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "job_impl.h"
 
@@ -14,7 +16,9 @@
         key, TUTTI_FIELD_CHOICE, offsetof(struct tutti_job, field), initial, choices, 1, 0, help                       \
     }
 
-static const tutti_field fields[] = {
+#define RULE_KEYS NULL /* here they go */
+
+static const tutti_field own[] = {
     JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (docs/models.md lists them) or path of a model file"),
     JOB(TEXT, "data.set", data.set, "digits", 1, 0,
         "data set: digits, shapes, noise (drawn), mnist, idx, cifar10, images"),
@@ -33,9 +37,9 @@ static const tutti_field fields[] = {
     JOB(INT, "batch", batch, NULL, 1, 1e9, "samples in one step, over all ranks"),
     JOB(REAL, "epochs", epochs, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
     JOB(INT, "steps", steps, "0", 0, 1e12, "how long, in steps; or give epochs"),
-    CHOICE("optimiser.rule", optimiser.rule, "momentum", "sgd|momentum|nesterov", "update rule, PyTorch's SGD"),
+    CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule, as PyTorch's"), /* of rule_table.c */
     JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
-    JOB(REAL, "optimiser.momentum", optimiser.momentum, "0.9", 0, 1, "momentum; not used by sgd"),
+    {RULE_KEYS, TUTTI_FIELD_REAL, offsetof(struct tutti_job, optimiser.rule_value), NULL, NULL, 0, 0, NULL},
     JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "L2 on weights (never on biases, norms)"),
     CHOICE("optimiser.schedule", optimiser.schedule, "constant", "constant|step|poly|cosine", "how the rate falls"),
     JOB(REALS, "optimiser.milestones", optimiser.milestones, "", 0, 1e9, "step: epochs at which the rate falls"),
@@ -69,4 +73,42 @@ static const tutti_field fields[] = {
     JOB(REAL, "eval_every_epochs", eval_every_epochs, "1", 0, 1e6, "test so often; 0 = only at the end"),
 };
 
-const tutti_field_table tutti_job_fields = {fields, sizeof fields / sizeof fields[0]};
+/* One field a key of the rules. */
+static int list_rule_keys(const tutti_field *first, tutti_field *out)
+{
+    const tutti_rule_key *k;
+    int n = 0;
+    for (; n < TUTTI_JOB_MAX_RULE_KEYS && (k = tutti_rule_key_at(n)); n++)
+        out[n] = (tutti_field){k->key, first->kind, first->offset + (size_t)n * sizeof(double), k->initial, NULL, k->lo,
+                               k->hi,  k->help};
+    return n;
+}
+
+const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
+{
+    size_t length = 0;
+    int n = 0;
+    for (int i = 0; tutti_rule_at(i) && length < sizeof space->rules; i++)
+        length += (size_t)snprintf(space->rules + length, sizeof space->rules - length, "%s%s", i ? "|" : "",
+                                   tutti_rule_at(i)->name);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (own[i].key == RULE_KEYS) {
+            n += list_rule_keys(&own[i], &space->field[n]);
+            continue;
+        }
+        space->field[n] = own[i];
+        if (!strcmp(own[i].key, "optimiser.rule")) space->field[n].choices = space->rules;
+        n++;
+    }
+    space->table = (tutti_field_table){space->field, n};
+    return &space->table;
+}
+
+tutti_update tutti_job_update(const tutti_job *job)
+{
+    tutti_update u = {.rule = tutti_rule_at(job->optimiser.rule), .weight_decay = job->optimiser.weight_decay};
+    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
+        for (int k = 0; k < TUTTI_JOB_MAX_RULE_KEYS && tutti_rule_key_at(k); k++)
+            if (tutti_rule_key_at(k) == u.rule->keys[i]) u.value[i] = job->optimiser.rule_value[k];
+    return u;
+}

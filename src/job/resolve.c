@@ -47,7 +47,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == 1,
                                .gated = tutti_job_loss_scale(job).dynamic,
-                               .momentum = job->optimiser.rule != TUTTI_RULE_SGD,
+                               .momentum = tutti_rule_at(job->optimiser.rule)->nstates > 0,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }

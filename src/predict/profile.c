@@ -12,7 +12,7 @@
 #include "../base/sort.h"
 #include "../data/dataset.h"
 #include "../tensor/convert.h"
-#include "../training/method/method.h"
+#include "../training/method/rule.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, LONG_RUNS = 3, MAX_RUNS = 300, NPHASES = 4 };
 static const double BUDGET_S = 0.3; /* of a thread */
@@ -154,15 +154,17 @@ static void runner_step(runner *r, double *times)
  * real step: seconds for all of them. */
 static double runner_update(runner *r)
 {
-    const tutti_update update = {.rule = TUTTI_RULE_MOMENTUM, .momentum = 0.9};
+    const tutti_update update = {.rule = tutti_rule_find("momentum"), .value = {0.9}};
+    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
     double start = tutti_clock_s();
     for (int l = 0; l < r->graph->model->nlayers; l++) {
         const tutti_kernel *k = &r->graph->kernels[l];
         float *velocity = r->velocity[l];
         for (int i = 0; i < k->nparams; i++) {
             int64_t n = k->params[i].elements;
-            tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, 1, (float *)(uintptr_t)r->args[l].param[i], velocity,
-                               r->args[l].dparam[i], n);
+            const tutti_update_slice slice = {
+                .w = (float *)(uintptr_t)r->args[l].param[i], .state = {velocity}, .sum = r->args[l].dparam[i], .n = n};
+            tutti_update_apply(&update, &step, TUTTI_PARAM_WEIGHT, &slice);
             velocity += n;
         }
     }

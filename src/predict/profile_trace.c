@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
-#include "../training/method/method.h"
+#include "../training/method/rule.h"
 
 /* Whether a backward node of this kind is run for the layer. */
 static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
@@ -25,12 +25,14 @@ static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
 double tutti_profile_time_update(void)
 {
     enum { N = 4 << 20, RUNS = 5 };
-    const tutti_update update = {.rule = TUTTI_RULE_MOMENTUM, .momentum = 0.9};
+    const tutti_update update = {.rule = tutti_rule_find("momentum"), .value = {0.9}};
+    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
     float *values = tutti_alloc(3 * sizeof *values * N);
+    const tutti_update_slice slice = {.w = values, .state = {values + N}, .sum = values + 2 * N, .n = N};
     double best = 0;
     for (int i = 0; i < RUNS; i++) {
         const double begin = tutti_clock_s();
-        tutti_update_apply(&update, TUTTI_PARAM_WEIGHT, 1e-6f, 1, values, values + N, values + 2 * N, N);
+        tutti_update_apply(&update, &step, TUTTI_PARAM_WEIGHT, &slice);
         const double seconds = tutti_clock_s() - begin;
         if (i == 0 || seconds < best) best = seconds;
     }

@@ -33,8 +33,9 @@ static char *block(char *docs, const char *kind)
 static void the_list_of_keys_is_that_of_help(void **state)
 {
     (void)state;
+    tutti_job_fields space;
     tutti_strbuf help = {0};
-    tutti_options_help(&tutti_job_fields, &help);
+    tutti_options_help(tutti_job_fields_list(&space), &help);
     char *docs = read_docs();
     const char *listed = block(docs, "```text\n");
     if (strcmp(listed, help.text) != 0)
@@ -61,12 +62,14 @@ static void every_default_is_within_its_own_range(void **state)
 {
     (void)state;
     struct tutti_job *target = calloc(1, sizeof *target);
-    for (int i = 0; i < tutti_job_fields.nfields; i++) {
-        const tutti_field *f = &tutti_job_fields.fields[i];
+    tutti_job_fields space;
+    const tutti_field_table *fields = tutti_job_fields_list(&space);
+    for (int i = 0; i < fields->nfields; i++) {
+        const tutti_field *f = &fields->fields[i];
         tutti_failure err = {0};
         assert_true(strlen(f->help) > 3);
-        if (f->initial && tutti_options_set(&tutti_job_fields, "default", f->key, f->initial, &target->arena, target,
-                                            &err) != TUTTI_OK)
+        if (f->initial &&
+            tutti_options_set(fields, "default", f->key, f->initial, &target->arena, target, &err) != TUTTI_OK)
             fail_msg("%s", err.text);
     }
     tutti_arena_release(&target->arena);

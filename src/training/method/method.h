@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: how ranks agree on weights: one row a method, printed with its coordinates (Langer et al. 2020), and the local
- * update rules with their rate schedules. Threads: shared (pure functions, frozen tables). */
+/* method.h: how ranks agree on weights: one row a method, printed with its coordinates (Langer et al. 2020), with the
+ * rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
@@ -29,11 +29,6 @@ typedef struct {
 /* The rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);
 
-typedef enum { TUTTI_RULE_SGD, TUTTI_RULE_MOMENTUM, TUTTI_RULE_NESTEROV } tutti_rule;
-typedef struct {
-    tutti_rule rule;
-    double momentum, weight_decay;
-} tutti_update;
 /* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the update divides
  * by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped and halves it, to 1
  * at least; it doubles after `interval` clean steps. A pure function of verdicts: the same on all ranks. */
@@ -49,13 +44,5 @@ typedef struct {
 } tutti_loss_scale_state;
 tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l);
 void tutti_loss_scale_step(const tutti_loss_scale *l, bool skipped, tutti_loss_scale_state *s);
-
-/* PyTorch's SGD: g += decay * w (weights only); v = mu * v + g; w -= lr * (g + mu * v or v). Elementwise: equal bits at any
- * offset. v may be NULL for TUTTI_RULE_SGD. sum: summed gradient (already divided by the global batch through the loss), which is
- * multiplied by unscale first (1 / loss scale). */
-void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float unscale, float *w, float *v,
-                        const float *sum, int64_t n);
-/* w = (1 - momentum) * w + momentum * sum / nslots */
-void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
 
 #endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c: the local rules, after PyTorch's torch.optim.SGD (dampening 0):
- *
- *   g = unscale * sum + decay * w     (weights only; biases and batch norm's scale and shift are not decayed)
- *   v = mu * v + g          w = w - lr * v               momentum
- *                           w = w - lr * (g + mu * v)    nesterov
+/* update.c: picks a rule's loop and hands it a slice.
  *
  * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice begins
  * (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that is, another
@@ -11,27 +7,21 @@
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
-#include "update_impl.h"
+#include "rule.h"
 
-static const tutti_update_row *row_here(void)
+static const tutti_rule_loop *loop_here(const tutti_rule_row *rule)
 {
-    for (int i = 0; i < tutti_update_nrows; i++)
-        if (strcmp(tutti_update_rows[i]->name, tutti_elementwise_isa()) == 0) return tutti_update_rows[i];
-    return tutti_update_rows[tutti_update_nrows - 1];
+    for (int i = 0; i < rule->nloops; i++)
+        if (strcmp(rule->loops[i].isa, tutti_elementwise_isa()) == 0) return &rule->loops[i];
+    return &rule->loops[rule->nloops - 1];
 }
 
-void tutti_update_apply(const tutti_update *u, tutti_param_kind kind, float lr, float unscale, float *w, float *v,
-                        const float *sum, int64_t n)
+void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
+                        const tutti_update_slice *slice)
 {
-    row_here()->apply(&(tutti_update_call){.rule = u->rule,
-                                           .decay = kind == TUTTI_PARAM_WEIGHT ? (float)u->weight_decay : 0,
-                                           .mu = (float)u->momentum,
-                                           .lr = lr,
-                                           .unscale = unscale,
-                                           .w = w,
-                                           .v = v,
-                                           .sum = sum,
-                                           .n = n});
+    float numbers[TUTTI_RULE_MAX_NUMBERS] = {0};
+    u->rule->prepare(u, s, kind == TUTTI_PARAM_WEIGHT ? u->weight_decay : 0, numbers);
+    loop_here(u->rule)->apply(numbers, slice);
 }
 
 /* A momentum of 1 takes nothing of the old value, not even a NaN times 0. */

@@ -11,7 +11,7 @@
 /* What all actions of one step share. */
 typedef struct {
     const tutti_batch *batch;
-    float lr;
+    tutti_update_step update;
     bool stop;    /* this rank was asked to */
     bool strange; /* gated: this rank has seen a gradient that is not finite */
     bool skips;   /* some rank has: no update */
@@ -176,9 +176,9 @@ static void update_param(const tutti_trainer *t, const step_play *play, int p, i
         const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
         tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
     } else {
-        float *v = t->shared.momentum ? t->shared.momentum + first : NULL;
-        tutti_update_apply(&t->config->update, param->desc.kind, play->lr, (float)(1 / t->scale.scale), w, v, sum,
-                           end - first);
+        const tutti_update_slice slice = {
+            .w = w, .state = {t->shared.momentum ? t->shared.momentum + first : NULL}, .sum = sum, .n = end - first};
+        tutti_update_apply(&t->config->update, &play->update, param->desc.kind, &slice);
     }
 }
 
@@ -259,7 +259,9 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     tutti_loaded(&t->account, batch);
     tutti_replaced_add(&t->replaced, batch->nreplaced, batch->why);
     step_play play = {.batch = batch,
-                      .lr = (float)tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
+                      .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
+                                 .unscale = 1 / t->scale.scale,
+                                 .nupdates = t->step + 1 - t->scale.skipped},
                       .stop = t->my_signal != 0};
     for (int i = 0; i < t->plan->nactions && !st; i++) st = play_action(t, &play, &t->plan->actions[i], err);
     if (st) return st;

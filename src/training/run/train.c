@@ -239,7 +239,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     if (!st)
-        st = tutti_shared_create(t->group, p, c->update.rule != TUTTI_RULE_SGD, c->dir && t->nranks > 1, &t->shared,
+        st = tutti_shared_create(t->group, p, c->update.rule->nstates > 0, c->dir && t->nranks > 1, &t->shared,
                                  err);
     if (!st) st = init_weights(t, start->path, err);
     if (!st) st = make_memory(t, err);

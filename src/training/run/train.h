@@ -12,6 +12,7 @@
 #include "../../collective/group/group.h"
 #include "../../data/dataset.h"
 #include "../method/method.h"
+#include "../method/rule.h"
 #include "../plan/plan.h"
 
 typedef enum {

@@ -4,6 +4,7 @@
 
 #include "tensor/convert.h"
 #include "training/method/method.h"
+#include "training/method/rule.h"
 
 static void a_skipped_step_halves_and_an_interval_of_clean_steps_doubles(void **state)
 {
@@ -43,14 +44,15 @@ static void a_fixed_scale_stays(void **state)
 static void the_update_divides_by_the_scale_in_f32(void **state)
 {
     (void)state;
-    const tutti_update rules[] = {
-        {TUTTI_RULE_SGD, 0, 0.5}, {TUTTI_RULE_MOMENTUM, 0.5, 0.5}, {TUTTI_RULE_NESTEROV, 0.5, 0.5}};
-    for (int r = 0; r < 3; r++) {
-        float w[2] = {3, 3}, v[2] = {1, 1}, g[2] = {0.75f, 0.75f * 65536};
-        for (int i = 0; i < 2; i++)
-            tutti_update_apply(&rules[r], TUTTI_PARAM_WEIGHT, 0.25f, i ? 1 / 65536.0f : 1, &w[i], r ? &v[i] : NULL,
-                               &g[i], 1);
-        assert_true(w[0] == w[1] && v[0] == v[1] && w[0] < 3);
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_update u = {.rule = tutti_rule_at(r), .value = {0.5, 0.5, 1e-8}, .weight_decay = 0.5};
+        float w[2] = {3, 3}, v[2] = {1, 1}, m[2] = {1, 1}, g[2] = {0.75f, 0.75f * 65536};
+        for (int i = 0; i < 2; i++) {
+            const tutti_update_step s = {.lr = 0.25, .unscale = i ? 1 / 65536.0 : 1, .nupdates = 1};
+            const tutti_update_slice slice = {.w = &w[i], .state = {&v[i], &m[i]}, .sum = &g[i], .n = 1};
+            tutti_update_apply(&u, &s, TUTTI_PARAM_WEIGHT, &slice);
+        }
+        assert_true(w[0] == w[1] && v[0] == v[1] && m[0] == m[1] && w[0] < 3);
     }
 }
 
@@ -58,16 +60,19 @@ static void the_update_divides_by_the_scale_in_f32(void **state)
 static void weights_kept_in_f16_stand_still_where_f32_learns(void **state)
 {
     (void)state;
-    const tutti_update sgd = {.rule = TUTTI_RULE_SGD};
-    const float gradient = 0.01f, lr = 0.01f;
+    const tutti_update sgd = {.rule = tutti_rule_find("sgd")};
+    const tutti_update_step step = {.lr = 0.01, .unscale = 1, .nupdates = 1};
+    const float gradient = 0.01f;
     float master = 1, wide;
     uint16_t half;
     const float one = 1;
     tutti_convert_from_f32(TUTTI_F16, &one, &half, 1);
+    const tutti_update_slice kept = {.w = &master, .sum = &gradient, .n = 1},
+                             narrow = {.w = &wide, .sum = &gradient, .n = 1};
     for (int i = 0; i < 1000; i++) {
-        tutti_update_apply(&sgd, TUTTI_PARAM_WEIGHT, lr, 1, &master, NULL, &gradient, 1);
+        tutti_update_apply(&sgd, &step, TUTTI_PARAM_WEIGHT, &kept);
         tutti_convert_to_f32(TUTTI_F16, &half, &wide, 1);
-        tutti_update_apply(&sgd, TUTTI_PARAM_WEIGHT, lr, 1, &wide, NULL, &gradient, 1);
+        tutti_update_apply(&sgd, &step, TUTTI_PARAM_WEIGHT, &narrow);
         tutti_convert_from_f32(TUTTI_F16, &wide, &half, 1);
     }
     tutti_convert_to_f32(TUTTI_F16, &half, &wide, 1);

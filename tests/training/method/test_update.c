@@ -3,73 +3,103 @@
 #include "testing.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "tensor/elementwise_impl.h"
-#include "training/method/update_impl.h"
+#include "training/method/rule.h"
+
+enum { N = 101 };
+
+static tutti_update update_by(const char *rule, double first_key, double decay)
+{
+    return (tutti_update){.rule = tutti_rule_find(rule), .value = {first_key}, .weight_decay = decay};
+}
+
+static void apply(const tutti_update *u, tutti_param_kind kind, float *w, float *v, const float *sum, int64_t n)
+{
+    const tutti_update_step s = {.lr = 0.5, .unscale = 1, .nupdates = 1};
+    tutti_update_apply(u, &s, kind, &(tutti_update_slice){.w = w, .state = {v}, .sum = sum, .n = n});
+}
 
 /* Two steps with w = 2, gradient 1, lr 0.5, momentum 0.5, decay 0.25. */
-static void two_steps(tutti_rule rule, tutti_param_kind kind, float want_first, float want_second)
+static void two_steps(const char *rule, tutti_param_kind kind, float want_first, float want_second)
 {
-    const tutti_update u = {.rule = rule, .momentum = 0.5, .weight_decay = 0.25};
+    const tutti_update u = update_by(rule, 0.5, 0.25);
     float w = 2, v = 0;
     const float g = 1;
-    tutti_update_apply(&u, kind, 0.5f, 1, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
+    apply(&u, kind, &w, u.rule->nstates ? &v : NULL, &g, 1);
     assert_true(w == want_first);
-    tutti_update_apply(&u, kind, 0.5f, 1, &w, rule == TUTTI_RULE_SGD ? NULL : &v, &g, 1);
+    apply(&u, kind, &w, u.rule->nstates ? &v : NULL, &g, 1);
     assert_true(w == want_second);
 }
 
 static void the_rules_give_what_pytorch_gives(void **state)
 {
     (void)state;
-    two_steps(TUTTI_RULE_SGD, TUTTI_PARAM_WEIGHT, 1.25f, 0.59375f);
-    two_steps(TUTTI_RULE_MOMENTUM, TUTTI_PARAM_WEIGHT, 1.25f, 0.21875f);
-    two_steps(TUTTI_RULE_NESTEROV, TUTTI_PARAM_WEIGHT, 0.875f, -0.2265625f);
+    two_steps("sgd", TUTTI_PARAM_WEIGHT, 1.25f, 0.59375f);
+    two_steps("momentum", TUTTI_PARAM_WEIGHT, 1.25f, 0.21875f);
+    two_steps("nesterov", TUTTI_PARAM_WEIGHT, 0.875f, -0.2265625f);
 }
 
 static void biases_are_not_decayed(void **state)
 {
     (void)state;
-    two_steps(TUTTI_RULE_SGD, TUTTI_PARAM_BIAS, 1.5f, 1);
+    two_steps("sgd", TUTTI_PARAM_BIAS, 1.5f, 1);
 }
 
-enum { N = 101 };
+/* ---- every row of the table ---- */
+
+typedef struct {
+    float w[N], state[TUTTI_RULE_MAX_STATES][N], sum[N];
+} vectors;
+
+static vectors drawn(uint64_t key)
+{
+    vectors d;
+    for (int i = 0; i < N; i++) {
+        const tutti_random4 r = tutti_random(1, TUTTI_STREAM_TEST, (uint64_t)i, key);
+        d.w[i] = tutti_random_unit(r.word[0]) - 0.5f;
+        d.sum[i] = tutti_random_unit(r.word[1]) - 0.5f;
+        for (int s = 0; s < TUTTI_RULE_MAX_STATES; s++) d.state[s][i] = tutti_random_unit(r.word[2 + s]);
+    }
+    return d;
+}
+
+static tutti_update_slice slice_of(const tutti_rule_row *rule, vectors *d, int first, int n)
+{
+    tutti_update_slice slice = {.w = d->w + first, .sum = d->sum + first, .n = n};
+    for (int s = 0; s < rule->nstates; s++) slice.state[s] = d->state[s] + first;
+    return slice;
+}
+
+/* By its defaults, and a decay. */
+static tutti_update by_default(const tutti_rule_row *rule)
+{
+    tutti_update u = {.rule = rule, .weight_decay = 5e-4};
+    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) u.value[i] = strtod(rule->keys[i]->initial, NULL);
+    return u;
+}
+
+static const tutti_update_step at_step = {.lr = 0.1, .unscale = 0.25, .nupdates = 3};
 
 static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
 {
     (void)state;
-    float w[N], v[N], g[N], whole_w[N], whole_v[N];
-    for (int i = 0; i < N; i++) {
-        const tutti_random4 r = tutti_random(1, TUTTI_STREAM_TEST, (uint64_t)i, 0);
-        w[i] = tutti_random_unit(r.word[0]) - 0.5f;
-        v[i] = tutti_random_unit(r.word[1]) - 0.5f;
-        g[i] = tutti_random_unit(r.word[2]) - 0.5f;
-    }
-    for (int rule = TUTTI_RULE_SGD; rule <= TUTTI_RULE_NESTEROV; rule++) {
-        const tutti_update u = {.rule = (tutti_rule)rule, .momentum = 0.9, .weight_decay = 5e-4};
-        memcpy(whole_w, w, sizeof w);
-        memcpy(whole_v, v, sizeof v);
-        tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, whole_w, whole_v, g, N);
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_update u = by_default(tutti_rule_at(r));
+        vectors whole = drawn(0);
+        tutti_update_slice all = slice_of(u.rule, &whole, 0, N);
+        tutti_update_apply(&u, &at_step, TUTTI_PARAM_WEIGHT, &all);
         for (int cut = 0; cut <= N; cut++) {
-            float cut_w[N], cut_v[N];
-            memcpy(cut_w, w, sizeof w);
-            memcpy(cut_v, v, sizeof v);
-            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, cut_w, cut_v, g, cut);
-            tutti_update_apply(&u, TUTTI_PARAM_WEIGHT, 0.1f, 1, cut_w + cut, cut_v + cut, g + cut, N - cut);
-            assert_memory_equal(cut_w, whole_w, sizeof w);
-            assert_memory_equal(cut_v, whole_v, sizeof v);
+            vectors d = drawn(0);
+            const tutti_update_slice front = slice_of(u.rule, &d, 0, cut), back = slice_of(u.rule, &d, cut, N - cut);
+            tutti_update_apply(&u, &at_step, TUTTI_PARAM_WEIGHT, &front);
+            tutti_update_apply(&u, &at_step, TUTTI_PARAM_WEIGHT, &back);
+            assert_memory_equal(&d, &whole, sizeof d);
         }
     }
-}
-
-/* As the formulas in update.c have it, one element at a time. */
-static void expect_element(const tutti_update_call *c, float *w, float *v, float sum)
-{
-    const float g = c->unscale * sum + c->decay * *w;
-    if (c->rule != TUTTI_RULE_SGD) *v = c->mu * *v + g;
-    *w -= c->lr * (c->rule == TUTTI_RULE_SGD ? g : c->rule == TUTTI_RULE_MOMENTUM ? *v : g + c->mu * *v);
 }
 
 static bool is_usable(const char *name)
@@ -79,26 +109,72 @@ static bool is_usable(const char *name)
     return false;
 }
 
-static void every_row_gives_the_bits_of_the_formulas(void **state)
+static void every_instruction_set_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_update_nrows; r++)
-        for (int rule = TUTTI_RULE_SGD; rule <= TUTTI_RULE_NESTEROV; rule++)
-            for (int n = 0; n <= 40 && is_usable(tutti_update_rows[r]->name); n++) {
-                float w[40], v[40], sum[40], want_w[40], want_v[40];
-                tutti_update_call c = {(tutti_rule)rule, 5e-4f, 0.9f, 0.1f, 0.25f, w, v, sum, n};
-                for (int i = 0; i < 40; i++) {
-                    const tutti_random4 drawn = tutti_random(2, TUTTI_STREAM_TEST, (uint64_t)i, (uint64_t)n);
-                    want_w[i] = w[i] = tutti_random_unit(drawn.word[0]) - 0.5f;
-                    want_v[i] = v[i] = tutti_random_unit(drawn.word[1]) - 0.5f;
-                    sum[i] = tutti_random_unit(drawn.word[2]) - 0.5f;
-                    if (i < n) expect_element(&c, &want_w[i], &want_v[i], sum[i]);
-                }
-                if (rule == TUTTI_RULE_SGD) c.v = NULL;
-                tutti_update_rows[r]->apply(&c);
-                assert_memory_equal(w, want_w, sizeof w);
-                assert_memory_equal(v, want_v, sizeof v);
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_update u = by_default(tutti_rule_at(r));
+        float numbers[TUTTI_RULE_MAX_NUMBERS] = {0};
+        u.rule->prepare(&u, &at_step, u.weight_decay, numbers);
+        for (int n = 0; n <= 70; n++) {
+            vectors want = drawn((uint64_t)n);
+            const tutti_update_slice plain = slice_of(u.rule, &want, 0, n);
+            u.rule->loops[u.rule->nloops - 1].apply(numbers, &plain);
+            for (int l = 0; l < u.rule->nloops; l++) {
+                if (!is_usable(u.rule->loops[l].isa)) continue;
+                vectors have = drawn((uint64_t)n);
+                const tutti_update_slice fast = slice_of(u.rule, &have, 0, n);
+                u.rule->loops[l].apply(numbers, &fast);
+                assert_memory_equal(&have, &want, sizeof have);
             }
+        }
+    }
+}
+
+/* In the order of operations that checkpoints of before were made by. */
+static void sgd_element(const char *rule, float *w, float *v, float sum)
+{
+    const float mu = 0.9f, lr = 0.1f, g = 0.25f * sum + 5e-4f * *w;
+    if (strcmp(rule, "sgd") != 0) *v = mu * *v + g;
+    *w -= lr * (strcmp(rule, "sgd") == 0 ? g : strcmp(rule, "momentum") == 0 ? *v : g + mu * *v);
+}
+
+static void the_rules_of_sgd_give_the_bits_of_their_formulas(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sgd", "momentum", "nesterov"};
+    for (int r = 0; r < 3; r++) {
+        const tutti_update u = update_by(names[r], 0.9, 5e-4);
+        vectors have = drawn(7), want = have;
+        const tutti_update_slice slice = slice_of(u.rule, &have, 0, N);
+        tutti_update_apply(&u, &at_step, TUTTI_PARAM_WEIGHT, &slice);
+        for (int i = 0; i < N; i++) sgd_element(names[r], &want.w[i], &want.state[0][i], want.sum[i]);
+        assert_memory_equal(&have, &want, sizeof have);
+    }
+}
+
+/* ---- the table ---- */
+
+static void keys_and_states_of_the_rules_go_together(void **state)
+{
+    (void)state;
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_rule_row *rule = tutti_rule_at(r);
+        assert_ptr_equal(tutti_rule_find(rule->name), rule);
+        assert_true(rule->nstates <= TUTTI_RULE_MAX_STATES && rule->nloops >= 1 && strlen(rule->help) > 3);
+        for (int s = 0; s < rule->nstates; s++)
+            assert_true(tutti_rule_has_state(rule->states[s], strlen(rule->states[s])));
+        for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) {
+            const tutti_rule_key *key = rule->keys[i];
+            const double value = strtod(key->initial, NULL);
+            assert_true(value >= key->lo && value <= key->hi && (key->wants || !(key->not_lo || key->not_hi)));
+            assert_true((!key->not_lo || value > key->lo) && (!key->not_hi || value < key->hi));
+        }
+    }
+    for (int i = 0; tutti_rule_key_at(i); i++)
+        for (int j = 0; j < i; j++) assert_string_not_equal(tutti_rule_key_at(i)->key, tutti_rule_key_at(j)->key);
+    assert_false(tutti_rule_has_state("weights", 7));
+    assert_null(tutti_rule_find("momentun"));
 }
 
 static void a_statistic_moves_towards_the_mean_over_slots(void **state)
@@ -125,7 +201,9 @@ int main(void)
         cmocka_unit_test(the_rules_give_what_pytorch_gives),
         cmocka_unit_test(biases_are_not_decayed),
         cmocka_unit_test(slices_of_any_cut_give_the_bits_of_the_whole),
-        cmocka_unit_test(every_row_gives_the_bits_of_the_formulas),
+        cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+        cmocka_unit_test(the_rules_of_sgd_give_the_bits_of_their_formulas),
+        cmocka_unit_test(keys_and_states_of_the_rules_go_together),
         cmocka_unit_test(a_statistic_moves_towards_the_mean_over_slots),
         cmocka_unit_test(a_control_number_forgets_even_a_nan),
     };

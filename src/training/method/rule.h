@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rule.h: how an owner changes its slice of the weights once their gradients are summed: one row a rule, with its keys, the names of the
+ * vectors that it keeps beside the weights (its states) and its loops. Nobody else knows a rule by name: jobs ask for its keys, plans,
+ * regions and checkpoints for its states. Threads: shared (pure functions, frozen tables). */
+#ifndef TUTTI_RULE_H
+#define TUTTI_RULE_H
+
+#include "../graph/graph.h"
+
+enum { TUTTI_RULE_MAX_STATES = 2, TUTTI_RULE_MAX_KEYS = 4, TUTTI_RULE_MAX_NUMBERS = 8 };
+
+/* A number that a job gives to a rule. Rules that mean the same by it share one. */
+typedef struct {
+    const char *key;     /* "optimiser.momentum" */
+    const char *initial; /* default, as text */
+    double lo, hi;       /* inclusive, whether the rule is chosen or not */
+    bool not_lo, not_hi; /* the chosen rule does not take the end itself */
+    const char *help;
+    const char *wants; /* where not_lo or not_hi: "one above 0 and below 1, such as 0.9" */
+} tutti_rule_key;
+
+typedef struct tutti_rule_row tutti_rule_row;
+typedef struct {
+    const tutti_rule_row *rule;
+    double value[TUTTI_RULE_MAX_KEYS]; /* of rule->keys, in their order */
+    double weight_decay;
+} tutti_update;
+
+/* What changes from step to step. */
+typedef struct {
+    double lr;
+    double unscale;   /* the sum is multiplied by it first (1 / loss scale) */
+    int64_t nupdates; /* with this one, since the run began; steps that were skipped are none */
+} tutti_update_step;
+
+/* Elements of the packed vectors. sum: summed gradient, already divided by the global batch through the loss. */
+typedef struct {
+    float *w, *state[TUTTI_RULE_MAX_STATES]; /* state: as many as the rule has */
+    const float *sum;
+    int64_t n;
+} tutti_update_slice;
+
+/* One instruction set's loop; numbers: what prepare made. */
+typedef struct {
+    const char *isa; /* as tutti_elementwise_isa names it */
+    void (*apply)(const float *numbers, const tutti_update_slice *slice);
+} tutti_rule_loop;
+
+struct tutti_rule_row {
+    const char *name, *help;
+    int nstates;
+    const char *states[TUTTI_RULE_MAX_STATES];          /* as PyTorch names them; all begin with zeros */
+    const tutti_rule_key *keys[TUTTI_RULE_MAX_KEYS];    /* up to the first NULL */
+    const tutti_rule_key *ignored[TUTTI_RULE_MAX_KEYS]; /* a job may set them, though the rule makes nothing of them */
+    /* The numbers of a step; decay is 0 for what is not decayed. */
+    void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
+    const tutti_rule_loop *loops; /* best first; the last one runs everywhere */
+    int nloops;
+};
+
+/* Rows in the order of the table; NULL beyond the last. */
+const tutti_rule_row *tutti_rule_at(int i);
+const tutti_rule_row *tutti_rule_find(const char *name); /* NULL = there is none */
+/* All different keys of all rules, in the order of the table; NULL beyond the last. */
+const tutti_rule_key *tutti_rule_key_at(int i);
+/* Whether some rule has a state of this name (n letters). */
+bool tutti_rule_has_state(const char *name, size_t n);
+
+/* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. */
+void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
+                        const tutti_update_slice *slice);
+/* w = (1 - momentum) * w + momentum * sum / nslots */
+void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
+
+#endif
