@@ -14,7 +14,7 @@ typedef struct {
     tutti_job *job;
     tutti_model *model, *fused;
     tutti_graph *graph;
-    float *weights, *momentum;
+    float *weights, *state[TUTTI_RULE_MAX_STATES];
     tutti_arena arena;
 } content;
 
@@ -27,7 +27,7 @@ static void release(content *c)
     free(c->job_text);
     free(c->model_text);
     free(c->weights);
-    free(c->momentum);
+    for (int i = 0; i < TUTTI_RULE_MAX_STATES; i++) free(c->state[i]);
     tutti_arena_release(&c->arena);
 }
 
@@ -48,15 +48,6 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     return TUTTI_ERR_DATA;
 }
 
-static bool names_momentum(const char *path)
-{
-    tutti_manifest m;
-    bool found = false;
-    if (tutti_manifest_read(path, &m, NULL)) return false;
-    for (int i = 0; i < m.nfiles; i++) found = found || !strncmp(m.files[i].name, "momentum.", 9);
-    return found;
-}
-
 static tutti_status read_tensors(const char *path, content *c, tutti_failure *err)
 {
     const tutti_graph *g = c->graph;
@@ -65,12 +56,18 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
         offset[p] = total;
         total += g->params[p].desc.elements;
     }
-    c->weights = malloc((size_t)(total + 1) * sizeof(float));
-    if (names_momentum(path)) c->momentum = malloc((size_t)(total + 1) * sizeof(float));
-    if (!c->weights || (names_momentum(path) && !c->momentum))
-        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld parameters", path, (long long)total);
-    tutti_checkpoint checkpoint = {
-        .params = g->params, .nparams = g->nparams, .offset = offset, .weights = c->weights, .momentum = c->momentum};
+    const size_t nbytes = (size_t)(total + 1) * sizeof(float);
+    const tutti_rule_row *rule = tutti_rule_at(c->job->optimiser.rule);
+    bool there = (c->weights = malloc(nbytes)) != NULL;
+    for (int i = 0; i < rule->nstates; i++) there = (c->state[i] = malloc(nbytes)) && there;
+    if (!there) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld parameters", path, (long long)total);
+    tutti_checkpoint checkpoint = {.params = g->params,
+                                   .nparams = g->nparams,
+                                   .offset = offset,
+                                   .weights = c->weights,
+                                   .nstates = rule->nstates,
+                                   .state_name = rule->states};
+    memcpy(checkpoint.state, c->state, sizeof checkpoint.state);
     return tutti_checkpoint_read(path, &checkpoint, err);
 }
 

@@ -43,9 +43,11 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
     const tutti_determinism sums = tutti_schedule_head(p->buckets[0].reduce_scatter_mapped)->determinism;
     printf("plan %s on %d rank%s: %d bucket%s, %d actions a step on rank %d\n"
            "schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
-           "two steps of all ranks: accesses to weights, gradients, momentum and activations are ordered\n",
+           "two steps of all ranks: accesses to weights, gradients",
            p->graph->model->name, p->config.nranks, p->config.nranks == 1 ? "" : "s", p->nbuckets,
            p->nbuckets == 1 ? "" : "s", p->nactions, p->config.rank, tutti_determinism_name(sums));
+    for (int i = 0; i < p->config.nstates; i++) printf(", %s", p->config.states[i]);
+    printf(" and activations are ordered\n");
     if (p->config.gated) printf("gate: each rank looks at all of its sums before it, and updates come after it\n");
     return TUTTI_OK;
 }

@@ -44,9 +44,10 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
            p->nbuckets, p->nbuckets == 1 ? "" : "s", tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm,
            engine, precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
-    printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, momentum %.2f MB, activations %.2f MB "
-           "(%.2f MB if none were shared), in %s pages\n",
-           (double)m.weights / 1e6, (double)m.grads / 1e6, (double)m.momentum / 1e6, (double)p->arena_bytes / 1e6,
+    printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, ", (double)m.weights / 1e6, (double)m.grads / 1e6);
+    if (!p->config.nstates) printf("momentum 0.00 MB, ");
+    for (int i = 0; i < p->config.nstates; i++) printf("%s %.2f MB, ", p->config.states[i], (double)m.state / 1e6);
+    printf("activations %.2f MB (%.2f MB if none were shared), in %s pages\n", (double)p->arena_bytes / 1e6,
            (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
     if (tutti_session_data_bytes(data))
         printf("# memory of a host: samples %.2f MB, once for all its ranks\n",

@@ -37,6 +37,7 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
 
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
+    const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
     return (tutti_plan_config){.rank = seat->rank,
                                .nranks = seat->nranks ? seat->nranks : (int)job->ranks,
                                .host_of = seat->host_of,
@@ -47,7 +48,8 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == 1,
                                .gated = tutti_job_loss_scale(job).dynamic,
-                               .momentum = tutti_rule_at(job->optimiser.rule)->nstates > 0,
+                               .nstates = rule->nstates,
+                               .states = rule->states,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
 }

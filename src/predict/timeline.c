@@ -112,8 +112,9 @@ static tutti_status buckets_prepare(player *p, const tutti_topology *t, tutti_pr
         s->reduce_s = time.reduce_s;
         s->gather_s = time.gather_s;
         double own = ceil((double)b->count / plan->config.nranks);
-        s->update_s = own * p->profile->update_s_per_element;
-        /* a fold reads two and writes one f32, the update two more: scaled by bytes */
+        /* The profile's update moves five f32: it reads three and writes two. A rule with other states moves others, a fold reads two
+         * and writes one, a look reads one: all are scaled by bytes, which is what such loops take. */
+        s->update_s = own * p->profile->update_s_per_element * (3 + 2 * plan->config.nstates) / 5;
         s->fold_s = (double)b->count * p->profile->update_s_per_element * 3 / 5;
         s->check_s = own * p->profile->update_s_per_element / 5;
         out->exchange_s += s->reduce_s + s->gather_s;

@@ -17,7 +17,7 @@ static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: refere
                                "exchange: {bucket_bytes: 1B}\n";
 
 /* Profiles in which each phase of each layer takes 1 ms, for 1, 2 and 4 ranks; the path is the caller's. */
-static char *profile_file(void)
+static char *profile_file_of(double update_s_per_element)
 {
     tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved r = {0};
@@ -31,8 +31,11 @@ static char *profile_file(void)
             .name = r.graph->model->layers[l].name, .forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
     for (int64_t samples = 8; samples >= 2; samples /= 2)
         for (int busy = 1; busy <= 2; busy++) {
-            tutti_profile p = {
-                .samples_per_call = samples, .nbusy = busy, .nlayers = r.graph->model->nlayers, .layers = layers};
+            tutti_profile p = {.samples_per_call = samples,
+                               .nbusy = busy,
+                               .nlayers = r.graph->model->nlayers,
+                               .layers = layers,
+                               .update_s_per_element = update_s_per_element};
             tutti_profile_print(&p, &text);
         }
     char *path = strdup("/tmp/tutti-profile-XXXXXX");
@@ -42,6 +45,11 @@ static char *profile_file(void)
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return path;
+}
+
+static char *profile_file(void)
+{
+    return profile_file_of(0);
 }
 
 static tutti_prediction predicted(const char *topology, int nranks)
@@ -118,6 +126,35 @@ static void canonical_sums_run_every_slot(void **state)
     tutti_job_destroy(job);
     unlink(path);
     free(path);
+}
+
+static double compute_by_rule(const char *rule, double update_s_per_element)
+{
+    char *path = profile_file_of(update_s_per_element);
+    const char *const overrides[] = {rule};
+    tutti_job *job = NULL;
+    tutti_topology t = parse_topology("host,cores=2");
+    const tutti_predict_options options = {.read_profile = path};
+    const int ranks = 1;
+    tutti_prediction p = {0};
+    tutti_failure err = {0};
+    assert_int_equal(tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, 1, &job, &err), TUTTI_OK);
+    if (tutti_predict_job(job, &t, &options, &ranks, 1, &p, &err)) fail_msg("%s", err.text);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+    return p.compute_s;
+}
+
+/* A profile's update is that of momentum: 20 bytes an element. */
+static void an_update_takes_what_its_rule_moves(void **state)
+{
+    (void)state;
+    const double kernels = compute_by_rule("optimiser.rule=sgd", 0);
+    const double twenty = compute_by_rule("optimiser.rule=nesterov", 1e-8) - kernels;
+    assert_true(twenty > 1e-3);
+    assert_true(fabs(compute_by_rule("optimiser.rule=sgd", 1e-8) - kernels - twenty * 12 / 20) < 1e-9);
+    assert_true(fabs(compute_by_rule("optimiser.rule=momentum", 1e-8) - kernels - twenty) < 1e-9);
 }
 
 static void a_profile_of_another_job_is_refused(void **state)
@@ -219,6 +256,7 @@ int main(void)
         cmocka_unit_test(part_of_a_medium_network_is_hidden),
         cmocka_unit_test(ranks_beyond_the_cores_take_turns),
         cmocka_unit_test(canonical_sums_run_every_slot),
+        cmocka_unit_test(an_update_takes_what_its_rule_moves),
         cmocka_unit_test(a_profile_of_another_job_is_refused),
         cmocka_unit_test(sums_of_gradients_are_measured_kept_and_predicted),
         cmocka_unit_test(measured_times_are_positive_and_come_back_from_the_file),

@@ -12,7 +12,7 @@ static const tutti_method_row rows[] = {
         .schedule = "synchronous",
         .pattern = "sharded all-reduce: reduce-scatter, update of the own slice, all-gather",
         .travels = "gradients, then weights",
-        .help = "every rank takes part in every step; momentum is kept once, by the owner of the slice",
+        .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
     },
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };

@@ -6,7 +6,7 @@
  * `total` elements, each bucket a contiguous range, starts aligned to 16 elements. Regions on each rank:
  *   weights  total f32                    (all-gather writes here; in place)
  *   grads    nroots * total f32           (reduce-scatter reads all roots, writes root 0's own slice; in place)
- *   momentum total f32                    (only the own slices are touched; not for sgd)
+ *   states   total f32 each               (what the rule keeps beside the weights; only the own slices are touched)
  * Activations, their gradients, saved state and scratch share one private arena by life time.
  *
  * Gated, the loop is: overlapped reduce-scatters; each rank checks its own slices; one allreduce of one number; updates, or
@@ -45,9 +45,10 @@ typedef struct {
     const char *algorithm;  /* of the exchanges: "direct", ... or "auto": that, or split by rails between hosts */
     int64_t bucket_bytes;   /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
-    bool by_need;  /* what the next step reads first is exchanged and updated first; else what was ready first */
-    bool gated;    /* no weight is updated before all ranks know that every gradient is finite */
-    bool momentum; /* the rule of updates keeps a vector of its own beside the weights */
+    bool by_need; /* what the next step reads first is exchanged and updated first; else what was ready first */
+    bool gated;   /* no weight is updated before all ranks know that every gradient is finite */
+    int nstates;  /* vectors that the rule of updates keeps beside the weights */
+    const char *const *states; /* their names, borrowed */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -140,7 +141,7 @@ typedef struct {
 tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failure *err);
 /* Bytes of the regions of a rank. */
 typedef struct {
-    int64_t weights, grads, momentum;
+    int64_t weights, grads, state; /* state: each of config.nstates */
 } tutti_plan_memory;
 tutti_plan_memory tutti_plan_memory_of(const tutti_plan *p);
 char *tutti_plan_print(const tutti_plan *p);
@@ -163,7 +164,7 @@ enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
 /* Proves over two consecutive steps of all ranks, from actions and lowered schedules together, that every two
- * overlapping accesses to weights, grads, momentum and arena, one of them a write, are ordered by happens-before. The
+ * overlapping accesses to weights, grads, states and arena, one of them a write, are ordered by happens-before. The
  * failure is a counter-example with both accesses. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
 

@@ -58,10 +58,10 @@ static void add_buffers(composer *k)
     int n = 0;
     add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
     add_buffer(k, "weights", -1, TUTTI_BUFFER_SCRATCH, n++);
-    add_buffer(k, "momentum", -1, TUTTI_BUFFER_SCRATCH, n++);
     add_buffer(k, "flag", -1, TUTTI_BUFFER_SCRATCH, n++);
     add_buffer(k, "verdict", -1, TUTTI_BUFFER_SCRATCH, n++);
     for (int i = 0; i < c->plan->nroots_max; i++) add_buffer(k, "grads", i, TUTTI_BUFFER_SCRATCH, n++);
+    for (int i = 0; i < c->plan->config.nstates; i++) add_buffer(k, "state", i, TUTTI_BUFFER_SCRATCH, n++);
     for (int i = 0; i < c->nbound; i++) {
         const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[k->rank];
         for (int b = 0; b < part->nbuffers; b++)
@@ -190,8 +190,7 @@ static void add_loop_step(composer *k, const tutti_loop_step *s)
         else
             tutti_part_in(k->b, slice);
     }
-    for (int i = 0; i < 2 && s->to[i] >= 0; i++)
-        tutti_part_out(k->b, slice_of(k->c, k->rank, s->to[i], s->first, s->last));
+    if (s->to >= 0) tutti_part_out(k->b, slice_of(k->c, k->rank, s->to, s->first, s->last));
     if (s->waits_bucket >= 0) add_wait(k, s);
 }
 

@@ -40,7 +40,7 @@ static void number_memory(tutti_composition *c)
     const int n = c->nbound;
     c->scratch_base = TUTTI_ARENA_NEW(&c->arena, int, c->nranks *n);
     for (int r = 0; r < c->nranks; r++) {
-        int at = tutti_composition_buffer(c, r, TUTTI_MEMORY_GRADS + c->plan->nroots_max);
+        int at = tutti_composition_buffer(c, r, tutti_composition_state(c, c->plan->config.nstates));
         for (int i = 0; i < n; i++) {
             const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[r];
             c->scratch_base[r * n + i] = at;

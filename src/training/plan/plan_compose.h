@@ -6,7 +6,7 @@
  *   a kernel reads a parameter          copy weights -> seen
  *   a kernel writes a gradient          copy the slot's leaf -> its gradient buffer
  *   a fold                              reduce of two gradient buffers
- *   an update of the own slice          copy grads -> weights, momentum; gated, it reads the verdict too
+ *   an update of the own slice          copies grads -> each state, grads -> weights; gated, it reads the verdict too
  *   a look at the own slice             copy grads -> seen
  *   a gate                              copy -> flag; its exchange sums flags into verdict
  *   READY, FREE, waits                  nops, on which the steps of exchanges depend, or which depend on them
@@ -33,7 +33,7 @@ typedef struct {
     int waits_bucket, waits_step; /* nop: for the end of this exchange (waits_kind), -1 = none */
     tutti_exchange_kind waits_kind;
     int64_t first, last; /* elements of the packed vector */
-    int from[2], to[2];  /* buffers, -1 = none */
+    int from[2], to;     /* buffers, -1 = none */
     unsigned when;
 } tutti_loop_step;
 
@@ -71,10 +71,9 @@ enum {
     TUTTI_MEMORY_OUT,
     TUTTI_MEMORY_SEEN,
     TUTTI_MEMORY_WEIGHTS,
-    TUTTI_MEMORY_MOMENTUM,
     TUTTI_MEMORY_FLAG,
     TUTTI_MEMORY_VERDICT,
-    TUTTI_MEMORY_GRADS
+    TUTTI_MEMORY_GRADS /* plan->nroots_max of them, then the states of the rule */
 };
 
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err);
@@ -83,11 +82,16 @@ void tutti_composition_release(tutti_composition *c);
 tutti_status tutti_composition_loop(const tutti_composition *c, int rank, tutti_arena *arena, tutti_loop *out,
                                     tutti_failure *err);
 
-/* Buffers: inputs (one a slot), then those of the enum, gradient buffers, scratch of exchanges. */
+/* Buffers: inputs (one a slot), then those of the enum, gradient buffers, states, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_buffer(const tutti_composition *c, int rank, int memory)
 {
     return tutti_composition_nslots(c, rank) + memory;
+}
+
+static inline int tutti_composition_state(const tutti_composition *c, int state)
+{
+    return TUTTI_MEMORY_GRADS + c->plan->nroots_max + state;
 }
 
 /* What an exchange of a training step is, and the part of the packed vector that its slices cut: a gate's flag is one number,

@@ -68,7 +68,7 @@ void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const
     const int64_t first = c->edges[(int64_t)begin->first * (c->nedges - 1) / begin->of];
     const int64_t last = c->edges[(int64_t)end->first * (c->nedges - 1) / end->of];
     const int memory = begin->buffer - tutti_composition_nslots(c, begin->rank);
-    static const char *const names[] = {"result", "weights as seen", "weights", "momentum", "flag", "verdict"};
+    static const char *const names[] = {"result", "weights as seen", "weights", "flag", "verdict"};
     char name[32];
     const char *param = "padding";
     if (memory < 0)
@@ -77,6 +77,8 @@ void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const
         snprintf(name, sizeof name, "%s", names[memory]);
     else if (memory < TUTTI_MEMORY_GRADS + p->nroots_max)
         snprintf(name, sizeof name, "gradient buffer %d", memory - TUTTI_MEMORY_GRADS);
+    else if (memory < tutti_composition_state(c, p->config.nstates))
+        snprintf(name, sizeof name, "%s", p->config.states[memory - tutti_composition_state(c, 0)]);
     else
         snprintf(name, sizeof name, "scratch of an exchange");
     for (int i = 0; i < p->graph->nparams; i++)

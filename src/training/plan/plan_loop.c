@@ -27,7 +27,7 @@ static tutti_loop_step *add(writer *w, tutti_step_kind kind)
                            .param = -1,
                            .waits_bucket = -1,
                            .from = {-1, -1},
-                           .to = {-1, -1}};
+                           .to = -1};
     return s;
 }
 
@@ -35,7 +35,7 @@ static void add_copy(writer *w, int from, int to, int64_t first, int64_t last)
 {
     tutti_loop_step *s = add(w, TUTTI_STEP_COPY);
     s->from[0] = from;
-    s->to[0] = to;
+    s->to = to;
     s->first = first;
     s->last = last;
 }
@@ -91,7 +91,7 @@ static void add_fold(writer *w, const tutti_action *a)
     const tutti_bucket *b = &w->c->plan->buckets[a->bucket];
     tutti_loop_step *s = add(w, TUTTI_STEP_REDUCE);
     s->bucket = a->bucket;
-    s->from[0] = s->to[0] = memory(w, TUTTI_MEMORY_GRADS + a->root_dst);
+    s->from[0] = s->to = memory(w, TUTTI_MEMORY_GRADS + a->root_dst);
     s->from[1] = memory(w, TUTTI_MEMORY_GRADS + a->root_src);
     s->first = b->offset;
     s->last = b->offset + b->count;
@@ -112,9 +112,13 @@ static int add_update(writer *w, int bucket)
 {
     int64_t first, count;
     tutti_plan_own_slice(w->c->plan, bucket, w->rank, &first, &count);
-    add_copy(w, memory(w, TUTTI_MEMORY_GRADS), memory(w, TUTTI_MEMORY_WEIGHTS), first, first + count);
-    w->out->steps[w->out->nsteps - 1].to[1] = memory(w, TUTTI_MEMORY_MOMENTUM);
-    w->out->steps[w->out->nsteps - 1].bucket = bucket;
+    for (int i = 0; i <= w->c->plan->config.nstates; i++) {
+        const bool is_last =
+            i == w->c->plan->config.nstates; /* the weights: what waits for the update waits for them */
+        const int to = is_last ? TUTTI_MEMORY_WEIGHTS : tutti_composition_state(w->c, i);
+        add_copy(w, memory(w, TUTTI_MEMORY_GRADS), memory(w, to), first, first + count);
+        w->out->steps[w->out->nsteps - 1].bucket = bucket;
+    }
     return w->out->nsteps - 1;
 }
 

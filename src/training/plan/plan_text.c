@@ -127,8 +127,18 @@ static void add_gate(const tutti_plan *p, tutti_strbuf *sb)
 tutti_plan_memory tutti_plan_memory_of(const tutti_plan *p)
 {
     const int64_t vector = p->total * (int64_t)sizeof(float);
-    return (tutti_plan_memory){
-        .weights = vector, .grads = p->nroots_max * vector, .momentum = p->config.momentum ? vector : 0};
+    return (tutti_plan_memory){.weights = vector, .grads = p->nroots_max * vector, .state = vector};
+}
+
+/* A rule without states is said to keep no momentum. */
+static void add_states(const tutti_plan *p, int64_t bytes, tutti_strbuf *sb)
+{
+    if (!p->config.nstates) tutti_strbuf_puts(sb, "\n  momentum     0 B");
+    for (int i = 0; i < p->config.nstates; i++) {
+        tutti_strbuf_printf(sb, "\n  %-12s ", p->config.states[i]);
+        add_bytes(sb, bytes);
+        tutti_strbuf_puts(sb, " (own slices are touched)");
+    }
 }
 
 static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
@@ -138,9 +148,8 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
     add_bytes(sb, m.weights);
     tutti_strbuf_printf(sb, "\n  gradients    %d x ", p->nroots_max);
     add_bytes(sb, m.grads / p->nroots_max);
-    tutti_strbuf_puts(sb, "\n  momentum     ");
-    add_bytes(sb, m.momentum);
-    tutti_strbuf_puts(sb, m.momentum ? " (own slices are touched)\n  activations  " : "\n  activations  ");
+    add_states(p, m.state, sb);
+    tutti_strbuf_puts(sb, "\n  activations  ");
     add_bytes(sb, p->arena_bytes);
     tutti_strbuf_printf(sb, " by life time, %.3f of ", (double)p->arena_bytes / (double)p->arena_bytes_at_least);
     add_bytes(sb, p->arena_bytes_at_least);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
- * momentum.safetensors, job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
+ * a file for each state of the rule (momentum.safetensors), job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
  * file sizes and xxh3 checksums). It exists once the manifest does: everything is written to step_N.tmp, fsynced, renamed.
  * No per-rank state. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
@@ -10,6 +10,7 @@
 
 #include "../graph/graph.h"
 #include "../method/method.h"
+#include "../method/rule.h"
 
 typedef struct {
     int64_t step;   /* steps done */
@@ -22,8 +23,11 @@ typedef struct {
     int nranks;                /* for information only */
     const tutti_param *params; /* those without '@' are stored */
     int nparams;
-    const int64_t *offset;     /* a param: in the packed vector */
-    float *weights, *momentum; /* packed vectors; momentum may be NULL */
+    const int64_t *offset; /* a param: in the packed vector */
+    float *weights;        /* packed, as the states are */
+    int nstates;           /* that are stored beside the weights; 0 also where a reader wants the weights alone */
+    const char *const *state_name;
+    float *state[TUTTI_RULE_MAX_STATES];
 } tutti_checkpoint;
 
 #define TUTTI_COSTS_FILE "costs.yaml"
@@ -33,7 +37,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and momentum of c by names and shapes of c->params, and step, cursor, loss, scale, plan_hash and nranks; everything is verified
+/* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */

@@ -6,14 +6,21 @@
 #include "checkpoint.h"
 
 #define TUTTI_WEIGHTS_FILE  "weights.safetensors"
-#define TUTTI_MOMENTUM_FILE "momentum.safetensors"
 #define TUTTI_MANIFEST_FILE "MANIFEST.json"
 
 /* printf into memory of its own (caller frees); aborts without memory. */
 char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "step_000000123" -> 123; -1 for any other name. */
 int64_t tutti_checkpoint_step_of(const char *name);
-/* Control numbers ("@loss") are no part of a checkpoint, statistics have no momentum. */
-bool tutti_checkpoint_stores(const tutti_param *p, bool momentum);
+/* Control numbers ("@loss") are no part of a checkpoint, statistics have no states. */
+bool tutti_checkpoint_stores(const tutti_param *p, bool of_state);
+/* A file of vectors: the weights, or one of the rule's states. */
+typedef struct {
+    char name[40];
+    bool is_state;
+    float *values;
+} tutti_checkpoint_vector;
+enum { TUTTI_CHECKPOINT_WEIGHTS = -1 };
+tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, int state);
 
 #endif

@@ -28,9 +28,19 @@ char *tutti_checkpoint_path(const char *format, ...)
     return text;
 }
 
-bool tutti_checkpoint_stores(const tutti_param *p, bool momentum)
+bool tutti_checkpoint_stores(const tutti_param *p, bool of_state)
 {
-    return p->name[0] != '@' && !(momentum && p->desc.kind == TUTTI_PARAM_STATISTIC);
+    return p->name[0] != '@' && !(of_state && p->desc.kind == TUTTI_PARAM_STATISTIC);
+}
+
+tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, int state)
+{
+    tutti_checkpoint_vector v = {TUTTI_WEIGHTS_FILE, false, c->weights};
+    if (state == TUTTI_CHECKPOINT_WEIGHTS) return v;
+    snprintf(v.name, sizeof v.name, "%s.safetensors", c->state_name[state]);
+    v.is_state = true;
+    v.values = c->state[state];
+    return v;
 }
 
 /* A parameter as the world outside sees it; the arena owns it where it is a copy. */
@@ -71,20 +81,20 @@ static tutti_status write_file(const char *folder, const char *name, const char 
     return st;
 }
 
-static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c, bool momentum, tutti_manifest *m,
+static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c, int state, tutti_manifest *m,
                                   tutti_failure *err)
 {
     tutti_tensor_ref *refs = tutti_alloc(sizeof *refs * (size_t)(c->nparams + 1));
-    float *base = momentum ? c->momentum : c->weights;
+    const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, state);
     int n = 0;
     for (int i = 0; i < c->nparams; i++)
-        if (tutti_checkpoint_stores(&c->params[i], momentum))
-            refs[n++] =
-                (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, base + c->offset[i], &c->params[i].desc};
+        if (tutti_checkpoint_stores(&c->params[i], v.is_state))
+            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, v.values + c->offset[i],
+                                           &c->params[i].desc};
     char *bytes;
     size_t nbytes;
     tutti_safetensors_write(refs, n, (const char *const[]){"format", "pt", NULL}, &bytes, &nbytes);
-    tutti_status st = write_file(folder, momentum ? TUTTI_MOMENTUM_FILE : TUTTI_WEIGHTS_FILE, bytes, nbytes, m, err);
+    tutti_status st = write_file(folder, v.name, bytes, nbytes, m, err);
     free(bytes);
     free(refs);
     return st;
@@ -110,8 +120,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .nranks = c->nranks};
     tutti_status st = tutti_file_remove_tree(folder, err);
     if (!st) st = tutti_file_make_dir_in_place(folder, err);
-    if (!st) st = write_tensors(folder, c, false, &m, err);
-    if (!st && c->momentum) st = write_tensors(folder, c, true, &m, err);
+    for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) st = write_tensors(folder, c, s, &m, err);
     if (!st) st = write_file(folder, "job.yaml", c->job_text, strlen(c->job_text), &m, err);
     if (!st) st = write_file(folder, "model.yaml", c->model_text, strlen(c->model_text), &m, err);
     if (!st && c->costs_text) st = write_file(folder, TUTTI_COSTS_FILE, c->costs_text, strlen(c->costs_text), &m, err);

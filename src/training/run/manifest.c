@@ -80,9 +80,9 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
 /* Only what is written, and once: a name that is a path would lead out of the checkpoint. */
 static bool is_ours(const char *name, const tutti_manifest *m)
 {
-    static const char *const ours[] = {TUTTI_WEIGHTS_FILE, TUTTI_MOMENTUM_FILE, "job.yaml", "model.yaml",
-                                       TUTTI_COSTS_FILE};
-    bool found = false;
+    static const char *const ours[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml", TUTTI_COSTS_FILE};
+    const char *dot = strchr(name, '.');
+    bool found = dot && !strcmp(dot, ".safetensors") && tutti_rule_has_state(name, (size_t)(dot - name));
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) found = found || !strcmp(name, ours[i]);
     for (int i = 0; i < m->nfiles; i++) found = found && strcmp(name, m->files[i].name) != 0;
     return found;

@@ -176,8 +176,8 @@ static void update_param(const tutti_trainer *t, const step_play *play, int p, i
         const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
         tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
     } else {
-        const tutti_update_slice slice = {
-            .w = w, .state = {t->shared.momentum ? t->shared.momentum + first : NULL}, .sum = sum, .n = end - first};
+        tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
+        for (int i = 0; i < t->shared.nstates; i++) slice.state[i] = t->shared.state[i] + first;
         tutti_update_apply(&t->config->update, &play->update, param->desc.kind, &slice);
     }
 }

@@ -87,20 +87,23 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
 static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
 {
     const tutti_plan *p = t->plan;
-    return (tutti_checkpoint){.step = t->step,
-                              .cursor = t->step * p->config.batch,
-                              .loss = t->last_loss,
-                              .scale = t->scale,
-                              .job_text = t->config->job_text,
-                              .model_text = t->config->model_text,
-                              .costs_text = p->costs_text,
-                              .plan_hash = tutti_plan_hash(p),
-                              .nranks = t->nranks,
-                              .params = p->graph->params,
-                              .nparams = p->graph->nparams,
-                              .offset = p->param_offset,
-                              .weights = t->shared.weights,
-                              .momentum = t->shared.momentum};
+    tutti_checkpoint c = {.step = t->step,
+                          .cursor = t->step * p->config.batch,
+                          .loss = t->last_loss,
+                          .scale = t->scale,
+                          .job_text = t->config->job_text,
+                          .model_text = t->config->model_text,
+                          .costs_text = p->costs_text,
+                          .plan_hash = tutti_plan_hash(p),
+                          .nranks = t->nranks,
+                          .params = p->graph->params,
+                          .nparams = p->graph->nparams,
+                          .offset = p->param_offset,
+                          .weights = t->shared.weights,
+                          .nstates = t->shared.nstates,
+                          .state_name = p->config.states};
+    memcpy(c.state, t->shared.state, sizeof c.state);
+    return c;
 }
 
 /* A folder that was removed, renamed or replaced holds nothing of this run any more, and another run may have taken its name: nothing
@@ -123,11 +126,11 @@ static bool save_due(const tutti_trainer *t)
     return c->dir && (t->step == c->nsteps || t->asked_to_stop || t->step % every == 0);
 }
 
-/* The other ranks go on while rank 0 writes: they cannot overwrite its weights before it says `free`, nor its momentum
+/* The other ranks go on while rank 0 writes: they cannot overwrite its weights before it says `free`, nor its states
  * before the next gather. */
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
-    tutti_status st = tutti_shared_gather_momentum(&t->shared, t->plan, err);
+    tutti_status st = tutti_shared_gather_states(&t->shared, t->plan, err);
     if (!st && t->rank == 0) {
         const tutti_checkpoint c = checkpoint_of(t);
         tutti_group_long_phase_begin(t->group, "checkpoint");
@@ -202,11 +205,12 @@ static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
     char what[120];
     for (int r = 0; r < t->nranks; r++) here += tutti_group_host_of(t->group, r) == host;
     snprintf(what, sizeof what,
-             "weights, gradients, momentum, activations and saving of %" PRId64 " rank%s on this host", here,
+             "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
     const int64_t saving = t->config->dir && tutti_group_host_of(t->group, 0) == host ? m.weights : 0; /* a copy */
-    return tutti_memory_check(here * (m.weights + m.grads + m.momentum + t->plan->arena_bytes) + saving, what,
-                              "use a smaller model or batch, or fewer ranks a host", err);
+    return tutti_memory_check(here * (m.weights + m.grads + t->plan->config.nstates * m.state + t->plan->arena_bytes) +
+                                  saving,
+                              what, "use a smaller model or batch, or fewer ranks a host", err);
 }
 
 static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
@@ -238,9 +242,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
-    if (!st)
-        st = tutti_shared_create(t->group, p, c->update.rule->nstates > 0, c->dir && t->nranks > 1, &t->shared,
-                                 err);
+    if (!st) st = tutti_shared_create(t->group, p, c->dir && t->nranks > 1, &t->shared, err);
     if (!st) st = init_weights(t, start->path, err);
     if (!st) st = make_memory(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);

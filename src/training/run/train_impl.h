@@ -17,10 +17,11 @@
 
 /* Regions and exchanges: all that ranks share. */
 typedef struct {
-    tutti_region *weights_region, *grads_region, *momentum_region;
-    float *weights, *grads, *momentum; /* this rank's; momentum NULL for plain SGD */
+    tutti_region *weights_region, *grads_region, *state_region[TUTTI_RULE_MAX_STATES];
+    float *weights, *grads, *state[TUTTI_RULE_MAX_STATES]; /* this rank's */
+    int nstates;                                           /* of the rule */
     tutti_exchange **reduce_scatter, **all_gather,
-        **gather;              /* a bucket; gather: momentum to rank 0, NULL if not needed */
+        **gather;              /* a bucket; gather: a state of a bucket, to rank 0; NULL if not needed */
     tutti_region *gate_region; /* gated: what this rank has seen, and the sum over all ranks */
     float *flag, *verdict;
     tutti_exchange *gate;
@@ -29,12 +30,12 @@ typedef struct {
     char (*names)[48]; /* of the exchanges, for failures */
 } tutti_shared;
 
-tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool momentum, bool gather,
-                                 tutti_shared *out, tutti_failure *err);
+tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool gather, tutti_shared *out,
+                                 tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan);
 tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err);
-/* Rank 0's momentum region becomes whole. */
-tutti_status tutti_shared_gather_momentum(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
+/* Rank 0's states become whole. */
+tutti_status tutti_shared_gather_states(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
 void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on); /* see tutti_exchange_time */
 double tutti_shared_bucket_seconds(const tutti_shared *s, int bucket);
 double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* in exchanges so far, this rank */

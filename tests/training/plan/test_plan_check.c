@@ -18,12 +18,15 @@ typedef struct {
 static void make_on_hosts(world *w, int nranks, const int32_t *host_of, int slots, const char *algorithm,
                           int64_t bucket_bytes)
 {
+    static const char *const states[] = {"exp_avg", "exp_avg_sq"};
     const tutti_plan_config config = {.nranks = nranks,
                                       .host_of = host_of,
                                       .batch = 48,
                                       .slots = slots,
                                       .algorithm = algorithm,
                                       .bucket_bytes = bucket_bytes,
+                                      .nstates = slots ? 2 : 0,
+                                      .states = states,
                                       .engine = "reference",
                                       .nthreads = 1};
     tutti_failure err = {0};

@@ -20,6 +20,7 @@ static const tutti_param params[] = {
 };
 #define MODEL "name: two\ninput: [2]\nclasses: 2\nlayers:\n  - dense: {units: 2}\n  - softmax-cross-entropy\n"
 static const int64_t offsets[] = {16, 0, 32};
+static const char *const state_name[] = {"momentum"};
 
 typedef struct {
     char dir[64];
@@ -53,7 +54,9 @@ static int set_up(void **state)
                               .nparams = 3,
                               .offset = offsets,
                               .weights = f->weights,
-                              .momentum = f->momentum};
+                              .nstates = 1,
+                              .state_name = state_name,
+                              .state = {f->momentum}};
     *state = f;
     return 0;
 }
@@ -90,7 +93,7 @@ static void what_was_saved_is_read_back(void **state)
     c.step = c.cursor = 0;
     c.scale = (tutti_loss_scale_state){0};
     c.weights = weights;
-    c.momentum = momentum;
+    c.state[0] = momentum;
     assert_int_equal(tutti_checkpoint_newest(f->dir, &path, NULL, &err), TUTTI_OK);
     if (tutti_checkpoint_read(path, &c, &err)) fail_msg("%s", err.text);
     assert_int_equal(c.step, 7);
