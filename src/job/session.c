@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../collective/group/prove.h"
 #include "job_costs.h"
@@ -36,6 +37,15 @@ static const char *const *free_keys(const tutti_job *job)
                                        NULL};
     const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
     return has_end ? keys + 2 : keys;
+}
+
+static char *renew_job(const char *text)
+{
+    tutti_job *job = NULL;
+    if (tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &job, NULL)) return NULL;
+    char *renewed = tutti_job_print(job);
+    tutti_job_destroy(job);
+    return renewed;
 }
 
 static tutti_rate rate_of(const tutti_job *job)
@@ -73,7 +83,8 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .trace_steps = job->trace.steps,
                                      .job_text = s->job_text,
                                      .model_text = s->parts.model->text,
-                                     .free_keys = free_keys(job)};
+                                     .free_keys = free_keys(job),
+                                     .renew_job = renew_job};
 }
 
 static tutti_status prove_together(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err)

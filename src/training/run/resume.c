@@ -127,10 +127,12 @@ static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
 
 static tutti_status check_match(const char *path, const char *dir, const tutti_train_config *c, tutti_failure *err)
 {
-    char *job = NULL, *model = NULL, *differ = NULL;
+    char *job = NULL, *model = NULL, *renewed = NULL, *differ = NULL;
     tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &job, err);
     if (!st) st = tutti_checkpoint_read_text(path, "model.yaml", &model, err);
-    if (!st) differ = tutti_jobs_differ(job, c->job_text, c->free_keys);
+    if (!st && c->renew_job)
+        renewed = c->renew_job(job); /* keys that it does not know had no other value than the default */
+    if (!st) differ = tutti_jobs_differ(renewed ? renewed : job, c->job_text, c->free_keys);
     if (differ)
         st =
             tutti_fail(err, TUTTI_ERR_USAGE,
@@ -142,6 +144,7 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
             path);
     free(job);
     free(model);
+    free(renewed);
     free(differ);
     return st;
 }

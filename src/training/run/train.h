@@ -57,7 +57,9 @@ typedef struct {
     const char *dir;                   /* results, seen by all ranks; NULL = keep nothing */
     const char *job_text, *model_text;
     const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
-    bool fresh;                   /* do not resume: remove what the folder holds of an earlier run */
+    /* A job of an earlier version as this one would print it (the caller frees), NULL = it is none; may be NULL. */
+    char *(*renew_job)(const char *text);
+    bool fresh; /* do not resume: remove what the folder holds of an earlier run */
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
