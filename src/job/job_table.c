@@ -40,7 +40,7 @@ static const tutti_field own[] = {
     CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule, as PyTorch's"), /* of rule_table.c */
     JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
     {RULE_KEYS, TUTTI_FIELD_REAL, offsetof(struct tutti_job, optimiser.rule_value), NULL, NULL, 0, 0, NULL},
-    JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "L2 on weights (never on biases, norms)"),
+    JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "of weights (never of biases, norms)"),
     CHOICE("optimiser.schedule", optimiser.schedule, "constant", "constant|step|poly|cosine", "how the rate falls"),
     JOB(REALS, "optimiser.milestones", optimiser.milestones, "", 0, 1e9, "step: epochs at which the rate falls"),
     JOB(REAL, "optimiser.gamma", optimiser.gamma, "0.1", 0, 1, "step: factor at each milestone"),

@@ -36,13 +36,17 @@ static void ranks_see_one_hash_and_their_own_share(void **state)
 }
 
 /* The same two numbers from both commands. */
-static void momentum_takes_memory_where_the_rule_keeps_it(void **state)
+static void each_state_of_the_rule_takes_memory(void **state)
 {
     (void)state;
     expect("plan examples/mlp.yaml --set kernels=reference", 0, "momentum     397.8 KiB (own slices are touched)\n");
     expect("train examples/mlp.yaml --dry-run --set kernels=reference", 0, "momentum 0.41 MB");
     expect("plan examples/mlp.yaml --set optimiser.rule=sgd --set kernels=reference", 0, "momentum     0 B\n");
     expect("train examples/mlp.yaml --dry-run --set optimiser.rule=sgd --set kernels=reference", 0, "momentum 0.00 MB");
+    expect("plan examples/mlp.yaml --set optimiser.rule=adamw --set kernels=reference", 0,
+           "exp_avg      397.8 KiB (own slices are touched)\n  exp_avg_sq   397.8 KiB (own slices are touched)\n");
+    expect("train examples/mlp.yaml --dry-run --set optimiser.rule=adamw --set kernels=reference", 0,
+           "exp_avg 0.41 MB, exp_avg_sq 0.41 MB, activations");
 }
 
 static void plan_check_proves_every_example_at_several_rank_counts(void **state)
@@ -96,7 +100,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_and_plan_print_and_draw_every_example),
         cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
-        cmocka_unit_test(momentum_takes_memory_where_the_rule_keeps_it),
+        cmocka_unit_test(each_state_of_the_rule_takes_memory),
         cmocka_unit_test(plan_check_proves_every_example_at_several_rank_counts),
         cmocka_unit_test(auto_shows_what_exchanges_cost_and_when_they_travel),
         cmocka_unit_test(usage_errors_end_with_code_2_and_say_what_would_work),

@@ -126,6 +126,25 @@ static void eval_and_ckpt_have_one_verdict(void **state)
     expect(line, TUTTI_ERR_DATA, "holds step 6");
 }
 
+/* Each state of the rule has its file, and none may be missing. */
+static void a_checkpoint_without_a_state_of_its_rule_is_refused(void **state)
+{
+    static const char *const names[] = {"exp_avg.safetensors", "exp_avg_sq.safetensors"};
+    const run_folder *f = *state;
+    char line[512], words[160], hash[17];
+    for (int i = 0; i < 2; i++) {
+        train_line(f, "--quiet --fresh --ranks 2 --set optimiser.rule=adamw --set optimiser.lr=0.001", line);
+        run_to_end(f, "train", line, hash);
+        snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);
+        expect(line, 0, "whole");
+        snprintf(line, sizeof line, "rm %s/out/checkpoints/step_000000006/%s", f->dir, names[i]);
+        assert_int_equal(system(line), 0);
+        snprintf(line, sizeof line, "ckpt verify %s/out/checkpoints/step_000000006", f->dir);
+        snprintf(words, sizeof words, "%s: cannot open: No such file", names[i]);
+        expect(line, TUTTI_ERR_DATA, words);
+    }
+}
+
 /* Its place in the tree and its name are no part of it. */
 static void a_checkpoint_may_be_kept_anywhere(void **state)
 {
@@ -162,6 +181,8 @@ int main(void)
         cmocka_unit_test(help_is_no_failure_and_lists_keys),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_agree_with_what_train_printed, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_have_one_verdict, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_checkpoint_without_a_state_of_its_rule_is_refused, run_folder_make,
+                                        run_folder_drop),
         cmocka_unit_test_setup_teardown(a_checkpoint_may_be_kept_anywhere, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(threads_and_processes_give_the_same_bits, run_folder_make, run_folder_drop),
     };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_losses.py PROGRAM SOURCE [MODEL...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file: 1e-4 relative in f32; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+"""compare_losses.py PROGRAM SOURCE [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
+loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
 import concurrent.futures
 import json
 import os
@@ -13,6 +13,7 @@ import tempfile
 import golden_samples
 
 TOLERANCE = {"f32": 1e-4, "f16": 5e-2, "bf16": 5e-2}  # AlexNet with batch norm differs most, others by 2e-3 at most
+NORMED = ("convnet-bn", "alexnet-bn")
 ON_DIGITS = ("mlp", "lenet", "convnet-bn")  # shipped models as they are, on digits32; the others are narrow files
 JOB = """model: {model}
 data: {{set: idx, path: {data}}}
@@ -25,7 +26,7 @@ kernels: {kernels}
 precision: {precision}
 ranks: {ranks}
 {extra}
-optimiser: {{rule: momentum, lr: {lr}, momentum: 0.9, weight_decay: 0.0001}}
+optimiser: {{rule: {rule}, lr: {lr}, weight_decay: 0.0001}}
 """
 
 
@@ -64,30 +65,38 @@ def data_of(model: str, folder: pathlib.Path, scratch: pathlib.Path) -> dict:
     return {"model": file, "data": scratch, "batch": golden_samples.SAMPLES}
 
 
-def compare(program: str, folder: pathlib.Path, model: str) -> list[tuple[str, str, float]]:
-    """Each case, its precision, and its worst relative difference."""
+def tolerance(case: str, precision: str) -> float:
+    """By adamw a weight whose gradient is nothing but rounding moves as far as any other: behind a batch norm that is every bias."""
+    normed = case.split(".")[0] in NORMED and ".adamw" in case
+    return 1e-3 if normed and precision == "f32" else TOLERANCE[precision]
+
+
+def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, float, float]]:
+    """Each run of a case, what it may differ by, and its worst relative difference."""
     found = []
+    model, _, rule = case.partition(".")
     with tempfile.TemporaryDirectory() as scratch:
         keys = data_of(model, folder, pathlib.Path(scratch))
         for kernels, ranks, precision, extra in cases(model):
-            theirs, lr = golden(folder / f"{model}.safetensors", 2 if extra else ranks)
-            ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=lr, **keys)
+            theirs, lr = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
+            ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=lr,
+                       rule=rule or "momentum", **keys)
             worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
-            name = f"{model:16} {kernels:9} {ranks} ranks {'canonical' if extra else 'fast':9} {precision:4}"
-            found.append((name, precision, worst))
+            name = f"{case:16} {kernels:9} {ranks} ranks {'canonical' if extra else 'fast':9} {precision:4}"
+            found.append((name, tolerance(case, precision), worst))
     return found
 
 
 def main() -> int:
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2]).resolve() / "tests/golden/train"
-    models = sys.argv[3:] or sorted(p.stem for p in folder.glob("*.safetensors"))
+    all_cases = sys.argv[3:] or sorted(p.stem for p in folder.glob("*.safetensors"))
     wrong = ran = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda model: compare(program, folder, model), models):
-            for case, precision, worst in found:
-                is_wrong = not worst <= TOLERANCE[precision]
+        for found in pool.map(lambda case: compare(program, folder, case), all_cases):
+            for run_of_case, most, worst in found:
+                is_wrong = not worst <= most
                 wrong, ran = wrong + is_wrong, ran + 1
-                print(f"{case} worst relative difference {worst:.1e}  {'WRONG' if is_wrong else 'ok'}", flush=True)
+                print(f"{run_of_case} worst relative difference {worst:.1e}  {'WRONG' if is_wrong else 'ok'}", flush=True)
     print(f"{ran - wrong} passed, {wrong} failed")
     return wrong != 0
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_golden.py [MODEL...]: makes tests/golden/train: for the models of the zoo the losses of 20 steps of PyTorch from the start
+"""train_golden.py [CASE...]: makes tests/golden/train: for the models of the zoo the losses of 20 steps of PyTorch from the start
 weights, order and dropout masks that tutti draws (philox.py draws them here). PyTorch computes in float64: in float32 one
 flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, numpy, safetensors, xxhash, pyyaml from PyPI.
 
 The small models train on the 32 digits of tests/golden/train/digits32. Of the others narrow variants are made (NARROW):
 the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and as two, which
-differ where batch norm sees a rank's share. compare_losses.py holds tutti against these files, without PyTorch."""
+differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum, or MODEL.RULE (ADAMW). compare_losses.py holds tutti against these files, without PyTorch."""
 import dataclasses
 import gzip
 import pathlib
@@ -49,6 +49,9 @@ NARROW = {
     "fcn5": Narrow([1, 1, 418], lr=0.5), "fcn8": Narrow([1, 1, 418], lr=0.5),
 }
 LR_ON_DIGITS = 0.02
+# Rates at which no ReLU flips: Adam makes 1e-4 of one in alexnet (at 0.001 and 0.003, oneDNN on two ranks), and PyTorch itself, in
+# float32, differs by 1e-2 in alexnet-bn at 0.0005.
+ADAMW = {"mlp.adamw": 0.001, "lenet.adamw": 0.001, "alexnet.adamw": 0.005, "convnet-bn.adamw": 0.001, "alexnet-bn.adamw": 0.0001}
 
 
 def narrowed(name: str, to: Narrow) -> str:
@@ -125,9 +128,13 @@ def start(name: str) -> torch_models.Network:
     return model.double()
 
 
-def train(model: torch_models.Network, x: torch.Tensor, y: torch.Tensor, lr: float, ranks: int) -> numpy.ndarray:
+def optimiser_of(model: torch_models.Network, rule: str, lr: float) -> torch.optim.Optimizer:
+    groups = torch_models.optimiser_groups(model, DECAY)
+    return torch.optim.AdamW(groups, lr) if rule == "adamw" else torch.optim.SGD(groups, lr, MOMENTUM)
+
+
+def train(model: torch_models.Network, optimiser: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor, ranks: int) -> numpy.ndarray:
     """Each rank sees its share of the batch alone; their gradients are averaged."""
-    optimiser = torch.optim.SGD(torch_models.optimiser_groups(model, DECAY), lr, MOMENTUM)
     losses, share = [], len(x) // ranks
     for step in range(STEPS):
         turn = philox.order(SEED, step, len(x))  # one step is one epoch: the batch is the set
@@ -148,14 +155,18 @@ def train(model: torch_models.Network, x: torch.Tensor, y: torch.Tensor, lr: flo
 
 def main() -> None:
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or [*ON_DIGITS, *NARROW]:
+    for case in sys.argv[1:] or [*ON_DIGITS, *NARROW, *ADAMW]:
+        name, _, rule = case.partition(".")
         if name in NARROW:
             (GOLDEN / f"{name}.yaml").write_text(narrowed(name, NARROW[name]))
         x, y = samples(name)
-        lr = NARROW[name].lr if name in NARROW else LR_ON_DIGITS
-        losses = {f"losses_{ranks}": train(start(name), x, y, lr, ranks) for ranks in (1, 2)}
-        save_file(losses, GOLDEN / f"{name}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr)})
-        print(name, *(f"{a[0]:.4f} {a[1]:.4f} .. {a[-1]:.4f}" for a in losses.values()))
+        lr = ADAMW[case] if rule else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
+        losses = {}
+        for ranks in (1, 2):
+            model = start(name)
+            losses[f"losses_{ranks}"] = train(model, optimiser_of(model, rule, lr), x, y, ranks)
+        save_file(losses, GOLDEN / f"{case}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr)})
+        print(case, *(f"{a[0]:.4f} {a[1]:.4f} .. {a[-1]:.4f}" for a in losses.values()))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ static inline float step(const float *k, float w, float sum, float *state)
 const tutti_rule_row tutti_rule_sgd = {
     .name = "sgd",
     .help = "w -= lr * g",
-    .ignored = {&tutti_rule_key_momentum}, /* which says so itself */
+    .ignored = {&tutti_rule_key_momentum}, /* as jobs always could */
     .prepare = tutti_rule_prepare_sgd,
     .loops = loops,
     .nloops = NLOOPS,

@@ -5,7 +5,7 @@
 
 #include "rule.h"
 
-#define RULES(row) row(sgd) row(momentum) row(nesterov)
+#define RULES(row) row(sgd) row(momentum) row(nesterov) row(adamw)
 
 #define DECLARE(name) extern const tutti_rule_row tutti_rule_##name;
 RULES(DECLARE)

@@ -20,11 +20,11 @@ static const tutti_param params[] = {
 };
 #define MODEL "name: two\ninput: [2]\nclasses: 2\nlayers:\n  - dense: {units: 2}\n  - softmax-cross-entropy\n"
 static const int64_t offsets[] = {16, 0, 32};
-static const char *const state_name[] = {"momentum"};
+static const char *const state_name[] = {"momentum", "exp_avg_sq"};
 
 typedef struct {
     char dir[64];
-    float weights[48], momentum[48];
+    float weights[48], momentum[48], squares[48];
     tutti_checkpoint c;
 } fixture;
 
@@ -34,6 +34,7 @@ static void save(fixture *f, int64_t step, int keep)
     for (int i = 0; i < 48; i++) {
         f->weights[i] = (float)(step * 100 + i);
         f->momentum[i] = (float)-i;
+        f->squares[i] = (float)(i * i);
     }
     f->c.step = step;
     f->c.cursor = step * 32;
@@ -54,9 +55,9 @@ static int set_up(void **state)
                               .nparams = 3,
                               .offset = offsets,
                               .weights = f->weights,
-                              .nstates = 1,
+                              .nstates = 2,
                               .state_name = state_name,
-                              .state = {f->momentum}};
+                              .state = {f->momentum, f->squares}};
     *state = f;
     return 0;
 }
@@ -86,14 +87,14 @@ static void what_was_saved_is_read_back(void **state)
 {
     fixture *f = *state;
     save(f, 7, 2);
-    float weights[48] = {0}, momentum[48] = {0};
+    float weights[48] = {0}, momentum[48] = {0}, squares[48] = {0};
     char *path, *text;
     tutti_failure err = {0};
     tutti_checkpoint c = f->c;
     c.step = c.cursor = 0;
     c.scale = (tutti_loss_scale_state){0};
     c.weights = weights;
-    c.state[0] = momentum;
+    c.state[0] = momentum, c.state[1] = squares;
     assert_int_equal(tutti_checkpoint_newest(f->dir, &path, NULL, &err), TUTTI_OK);
     if (tutti_checkpoint_read(path, &c, &err)) fail_msg("%s", err.text);
     assert_int_equal(c.step, 7);
@@ -103,6 +104,8 @@ static void what_was_saved_is_read_back(void **state)
     assert_memory_equal(weights + 16, f->weights + 16, 16);
     assert_true(weights[0] == f->weights[0] && weights[32] == 0); /* the statistic, but no control number */
     assert_memory_equal(momentum + 16, f->momentum + 16, 16);
+    assert_memory_equal(squares + 16, f->squares + 16, 16);
+    assert_true(momentum[0] == 0 && squares[0] == 0); /* statistics have no states */
     assert_true(tutti_weights_hash(&c) == tutti_weights_hash(&f->c));
     assert_int_equal(tutti_checkpoint_read_text(path, "job.yaml", &text, &err), TUTTI_OK);
     assert_string_equal(text, "model: mlp\n");
@@ -159,7 +162,7 @@ static void each_file(fixture *f, void (*hurt)(fixture *f, const char *path, con
         nfiles++;
     }
     closedir(d);
-    assert_int_equal(nfiles, 5);
+    assert_int_equal(nfiles, 6);
 }
 
 static void expect_older(const fixture *f, const char *path, size_t at)
@@ -301,6 +304,28 @@ static void what_is_sealed_is_judged_by_what_is_in_it(void **state)
     }
 }
 
+static void without_a_state(tutti_manifest *m)
+{
+    for (int i = 0; i < m->nfiles; i++)
+        if (!strcmp(m->files[i].name, "exp_avg_sq.safetensors")) m->files[i] = m->files[--m->nfiles];
+}
+
+/* Which states there must be is known to who reads them. */
+static void a_state_that_is_missing_is_named(void **state)
+{
+    fixture *f = *state;
+    const forgery missing = {NULL, NULL, without_a_state, NULL};
+    char path[160];
+    tutti_failure err = {0};
+    tutti_checkpoint c = f->c;
+    save(f, 2, 2);
+    forge(f, &missing, path);
+    assert_int_equal(tutti_checkpoint_read(path, &c, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "the manifest names no exp_avg_sq.safetensors"));
+    c.nstates = 1;
+    assert_int_equal(tutti_checkpoint_read(path, &c, &err), TUTTI_OK);
+}
+
 static void a_newer_format_is_named(void **state)
 {
     fixture *f = *state;
@@ -366,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(truncation_at_any_byte_falls_back_to_the_one_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_flipped_bit_in_any_byte_falls_back_to_the_one_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_sealed_is_judged_by_what_is_in_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_state_that_is_missing_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_newer_format_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_that_are_none_are_bad_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tensors_of_another_model_are_named, set_up, tear_down),

@@ -57,6 +57,19 @@ static void lenet_too_has_the_same_bits_at_any_rank_count(void **state)
     expect_same_bits(*state, "lenet", any, 6, "");
 }
 
+static void adamw_too_has_the_same_bits_at_any_rank_count(void **state)
+{
+    const char *rule = "--set optimiser.rule=adamw --set optimiser.lr=0.002";
+    char plain[17], want[17], have[17];
+    train(*state, "convnet-bn", 1, "", plain);
+    train(*state, "convnet-bn", 1, rule, want);
+    assert_string_not_equal(plain, want);
+    for (int i = 1; i < 6; i++) {
+        train(*state, "convnet-bn", any[i], rule, have);
+        expect_hash(want, have, "convnet-bn", any[i], rule);
+    }
+}
+
 /* Else the tests above could not fail. */
 static void another_seed_gives_other_bits(void **state)
 {
@@ -88,6 +101,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(halving_and_doubling_gives_the_bits_of_direct, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(lenet_too_has_the_same_bits_at_any_rank_count, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(adamw_too_has_the_same_bits_at_any_rank_count, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(another_seed_gives_other_bits, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(ring_is_refused_with_the_reason, run_folder_make, run_folder_drop),

@@ -45,6 +45,8 @@ static void what_the_earlier_job_could_not_say_had_the_default(void **state)
     const run_folder *f = *state;
     copy_run(f);
     expect_refused(f, "--set optimiser.momentum=0.5", "optimiser.momentum is 0.75 there, 0.5 here");
+    expect_refused(f, "--set optimiser.rule=adamw --set optimiser.momentum=0.9 --set optimiser.beta1=0.5",
+                   "optimiser.beta1 is 0.9 there, 0.5 here");
 }
 
 int main(void)

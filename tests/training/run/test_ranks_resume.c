@@ -67,23 +67,39 @@ static void a_killed_run_resumes_to_the_bits_of_the_undisturbed_one(void **state
     print_message("%d of %d runs were killed before their end\n", nkilled, kills);
 }
 
-static void canonical_sums_resume_at_another_rank_count_to_the_same_bits(void **state)
+/* more: flags. */
+static void command_with(const run_folder *f, const char *out, int ranks, const char *more, char words[512])
 {
-    const run_folder *f = *state;
-    const char *keys = "reduction: canonical\nslots: 4\n";
+    command(f, out, ranks, "reduction: canonical\nslots: 4\n", words);
+    snprintf(words + strlen(words), 512 - strlen(words), " %s", more);
+}
+
+/* On two ranks to a kill, on three to the end. */
+static void move_a_run(const run_folder *f, const char *more)
+{
     char words[512], want[17], have[17], dir[160];
-    command(f, "whole", 1, keys, words);
+    command_with(f, "whole", 1, more, words);
     run_to_end(f, "whole", words, want);
     snprintf(dir, sizeof dir, "%s/moved", f->dir);
-    command(f, "moved", 2, keys, words);
+    command_with(f, "moved", 2, more, words);
     const spawned_run r = run_start(f, "two", words);
     pid_t ranks[SPAWNED_MAX_RANKS] = {0};
     run_until_step(&r, dir, 20);
     if (run_ranks(&r, ranks) > 0) kill(ranks[0], SIGKILL);
     run_wait(&r);
-    command(f, "moved", 3, keys, words);
+    command_with(f, "moved", 3, more, words);
     run_to_end(f, "three", words, have);
     assert_string_equal(want, have);
+}
+
+static void canonical_sums_resume_at_another_rank_count_to_the_same_bits(void **state)
+{
+    move_a_run(*state, "");
+}
+
+static void a_rule_with_two_states_resumes_at_another_rank_count_to_the_same_bits(void **state)
+{
+    move_a_run(*state, "--set optimiser.rule=adamw --set optimiser.lr=0.002");
 }
 
 static void a_signal_on_one_rank_stops_all_after_the_same_step(void **state)
@@ -144,6 +160,8 @@ int main(void)
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(canonical_sums_resume_at_another_rank_count_to_the_same_bits, run_folder_make,
                                         run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_rule_with_two_states_resumes_at_another_rank_count_to_the_same_bits,
+                                        run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_signal_on_one_rank_stops_all_after_the_same_step, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(nothing_is_left_in_shared_memory_after_a_kill, run_folder_make,

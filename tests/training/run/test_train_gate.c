@@ -48,22 +48,27 @@ static int drop_dir(void **state)
     return 0;
 }
 
-static void play(const char *dir, const char *model, const char *more, int nranks, played_job *j)
+static void play_rule(const char *dir, const char *model, const char *rule, const char *more, int nranks, played_job *j)
 {
     char text[1024], out[256];
     snprintf(out, sizeof out, "%s/out", dir);
     snprintf(text, sizeof text,
              "model: %s\ndata: {set: idx, path: %s, mean: [0], std: [1e-39]}\n"
              "batch: 8\nsteps: %d\nlog_every: 1\neval_every_epochs: 0\n"
-             "optimiser: {rule: momentum, lr: 0.125, weight_decay: 0.001}\n"
+             "optimiser: {rule: %s, lr: 0.125, weight_decay: 0.001}\n"
              "checkpoint: {every_steps: 1, keep: 100}\n%s",
-             model, dir, STEPS, more);
+             model, dir, STEPS, rule, more);
     *j = (played_job){.text = text, .nranks = nranks, .dir = out, .fresh = true};
     play_job(j);
     for (int r = 0; r < nranks; r++) {
         if (j->err[r].status) fail_msg("rank %d: %s", r, j->err[r].text);
         assert_true(j->result[r].weights_hash == j->result[0].weights_hash);
     }
+}
+
+static void play(const char *dir, const char *model, const char *more, int nranks, played_job *j)
+{
+    play_rule(dir, model, "momentum", more, nranks, j);
 }
 
 /* The number after "key": in the line of a step. */
@@ -95,18 +100,23 @@ static bool same_file(const char *dir, int step, const char *name)
     return same;
 }
 
-/* Steps 2 to the end: those that were skipped left weights, statistics and momentum as they were, the others did not. */
-static int count_skipped(const char *dir)
+/* Steps 2 to the end: those that were skipped left weights, statistics and the file of a state as they were, the others did not. */
+static int count_skipped_by(const char *dir, const char *state)
 {
     int nskipped = 0;
     for (int step = 2; step <= STEPS; step++) {
         const bool skipped = figure(dir, step, "skipped") > figure(dir, step - 1, "skipped");
         assert_true(same_file(dir, step, "weights.safetensors") == skipped);
-        assert_true(same_file(dir, step, "momentum.safetensors") == skipped);
+        assert_true(same_file(dir, step, state) == skipped);
         assert_true(figure(dir, step, "loss_scale") == figure(dir, step - 1, "loss_scale") / (skipped ? 2 : 1));
         nskipped += skipped;
     }
     return nskipped + (int)figure(dir, 1, "skipped");
+}
+
+static int count_skipped(const char *dir)
+{
+    return count_skipped_by(dir, "momentum.safetensors");
 }
 
 static void infinities_on_one_rank_skip_the_step_on_all_ranks(void **state)
@@ -120,6 +130,15 @@ static void infinities_on_one_rank_skip_the_step_on_all_ranks(void **state)
             assert_int_equal(count_skipped(*state), 2); /* once in each of two epochs */
             assert_true(figure(*state, STEPS, "loss_scale") == 16384);
         }
+}
+
+/* A skipped step is no update, so it does not count for the corrections either: the first update is as long as the rate. */
+static void skipped_steps_are_no_updates_of_adamw(void **state)
+{
+    played_job j;
+    play_rule(*state, "mlp", "adamw", "loss_scale: dynamic\n", 2, &j);
+    assert_int_equal(count_skipped_by(*state, "exp_avg.safetensors"), 2);
+    assert_int_equal(count_skipped_by(*state, "exp_avg_sq.safetensors"), 2);
 }
 
 static void running_statistics_of_a_skipped_step_are_left_alone(void **state)
@@ -210,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(infinities_on_one_rank_skip_the_step_on_all_ranks, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(skipped_steps_are_no_updates_of_adamw, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(running_statistics_of_a_skipped_step_are_left_alone, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(without_a_gate_infinities_spoil_the_weights, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(canonical_sums_skip_the_same_steps_at_any_rank_count, make_dir, drop_dir),

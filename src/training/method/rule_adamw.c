@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rule_adamw.c: Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW without amsgrad:
+ *
+ *   w *= 1 - lr * decay
+ *   m += (1 - beta1) * (g - m)              exp_avg
+ *   v += (1 - beta2) * (g * g - v)          exp_avg_sq
+ *   w -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)         t: updates with this one
+ *
+ * What does not depend on the element is worked out in double, and sqrt(1 - beta2^t) is taken out of the quotient, so that an element
+ * costs one square root and one division. Both averages move by a share of their distance: as beta2 * v + (1 - beta2) * g * g, which
+ * PyTorch has for v, the two factors, rounded to f32, do not add up to 1, and an average of equal squares drifts off. */
+#include <math.h>
+
+#include "rule_impl.h"
+
+static const tutti_rule_key beta1 = {
+    .key = "optimiser.beta1",
+    .initial = "0.9",
+    .lo = 0,
+    .hi = 1,
+    .not_hi = true,
+    .help = "adamw: decay of the average of gradients",
+    .wants = "one below 1, such as 0.9",
+};
+static const tutti_rule_key beta2 = {
+    .key = "optimiser.beta2",
+    .initial = "0.999",
+    .lo = 0,
+    .hi = 1,
+    .not_hi = true,
+    .help = "adamw: decay of the average of squared gradients",
+    .wants = "one below 1, such as 0.999",
+};
+/* Above 0: else a weight whose gradients were all 0 would become 0 / 0. */
+static const tutti_rule_key eps = {
+    .key = "optimiser.eps",
+    .initial = "1e-8",
+    .lo = 1e-30,
+    .hi = 1,
+    .help = "adamw: added to the root of that average",
+};
+
+enum { UNSCALE, KEEP, TAKE1, TAKE2, LR, EPS };
+
+/* base^n by squaring: the same bits with any C library. */
+static double power(double base, int64_t n)
+{
+    double p = 1;
+    for (; n; n /= 2, base *= base)
+        if (n % 2) p *= base;
+    return p;
+}
+
+static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
+{
+    const double b1 = u->value[0], b2 = u->value[1];
+    const double correction1 = 1 - power(b1, s->nupdates), correction2 = sqrt(1 - power(b2, s->nupdates));
+    k[UNSCALE] = (float)s->unscale;
+    k[KEEP] = (float)(1 - s->lr * decay);
+    k[TAKE1] = (float)(1 - b1);
+    k[TAKE2] = (float)(1 - b2);
+    k[LR] = (float)(s->lr * correction2 / correction1);
+    k[EPS] = (float)(u->value[2] * correction2);
+}
+
+enum { NSTATES = 2 };
+static inline float step(const float *k, float w, float sum, float *state)
+{
+    const float g = k[UNSCALE] * sum;
+    state[0] += k[TAKE1] * (g - state[0]);
+    state[1] += k[TAKE2] * (g * g - state[1]);
+    return k[KEEP] * w - k[LR] * (state[0] / (sqrtf(state[1]) + k[EPS]));
+}
+#include "rule_loops.h"
+
+const tutti_rule_row tutti_rule_adamw = {
+    .name = "adamw",
+    .help = "Adam with decoupled weight decay",
+    .nstates = NSTATES,
+    .states = {"exp_avg", "exp_avg_sq"},
+    .keys = {&beta1, &beta2, &eps},
+    .prepare = prepare,
+    .loops = loops,
+    .nloops = NLOOPS,
+};
