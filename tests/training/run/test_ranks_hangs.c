@@ -30,7 +30,8 @@ static spawned_run run_for_ever(const run_folder *f, const char *name, const cha
 
 static void expect_in(const char *log, const char *words)
 {
-    if (!strstr(log, words)) fail_msg("the log does not say '%s': %s", words, log);
+    const bool said = log && strstr(log, words);
+    if (!said) fail_msg("the log does not say '%s': %s", words, log ? log : "(none)");
 }
 
 static void sigquit_reports_and_changes_nothing(void **state)
