@@ -2,6 +2,8 @@
 /* test_ranks_join.c: how processes find each other: hundreds of them, some that never come, some that go, and too few open files. */
 #include "testing.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -42,6 +44,17 @@ static void disturb(void)
     if (all) fclose(all);
 }
 
+/* A port that is taken and where nobody listens. Rank 0's own would do only once its process has ended. */
+static int port_of_nobody(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *)&address, length) || getsockname(fd, (struct sockaddr *)&address, &length))
+        say("cannot take a port");
+    return ntohs(address.sin_port);
+}
+
 static int run_as_rank(const char *mode)
 {
     tutti_group_config c;
@@ -53,6 +66,7 @@ static int run_as_rank(const char *mode)
     if (!strcmp(mode, "gone") && c.rank == 2) ualarm(500000, 0); /* SIGALRM ends the process */
     if (!strcmp(mode, "alone")) unsetenv("TUTTI_MASTER_FD"), c.master_fd = -1;
     if (!strcmp(mode, "alone") && c.rank == 0) return 0;
+    if (!strcmp(mode, "alone")) c.master_port = port_of_nobody();
     if (!strcmp(mode, "few files")) limit_files(20, 20);
     if (!strcmp(mode, "soft limit")) limit_files(20, 4096);
     if (!strcmp(mode, "strangers") && c.rank == 0) tutti_clock_sleep_s(0.2), disturb();
