@@ -4,7 +4,6 @@
  * Variables come first: whoever sets RANK and WORLD_SIZE is nearer than a launcher further out (torchrun inside srun, a shell
  * line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx and Slurm's
  * variables are there, and PMIx is right. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "discover_impl.h"
@@ -16,28 +15,6 @@ static const tutti_launcher_row *const rows[] = {
     &tutti_launcher_slurm,
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };
-
-bool tutti_variable_set(const char *name)
-{
-    const char *text = getenv(name);
-    return text && *text;
-}
-
-tutti_status tutti_variable_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
-                                   tutti_failure *err)
-{
-    const char *text = getenv(name);
-    *out = otherwise;
-    if (!text || !*text) return TUTTI_OK;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 0);
-    if (errno || *end || value < lo || value > hi)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%s' is not a whole number from %lld to %lld", name,
-                          text, lo, hi);
-    *out = value;
-    return TUTTI_OK;
-}
 
 static tutti_status read_deadline(double *out, tutti_failure *err)
 {

@@ -13,8 +13,8 @@
 
 #include "../../base/clock.h"
 #include "../../base/strbuf.h"
-#include "executor_impl.h"
 #include "flight.h"
+#include "group_impl.h"
 
 /* A request that comes as a signal to every rank arrives from each of the others as well. */
 static const int64_t ONCE_NS = 1000000000;
@@ -23,12 +23,8 @@ static const int64_t ONCE_NS = 1000000000;
 static int64_t begun_by(const tutti_group *g, int rank)
 {
     if (!g->peers[rank].board) return -1;
-    int64_t sum = (int64_t)atomic_load(&g->peers[rank].board->entered);
-    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
-        const int64_t begun = tutti_exchange_begun(x, rank);
-        if (begun > 0) sum += begun;
-    }
-    return sum;
+    const int64_t calls = (int64_t)atomic_load(&g->peers[rank].board->entered);
+    return calls + (g->traffic ? g->traffic->count_begun(g, rank) : 0);
 }
 
 static void print_far(const tutti_group *g, tutti_strbuf *out)
@@ -64,23 +60,14 @@ static void print_progress(const tutti_group *g, tutti_strbuf *out)
 
 static void print_doing(const tutti_group *g, tutti_strbuf *out)
 {
-    bool any = false;
+    bool any = g->call_kind != NULL;
     if (g->call_kind) {
         tutti_strbuf_printf(out, "  in control call %llu, %s '%s'; not arrived: ", (unsigned long long)g->calls,
                             g->call_kind, g->call_what);
         tutti_group_list_absent(g, out);
         tutti_strbuf_puts(out, "\n");
-        any = true;
     }
-    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
-        if (!x->active) continue;
-        tutti_strbuf_puts(out, "  ");
-        tutti_exchange_describe(x, out);
-        tutti_strbuf_puts(out, "; not arrived: ");
-        tutti_exchange_list_absent(x, true, out);
-        tutti_strbuf_puts(out, "\n");
-        any = true;
-    }
+    if (g->traffic && g->traffic->describe(g, out)) any = true;
     if (!any) tutti_strbuf_puts(out, "  no exchange and no control call under way: it computes\n");
 }
 

@@ -195,13 +195,25 @@ static tutti_status share_status(tutti_group *g, tutti_status own, tutti_failure
     return own ? own : s;
 }
 
+static bool is_any_active(const tutti_group *g)
+{
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next)
+        if (x->active) return true;
+    return false;
+}
+
+static const tutti_group_traffic traffic = {.advance = tutti_exchange_advance_all,
+                                            .is_active = is_any_active,
+                                            .count_begun = tutti_exchange_count_begun,
+                                            .describe = tutti_exchange_describe_all};
+
 static void insert(tutti_group *g, tutti_exchange *x)
 {
     tutti_exchange **at = &g->exchanges;
     while (*at && (*at)->priority <= x->priority) at = &(*at)->next;
     x->next = *at;
     *at = x;
-    g->progress = tutti_exchange_advance_all;
+    g->traffic = &traffic;
 }
 
 static tutti_status check_wire(const tutti_group *g, const tutti_exchange_request *q, tutti_failure *err)

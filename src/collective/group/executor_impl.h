@@ -23,11 +23,10 @@
 
 enum {
     TUTTI_LINE = 64,
-    TUTTI_OWN_LINES = 2,       /* before the counters */
-    TUTTI_BLOCK = 1 << 20,     /* bytes of each operand that a step moves before it lets others look */
-    TUTTI_WATCH_NS = 10000000, /* sockets are looked at so often by who does not sleep */
-    TUTTI_MAX_BANK_SETS = 64,  /* least common multiple of all banks */
-    TUTTI_TIMED = 1 << 13      /* bytes below which a step is not worth two looks at the clock */
+    TUTTI_OWN_LINES = 2,      /* before the counters */
+    TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it lets others look */
+    TUTTI_MAX_BANK_SETS = 64, /* least common multiple of all banks */
+    TUTTI_TIMED = 1 << 13     /* bytes below which a step is not worth two looks at the clock */
 };
 
 typedef _Atomic uint64_t tutti_counter;
@@ -248,6 +247,9 @@ bool tutti_exchange_is_absent(const tutti_exchange *x, int rank);
 void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out);
 /* "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on channel 0, 4096 bytes still to write here" */
 void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out);
+/* What the group asks of all of them (tutti_group_traffic). */
+bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out);
+int64_t tutti_exchange_count_begun(const tutti_group *g, int rank);
 /* The step that holds the first sequence that is held up; -1: none is. Bytes that this rank has yet to write. */
 int32_t tutti_exchange_held_step(const tutti_exchange *x);
 int64_t tutti_exchange_missing(const tutti_exchange *x);

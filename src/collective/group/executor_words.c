@@ -62,3 +62,28 @@ void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out)
     }
     tutti_strbuf_printf(out, ", %lld bytes still to write here", (long long)tutti_exchange_missing(x));
 }
+
+bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out)
+{
+    bool any = false;
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
+        if (!x->active) continue;
+        tutti_strbuf_puts(out, "  ");
+        tutti_exchange_describe(x, out);
+        tutti_strbuf_puts(out, "; not arrived: ");
+        tutti_exchange_list_absent(x, true, out);
+        tutti_strbuf_puts(out, "\n");
+        any = true;
+    }
+    return any;
+}
+
+int64_t tutti_exchange_count_begun(const tutti_group *g, int rank)
+{
+    int64_t sum = 0;
+    for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
+        const int64_t begun = tutti_exchange_begun(x, rank);
+        if (begun > 0) sum += begun;
+    }
+    return sum;
+}

@@ -85,7 +85,7 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     double left = tutti_patience_left(g, patience, words);
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};
-    if (g->progress && !g->driver) g->progress(g);
+    if (g->traffic && !g->driver) g->traffic->advance(g);
     /* poll is no snapshot: it may have passed the control socket before the answer came and meet the goodbye, sent later.
      * Only who had left before it is waited for in vain. */
     const bool had_left = g->peers[from].state == TUTTI_PEER_LEFT;

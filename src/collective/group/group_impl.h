@@ -30,6 +30,7 @@
 #include "group.h"
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
+enum { TUTTI_WATCH_NS = 10000000 }; /* sockets are looked at so often by who does not sleep */
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
@@ -101,6 +102,17 @@ typedef struct {
 } tutti_thread_boards;
 void tutti_region_free_left(tutti_thread_boards *boards);
 
+/* How the group reaches the exchanges over it, which it knows nothing else of (executor.c). All with the lock. */
+typedef struct {
+    /* One round over wire and exchanges: true if anything moved. */
+    bool (*advance)(tutti_group *group);
+    bool (*is_active)(const tutti_group *group);
+    /* Invocations that `rank` has begun; 0: a far rank. */
+    int64_t (*count_begun)(const tutti_group *group, int rank);
+    /* A line for each that is under way: where it stands, who has not arrived. False: none is. */
+    bool (*describe)(const tutti_group *group, tutti_strbuf *out);
+} tutti_group_traffic;
+
 struct tutti_group {
     int rank, nranks;
     uint32_t epoch;
@@ -130,12 +142,12 @@ struct tutti_group {
 
     tutti_thread_boards *thread_boards; /* threads; else NULL */
     tutti_region *board_region;         /* processes; else NULL */
-    struct tutti_exchange *exchanges;   /* in creation order */
-    bool (*progress)(tutti_group *group);
-    tutti_wire *wire;            /* to far peers; NULL: there are none */
-    char wires[256];             /* what carries the bytes, for people */
-    char trials[80];             /* what 'auto' measured: "tcp 0.14 ms, ucx 0.29 ms" a MiB; "": nothing */
-    struct tutti_driver *driver; /* its progress thread; NULL: the owner alone drives exchanges */
+    struct tutti_exchange *exchanges;   /* by priority, then in creation order */
+    const tutti_group_traffic *traffic; /* NULL: there has been no exchange yet */
+    tutti_wire *wire;                   /* to far peers; NULL: there are none */
+    char wires[256];                    /* what carries the bytes, for people */
+    char trials[80];                    /* what 'auto' measured: "tcp 0.14 ms, ucx 0.29 ms" a MiB; "": nothing */
+    struct tutti_driver *driver;        /* its progress thread; NULL: the owner alone drives exchanges */
 
     struct tutti_flight *flight; /* what this rank did last */
     const char *call_kind;       /* of the control call under way; NULL = none */

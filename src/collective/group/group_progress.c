@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
-#include "executor_impl.h"
+#include "group_impl.h"
 
 enum { NAP_MS = 1, MOST_NAPS = 5 };
 
@@ -93,9 +93,13 @@ bool tutti_driver_is_running(const tutti_group *g)
 
 static bool is_active(const tutti_group *g)
 {
-    for (const tutti_exchange *x = g->exchanges; x; x = x->next)
-        if (x->active) return true;
-    return false;
+    return g->traffic && g->traffic->is_active(g);
+}
+
+/* One round: true if anything moved. */
+static bool advance(tutti_group *g)
+{
+    return g->traffic ? g->traffic->advance(g) : g->wire && g->wire->row->progress(g->wire);
 }
 
 /* How long the thread lets the owner alone: a nap, -1: until it is woken, 0: not at all. With the lock. */
@@ -127,7 +131,7 @@ static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n, in
     if (aside_ms < 0) return true;
     const bool active = is_active(g);
     if (active) atomic_store(&own->asleep, 1);
-    if (tutti_exchange_advance_all(g) || !g->wire->row->arm(g->wire)) {
+    if (advance(g) || !g->wire->row->arm(g->wire)) {
         atomic_store(&own->asleep, 0);
         return false;
     }
@@ -200,7 +204,7 @@ void tutti_driver_stop(tutti_group *g)
 bool tutti_driver_stir(tutti_group *g)
 {
     tutti_group_lock(g);
-    const bool moved = tutti_exchange_advance_all(g) || (g->wire && !g->wire->row->arm(g->wire));
+    const bool moved = advance(g) || (g->wire && !g->wire->row->arm(g->wire));
     tutti_group_unlock(g);
     return moved;
 }

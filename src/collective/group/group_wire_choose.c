@@ -11,7 +11,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "executor_impl.h"
+#include "group_impl.h"
 
 enum { SHORT = 1 << 16, BYTES = 1 << 20, MOST_ROUNDS = 8 };
 static const double ENOUGH_S = 0.05, WORTH = 0.9;
