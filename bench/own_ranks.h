@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sort.h"
-#include "collective/group/launch.h"
+#include "collective/launch/launch.h"
 #include "tutti/comm.h"
 
 enum { ROUNDS = 7 };

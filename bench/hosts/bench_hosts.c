@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 #include "base/sort.h"
-#include "collective/group/executor.h"
+#include "collective/exchange/executor.h"
+#include "collective/launch/join.h"
 #include "tutti/check.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -13,7 +13,7 @@
 #include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/sort.h"
-#include "../collective/group/prove.h"
+#include "../collective/exchange/prove.h"
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
 #include "tutti/compile.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
-#include "../collective/group/launch.h"
+#include "../collective/launch/launch.h"
 #include "cli.h"
 
 /* An orderly end by a signal is no failure to explain, and a rank that ended with a status has said why itself. */

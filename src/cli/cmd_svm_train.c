@@ -12,6 +12,7 @@
 #include "../base/arena.h"
 #include "../base/strbuf.h"
 #include "../collective/comm/comm_group.h"
+#include "../collective/launch/join.h"
 #include "cli.h"
 #include "rank_report.h"
 #include "stop.h"

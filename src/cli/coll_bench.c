@@ -8,7 +8,7 @@
 
 #include "../base/arena.h"
 #include "../base/json.h"
-#include "../collective/group/launch.h"
+#include "../collective/launch/launch.h"
 #include "../tensor/elementwise.h"
 #include "bench_exchange.h"
 #include "cli.h"

@@ -3,7 +3,7 @@
 #ifndef TUTTI_CLI_RANK_REPORT_H
 #define TUTTI_CLI_RANK_REPORT_H
 
-#include "../collective/group/group.h"
+#include "../collective/launch/join.h"
 #include "cli.h"
 
 /* Blocks SIGQUIT in this thread and those that it starts: it then asks for a report instead of ending the process. Before the

@@ -11,7 +11,7 @@
 
 #include "../base/clock.h"
 #include "../base/sort.h"
-#include "../collective/group/executor.h"
+#include "../collective/exchange/executor.h"
 #include "../tensor/elementwise.h"
 #include "../training/run/checkpoint.h"
 #include "job_impl.h"

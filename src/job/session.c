@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../collective/group/prove.h"
+#include "../collective/exchange/prove.h"
 #include "job_costs.h"
 #include "job_impl.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "collective/compile/algorithms.h"
-#include "collective/group/executor.h"
+#include "collective/exchange/executor.h"
 #include "tutti/check.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collective/group/launch.h"
+#include "collective/launch/join.h"
+#include "collective/launch/launch.h"
 #include "collective/wire/wire.h"
 
 static inline void say(const char *words)

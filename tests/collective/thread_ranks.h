@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "collective/group/group.h"
+#include "collective/launch/join.h"
 
 enum { MOST_RANKS = 16 };
 

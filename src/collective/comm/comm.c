@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../base/hash.h"
+#include "../launch/join.h"
 #include "comm_group.h"
 #include "comm_impl.h"
 #include "tutti/check.h"

@@ -18,8 +18,8 @@
 #define TUTTI_COMM_IMPL_H
 
 #include "../../base/arena.h"
-#include "../group/executor.h"
-#include "../group/remote.h"
+#include "../exchange/executor.h"
+#include "../exchange/remote.h"
 #include "../simulate/choose.h"
 #include "comm_way.h"
 #include "tutti/comm.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../group/prove.h"
+#include "../exchange/prove.h"
 #include "comm_impl.h"
 #include "tutti/lower.h"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../base/arena.h"
+#include "../../base/cores.h"
 #include "flight.h"
 #include "group_impl.h"
 

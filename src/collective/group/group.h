@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.h: the ranks of one run: how they find each other, notice a death, and share memory.
+/* group.h: the ranks of one run, once they have found each other (launch/join.h): how they notice a death, and share memory.
  *
  * A group is its members and an epoch. Control messages travel over the group's own TCP connections (never over the
  * data path) and carry the epoch; older ones are refused. Each rank also keeps one local socket to every rank of the
  * same host: it passes descriptors at the start, and its closing is a death at once. Ranks are of one host when boot id,
  * network namespace and TUTTI_HOST_ID agree.
- *   - Every blocking call has a deadline (config.deadline_s, 60 s unless set; paused while a rank has declared a long
+ *   - Every blocking call has a deadline (join.h; 60 s unless set; paused while a rank has declared a long
  *     phase); its failure (TUTTI_ERR_PEER) names rank, host, what was waited for, and who has not arrived.
  *   - A rank whose socket closes is named by all others within 1 s, whatever they are doing in this module, one whose
  *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
  * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
- * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
- * (TUTTI_ERR_RENDEZVOUS).
  *
  * Threads: owner, but for tutti_group_abort (shared). */
 #ifndef TUTTI_GROUP_H
@@ -25,36 +23,6 @@
 
 typedef struct tutti_group tutti_group;
 
-typedef struct {
-    int rank, nranks, local_rank;
-    const char *master_addr; /* host of rank 0 */
-    int master_port;         /* rank 0 listens here */
-    int master_fd;           /* rank 0: an inherited listening socket, or -1 */
-    uint64_t cookie;         /* of this run; a neighbour's job is refused */
-    double deadline_s;
-    int ncores;              /* that the ranks of this machine have together; 0 = the union of what each may use */
-    const char *fingerprint; /* resolved job, schedule hashes, ...: must agree; a text, so that both can be shown */
-    const char *launcher;    /* who started this rank, for people; NULL: nobody, it is one rank alone */
-    /* Told by join whom it waits for, the first time after 2 s (5 s where rank 0 is not reached), then every 15 s; may be NULL. */
-    void (*notice)(void *arg, const char *words);
-    void *notice_arg;
-    struct tutti_pmix *pmix; /* open connection to a PMIx launcher, until tutti_group_config_end; else NULL */
-} tutti_group_config;
-
-/* Who started this rank, and as which? The first that is there:
- *   RANK and WORLD_SIZE, with LOCAL_RANK, MASTER_ADDR, MASTER_PORT (torchrun's names; `tutti` sets them for its own ranks);
- *   PMIx (mpirun of Open MPI, srun --mpi=pmix): collective, because rank 0 tells the others where it listens.
- * Launchers with several ranks that do not say where rank 0 is (PMI-1, PMI-2, srun without PMIx) are TUTTI_ERR_RENDEZVOUS with
- * the remedy. Nobody: one rank alone. TUTTI_DEADLINE_S sets the deadline. docs/launching.md has all of it for people. */
-tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err);
-/* Tells the launcher how this rank ends, once, after the group was left; to be called after every successful
- * tutti_group_config_from_env. PMIx: with exit code 1 to 5 the launcher ends the other ranks and takes the code for its own. */
-void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words);
-
-tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err);
-/* nranks groups for as many threads of one process: same code above the sockets, memory instead of memfd. out has
- * nranks entries, one for each thread. */
-tutti_status tutti_group_create_threads(int nranks, double deadline_s, tutti_group **out, tutti_failure *err);
 /* Leaves in good order: peers do not take it for a death. */
 void tutti_group_leave(tutti_group *group);
 /* Ends the epoch for all ranks with these words: whoever waits returns TUTTI_ERR_PEER with them. */

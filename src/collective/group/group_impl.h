@@ -13,10 +13,9 @@
  * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other.
  *
- * Files: discover*.c and reach.c (who started this rank), group.c (life), group_threads.c, group_join.c and group_hello.c
- * (rendezvous), group_mesh.c, group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping),
- * group_control.c, group_wire.c and group_progress.c (far peers), region.c, peer_memory.c, executor*.c; flight.c, peer_state.c, dump.c
- * (reports of a hang). */
+ * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_frame.c
+ * and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c,
+ * enrolled.c, share.c and peer_memory.c (memory); flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 
@@ -24,7 +23,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../base/cores.h"
 #include "../../base/strbuf.h"
 #include "../wire/wire.h"
 #include "group.h"
@@ -318,38 +316,5 @@ void tutti_group_dump_all(tutti_group *g, const char *why);
 void tutti_group_dump_asked(tutti_group *g, const char *why);
 /* signal_fd is readable. */
 void tutti_group_take_signal(tutti_group *g);
-
-/* --- join --- */
-typedef struct {
-    char host[TUTTI_HOST_TEXT], boot_id[40], host_id[TUTTI_HOST_TEXT], version[32], isa[16];
-    uint64_t cookie, netns, build;
-    int32_t rank, nranks, pid;
-    uint32_t protocol;
-    char mesh_name[32]; /* abstract socket, without the leading '\0' */
-    char wire[16];      /* that was asked for: "" = whatever joins the ranks */
-    int32_t ncores;     /* of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
-} tutti_hello;
-
-/* What rank 0 alone is told beside the hello. */
-typedef struct {
-    tutti_core_set own;
-    tutti_core_quota quota;
-} tutti_hello_cores;
-
-void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
-void tutti_hello_fill_cores(tutti_hello_cores *c);
-/* Cores of each machine: the union of its ranks' own ones, as far as the quotas of their control groups go together. */
-void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks);
-/* Ends every text of a hello that came from elsewhere. */
-void tutti_hello_terminate(tutti_hello *h);
-/* Numbers the hosts, and counts what shares this machine: hosts, nhosts, nmachine. */
-void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
-/* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
-tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
-                                 const char *other_print, tutti_failure *err);
-/* A listening mesh socket with a name of the kernel's choice. */
-int tutti_mesh_listen(char name[32], int backlog);
-/* Connects all near peers and swaps doorbells. Closes `listener`. */
-tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef TUTTI_ACCOUNT_H
 #define TUTTI_ACCOUNT_H
 
-#include "../../collective/group/executor.h"
+#include "../../collective/exchange/executor.h"
 #include "../../data/dataset.h"
 #include "../../metrics/cost.h"
 #include "../../metrics/spans.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "../../collective/group/prove.h"
+#include "../../collective/exchange/prove.h"
 #include "train_impl.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"

@@ -8,7 +8,7 @@
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
-#include "../../collective/group/executor.h"
+#include "../../collective/exchange/executor.h"
 #include "../../metrics/metrics.h"
 #include "../../metrics/tensorboard.h"
 #include "account.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/launch/join.h"
 #include "job/job_impl.h"
 #include "job/session.h"
 

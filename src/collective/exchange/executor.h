@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor.h: runs one rank's part of a lowered schedule on region memory.
+ *
+ * An exchange is a schedule bound to memory: slices become addresses, channels become counter words, so that starting it
+ * again costs next to nothing (persistent). Steps that fail cannot be: everything checkable was checked at create.
+ * Waiting: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
+ * set (doorbells, control sockets), so more ranks than cores do not collapse.
+ *
+ * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
+ * Between hosts bytes travel over the group's wire, and a thread of the group makes progress while the owner computes.
+ * Several exchanges may be in flight; tutti_exchange_progress drives all of them.
+ * Threads: owner of the group. */
+#ifndef TUTTI_EXECUTOR_H
+#define TUTTI_EXECUTOR_H
+
+#include <stdatomic.h>
+
+#include "../group/group.h"
+#include "tutti/schedule.h"
+#include "tutti/types.h"
+
+typedef struct tutti_exchange tutti_exchange;
+
+/* Where element 0 of a buffer lies: the same region and offset on every rank (bytes, multiple of the element's alignment). Element i lies i
+ * elements on, also where a rank stores only a window of the index space: the same place serves reduce-scatter and all-gather. */
+typedef struct {
+    tutti_region *region;
+    size_t offset;
+} tutti_place;
+
+typedef struct {
+    const char *name; /* named in failures and traces: "gradients of bucket 2" */
+    int64_t n;        /* elements of the vector */
+    tutti_dtype type; /* zero: f32, sum */
+    tutti_operation op;
+    /* Uneven blocks: elements of block r of the ranks' blocks, sum n (all-to-all: nranks^2, block (i, j) at i * nranks + j). Point
+     * first/of of the vector then lies on the line through the blocks' beginnings, rounded down: monotone, so the proof for
+     * every n holds. NULL: floor(first*n/of). Copied. */
+    const int64_t *counts;
+    const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
+    int nin;
+    tutti_place out; /* ignored when the schedule is in place */
+    /* Only the window that the rank stores lies at the place, from its first element on, several outputs one after the other.
+     * Not for schedules in place. */
+    bool in_window, out_window;
+    /* Inputs and outputs are plain memory of the ranks, no places are needed, and each start is preceded by an aim. A schedule in
+     * which ranks touch those of others needs a group that can (tutti_group_probe_peers); one-shot and two-shot need nothing. */
+    bool plain;
+    /* What is stored for others to read (plain: scratch; regions: every output) bypasses the caches, whatever the length: where a line
+     * that another core has written last comes later than one from memory. */
+    bool past_caches;
+    int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
+} tutti_exchange_binding;
+
+/* schedule: lowered for the hosts of the group (tutti_schedule_lower_hosts, or any lowering on one host) and checked; must
+ * outlive the exchange. Scratch and counters are allocated here. */
+tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
+                                   const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
+/* Several in as many rounds as one, in memory that is made once: what a plan needs. out: n of them; after a failure NULL. */
+typedef struct {
+    const tutti_schedule *schedule;
+    tutti_exchange_binding binding;
+} tutti_exchange_request;
+tutti_status tutti_exchange_create_all(tutti_group *group, const tutti_exchange_request *requests, int n,
+                                       tutti_exchange **out, tutti_failure *err);
+void tutti_exchange_destroy(tutti_exchange *x);
+
+/* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what it can without waiting, unless an
+ * exchange of a lower priority number can go on: that one does. */
+void tutti_exchange_start(tutti_exchange *x, unsigned when);
+/* Plain memory of the next invocation, which is over vectors of n <= binding.n elements (binding.n where it has counts); the same
+ * n on every rank. in place: in = out, of element 0. stream: the outputs exceed the caches. */
+void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
+/* A number that the next invocations go by, 0 at first: a rank of this host that goes by another one is found out before anything of
+ * it is touched, and the group fails, with the words of tutti_group_on_idle's look if that finds any. */
+void tutti_exchange_call(tutti_exchange *x, uint64_t call);
+/* again is called when an invocation is complete, inside whatever call drove it, or in the thread that makes progress; true: the
+ * next one begins with the same conditions (it may have aimed), and the exchange stays in flight. It may not start or destroy
+ * exchanges or fail the group. */
+void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
+
+/* Starts if may(arg), which nothing that `again` does can interrupt: for queues that both of them look at. */
+void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg);
+
+/* The caller says that these conditions hold now. Does what it can without waiting. */
+void tutti_exchange_tell(tutti_exchange *x, unsigned when);
+/* Never blocks. */
+tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err);
+/* Until done, the deadline, or a death: the failure names rank, host, exchange, schedule step, peer, bytes missing, who has
+ * not arrived. Drives the group's other exchanges meanwhile. */
+tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
+/* As tutti_exchange_wait, until *done, which an `again` of this exchange sets. */
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err);
+/* Drives all exchanges in flight once; never blocks. */
+void tutti_exchange_progress(tutti_group *group);
+
+/* For tests: half of the steps from now on sleep up to most_us first, which ones follows from the seed. 0: none. */
+void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
+
+typedef struct {
+    int64_t invocations;
+    int64_t bytes_read, bytes_written; /* by this rank, one invocation */
+    int64_t copies;        /* bytes copied only in order to be sent, here or where they arrive (0 on the direct path) */
+    double wait_s, work_s; /* summed over invocations: waiting for peers; reducing and copying */
+    /* Of the last invocation, if it was timed (clock_ns): when the caller last started or told it, when it was done. */
+    int64_t told_ns, done_ns;
+    double
+        met_s; /* summed over timed invocations: all time but that before the others had begun, when there was nothing to do */
+} tutti_exchange_stats;
+/* Whether invocations from now on are timed: some looks at the clock each, off at first. */
+void tutti_exchange_time(tutti_exchange *x, bool on);
+void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_run.c: runs what can run: the inner loop of every exchange. Never blocks, never fails.
+ *
+ * A signal is one store and one look whether the peer sleeps; a wait is one load. Both are sequentially consistent, which
+ * makes the sleeping protocol of group_impl.h right and costs on x86 only the store, which must be ordered anyway. */
+#include <sched.h>
+
+#include "../../base/clock.h"
+#include "../../base/rng.h"
+#include "../../tensor/reduce.h"
+#include "../group/flight.h"
+#include "executor_impl.h"
+
+static bool may_start(const tutti_exchange *x, const tutti_op *op)
+{
+    if (op->launched) return !op->flight || op->flight->over;
+    if (op->when & ~x->when) return false;
+    for (int32_t d = 0; d < op->ndeps; d++)
+        if (x->ops[x->deps[op->first_dep + d]].done <= x->invocation) return false;
+    if (op->kind == TUTTI_STEP_WAIT)
+        return atomic_load(op->counter) >= (uint64_t)x->invocation * op->each + op->ordinal;
+    return true;
+}
+
+/* Offsets the pointers of a step that is part-way through. More operands than fit here are rare: they run whole. */
+enum { MOST_MOVED = 64 };
+
+/* Stores past the caches are for what they cannot hold, and for what others read where that serves them sooner. */
+static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
+{
+    if (!x->plain) return op->stream && x->stores.past;
+    return op->shows ? x->plain->shown_past : x->plain->stream;
+}
+
+static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
+{
+    char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
+    if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place, nothing to add: one rank */
+    if (from > 0) {
+        for (int32_t k = 0; k < op->nins + op->nouts; k++) moved[k] = base[k] + from * (int64_t)x->vector.bytes;
+        base = moved;
+    }
+    char *const *out = base + op->nins;
+    const bool stream = stores_past_caches(x, op);
+    if (op->kind == TUTTI_STEP_REDUCE)
+        tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
+    else
+        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, stream);
+}
+
+/* False: peers' memory is not there. */
+static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
+{
+    if (op->npeers && x->group->peer_memory == TUTTI_PEERS_COPIED) return tutti_peer_move(x, op, from, n);
+    move_block(x, op, from, n);
+    return true;
+}
+
+typedef enum { STEP_DONE, STEP_GOES_ON, STEP_HELD } step_progress;
+
+/* What came before was our own work, and waiting for the others to begin. */
+static void note_meeting(tutti_exchange *x)
+{
+    x->met_ns = tutti_clock_ns();
+    x->stats.met_s += x->stats.work_s - x->worked_s;
+}
+
+static step_progress move_data(tutti_exchange *x, tutti_op *op)
+{
+    const int64_t bytes = (int64_t)x->vector.bytes;
+    if (x->has_waited && !x->met_ns) note_meeting(x);
+    if (op->npeers && op->cursor == 0) tutti_plain_find_peers(x, op);
+    if (op->n * bytes < TUTTI_TIMED) return move(x, op, 0, op->n) ? STEP_DONE : STEP_HELD;
+    int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
+    int64_t n = left * bytes <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK / bytes;
+    if (!move(x, op, op->cursor, n)) return STEP_HELD;
+    op->cursor += n;
+    x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
+    if (op->cursor < op->n) return STEP_GOES_ON;
+    op->cursor = 0;
+    return STEP_DONE;
+}
+
+static void delay(const tutti_exchange *x, const tutti_op *op)
+{
+    const uint64_t step = (uint64_t)(op - x->ops) << 16 | (uint64_t)x->group->rank;
+    const tutti_random4 r = tutti_random(x->delay_seed, TUTTI_STREAM_TEST, (uint64_t)x->invocation, step);
+    if (r.word[0] % 2) tutti_clock_sleep_s(1e-6 * (double)(r.word[1] % (uint32_t)x->delay_us));
+}
+
+/* Starts a put or signal over the wire. */
+static void launch(tutti_exchange *x, tutti_op *op)
+{
+    const tutti_wire_row *row = op->wire->row;
+    char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
+    if (x->delay_us) delay(x, op);
+    op->launched = true;
+    if (op->kind == TUTTI_STEP_SIGNAL)
+        op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
+    else if (op->n)
+        op->flight =
+            row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0], (size_t)op->n * x->vector.bytes, false);
+}
+
+/* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
+ * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free. */
+static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
+{
+    bool moved = false, others = false;
+    const int32_t first = x->ops[sequence->ops[sequence->at]].peer;
+    for (int32_t i = sequence->at; i < sequence->nops; i++) {
+        tutti_op *op = &x->ops[sequence->ops[i]];
+        others |= op->peer != first;
+        if (!op->wire || (!op->launched && !may_start(x, op))) break;
+        if (op->launched) continue;
+        if (others && op->kind == TUTTI_STEP_SIGNAL) break;
+        launch(x, op);
+        moved = true;
+    }
+    return moved;
+}
+
+/* It is over. */
+static step_progress end_flight(tutti_op *op)
+{
+    tutti_put_release(op->flight);
+    op->flight = NULL;
+    op->launched = false;
+    return STEP_DONE;
+}
+
+/* Nothing is touched of a peer that takes this for another call. Two words in turn: ours has not been written again as long as the
+ * peer has not told all of the next invocation. Far signals do not say. */
+static step_progress check_call(tutti_exchange *x, const tutti_op *op)
+{
+    if (atomic_load_explicit(op->counter + 1 + x->invocation % 2, memory_order_acquire) == x->call) return STEP_DONE;
+    const uint64_t told = atomic_load_explicit(op->counter, memory_order_relaxed);
+    if (told >= ((uint64_t)x->invocation + 2) * op->each || !tutti_group_is_near(x->group, op->peer)) return STEP_DONE;
+    x->stuck = true;
+    x->stranger = op->peer;
+    return STEP_HELD;
+}
+
+static step_progress run_op(tutti_exchange *x, tutti_op *op)
+{
+    if (op->wire) return end_flight(op);
+    if (x->delay_us) delay(x, op);
+    switch (op->kind) {
+    case TUTTI_STEP_SIGNAL:
+        atomic_store_explicit(op->counter + 1 + x->invocation % 2, x->call, memory_order_release);
+        atomic_store(op->counter, (uint64_t)x->invocation * op->each + op->ordinal);
+        tutti_group_ring(x->group, op->peer);
+        return STEP_DONE;
+    case TUTTI_STEP_REDUCE:
+    case TUTTI_STEP_COPY: return move_data(x, op);
+    case TUTTI_STEP_WAIT: x->has_waited = x->timed; return check_call(x, op);
+    default: return STEP_DONE;
+    }
+}
+
+/* One block of the division that makes a sum an average; true when all of it is done. */
+static bool average_block(tutti_exchange *x)
+{
+    const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
+    const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
+    tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->group->nranks);
+    x->averaged += n;
+    if (x->averaged < x->naverage) return false;
+    x->averaged = 0;
+    return true;
+}
+
+static void begin(tutti_exchange *x)
+{
+    x->remaining = x->nops;
+    x->has_waited = false, x->met_ns = 0;
+    x->stores.worked_s = x->stats.work_s;
+    if (x->timed) x->began_ns = tutti_clock_ns(), x->worked_s = x->stats.work_s;
+    for (int32_t q = 0; q < x->nsequences; q++) x->sequences[q].at = 0;
+    atomic_store_explicit(x->started, (uint64_t)x->invocation + 1, memory_order_relaxed);
+}
+
+static void end_timing(tutti_exchange *x)
+{
+    x->stats.done_ns = tutti_clock_ns();
+    x->stats.met_s += 1e-9 * (double)(x->stats.done_ns - (x->met_ns ? x->met_ns : x->began_ns));
+}
+
+bool tutti_exchange_advance(tutti_exchange *x)
+{
+    bool moved = false, again = true;
+    while (again && x->remaining > 0) {
+        again = false;
+        for (int32_t q = 0; q < x->nsequences; q++) {
+            tutti_sequence *sequence = &x->sequences[q];
+            while (sequence->at < sequence->nops) {
+                tutti_op *op = &x->ops[sequence->ops[sequence->at]];
+                if (op->wire) moved |= launch_ahead(x, sequence);
+                if (!may_start(x, op) || (op->wire && !op->launched)) break;
+                const step_progress progress = run_op(x, op);
+                if (progress == STEP_HELD) return moved;
+                moved = true;
+                if (progress == STEP_GOES_ON) return true; /* one block: others may look now */
+                op->done = x->invocation + 1;
+                sequence->at++;
+                x->remaining--;
+                again = x->nsequences > 1; /* it may be what another sequence depends on */
+            }
+        }
+    }
+    if (x->remaining == 0 && x->active) {
+        if (x->again && tutti_driver_is_running(x->group)) return moved; /* the caller's own thread calls it */
+        if (x->naverage && !average_block(x)) return true;
+        x->invocation++;
+        x->stats.invocations++;
+        if (x->timed) end_timing(x);
+        if (x->stores.left > 0) tutti_stores_record(x, x->stats.work_s - x->stores.worked_s);
+        x->active = x->again && x->again(x->again_arg);
+        if (x->active)
+            begin(x);
+        else
+            tutti_flight_done(x->group->flight, x->noted);
+        return true;
+    }
+    return moved;
+}
+
+/* As many turns as exchanges are active. Those of one priority take one each; while that moves something, those behind
+ * them give theirs away. */
+bool tutti_exchange_advance_all(tutti_group *group)
+{
+    bool moved = group->wire && group->wire->row->progress(group->wire);
+    int turns = 0;
+    for (tutti_exchange *x = group->exchanges; x; x = x->next) turns += x->active;
+    for (tutti_exchange *first = group->exchanges, *x; first; first = x) {
+        bool again = false;
+        for (x = first; x && x->priority == first->priority; x = x->next) {
+            if (!x->active) continue;
+            if (turns-- == 0) return moved;
+            again |= tutti_exchange_advance(x);
+            moved |= again;
+        }
+        if (again && x) x = first;
+    }
+    return moved;
+}
+
+/* This one's turn, if no other that is needed sooner can use it. */
+static void take_turn(tutti_exchange *x)
+{
+    for (tutti_exchange *sooner = x->group->exchanges; sooner->priority < x->priority; sooner = sooner->next)
+        if (sooner->active && tutti_exchange_advance(sooner)) return;
+    tutti_exchange_advance(x);
+}
+
+static void start(tutti_exchange *x, unsigned when)
+{
+    x->active = true;
+    x->when = when;
+    begin(x);
+    if (x->timed) x->stats.told_ns = tutti_clock_ns();
+    const int64_t invocation = x->invocation;
+    x->noted = tutti_flight_noted(x->group->flight);
+    take_turn(x);
+    /* Now, while the peers' answers are on their way. */
+    tutti_flight_record *record =
+        tutti_flight_note(x->group->flight, TUTTI_FLIGHT_START, x->name, invocation, -1, -1, x->stats.bytes_written);
+    tutti_flight_set_done(record, !x->active);
+}
+
+void tutti_exchange_start(tutti_exchange *x, unsigned when)
+{
+    tutti_group_lock(x->group);
+    start(x, when);
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
+}
+
+void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg)
+{
+    tutti_group_lock(x->group);
+    if (may(arg)) start(x, when);
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
+}
+
+void tutti_exchange_call(tutti_exchange *x, uint64_t call)
+{
+    x->call = call;
+}
+
+void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg)
+{
+    x->again = again;
+    x->again_arg = arg;
+}
+
+void tutti_exchange_tell(tutti_exchange *x, unsigned when)
+{
+    tutti_group_lock(x->group);
+    x->when |= when;
+    if (x->active) {
+        if (x->timed) x->stats.told_ns = tutti_clock_ns();
+        take_turn(x);
+    }
+    tutti_group_unlock(x->group);
+    tutti_driver_kick(x->group);
+}
+
+void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us)
+{
+    x->delay_seed = seed;
+    x->delay_us = most_us;
+}
+
+void tutti_exchange_progress(tutti_group *group)
+{
+    tutti_group_lock(group);
+    tutti_exchange_advance_all(group);
+    tutti_group_unlock(group);
+    if (tutti_clock_ns() - group->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(group);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor_wait.c: waiting for an exchange: spin, yield, sleep; deadlines, deaths, and their words.
+ *
+ * Spinning wastes only a core that nobody else wants, so it is done only where every rank has one. Yielding lets a rank that
+ * shares our core run; sleeping costs a system call on both sides and comes last. */
+#include <sched.h>
+#include <stdio.h>
+
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+#include "../group/flight.h"
+#include "executor_impl.h"
+
+enum { SPIN_NS = 2000, YIELD_NS = 50000, LOOKS_PER_CLOCK = 32 };
+static const int64_t GRACE_NS = 1000000000; /* by which a goodbye may overtake signals */
+
+/* Tells the core that we only wait, which leaves more of it to the other hardware thread. */
+#if defined(__x86_64__)
+static inline void relax(void)
+{
+    __builtin_ia32_pause();
+}
+#else
+static inline void relax(void)
+{
+}
+#endif
+
+/* --- words --- */
+
+static tutti_status fail_with(tutti_exchange *x, tutti_strbuf *text, int culprit, tutti_failure *err)
+{
+    tutti_group_set_failed(x->group, culprit, TUTTI_ERR_PEER, text->text);
+    tutti_strbuf_release(text);
+    return tutti_group_report(x->group, err);
+}
+
+static void describe(const tutti_exchange *x, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "%s: ", x->group->peers[x->group->rank].describe);
+    tutti_exchange_describe(x, out);
+}
+
+static tutti_status fail_late(tutti_exchange *x, tutti_failure *err)
+{
+    char why[TUTTI_HOST_TEXT + 120];
+    tutti_strbuf text = {0};
+    describe(x, &text);
+    tutti_strbuf_printf(&text, ": the deadline of %g s has passed; not arrived: ", x->group->deadline_s);
+    tutti_exchange_list_absent(x, true, &text);
+    snprintf(why, sizeof why, "the deadline of %g s has passed on %s", x->group->deadline_s,
+             x->group->peers[x->group->rank].describe);
+    tutti_group_dump_all(x->group, why);
+    return fail_with(x, &text, -1, err);
+}
+
+/* The group's failure, with where it met us in front. */
+static tutti_status report(const tutti_exchange *x, tutti_failure *err)
+{
+    tutti_group_report(x->group, err);
+    tutti_strbuf text = {0};
+    describe(x, &text);
+    tutti_fail_at(err, "%.400s", text.text);
+    tutti_strbuf_release(&text);
+    return x->group->failed;
+}
+
+/* A peer is in another call: whoever knows about calls may say which. */
+static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
+{
+    tutti_group *g = x->group;
+    if (!g->failed && g->look) g->look(g->look_arg);
+    if (!g->failed) {
+        tutti_strbuf text = {0};
+        describe(x, &text);
+        tutti_strbuf_printf(&text, ": %s takes it for another call", g->peers[x->stranger].describe);
+        tutti_group_set_failed(g, -1, TUTTI_ERR_RENDEZVOUS, text.text);
+        tutti_strbuf_release(&text);
+        return tutti_group_report(g, err);
+    }
+    return report(x, err);
+}
+
+/* --- waiting --- */
+
+typedef struct {
+    tutti_exchange *x;
+    int64_t idle_since;   /* nothing has moved since; 0 = something just did */
+    int64_t broken_since; /* a connection of the wire was seen broken; 0 = none */
+    int looks;
+    bool asleep; /* it has been noted */
+    tutti_patience patience;
+} waiting;
+
+/* One round; true if anything moved. */
+static bool advance(tutti_group *g)
+{
+    tutti_group_lock(g);
+    bool moved = tutti_exchange_advance_all(g);
+    tutti_group_unlock(g);
+    return moved;
+}
+
+static bool recheck(void *arg)
+{
+    const tutti_exchange *x = arg;
+    return tutti_driver_stir(x->group) || !x->active;
+}
+
+static tutti_status look_at_wire(waiting *w, tutti_failure *err)
+{
+    const tutti_group *g = w->x->group;
+    const int lost = tutti_group_lost_on_wire(g, &w->broken_since);
+    if (lost < 0) return TUTTI_OK;
+    tutti_strbuf text = {0};
+    describe(w->x, &text);
+    tutti_strbuf_printf(&text, ": the wire to %s: %s", g->peers[lost].describe, g->wire->broken[lost]);
+    return fail_with(w->x, &text, lost, err);
+}
+
+/* A peer that has left and has not given the signal that we wait for never will. On a host its signals came before its
+ * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them. */
+static bool is_left_behind(tutti_exchange *x)
+{
+    const tutti_group *g = x->group;
+    for (int32_t q = 0; q < x->nsequences; q++) {
+        if (x->sequences[q].at == x->sequences[q].nops) continue;
+        const tutti_op *op = &x->ops[x->sequences[q].ops[x->sequences[q].at]];
+        if (op->kind != TUTTI_STEP_WAIT || g->peers[op->peer].state == TUTTI_PEER_HERE) continue;
+        const int64_t now = tutti_clock_ns();
+        if (x->left_behind && now - x->left_behind >= (tutti_group_is_near(g, op->peer) ? 0 : GRACE_NS)) return true;
+        if (!x->left_behind) x->left_behind = now;
+    }
+    return false;
+}
+
+static int32_t held_peer(const tutti_exchange *x)
+{
+    const int32_t step = tutti_exchange_held_step(x);
+    return step < 0 ? -1 : x->ops[step].peer;
+}
+
+static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
+{
+    tutti_exchange *x = w->x;
+    tutti_group *g = x->group;
+    tutti_strbuf words = {0};
+    if (!w->asleep)
+        tutti_flight_note(g->flight, TUTTI_FLIGHT_WAIT, x->name, x->invocation, tutti_exchange_held_step(x),
+                          held_peer(x), tutti_exchange_missing(x));
+    w->asleep = true;
+    if (tutti_patience_is_long(&w->patience)) {
+        tutti_strbuf_printf(&words, "%s waits in exchange '%s'; not arrived: ", g->peers[g->rank].describe, x->name);
+        tutti_exchange_list_absent(x, true, &words);
+        w->patience.stopped = tutti_group_has_stopped(g);
+    }
+    double left = tutti_patience_left(g, &w->patience, words.text);
+    tutti_strbuf_release(&words);
+    if (left <= 0) return fail_late(x, err);
+    struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
+    tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, x);
+    if (g->failed) return report(x, err);
+    tutti_status s = look_at_wire(w, err);
+    if (s) return s;
+    if (x->active && !advance(g) && is_left_behind(x)) {
+        tutti_strbuf text = {0};
+        describe(x, &text);
+        tutti_strbuf_puts(&text, ": that rank has left the group");
+        return fail_with(x, &text, -1, err);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status idle(waiting *w, tutti_failure *err)
+{
+    if (w->x->group->spin && ++w->looks % LOOKS_PER_CLOCK) {
+        relax();
+        return TUTTI_OK;
+    }
+    int64_t now = tutti_clock_ns();
+    if (w->idle_since == 0) w->idle_since = now;
+    int64_t idle_ns = now - w->idle_since;
+    if (w->x->group->spin && idle_ns < SPIN_NS) return TUTTI_OK;
+    if (idle_ns < YIELD_NS) {
+        sched_yield();
+        return TUTTI_OK;
+    }
+    return sleep_a_while(w, err);
+}
+
+static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
+{
+    tutti_group *g = x->group;
+    waiting w = {.x = x};
+    int64_t begin = 0;
+    double work_before = x->stats.work_s;
+    while (x->active && !(done && atomic_load(done))) {
+        if (advance(g)) {
+            w.idle_since = 0;
+            continue;
+        }
+        if (x->stuck) return fail_stuck(x, err);
+        if (begin == 0) {
+            if (g->failed) return report(x, err);
+            begin = tutti_clock_ns();
+            tutti_patience_begin(&w.patience);
+        }
+        tutti_status s = idle(&w, err);
+        if (s) return s;
+    }
+    if (w.asleep) tutti_flight_note(g->flight, TUTTI_FLIGHT_WAKE, x->name, x->invocation - 1, -1, -1, 0);
+    if (begin) {
+        double waited = 1e-9 * (double)(tutti_clock_ns() - begin) - (x->stats.work_s - work_before);
+        if (waited > 0) x->stats.wait_s += waited;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
+{
+    tutti_driver_take_over(x->group);
+    tutti_status s = wait_driving(x, done, err);
+    tutti_driver_hand_back(x->group);
+    return s;
+}
+
+tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)
+{
+    return tutti_exchange_wait_for(x, NULL, err);
+}
+
+tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err)
+{
+    tutti_group *g = x->group;
+    tutti_group_lock(g);
+    const bool idle = x->active && !tutti_exchange_advance_all(g);
+    *done = !x->active;
+    tutti_group_unlock(g);
+    if (x->active && x->stuck) return fail_stuck(x, err);
+    if (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(g);
+    return !*done && g->failed ? report(x, err) : TUTTI_OK;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join_impl.h: what the files of the rendezvous share: join.c (before and after), join_zero.c (rank 0 collects the others),
+ * join_other.c (they find it), join_hello.c (what they say of themselves), join_mesh.c (sockets between all of a host). */
+#ifndef TUTTI_JOIN_IMPL_H
+#define TUTTI_JOIN_IMPL_H
+
+#include "../../base/cores.h"
+#include "../group/group_impl.h"
+#include "join.h"
+
+typedef struct {
+    char host[TUTTI_HOST_TEXT], boot_id[40], host_id[TUTTI_HOST_TEXT], version[32], isa[16];
+    uint64_t cookie, netns, build;
+    int32_t rank, nranks, pid;
+    uint32_t protocol;
+    char mesh_name[32]; /* abstract socket, without the leading '\0' */
+    char wire[16];      /* that was asked for: "" = whatever joins the ranks */
+    int32_t ncores;     /* of its machine: rank 0 fills it in (tutti_hello_unite_cores) */
+} tutti_hello;
+
+/* What rank 0 alone is told beside the hello. */
+typedef struct {
+    tutti_core_set own;
+    tutti_core_quota quota;
+} tutti_hello_cores;
+
+void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
+void tutti_hello_fill_cores(tutti_hello_cores *c);
+/* Cores of each machine: the union of its ranks' own ones, as far as the quotas of their control groups go together. */
+void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks);
+/* Ends every text of a hello that came from elsewhere. */
+void tutti_hello_terminate(tutti_hello *h);
+/* Numbers the hosts, and counts what shares this machine: hosts, nhosts, nmachine. */
+void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
+/* TUTTI_OK or TUTTI_ERR_RENDEZVOUS with both values. */
+tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print, const tutti_hello *other,
+                                 const char *other_print, tutti_failure *err);
+/* A listening mesh socket with a name of the kernel's choice. */
+int tutti_mesh_listen(char name[32], int backlog);
+/* Connects all near peers and swaps doorbells. Closes `listener`. */
+tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
+
+enum { TUTTI_HELLO_MAX = 1 << 20 };
+
+typedef struct {
+    const tutti_group_config *config;
+    tutti_hello hello;
+    tutti_hello *hellos; /* nranks */
+    tutti_hello_cores *cores;
+    int mesh_listener;
+    double until, tell_at; /* the deadline, the next notice */
+} tutti_joining;
+
+/* What a rank says to rank 0. */
+typedef struct {
+    tutti_hello hello;
+    tutti_hello_cores cores;
+    char fingerprint[]; /* to the end of the frame */
+} tutti_join_body;
+
+void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);
+/* Milliseconds that may be slept until the deadline or the next notice, of a second at most. */
+int tutti_join_slice_ms(const tutti_joining *j);
+/* Somebody listens, and it has lasted; the next time will be a while later. */
+bool tutti_join_is_time_to_tell(tutti_joining *j);
+void tutti_join_send(int fd, uint32_t kind, const void *body, size_t nbytes);
+
+/* They fill hellos and set the control sockets of the peers. */
+tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err);
+tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure *err);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join_other.c: how a rank finds rank 0 and says hello. Rank 0 may come later: it is called until the deadline. */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+#include "join_impl.h"
+#include "open_files.h"
+
+static const double TELL_S = 5, CONNECT_S = 2;
+
+/* Of one address; what does not answer is given up after a while, for others may. -1 and errno. */
+static int connect_to(const struct addrinfo *a, int timeout_ms)
+{
+    int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol), problem = 0;
+    if (fd < 0) return -1;
+    if (connect(fd, a->ai_addr, a->ai_addrlen)) problem = errno;
+    if (problem == EINPROGRESS) {
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        socklen_t length = sizeof problem;
+        if (poll(&wait, 1, timeout_ms) <= 0)
+            problem = ETIMEDOUT;
+        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &length))
+            problem = errno;
+    }
+    if (!problem) return fd;
+    close(fd);
+    errno = problem;
+    return -1;
+}
+
+static int connect_once(const struct addrinfo *list, int timeout_ms)
+{
+    int fd = -1;
+    for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+        fd = connect_to(a, timeout_ms);
+        if (fd < 0 && tutti_open_files_is_limit(errno)) break;
+    }
+    return fd;
+}
+
+static void tell_unreached(tutti_joining *j, int problem)
+{
+    char words[400];
+    if (!tutti_join_is_time_to_tell(j)) return;
+    snprintf(words, sizeof words, "rank %d cannot reach rank 0 at %.200s port %d yet (%s); it tries for %g s",
+             j->config->rank, j->config->master_addr, j->config->master_port, strerror(problem), j->config->deadline_s);
+    j->config->notice(j->config->notice_arg, words);
+}
+
+static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
+{
+    char port[16], who[32];
+    snprintf(port, sizeof port, "%d", j->config->master_port);
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    int problem = getaddrinfo(j->config->master_addr, port, &want, &found);
+    if (problem)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: MASTER_ADDR '%s': %s", j->config->master_addr,
+                          gai_strerror(problem));
+    while ((*out = connect_once(found, (int)(1e3 * CONNECT_S))) < 0) {
+        problem = errno;
+        if (tutti_clock_s() >= j->until || tutti_open_files_is_limit(problem)) break;
+        tell_unreached(j, problem);
+        tutti_clock_sleep_s(0.01);
+    }
+    freeaddrinfo(found);
+    if (*out >= 0) return TUTTI_OK;
+    snprintf(who, sizeof who, "join: rank %d", j->config->rank);
+    if (tutti_open_files_is_limit(problem)) return tutti_open_files_fail(problem, who, err);
+    return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s cannot reach rank 0 at %s port %s within %g s: %s", who,
+                      j->config->master_addr, port, j->config->deadline_s, strerror(problem));
+}
+
+/* What rank 0 answers; 0: nothing before the deadline, and it knows better who is missing, so it may speak first. */
+static int await_answer(const tutti_joining *j, int fd, tutti_frame *f)
+{
+    int got;
+    while ((got = tutti_frame_read(fd, f, TUTTI_HELLO_MAX)) == 0) {
+        double left = j->until + 2 - tutti_clock_s();
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        if (left <= 0 || (poll(&wait, 1, (int)(left * 1e3) + 1) < 0 && errno != EINTR)) break;
+    }
+    return got;
+}
+
+static tutti_status hear_zero(const tutti_joining *j, int fd, tutti_failure *err)
+{
+    tutti_frame f = {0};
+    const int got = await_answer(j, fd, &f);
+    tutti_status s;
+    size_t table = sizeof *j->hellos * (size_t)j->hello.nranks;
+    if (got > 0 && f.head.kind == TUTTI_FRAME_WELCOME && f.head.nbytes == table) {
+        memcpy(j->hellos, f.body, table);
+        s = TUTTI_OK;
+    } else if (got > 0 && f.head.kind == TUTTI_FRAME_REFUSED) {
+        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s", f.body);
+    } else {
+        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d: rank 0 at %s port %d %s", j->config->rank,
+                       j->config->master_addr, j->config->master_port,
+                       got < 0 ? "hung up, or something else listens there" : "did not answer before the deadline");
+    }
+    tutti_frame_release(&f);
+    return s;
+}
+
+tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure *err)
+{
+    int fd = -1;
+    tutti_join_begin_wait(j, TELL_S);
+    tutti_status s = call_zero(j, &fd, err);
+    if (s) return s;
+    const size_t length = strlen(j->config->fingerprint), nbytes = sizeof(tutti_join_body) + length;
+    tutti_join_body *body = tutti_alloc(nbytes + 1);
+    body->hello = j->hello;
+    tutti_hello_fill_cores(&body->cores);
+    memcpy(body->fingerprint, j->config->fingerprint, length);
+    tutti_join_send(fd, TUTTI_FRAME_HELLO, body, nbytes);
+    free(body);
+    s = hear_zero(j, fd, err);
+    if (s) {
+        close(fd);
+        return s;
+    }
+    g->peers[0].control = fd;
+    return TUTTI_OK;
+}

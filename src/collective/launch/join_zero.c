@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
+ *
+ * A stranger (other cookie) is sent away and does not disturb; a member that disagrees ends the rendezvous for all, after a second in
+ * which the others may still arrive and hear why. A member that goes while others are still to come ends it at once. */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "../../base/strbuf.h"
+#include "join_impl.h"
+#include "open_files.h"
+
+static const double TELL_S = 2;
+
+/* One connection that rank 0 has accepted. */
+typedef struct {
+    int fd; /* -1: it has gone, the place is free */
+    tutti_frame frame;
+    bool whole; /* a member */
+} caller;
+
+typedef struct {
+    tutti_joining *j;
+    int listener;
+    caller *callers;
+    int ncallers, capacity, nmembers;
+} reception;
+
+static tutti_join_body *body_of(const caller *c)
+{
+    return (tutti_join_body *)(void *)c->frame.body;
+}
+
+static void drop_caller(caller *c, const char *why)
+{
+    if (why) tutti_join_send(c->fd, TUTTI_FRAME_REFUSED, why, strlen(why));
+    close(c->fd);
+    tutti_frame_release(&c->frame);
+    c->fd = -1;
+}
+
+static tutti_status open_listener(const tutti_group_config *config, int *out, tutti_failure *err)
+{
+    if (config->master_fd >= 0) {
+        *out = config->master_fd;
+        return TUTTI_OK;
+    }
+    char port[16];
+    snprintf(port, sizeof port, "%d", config->master_port);
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    int problem = getaddrinfo(config->master_addr, port, &want, &found);
+    if (problem)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: MASTER_ADDR '%s': %s", config->master_addr,
+                          gai_strerror(problem));
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 && tutti_open_files_is_limit(errno)) {
+        freeaddrinfo(found);
+        return tutti_open_files_fail(errno, "join: rank 0", err);
+    }
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+        bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, 1024)) {
+        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 cannot listen on %s port %s: %s", config->master_addr, port,
+                   strerror(errno));
+        if (fd >= 0) close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    *out = fd;
+    return fd >= 0 ? TUTTI_OK : TUTTI_ERR_RENDEZVOUS;
+}
+
+/* Somebody who has connected and says nothing, for one who may be a member; false: there is none. */
+static bool drop_silent(reception *m)
+{
+    for (int i = 0; i < m->ncallers; i++)
+        if (m->callers[i].fd >= 0 && !m->callers[i].whole) {
+            drop_caller(&m->callers[i], NULL);
+            return true;
+        }
+    return false;
+}
+
+static tutti_status accept_caller(reception *m, tutti_failure *err)
+{
+    int fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return tutti_open_files_is_limit(errno) && !drop_silent(m) ? tutti_open_files_fail(errno, "join: rank 0", err)
+                                                                   : TUTTI_OK;
+    int at = 0;
+    while (at < m->ncallers && m->callers[at].fd >= 0) at++;
+    if (at == m->capacity) {
+        m->capacity = m->capacity ? 2 * m->capacity : 16;
+        m->callers = tutti_realloc(m->callers, sizeof *m->callers * (size_t)m->capacity);
+    }
+    if (at == m->ncallers) m->ncallers++;
+    m->callers[at] = (caller){.fd = fd};
+    return TUTTI_OK;
+}
+
+/* Judges a whole hello. Returns a refusal in err; strangers are dropped here. */
+static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
+{
+    tutti_hello *h = &body_of(c)->hello;
+    bool ours = c->frame.head.kind == TUTTI_FRAME_HELLO && c->frame.head.nbytes >= sizeof(tutti_join_body) &&
+                h->protocol == m->j->hello.protocol && h->cookie == m->j->hello.cookie;
+    if (!ours) {
+        drop_caller(c, "join: another job listens here (cookie or protocol differ): choose another MASTER_PORT");
+        return TUTTI_OK;
+    }
+    tutti_hello_terminate(h);
+    c->whole = true;
+    tutti_status s = tutti_hello_compare(&m->j->hello, m->j->config->fingerprint, h, body_of(c)->fingerprint, err);
+    if (s) return s;
+    if (h->rank <= 0 || h->rank >= m->j->hello.nranks)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: host %s, pid %d calls itself rank %d of %d", h->host,
+                          h->pid, h->rank, h->nranks);
+    if (m->j->hellos[h->rank].nranks)
+        return tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                          "join: two processes call themselves rank %d: pid %d and pid %d on %s", h->rank,
+                          m->j->hellos[h->rank].pid, h->pid, h->host);
+    m->j->hellos[h->rank] = *h;
+    m->j->cores[h->rank] = body_of(c)->cores;
+    m->nmembers++;
+    return TUTTI_OK;
+}
+
+/* "rank 1, 5-9" */
+static void list_absent(const reception *m, tutti_strbuf *out)
+{
+    const int n = m->j->hello.nranks;
+    const char *comma = "rank ";
+    for (int r = 1; r < n; r++) {
+        int last = r;
+        if (m->j->hellos[r].nranks) continue;
+        while (last + 1 < n && !m->j->hellos[last + 1].nranks) last++;
+        tutti_strbuf_printf(out, last > r ? "%s%d-%d" : "%s%d", comma, r, last);
+        comma = ", ";
+        r = last;
+    }
+}
+
+static tutti_status fail_absent(const reception *m, tutti_failure *err)
+{
+    tutti_strbuf text = {0};
+    list_absent(m, &text);
+    tutti_status s =
+        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 (host %s) waited %g s on port %d; not arrived: %s",
+                   m->j->hello.host, m->j->config->deadline_s, m->j->config->master_port, text.text);
+    tutti_strbuf_release(&text);
+    return s;
+}
+
+static void tell_absent(reception *m)
+{
+    if (!tutti_join_is_time_to_tell(m->j)) return;
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text,
+                        "rank 0 (host %s, pid %d) waits on port %d for %g s at most; not arrived: ", m->j->hello.host,
+                        m->j->hello.pid, m->j->config->master_port, m->j->config->deadline_s);
+    list_absent(m, &text);
+    m->j->config->notice(m->j->config->notice_arg, text.text);
+    tutti_strbuf_release(&text);
+}
+
+/* A member says nothing more until it is welcomed: what comes is its end. */
+static tutti_status fail_gone(const reception *m, caller *c, tutti_failure *err)
+{
+    const tutti_hello *h = &body_of(c)->hello;
+    tutti_strbuf text = {0};
+    list_absent(m, &text);
+    tutti_status s =
+        tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d (host %s, pid %d) is gone; it was to wait for %s", h->rank,
+                   h->host, h->pid, text.text);
+    tutti_strbuf_release(&text);
+    drop_caller(c, NULL);
+    return s;
+}
+
+static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
+{
+    if (c->whole) return fail_gone(m, c, err);
+    int got = tutti_frame_read(c->fd, &c->frame, TUTTI_HELLO_MAX);
+    if (got < 0) drop_caller(c, NULL);
+    return got > 0 ? judge_caller(m, c, err) : TUTTI_OK;
+}
+
+/* The first refusal is the one that is told. */
+static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti_failure *err)
+{
+    tutti_status s = TUTTI_OK;
+    for (int i = 0; i < m->ncallers; i++) {
+        if (m->callers[i].fd < 0 || !polls[i + 1].revents) continue;
+        tutti_status this = read_caller(m, &m->callers[i], s ? NULL : err);
+        if (!s) s = this;
+    }
+    return s;
+}
+
+static int poll_callers(const reception *m, struct pollfd **polls)
+{
+    *polls = tutti_realloc(*polls, sizeof **polls * (size_t)(m->ncallers + 1));
+    (*polls)[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
+    for (int i = 0; i < m->ncallers; i++) (*polls)[i + 1] = (struct pollfd){.fd = m->callers[i].fd, .events = POLLIN};
+    return poll(*polls, (nfds_t)m->ncallers + 1, tutti_join_slice_ms(m->j));
+}
+
+static tutti_status collect_callers(reception *m, tutti_failure *err)
+{
+    tutti_status refused = TUTTI_OK;
+    struct pollfd *polls = NULL;
+    tutti_join_begin_wait(m->j, TELL_S);
+    while (m->nmembers < m->j->hello.nranks - 1 && tutti_clock_s() < m->j->until) {
+        tell_absent(m);
+        if (poll_callers(m, &polls) <= 0) continue;
+        tutti_status s = read_callers(m, polls, refused ? NULL : err);
+        if (!s && polls[0].revents) s = accept_caller(m, refused ? NULL : err);
+        if (!s || refused) continue;
+        refused = s;
+        if (m->j->until > tutti_clock_s() + 1) m->j->until = tutti_clock_s() + 1;
+    }
+    free(polls);
+    if (refused) return refused;
+    return m->nmembers < m->j->hello.nranks - 1 ? fail_absent(m, err) : TUTTI_OK;
+}
+
+tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err)
+{
+    tutti_failure own = {0};
+    reception m = {.j = j, .listener = -1};
+    j->hellos[0] = j->hello;
+    tutti_status s = open_listener(j->config, &m.listener, &own);
+    if (!s) s = collect_callers(&m, &own);
+    tutti_hello_fill_cores(&j->cores[0]);
+    if (!s) tutti_hello_unite_cores(j->hellos, j->cores, j->hello.nranks);
+    for (int i = 0; i < m.ncallers; i++) {
+        caller *c = &m.callers[i];
+        if (c->fd < 0) continue;
+        if (s || !c->whole) {
+            drop_caller(c, s ? own.text : NULL);
+            continue;
+        }
+        tutti_join_send(c->fd, TUTTI_FRAME_WELCOME, j->hellos, sizeof *j->hellos * (size_t)j->hello.nranks);
+        g->peers[body_of(c)->hello.rank].control = c->fd;
+        tutti_frame_release(&c->frame);
+    }
+    if (m.listener >= 0) close(m.listener);
+    free(m.callers);
+    return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
+}

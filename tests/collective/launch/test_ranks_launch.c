@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_launch.c: the launcher with shell scripts as ranks: exit codes, blame, signals, nothing left behind. */
+#include "testing.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collective/launch/launch.h"
+
+static tutti_launch_result launch(int nranks, double grace_s, const char *script)
+{
+    const tutti_launch_options options = {.nranks = nranks, .grace_s = grace_s, .program = "/bin/sh"};
+    char *argv[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
+    tutti_launch_result result = {0};
+    tutti_failure err = {0};
+    assert_int_equal(tutti_launch(&options, argv, &result, &err), TUTTI_OK);
+    return result;
+}
+
+static void check(int nranks, const char *script, int code, const char *words)
+{
+    tutti_launch_result result = launch(nranks, 0.3, script);
+    if (result.exit_code != code || !strstr(result.words, words))
+        fail_msg("%s: code %d, not %d; words: %s", script, result.exit_code, code, result.words);
+    free(result.words);
+}
+
+static void ranks_see_torchruns_variables(void **state)
+{
+    (void)state;
+    check(3,
+          "test $WORLD_SIZE = 3 && test $LOCAL_WORLD_SIZE = 3 && test $RANK = $LOCAL_RANK && test $RANK -lt 3 && "
+          "test $MASTER_ADDR = 127.0.0.1 && test $MASTER_PORT -gt 0 && test ${#TUTTI_COOKIE} = 32 && "
+          "if test $RANK = 0; then test -e /proc/self/fd/$TUTTI_MASTER_FD; else test -z \"$TUTTI_MASTER_FD\"; fi",
+          0, "");
+}
+
+static void the_first_failure_in_time_is_the_cause(void **state)
+{
+    (void)state;
+    check(2, "test $RANK = 1 || exit 0; exit 3", 3, "rank 1 ");
+    check(3, "if test $RANK = 2; then sleep 0.1; exit 1; else exit 4; fi", 1, "rank 2 ");
+    check(3, "if test $RANK = 2; then kill -9 $$; else exit 4; fi", 137, "rank 2 ");
+    check(3, "if test $RANK = 2; then kill -9 $$; else exit 4; fi", 137, "ended with 4 (peer lost)");
+    check(2, "exit 4", 4, "(peer lost)");
+}
+
+static void the_others_are_killed_after_the_grace(void **state)
+{
+    (void)state;
+    double begin = tutti_clock_s();
+    check(3, "test $RANK = 1 && exit 2; sleep 30 & wait", 2, "has been killed");
+    assert_true(tutti_clock_s() - begin < 5);
+}
+
+/* The launcher runs in a child, gets the signals there, and its exit code is what the launch returned. */
+static int launch_and_signal(const char *script, const int *signals, int nsignals)
+{
+    pid_t pid = fork();
+    if (pid == 0) _exit(launch(2, 0.3, script).exit_code);
+    for (int i = 0; i < nsignals; i++) {
+        tutti_clock_sleep_s(0.3);
+        kill(pid, signals[i]);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void signals_are_forwarded_to_the_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(launch_and_signal("trap 'exit 7' USR1; while :; do sleep 0.05; done", (int[]){SIGUSR1}, 1), 7);
+    assert_int_equal(launch_and_signal("sleep 20 & trap 'kill $!' EXIT; wait", (int[]){SIGTERM}, 1), 128 + SIGTERM);
+}
+
+static void a_second_interrupt_kills(void **state)
+{
+    (void)state;
+    const char *deaf = "trap '' INT; while :; do sleep 0.05; done";
+    assert_int_equal(launch_and_signal(deaf, (int[]){SIGINT, SIGINT}, 2), 128 + SIGINT);
+}
+
+static void ranks_die_with_their_launcher(void **state)
+{
+    (void)state;
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans become ours, so that we can see how they ended */
+    char path[] = P_tmpdir "/tutti_launch_XXXXXX", script[200], line[32];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    snprintf(script, sizeof script, "echo $$ >> %s; while :; do sleep 0.05; done", path);
+    assert_int_equal(launch_and_signal(script, (int[]){SIGKILL}, 1), -1);
+    FILE *f = fdopen(fd, "r");
+    int ranks = 0;
+    for (int status; fgets(line, sizeof line, f); ranks++) {
+        assert_int_equal(waitpid(atoi(line), &status, 0), atoi(line));
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    assert_int_equal(ranks, 2);
+    fclose(f);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_see_torchruns_variables),
+        cmocka_unit_test(the_first_failure_in_time_is_the_cause),
+        cmocka_unit_test(the_others_are_killed_after_the_grace),
+        cmocka_unit_test(signals_are_forwarded_to_the_ranks),
+        cmocka_unit_test(a_second_interrupt_kills),
+        cmocka_unit_test(ranks_die_with_their_launcher),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
