@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow.
 
-usage: tools/check_layers.py [ROOT]     exit 0: all allowed; 1: findings, one a line; 2: layers.txt itself is wrong
+usage: tools/check_layers.py [ROOT] [--library FILE.a]
+--library: also looks for circles of files that call each other, by the symbols of a built library (needs nm).
+exit 0: all allowed; 1: findings, one a line; 2: layers.txt itself is wrong
 """
+import collections
 import fnmatch
 import os
 import re
+import subprocess
 import sys
 
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
@@ -15,12 +19,15 @@ SYSTEM = re.compile(r"(sys/|linux/|arpa/|netinet/|net/)?[a-z0-9_]+\.h$")
 
 
 def read_layers(path):
-    allowed, libraries, public, private = {}, {}, {}, {}
+    allowed, libraries, public, private, circles = {}, {}, {}, {}, {}
     for number, line in enumerate(open(path), 1):
         line = line.split("#")[0].strip()
         if not line:
             continue
-        if "=" in line:
+        if line.startswith("circles "):
+            modules, most = line[len("circles "):].split(":")
+            circles.update((module, int(most)) for module in modules.split())
+        elif "=" in line:
             header, module = (part.strip() for part in line.split("="))
             public[header] = module
         elif line.startswith("<"):
@@ -36,13 +43,13 @@ def read_layers(path):
             allowed[module] = set(others.split())
         else:
             sys.exit(f"{path}:{number}: cannot read this line")
-    check_layers(path, allowed, libraries, public, private)
-    return allowed, libraries, public, private
+    check_layers(path, allowed, libraries, public, private, circles)
+    return allowed, libraries, public, private, circles
 
 
-def check_layers(path, allowed, libraries, public, private):
+def check_layers(path, allowed, libraries, public, private, circles):
     """Every name is a module, and the modules have an order: no two need each other, however far around."""
-    for named in [*allowed.values(), *libraries.values(), *private.values(), set(public.values())]:
+    for named in [*allowed.values(), *libraries.values(), *private.values(), set(public.values()), set(circles)]:
         for module in named - set(allowed):
             sys.exit(f"{path}: '{module}' is named but has no line of its own")
     done = set()
@@ -64,7 +71,7 @@ def module_of(folder, allowed):
 
 def finding(root, path, owner, include, quote, layers):
     """Why `owner` may not include this, or None."""
-    allowed, libraries, public, private = layers
+    allowed, libraries, public, private, _ = layers
     for pattern, modules in libraries.items():
         if fnmatch.fnmatch(include, pattern):
             return None if owner in modules else f"<{include}> is for {', '.join(sorted(modules))} only"
@@ -88,8 +95,53 @@ def finding(root, path, owner, include, quote, layers):
     return f"{owner} may not include {other} ({include})"
 
 
+def read_calls(path):
+    """{file: the files whose functions or data it wants}, by the symbols of the library's members, "dump.c.o"."""
+    defined, wanted, member = {}, collections.defaultdict(set), None
+    for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.split("\n"):
+        parts = line.split()
+        if line.endswith(".o:"):
+            member = line[:-len(".o:")]
+        elif len(parts) >= 2 and parts[-2] == "U":
+            wanted[member].add(parts[-1])
+        elif len(parts) >= 2 and parts[-2] in "TDRB":
+            defined[parts[-1]] = member
+    return {member: {defined[s] for s in symbols if s in defined} for member, symbols in wanted.items()}
+
+
+def reached_from(start, calls, within):
+    seen, todo = set(), [start]
+    while todo:
+        for other in calls.get(todo.pop(), set()) & within - seen:
+            seen.add(other)
+            todo.append(other)
+    return seen
+
+
+def check_circles(root, library, layers, findings):
+    """Files of which each calls all the others, around however many, can only be read and changed together."""
+    calls, rooms = read_calls(library), collections.defaultdict(set)
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        module = module_of(os.path.relpath(folder, os.path.join(root, "src")), layers[0])
+        rooms[module].update(n for n in names if n.endswith(".c"))
+    for module, most in sorted(layers[4].items()):
+        reached = {f: reached_from(f, calls, rooms[module]) for f in rooms[module]}
+        left = {f for f in reached if f in reached[f]}
+        while left:
+            first = min(left)
+            circle = {f for f in reached[first] if first in reached[f]}
+            left -= circle
+            if len(circle) > most:
+                findings.append(f"src/{module}: {len(circle)} files are a circle, at most {most}: {' '.join(sorted(circle))}")
+
+
 def main():
-    root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
+    arguments, library = sys.argv[1:], None
+    if "--library" in arguments:
+        at = arguments.index("--library")
+        library = arguments[at + 1]
+        del arguments[at:at + 2]
+    root = os.path.abspath(arguments[0] if arguments else os.path.join(os.path.dirname(__file__), ".."))
     layers = read_layers(os.path.join(root, "docs/layers.txt"))
     findings, nincludes = [], 0
     for top in ("src", "include"):
@@ -112,6 +164,8 @@ def main():
                     why = finding(root, path, owner, match.group(2), match.group(1), layers)
                     if why:
                         findings.append(f"{shown}:{number}: {why}")
+    if library:
+        check_circles(root, library, layers, findings)
     print("\n".join(findings) if findings else f"layers: {nincludes} includes as docs/layers.txt says")
     return 1 if findings else 0
 

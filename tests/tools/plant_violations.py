@@ -54,6 +54,22 @@ def write(tree, path, text):
         out.write(HEAD % os.path.basename(path) + text)
 
 
+def plant_circle(tree, nfiles):
+    """A library of files of a room of which each calls the next one, the last the first."""
+    folder, objects = os.path.join(tree, "src/collective/group"), []
+    for i in range(nfiles):
+        path = os.path.join(folder, f"circle{i}.c")
+        write(tree, path, f"void f{(i + 1) % nfiles}(void);\nvoid f{i}(void)\n{{\n    f{(i + 1) % nfiles}();\n}}\n")
+        objects.append(os.path.join(tree, f"circle{i}.c.o"))
+        subprocess.run(["cc", "-c", path, "-o", objects[-1]], check=True)
+    library = os.path.join(tree, f"lib{nfiles}.a")
+    subprocess.run(["ar", "rcs", library, *objects], check=True)
+    found = check(tree, "check_layers.py", "--library", library)
+    for i in range(nfiles):
+        os.remove(os.path.join(folder, f"circle{i}.c"))
+    return found
+
+
 def check(tree, checker, *more):
     if checker == "check_docs.py":
         more += ("--program", os.path.join(tree, "program"))
@@ -86,7 +102,12 @@ def main():
                 print(f"{checker}, {path}: wanted '{wanted}' alone, got {rc}: {words}")
             os.remove(os.path.join(tree, path))
             check(tree, "check_docs.py", "--write")
-    print(f"{len(PLANTED)} violations planted, {failures} not found as they should be")
+        for nfiles, wanted in ((4, (0, "layers: ")), (5, (1, "5 files are a circle, at most 4: circle0.c circle1.c"))):
+            rc, words = plant_circle(tree, nfiles)
+            if rc != wanted[0] or wanted[1] not in words:
+                failures += 1
+                print(f"a circle of {nfiles} files: wanted {wanted}, got {rc}: {words}")
+    print(f"{len(PLANTED) + 1} violations planted, {failures} not found as they should be")
     return 1 if failures else 0
 
 
