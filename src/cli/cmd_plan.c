@@ -40,15 +40,19 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
     tutti_status st = tutti_plan_check_schedules(p, err);
     if (!st) st = tutti_plan_check(p, err);
     if (st) return st;
-    const tutti_determinism sums = tutti_schedule_head(p->buckets[0].reduce_scatter_mapped)->determinism;
-    printf("plan %s on %d rank%s: %d bucket%s, %d actions a step on rank %d\n"
+    printf("plan %s on %d rank%s: %d bucket%s, %d exchanges, %d actions a step on rank %d\n"
            "schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
-           "two steps of all ranks: accesses to weights, gradients",
+           "two steps of all ranks: accesses to",
            p->graph->model->name, p->config.nranks, p->config.nranks == 1 ? "" : "s", p->nbuckets,
-           p->nbuckets == 1 ? "" : "s", p->nactions, p->config.rank, tutti_determinism_name(sums));
-    for (int i = 0; i < p->config.nstates; i++) printf(", %s", p->config.states[i]);
-    printf(" and activations are ordered\n");
-    if (p->config.gated) printf("gate: each rank looks at all of its sums before it, and updates come after it\n");
+           p->nbuckets == 1 ? "" : "s", p->nexchanges, p->loops[TUTTI_EACH_STEP].nactions, p->config.rank,
+           tutti_determinism_name(tutti_schedule_head(p->schedules[0].lowered)->determinism));
+    for (int i = 0; i < p->nmemories; i++) printf("%s %s", i ? "," : "", p->memories[i].name);
+    printf(" are ordered\n");
+    for (int i = 0; i < p->nmemories; i++)
+        if (p->memories[i].holds == TUTTI_HOLDS_ALL)
+            printf("after a step, %s: on every rank, of every sample's part exactly one\n", p->memories[i].name);
+    if (p->config.only_finite)
+        printf("verdict: each rank looks at all of its sums before it is asked for, and updates come after it\n");
     return TUTTI_OK;
 }
 

@@ -32,7 +32,6 @@ static void show_method(const char *name)
 static void show_plan(const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
-    const tutti_plan_memory m = tutti_plan_memory_of(p);
     char hash[17], engine[96], precision[96];
     tutti_kernel_engine_describe(p->config.engine, engine);
     tutti_kernel_precision_describe(p->config.engine, p->graph->config.precision, precision);
@@ -41,12 +40,13 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
            p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
     printf("\n#   %" PRId64 " parameters in %d bucket%s, %s; %s, %s\n", tutti_model_nparams(s->parts.model),
-           p->nbuckets, p->nbuckets == 1 ? "" : "s", tutti_schedule_head(p->buckets[0].reduce_scatter)->algorithm,
-           engine, precision);
+           p->nbuckets, p->nbuckets == 1 ? "" : "s", tutti_schedule_head(p->schedules[0].compiled)->algorithm, engine,
+           precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
-    printf("# memory of a rank: weights %.2f MB, gradients %.2f MB, ", (double)m.weights / 1e6, (double)m.grads / 1e6);
-    if (!p->config.nstates) printf("momentum 0.00 MB, ");
-    for (int i = 0; i < p->config.nstates; i++) printf("%s %.2f MB, ", p->config.states[i], (double)m.state / 1e6);
+    printf("# memory of a rank: ");
+    for (int i = 0; i < p->nmemories; i++)
+        if (p->memories[i].role != TUTTI_ROLE_ACTIVATIONS && p->memories[i].role != TUTTI_ROLE_NUMBERS)
+            printf("%s %.2f MB, ", p->memories[i].name, (double)tutti_plan_memory_bytes(&p->memories[i]) / 1e6);
     printf("activations %.2f MB (%.2f MB if none were shared), in %s pages\n", (double)p->arena_bytes / 1e6,
            (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
     if (tutti_session_data_bytes(data))

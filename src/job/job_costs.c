@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_costs.c: what a bucket's reduce-scatter and all-gather cost between these ranks, by the plan's own schedules.
+/* job_costs.c: what the exchanges of a bucket cost between these ranks, by the plan's own schedules, one after the other.
  *
  * Ranks rewrite their gradients before each exchange, as kernels do: lines that others have read must be called back, and
  * that is part of the price. What the same rewriting takes with nobody reading is taken off. Of several blocks the second
@@ -22,51 +22,63 @@ static const double BLOCK_S = 0.002;
 typedef struct {
     tutti_group *group;
     const tutti_plan *plan;
-    tutti_region *grads, *weights;
+    tutti_region *region; /* nins + 1 vectors: exchanges between two memories go from all but the last to that one */
     float *own, *zeros;
     int64_t n; /* elements of the largest vector */
-    tutti_exchange *reduce, *gather;
+    tutti_exchange **exchanges;
+    int nexchanges;
 } bench;
 
 static tutti_status bench_create(bench *b, tutti_failure *err)
 {
     const int64_t most = (b->plan->config.nranks > 1 ? MOST_BYTES : FIRST_BYTES) / (int64_t)sizeof(float);
-    const int64_t nins = b->plan->nins;
     b->n = b->plan->total < most ? b->plan->total : most;
     const size_t nbytes = (size_t)b->n * sizeof(float);
     b->zeros = tutti_alloc(nbytes);
-    tutti_status st = tutti_region_create(b->group, "costs: gradients", (size_t)nins * nbytes, &b->grads, err);
-    if (!st) st = tutti_region_create(b->group, "costs: weights", nbytes, &b->weights, err);
-    if (!st) b->own = tutti_region_base(b->grads, tutti_group_rank(b->group));
+    b->exchanges = tutti_alloc((size_t)b->plan->nexchanges * sizeof(tutti_exchange *));
+    tutti_status st = tutti_region_create(b->group, "costs", (size_t)(b->plan->nins + 1) * nbytes, &b->region, err);
+    if (!st) b->own = tutti_region_base(b->region, tutti_group_rank(b->group));
     return st;
+}
+
+static void unbind(bench *b)
+{
+    for (int i = 0; i < b->nexchanges; i++) tutti_exchange_destroy(b->exchanges[i]);
+    b->nexchanges = 0;
 }
 
 static void bench_destroy(bench *b)
 {
-    tutti_exchange_destroy(b->reduce);
-    tutti_exchange_destroy(b->gather);
-    if (b->weights) tutti_region_destroy(b->weights);
-    if (b->grads) tutti_region_destroy(b->grads);
+    unbind(b);
+    if (b->region) tutti_region_destroy(b->region);
+    free(b->exchanges);
     free(b->zeros);
 }
 
+/* All that the first bucket exchanges in a step, in the order of the loop: all buckets travel alike. */
 static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
 {
-    const tutti_bucket *bucket = &b->plan->buckets[0]; /* all buckets travel by the same two schedules */
-    const int nins = b->plan->nins;
-    tutti_place *roots = tutti_alloc(sizeof *roots * (size_t)nins), weights = {b->weights, 0};
-    for (int k = 0; k < nins; k++) roots[k] = (tutti_place){b->grads, (size_t)k * (size_t)b->n * sizeof(float)};
-    const tutti_exchange_binding reduce = {.name = "costs: gradients",
-                                           .n = n,
-                                           .in = roots,
-                                           .nin = nins,
-                                           .out = roots[0]},
-                                 gather = {.name = "costs: weights", .n = n, .in = &weights, .nin = 1, .out = weights};
-    tutti_exchange_destroy(b->reduce);
-    tutti_exchange_destroy(b->gather);
-    b->reduce = b->gather = NULL;
-    tutti_status st = tutti_exchange_create(b->group, bucket->reduce_scatter_mapped, &reduce, &b->reduce, err);
-    if (!st) st = tutti_exchange_create(b->group, bucket->all_gather_mapped, &gather, &b->gather, err);
+    const tutti_plan *plan = b->plan;
+    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
+    const int nins = plan->nins;
+    const size_t stride = (size_t)b->n * sizeof(float);
+    tutti_place *roots = tutti_alloc(sizeof *roots * (size_t)nins);
+    tutti_status st = TUTTI_OK;
+    for (int k = 0; k < nins; k++) roots[k] = (tutti_place){b->region, (size_t)k * stride};
+    unbind(b);
+    for (int i = 0; i < l->nactions && !st; i++) {
+        if (l->actions[i].kind != TUTTI_DO_START || l->actions[i].bucket != 0) continue;
+        const tutti_plan_exchange *x = &plan->exchanges[l->actions[i].exchange];
+        const bool in_place = x->in.memory == x->out.memory;
+        const tutti_exchange_binding binding = {.name = "costs",
+                                                .n = n,
+                                                .op = x->op,
+                                                .in = roots,
+                                                .nin = plan->memories[x->in.memory].copies > 1 ? nins : 1,
+                                                .out = {b->region, in_place ? 0 : (size_t)nins * stride}};
+        st = tutti_exchange_create(b->group, plan->schedules[x->schedule].lowered, &binding,
+                                   &b->exchanges[b->nexchanges++], err);
+    }
     free(roots);
     return st;
 }
@@ -79,11 +91,12 @@ static void rewrite(const bench *b, int64_t n)
 static tutti_status exchange_once(bench *b, int64_t n, tutti_failure *err)
 {
     rewrite(b, n);
-    tutti_exchange_start(b->reduce, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_status st = tutti_exchange_wait(b->reduce, err);
-    if (st) return st;
-    tutti_exchange_start(b->gather, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    return tutti_exchange_wait(b->gather, err);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < b->nexchanges && !st; i++) {
+        tutti_exchange_start(b->exchanges[i], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        st = tutti_exchange_wait(b->exchanges[i], err);
+    }
+    return st;
 }
 
 static tutti_status time_block(bench *b, int64_t n, int invocations, double *seconds, tutti_failure *err)

@@ -6,6 +6,7 @@
 #include "chrome_trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/json.h"
 
@@ -89,12 +90,22 @@ static void put_us(tutti_json *j, const char *key, int64_t ns)
     tutti_strbuf_printf(j->out, ",\"%s\":%lld.%03lld", key, (long long)(ns / 1000), (long long)(ns % 1000));
 }
 
+/* PyTorch's for the collectives that take and give one tensor. */
+static const char *torch_name(const char *collective)
+{
+    static const char *const names[][2] = {{"reduce-scatter", "_reduce_scatter_base"},
+                                           {"all-gather", "_allgather_base"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], collective)) return names[i][1];
+    return collective;
+}
+
 /* The names are those of PyTorch's record_param_comms. */
 static void put_collective(printer *p, const tutti_span_label *label, int rank)
 {
     tutti_json *j = &p->json;
     tutti_json_open(j, "args", '{');
-    tutti_json_text(j, "Collective name", label->collective);
+    tutti_json_text(j, "Collective name", torch_name(label->collective));
     tutti_json_int(j, "In msg nelems", label->elements_in);
     tutti_json_int(j, "Out msg nelems", label->elements_out);
     tutti_json_int(j, "Group size", p->trace->nranks);

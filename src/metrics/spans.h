@@ -41,7 +41,7 @@ typedef struct {
     const char *name;
     tutti_track track;
     bool numbered; /* the step is a part of the name: "ProfilerStep#7" */
-    /* what travels; collective NULL = nothing does */
+    /* what travels; collective, as schedules name it: NULL = nothing does */
     const char *collective, *algorithm;
     int64_t elements_in, elements_out; /* f32, of each rank */
 } tutti_span_label;

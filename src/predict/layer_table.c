@@ -53,14 +53,14 @@ static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profil
     const tutti_layer_time *time = &profile->layers[layer];
     const int64_t calls = plan->my_nslots, elements = count_elements(g, layer, true);
     tutti_shape in[TUTTI_MAX_OP_INPUTS];
-    tutti_exchange_time exchange;
-    const tutti_status st = tutti_predict_exchange(plan, elements, t, &exchange, err);
+    tutti_bucket_time exchange;
+    const tutti_status st = tutti_predict_bucket(plan, elements, t, &exchange, err);
     if (st) return st;
     for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
     *row = (tutti_layer_prediction){.forward_s = time->forward_s * (double)calls,
                                     .backward_s = (time->params_s + time->data_s + time->sum_s) * (double)calls,
                                     .bytes = elements * (int64_t)sizeof(float),
-                                    .exchange_s = exchange.reduce_s + exchange.gather_s,
+                                    .exchange_s = exchange.all_s,
                                     .window_s = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};
     strncpy(row->name, g->model->layers[layer].name, sizeof row->name - 1);
     row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls /

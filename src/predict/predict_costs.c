@@ -6,29 +6,48 @@
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-tutti_status tutti_predict_exchange(const tutti_plan *plan, int64_t n, const tutti_topology *t,
-                                    tutti_exchange_time *out, tutti_failure *err)
+tutti_status tutti_predict_exchange(const tutti_plan *plan, int schedule, int64_t n, const tutti_topology *t,
+                                    double *seconds, double *lower_s, tutti_failure *err)
 {
     const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    const tutti_bucket *b = &plan->buckets[0]; /* all buckets travel by the same two schedules */
-    tutti_simulation reduce = {0}, gather = {0};
+    const tutti_plan_schedule *s = &plan->schedules[schedule];
+    tutti_simulation simulated = {0};
     tutti_status st = TUTTI_OK;
-    if (plan->config.nranks > 1) {
-        st = tutti_simulate_schedule(host ? b->reduce_scatter_mapped : b->reduce_scatter, t, n, &reduce, err);
-        if (!st) st = tutti_simulate_schedule(host ? b->all_gather_mapped : b->all_gather, t, n, &gather, err);
-    }
-    *out = (tutti_exchange_time){reduce.seconds, gather.seconds, reduce.lower_s + gather.lower_s};
+    if (plan->config.nranks > 1) st = tutti_simulate_schedule(host ? s->lowered : s->compiled, t, n, &simulated, err);
+    *seconds = simulated.seconds;
+    *lower_s = simulated.lower_s;
     return st;
 }
 
-tutti_status tutti_predict_gate(const tutti_plan *plan, const tutti_topology *t, double *seconds, tutti_failure *err)
+/* Whether the exchange is told to be ready while the backward pass runs: before the rule is applied to anything. */
+static bool is_early(const tutti_loop *l, int exchange)
 {
-    const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    tutti_simulation s = {0};
+    for (int i = 0; i < l->nactions && l->actions[i].kind != TUTTI_DO_APPLY; i++)
+        if (l->actions[i].exchange == exchange && l->actions[i].when & TUTTI_WHEN_READY) return true;
+    return false;
+}
+
+static bool is_in_step(const tutti_plan *plan, int exchange)
+{
+    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
+    for (int i = 0; i < l->nactions; i++)
+        if (l->actions[i].exchange == exchange) return true;
+    return false;
+}
+
+/* All buckets travel alike: the first stands for all. */
+tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti_topology *t, tutti_bucket_time *out,
+                                  tutti_failure *err)
+{
     tutti_status st = TUTTI_OK;
-    if (plan->config.gated && plan->config.nranks > 1)
-        st = tutti_simulate_schedule(host ? plan->gate.allreduce_mapped : plan->gate.allreduce, t, 1, &s, err);
-    *seconds = s.seconds;
+    *out = (tutti_bucket_time){0};
+    for (int x = 0; x < plan->nexchanges && !st; x++) {
+        double seconds = 0, lower_s = 0;
+        if (plan->exchanges[x].bucket != 0 || !is_in_step(plan, x)) continue;
+        st = tutti_predict_exchange(plan, plan->exchanges[x].schedule, n, t, &seconds, &lower_s, err);
+        out->all_s += seconds;
+        if (is_early(&plan->loops[TUTTI_EACH_STEP], x)) out->early_s += seconds;
+    }
     return st;
 }
 
@@ -44,18 +63,18 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
                                  tutti_plan_costs *out, tutti_failure *err)
 {
     tutti_plan_costs c = {.ranks = plan->config.nranks, .threads = plan->config.nthreads};
-    tutti_exchange_time time = {0};
+    tutti_bucket_time time = {0};
     tutti_status st = TUTTI_OK;
     c.exchange_bytes.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     c.exchange_s.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     choose_sizes(plan->total * TUTTI_ELEMENT_BYTES, &c.exchange_bytes);
     for (; c.exchange_s.n < c.exchange_bytes.n && !st; c.exchange_s.n++) {
         const int64_t n = (int64_t)c.exchange_bytes.values[c.exchange_s.n] / TUTTI_ELEMENT_BYTES;
-        st = tutti_predict_exchange(plan, n, t, &time, err);
-        c.exchange_s.values[c.exchange_s.n] = time.reduce_s + time.gather_s;
+        st = tutti_predict_bucket(plan, n, t, &time, err);
+        c.exchange_s.values[c.exchange_s.n] = time.all_s;
     }
-    const double whole_s = time.reduce_s + time.gather_s;
-    if (t->kind != TUTTI_TOPOLOGY_HOST && whole_s > 0) c.overlap = plan->config.by_need ? 1 : time.reduce_s / whole_s;
+    if (t->kind != TUTTI_TOPOLOGY_HOST && time.all_s > 0)
+        c.overlap = plan->config.by_need ? 1 : time.early_s / time.all_s;
     c.params_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
     c.data_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};
     c.sum_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};

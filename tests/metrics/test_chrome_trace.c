@@ -13,7 +13,7 @@ enum { FORWARD, STEP, SUMS, LOAD };
 static const tutti_span_label labels[] = {
     [FORWARD] = {"forward \"conv1\"", TUTTI_TRACK_COMPUTE, false, NULL, NULL, 0, 0},
     [STEP] = {"ProfilerStep", TUTTI_TRACK_COMPUTE, true, NULL, NULL, 0, 0},
-    [SUMS] = {"gradients of bucket 0", TUTTI_TRACK_EXCHANGE, false, "_reduce_scatter_base", "direct", 100, 50},
+    [SUMS] = {"gradients of bucket 0", TUTTI_TRACK_EXCHANGE, false, "reduce-scatter", "direct", 100, 50},
     [LOAD] = {"load", TUTTI_TRACK_LOADER, false, NULL, NULL, 0, 0},
 };
 

@@ -12,6 +12,7 @@
 #include "job/resolve.h"
 #include "predict/parsed.h"
 #include "predict/timeline.h"
+#include "training/method/method.h"
 
 static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {bucket_bytes: 1B}\n";
@@ -217,7 +218,11 @@ static void sums_of_gradients_are_measured_kept_and_predicted(void **state)
                                "  - softmax-cross-entropy: {weight: 0.3}\n"
                                "  - dense: {name: fc, units: 10, from: join}\n"
                                "  - softmax-cross-entropy\n";
-    const tutti_plan_config config = {.nranks = 1, .batch = 64, .engine = "reference", .nthreads = 1};
+    const tutti_plan_config config = {.nranks = 1,
+                                      .batch = 64,
+                                      .engine = "reference",
+                                      .nthreads = 1,
+                                      .method = tutti_method_find("sync-sgd")->emitter};
     const tutti_graph_config graph_config = {.batch = 64, .engine = "reference", .nthreads = 1, .training = true};
     tutti_model *model = NULL;
     tutti_graph *graph = NULL;

@@ -191,10 +191,9 @@ void tutti_graph_list_nodes(tutti_graph *g)
     g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 4 * nlayers + 2 * g->nparams);
     list_forward(&d, &work);
     if (g->config.training) {
-        for (int l = nlayers - 1; l >= 0; l--) add_backward(&d, l);
-        /* Control numbers are known after forward, but nobody waits for them: they ride with the last gradients. */
-        add_for_params(&d, add_exchange, -1, false);
+        add_for_params(&d, add_exchange, -1, false); /* control numbers are known after forward */
         add_for_params(&d, add_update, -1, false);
+        for (int l = nlayers - 1; l >= 0; l--) add_backward(&d, l);
     }
     tutti_arena_release(&work);
 }

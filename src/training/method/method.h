@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: how ranks agree on weights: one row a method, printed with its coordinates (Langer et al. 2020), with the
- * rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
+/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al. (2020) (who
+ * optimises, how ranks are scheduled, what travels in which pattern), that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
@@ -13,6 +13,7 @@ typedef struct {
     const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
     const char *travels;      /* "gradients, then weights" */
     const char *help;
+    const struct tutti_emitter *emitter; /* what it makes a plan of: plan_builder.h */
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);

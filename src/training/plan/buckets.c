@@ -2,8 +2,8 @@
 /* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers, or where
  * merge.h says that the exchanges end soonest.
  *
- * Control numbers always ride in the last bucket: an exchange of their own would cost more than they weigh. Invariant:
- * buckets tile the packed vector in exchange order; what no parameter fills is zero on every rank. */
+ * Control numbers are packed apart: they travel in every step, whatever the parameters do. Invariant: buckets tile the packed
+ * vector in exchange order; what no parameter fills is zero on every rank. */
 #include <math.h>
 
 #include "plan_impl.h"
@@ -15,23 +15,29 @@ static int64_t padded(int64_t count)
     return (count + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
 }
 
+static bool is_control(const tutti_param *p)
+{
+    return p->layer < 0;
+}
+
 static void order_params(tutti_plan *p)
 {
     const tutti_graph *g = p->graph;
     int n = 0;
     p->order = TUTTI_ARENA_NEW(&p->arena, int, g->nparams);
-    for (int i = 0; i < g->nnodes; i++)
-        if (g->nodes[i].kind == TUTTI_NODE_EXCHANGE) p->order[n++] = g->nodes[i].param;
+    for (int control = 0; control < 2; control++)
+        for (int i = 0; i < g->nnodes; i++) {
+            const tutti_node *node = &g->nodes[i];
+            if (node->kind != TUTTI_NODE_EXCHANGE || is_control(&g->params[node->param]) != control) continue;
+            p->order[n++] = node->param;
+            p->control.nparams += control;
+        }
+    p->control.first_param = n - p->control.nparams;
 }
 
 static int layer_of(const tutti_plan *p, int at)
 {
     return p->graph->params[p->order[at]].layer;
-}
-
-static bool is_control(const tutti_plan *p, int at)
-{
-    return layer_of(p, at) < 0;
 }
 
 static int64_t bytes_of(const tutti_plan *p, int at)
@@ -45,10 +51,10 @@ static void start_by_rule(const tutti_plan *p, bool *starts)
 {
     const int64_t most = p->config.bucket_bytes == TUTTI_BUCKET_SOONEST ? 1 << 20 : p->config.bucket_bytes;
     int64_t bytes = 0;
-    for (int i = 0; i < p->graph->nparams; i++) {
+    for (int i = 0; i < p->control.first_param; i++) {
         const bool fits =
             i && (most == TUTTI_BUCKET_LAYER ? layer_of(p, i) == layer_of(p, i - 1) : bytes + bytes_of(p, i) <= most);
-        starts[i] = i == 0 || (!is_control(p, i) && !fits);
+        starts[i] = !fits;
         bytes = starts[i] ? bytes_of(p, i) : bytes + bytes_of(p, i);
     }
 }
@@ -65,12 +71,8 @@ static void make_items(tutti_plan *p)
         if (c->params_s.n && n->kind == TUTTI_NODE_BACKWARD_PARAMS) now_s += c->params_s.values[n->layer];
         if (c->data_s.n && n->kind == TUTTI_NODE_BACKWARD_DATA) now_s += c->data_s.values[n->layer];
         if (c->sum_s.n && n->kind == TUTTI_NODE_SUM) now_s += c->sum_s.values[n->layer];
-        if (n->kind != TUTTI_NODE_EXCHANGE) continue;
-        const int64_t bytes = bytes_of(p, at);
-        if (is_control(p, at++) && p->nitems > 0)
-            p->items[p->nitems - 1].bytes += bytes;
-        else
-            p->items[p->nitems++] = (tutti_merge_item){llround(now_s * 1e9), bytes};
+        if (n->kind == TUTTI_NODE_EXCHANGE && !is_control(&g->params[n->param]))
+            p->items[p->nitems++] = (tutti_merge_item){llround(now_s * 1e9), bytes_of(p, at++)};
     }
 }
 
@@ -78,6 +80,14 @@ static void start_by_costs(const tutti_plan *p, bool *starts)
 {
     const tutti_exchange_cost cost = tutti_plan_costs_exchange(p->config.costs);
     tutti_merge_best(p->items, p->nitems, &cost, starts);
+}
+
+/* Lays a parameter behind what a bucket holds already. */
+static void put(tutti_plan *p, int at, tutti_bucket *bucket)
+{
+    const int param = p->order[at];
+    p->param_offset[param] = bucket->offset + bucket->count;
+    bucket->count += padded(p->graph->params[param].desc.elements);
 }
 
 void tutti_plan_pack_params(tutti_plan *p)
@@ -92,14 +102,27 @@ void tutti_plan_pack_params(tutti_plan *p)
         start_by_costs(p, starts);
     else
         start_by_rule(p, starts);
-    for (int i = 0; i < g->nparams; i++) {
-        const int64_t count = padded(g->params[p->order[i]].desc.elements);
+    for (int i = 0; i < p->control.first_param; i++) {
         if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i};
-        p->param_offset[p->order[i]] = p->total;
-        p->total += count;
-        p->buckets[p->nbuckets - 1].count += count;
-        p->buckets[p->nbuckets - 1].nparams++;
+        tutti_bucket *last = &p->buckets[p->nbuckets - 1];
+        put(p, i, last);
+        last->nparams++;
+        p->total = last->offset + last->count;
     }
+    for (int i = p->control.first_param; i < g->nparams; i++) put(p, i, &p->control);
+}
+
+int tutti_plan_bucket_of(const tutti_plan *p, int param)
+{
+    if (is_control(&p->graph->params[param])) return TUTTI_CONTROL_BUCKET;
+    int b = p->nbuckets - 1;
+    while (p->buckets[b].offset > p->param_offset[param]) b--;
+    return b;
+}
+
+const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket)
+{
+    return bucket == TUTTI_CONTROL_BUCKET ? &p->control : &p->buckets[bucket];
 }
 
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count)

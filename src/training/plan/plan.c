@@ -105,6 +105,19 @@ static void copy_config(tutti_plan *p, const tutti_plan_config *config)
     p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->config.engine);
 }
 
+static void place_activations(tutti_plan *p)
+{
+    tutti_placement placed;
+    tutti_placement_make(p->graph, &p->arena, &placed);
+    p->arena_bytes = placed.bytes;
+    p->arena_bytes_without_sharing = placed.bytes_without_sharing;
+    p->arena_bytes_at_least = placed.bytes_at_least;
+    p->value_offset = placed.value;
+    p->grad_offset = placed.grad;
+    p->saved_offset = placed.saved;
+    p->scratch_offset = placed.scratch;
+}
+
 static tutti_status fill(tutti_plan *p, tutti_failure *err)
 {
     const tutti_plan_config *c = &p->config;
@@ -122,25 +135,16 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     if (c->costs && c->costs->params_s.n && c->costs->params_s.n != p->graph->model->nlayers)
         return tutti_fail(err, TUTTI_ERR_USAGE, "costs of %d layers; model %s has %d", c->costs->params_s.n,
                           p->graph->model->name, p->graph->model->nlayers);
+    if (!c->method) return tutti_fail(err, TUTTI_ERR_USAGE, "a plan needs a method");
     take_share(p);
     tutti_plan_pack_params(p);
     tutti_plan_find_turns(p);
-    tutti_plan_count_buffers(p);
-    st = tutti_plan_compile_schedules(p, err);
+    tutti_plan_count_copies(p);
+    place_activations(p);
+    st = tutti_plan_declare(p, err);
     if (!st && !c->prove_later) st = tutti_plan_prove_alone(p, err);
-    if (st) return st;
-
-    tutti_placement placed;
-    tutti_placement_make(p->graph, &p->arena, &placed);
-    p->arena_bytes = placed.bytes;
-    p->arena_bytes_without_sharing = placed.bytes_without_sharing;
-    p->arena_bytes_at_least = placed.bytes_at_least;
-    p->value_offset = placed.value;
-    p->grad_offset = placed.grad;
-    p->saved_offset = placed.saved;
-    p->scratch_offset = placed.scratch;
-    tutti_plan_list_actions(p, c->rank, &p->arena, &p->actions, &p->nactions);
-    return TUTTI_OK;
+    if (!st) tutti_plan_list_loops(p, c->rank, &p->arena, p->loops);
+    return st;
 }
 
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
@@ -165,32 +169,72 @@ void tutti_plan_destroy(tutti_plan *p)
     free(p);
 }
 
+/* ---- what is where ---- */
+
+int tutti_plan_find_memory(const tutti_plan *p, tutti_memory_role role, int n)
+{
+    for (int i = 0; i < p->nmemories; i++)
+        if (p->memories[i].role == role && n-- == 0) return i;
+    return -1;
+}
+
+int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m)
+{
+    return m->elements * m->copies * (int64_t)tutti_dtype_bytes(m->type);
+}
+
+int tutti_plan_gradient_memory(const tutti_plan *p, int param)
+{
+    const bool control = p->graph->params[param].layer < 0;
+    return tutti_plan_find_memory(p, control ? TUTTI_ROLE_NUMBERS : TUTTI_ROLE_GRADIENTS, 0);
+}
+
+int tutti_plan_value_memory(const tutti_plan *p, int param)
+{
+    const bool control = p->graph->params[param].layer < 0;
+    return control ? tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 1)
+                   : tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+}
+
+/* ---- hash ---- */
+
+static void add_params(const tutti_plan *p, tutti_strbuf *sb)
+{
+    for (int i = 0; i < p->graph->nparams; i++) {
+        const tutti_param *param = &p->graph->params[p->order[i]];
+        char shape[96];
+        tutti_shape_text(&param->desc.shape, shape);
+        tutti_strbuf_printf(sb, "%s %s kind %d at %" PRId64 " order %" PRIx64 "\n", param->name, shape,
+                            (int)param->desc.kind, p->param_offset[p->order[i]], tutti_param_order_hash(&param->desc));
+    }
+}
+
+static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
+{
+    for (int i = 0; i < p->nmemories; i++)
+        if (p->memories[i].is_region)
+            tutti_strbuf_printf(sb, "%s %" PRId64 " x %d\n", p->memories[i].name, p->memories[i].elements,
+                                p->memories[i].copies);
+    for (int i = 0; i < p->nexchanges; i++) {
+        const tutti_plan_exchange *x = &p->exchanges[i];
+        char hash[17];
+        tutti_hash_text(p->schedules[x->schedule].hash, hash);
+        tutti_strbuf_printf(sb, "%s: %" PRId64 " + %" PRId64 " of %d.%d to %d.%d by %s, turn %d, %s\n", x->name,
+                            x->first, x->count, x->in.memory, x->in.copy, x->out.memory, x->out.copy, hash, x->turn,
+                            tutti_operation_name(x->op));
+    }
+}
+
 uint64_t tutti_plan_hash(const tutti_plan *p)
 {
     const tutti_plan_config *c = &p->config;
     tutti_strbuf sb = {0};
     tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %s, %d threads\n", c->nranks, c->batch,
                         c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
-    for (int i = 0; i < p->graph->nparams; i++) {
-        const tutti_param *param = &p->graph->params[p->order[i]];
-        char shape[96];
-        tutti_shape_text(&param->desc.shape, shape);
-        tutti_strbuf_printf(&sb, "%s %s kind %d at %" PRId64 " order %" PRIx64 "\n", param->name, shape,
-                            (int)param->desc.kind, p->param_offset[p->order[i]], tutti_param_order_hash(&param->desc));
-    }
-    for (int i = 0; i < p->nbuckets; i++) {
-        char hash[17];
-        tutti_hash_text(p->buckets[i].hash, hash);
-        tutti_strbuf_printf(&sb, "bucket %" PRId64 " + %" PRId64 " %s\n", p->buckets[i].offset, p->buckets[i].count,
-                            hash);
-    }
+    add_params(p, &sb);
+    add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
-    if (c->gated) {
-        char hash[17];
-        tutti_hash_text(p->gate.hash, hash);
-        tutti_strbuf_printf(&sb, "gate %s\n", hash);
-    }
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);
     return hash;

@@ -12,7 +12,7 @@ typedef struct {
     const tutti_composition *c;
     int rank;
     tutti_part_builder *b;
-    tutti_loop loop;
+    tutti_unrolled loop;
     tutti_arena arena;
 } composer;
 
@@ -53,88 +53,65 @@ static void add_buffer(composer *k, const char *name, int number, tutti_buffer_r
 static void add_buffers(composer *k)
 {
     const tutti_composition *c = k->c;
+    const tutti_plan *p = c->plan;
     for (int i = 0; i < tutti_composition_nslots(c, k->rank); i++) add_buffer(k, "slot", i, TUTTI_BUFFER_IN, i);
     add_buffer(k, "result", -1, TUTTI_BUFFER_OUT, 0);
     int n = 0;
     add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
-    add_buffer(k, "weights", -1, TUTTI_BUFFER_SCRATCH, n++);
-    add_buffer(k, "flag", -1, TUTTI_BUFFER_SCRATCH, n++);
-    add_buffer(k, "verdict", -1, TUTTI_BUFFER_SCRATCH, n++);
-    for (int i = 0; i < c->plan->nroots_max; i++) add_buffer(k, "grads", i, TUTTI_BUFFER_SCRATCH, n++);
-    for (int i = 0; i < c->plan->config.nstates; i++) add_buffer(k, "state", i, TUTTI_BUFFER_SCRATCH, n++);
-    for (int i = 0; i < c->nbound; i++) {
-        const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[k->rank];
+    for (int m = 0; m < p->nmemories; m++)
+        for (int i = 0; p->memories[m].is_region && i < p->memories[m].copies; i++, n++)
+            add_buffer(k, p->memories[m].name, n, TUTTI_BUFFER_SCRATCH, n);
+    for (int x = 0; x < p->nexchanges; x++) {
+        const tutti_part *part = &c->schedules[p->exchanges[x].schedule].parts[k->rank];
         for (int b = 0; b < part->nbuffers; b++)
-            for (int j = 0; part->buffers[b].role == TUTTI_BUFFER_SCRATCH && j < part->buffers[b].banks; j++) {
+            for (int j = 0; part->buffers[b].role == TUTTI_BUFFER_SCRATCH && j < part->buffers[b].banks; j++, n++)
                 add_buffer(k, "inbox", n, TUTTI_BUFFER_SCRATCH, n);
-                n++;
-            }
     }
 }
 
 /* ---- exchanges ---- */
 
-/* Which buffer of the composition is buffer b of that rank's part, in this training step. */
-static int composed_buffer(const tutti_composition *c, int exchange, int rank, int b, int train_step)
+/* Which buffer of the composition is buffer b of that rank's part, in this invocation. */
+static int composed_buffer(const tutti_composition *c, int exchange, int rank, int b, int invocation)
 {
-    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[rank];
-    if (part->buffers[b].role != TUTTI_BUFFER_SCRATCH) {
-        const bool is_in = part->buffers[b].role == TUTTI_BUFFER_IN;
-        switch (tutti_composition_kind(c, exchange)) {
-        case TUTTI_REDUCES: /* out is in 0 */
-            return tutti_composition_buffer(c, rank, TUTTI_MEMORY_GRADS + (is_in ? part->buffers[b].ordinal : 0));
-        case TUTTI_GATHERS: return tutti_composition_buffer(c, rank, TUTTI_MEMORY_WEIGHTS);
-        case TUTTI_GATES: return tutti_composition_buffer(c, rank, is_in ? TUTTI_MEMORY_FLAG : TUTTI_MEMORY_VERDICT);
-        }
-    }
-    int at = c->scratch_base[rank * c->nbound + exchange];
+    const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
+    const tutti_part *part = &c->schedules[x->schedule].parts[rank];
+    const tutti_buffer *buffer = &part->buffers[b];
+    if (buffer->role == TUTTI_BUFFER_IN)
+        return tutti_composition_copy(c, rank, x->in.memory, x->in.copy + buffer->ordinal);
+    if (buffer->role == TUTTI_BUFFER_OUT) return tutti_composition_copy(c, rank, x->out.memory, x->out.copy);
+    int at = c->scratch_base[rank * c->plan->nexchanges + exchange];
     for (int i = 0; i < b; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH) at += part->buffers[i].banks;
-    return at + train_step % part->buffers[b].banks;
+    return at + invocation % buffer->banks;
 }
 
-static tutti_slice composed_slice(const tutti_composition *c, int exchange, int train_step, const tutti_slice *s)
+static tutti_slice composed_slice(const tutti_composition *c, int exchange, int invocation, const tutti_slice *s)
 {
-    const tutti_bucket b = tutti_composition_range(c, exchange);
-    const int64_t first = b.offset + s->first * b.count / s->of;
-    const int64_t last = b.offset + ((int64_t)s->first + s->count) * b.count / s->of;
-    return slice_of(c, s->rank, composed_buffer(c, exchange, s->rank, s->buffer, train_step), first, last);
+    const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
+    const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
+    const int64_t n = range.last - range.first, first = range.first + s->first * n / s->of;
+    const int64_t last = range.first + ((int64_t)s->first + s->count) * n / s->of;
+    return slice_of(c, s->rank, composed_buffer(c, exchange, s->rank, s->buffer, invocation), first, last);
 }
 
-/* Positions in the loop: where an exchange is told that it is ready and free, and where it was waited for before that,
- * -1 = never. */
-typedef struct {
-    int ready, is_free, waited;
-} conditions;
-
-static conditions find_conditions(const composer *k, int exchange, int train_step)
+/* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and free, and, before
+ * its first one, where the invocation before was waited for. */
+static void add_conditions(composer *k, int exchange, int invocation, const tutti_step *s, bool first)
 {
-    const tutti_loop *l = &k->loop;
-    const int at = train_step * k->c->nbuckets + exchange / TUTTI_NEXCHANGES, before = at - k->c->nbuckets;
-    switch (tutti_composition_kind(k->c, exchange)) {
-    case TUTTI_REDUCES: return (conditions){l->ready[at], l->ready[at], train_step ? l->updated[before] : -1};
-    case TUTTI_GATHERS: return (conditions){l->updated[at], l->is_free[at], train_step ? l->waited[at] : -1};
-    case TUTTI_GATES: break;
-    }
-    return (conditions){l->gate_told[train_step], l->gate_told[train_step],
-                        train_step ? l->gate_passed[train_step - 1] : -1};
+    const tutti_unrolled *l = &k->loop;
+    const int at = tutti_composition_at(k->c, invocation, exchange), before = at - k->c->plan->nexchanges;
+    const int base = l->nexchange_steps;
+    if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + l->ready[at]);
+    if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + l->is_free[at]);
+    if (first && invocation && l->waited[before] >= 0) tutti_part_dep(k->b, base + l->waited[before]);
 }
 
-/* The loop's steps that must be done before a step of an exchange may start. */
-static void add_conditions(composer *k, int exchange, int train_step, const tutti_step *s, bool first)
-{
-    const conditions c = find_conditions(k, exchange, train_step);
-    const int base = k->loop.nexchange_steps;
-    if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + c.ready);
-    if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + c.is_free);
-    if (first && c.waited >= 0) tutti_part_dep(k->b, base + c.waited);
-}
-
-static void add_exchange(composer *k, int exchange, int train_step)
+static void add_exchange(composer *k, int exchange, int invocation)
 {
     const tutti_composition *c = k->c;
-    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
-    const int n = c->nbound, first_step = k->b->part.nsteps;
+    const tutti_part *part = &c->schedules[c->plan->exchanges[exchange].schedule].parts[k->rank];
+    const int n = c->plan->nexchanges, first_step = k->b->part.nsteps;
     bool *begun = tutti_alloc(sizeof(bool) * (size_t)c->nsequences);
     for (int i = 0; i < part->nsteps; i++) {
         tutti_step s = part->steps[i];
@@ -146,17 +123,17 @@ static void add_exchange(composer *k, int exchange, int train_step)
         if (s.channel >= 0) s.channel = s.channel * n + exchange;
         tutti_part_step(k->b, &s);
         for (int j = 0; j < s.nins; j++) {
-            const tutti_slice slice = composed_slice(c, exchange, train_step, &part->slices[s.first_in + j]);
+            const tutti_slice slice = composed_slice(c, exchange, invocation, &part->slices[s.first_in + j]);
             if (s.kind == TUTTI_STEP_REDUCE)
                 tutti_part_fold(k->b, slice, part->folds[s.first_fold + j]);
             else
                 tutti_part_in(k->b, slice);
         }
         for (int j = 0; j < s.nouts; j++)
-            tutti_part_out(k->b, composed_slice(c, exchange, train_step, &part->slices[s.first_out + j]));
+            tutti_part_out(k->b, composed_slice(c, exchange, invocation, &part->slices[s.first_out + j]));
         for (int j = 0; j < s.ndeps; j++) tutti_part_dep(k->b, first_step + part->deps[s.first_dep + j]);
         s.when = when;
-        add_conditions(k, exchange, train_step, &s, !begun[part->steps[i].sequence]);
+        add_conditions(k, exchange, invocation, &s, !begun[part->steps[i].sequence]);
         begun[part->steps[i].sequence] = true;
     }
     free(begun);
@@ -168,9 +145,8 @@ static void add_exchange(composer *k, int exchange, int train_step)
 static void add_wait(composer *k, const tutti_loop_step *s)
 {
     const tutti_composition *c = k->c;
-    const int exchange = s->waits_bucket * TUTTI_NEXCHANGES + s->waits_kind;
-    const tutti_part *part = &c->exchanges[c->exchange_of[exchange]].parts[k->rank];
-    const int base = k->loop.first_step[s->waits_step * c->nbound + exchange];
+    const tutti_part *part = &c->schedules[c->plan->exchanges[s->exchange].schedule].parts[k->rank];
+    const int base = k->loop.first_step[tutti_composition_at(c, s->invocation, s->exchange)];
     for (int q = 0; q < c->nsequences; q++) {
         int last = -1;
         for (int i = 0; i < part->nsteps; i++)
@@ -191,7 +167,7 @@ static void add_loop_step(composer *k, const tutti_loop_step *s)
             tutti_part_in(k->b, slice);
     }
     if (s->to >= 0) tutti_part_out(k->b, slice_of(k->c, k->rank, s->to, s->first, s->last));
-    if (s->waits_bucket >= 0) add_wait(k, s);
+    if (s->exchange >= 0) add_wait(k, s);
 }
 
 static void composed_part(const void *owner, int32_t rank, tutti_part *out)
@@ -200,25 +176,25 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     tutti_part_builder builder;
     composer k = {.c = c, .rank = rank, .b = &builder};
     tutti_part_begin(&builder, rank);
-    tutti_composition_loop(c, rank, &k.arena, &k.loop, NULL); /* tutti_plan_check has seen that it can be made */
+    tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* check_result has seen that it can be made */
     add_buffers(&k);
-    for (int t = 0; t < c->ntrain_steps; t++)
-        for (int x = 0; x < c->nbound; x++) add_exchange(&k, x, t);
+    for (int i = 0; i < c->most_invocations; i++)
+        for (int x = 0; x < c->plan->nexchanges; x++)
+            if (i < c->ninvocations[x]) add_exchange(&k, x, i);
     for (int i = 0; i < k.loop.nsteps; i++) add_loop_step(&k, &k.loop.steps[i]);
     tutti_part_finish(&builder, out);
     tutti_arena_release(&k.arena);
 }
 
-tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
+/* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
+static tutti_status check_result(const tutti_plan *p, int memory, tutti_failure *err)
 {
     tutti_composition c;
     tutti_arena arena = {0};
-    tutti_status st = tutti_plan_check_arena(p, err);
-    if (st != TUTTI_OK) return st;
-    st = tutti_composition_create(&c, p, err);
+    tutti_status st = tutti_composition_create(&c, p, memory, err);
     for (int r = 0; r < c.nranks && st == TUTTI_OK; r++) {
-        tutti_loop loop;
-        st = tutti_composition_loop(&c, r, &arena, &loop, err);
+        tutti_unrolled loop;
+        st = tutti_composition_unroll(&c, r, &arena, &loop, err);
         tutti_arena_reset(&arena);
     }
     const tutti_part_source source = {.head = &c.head,
@@ -230,5 +206,14 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
     if (st == TUTTI_OK) st = tutti_check_source(&source, NULL, err);
     tutti_arena_release(&arena);
     tutti_composition_release(&c);
+    return st;
+}
+
+tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
+{
+    tutti_status st = tutti_plan_check_arena(p, err);
+    for (int m = 0; m < p->nmemories && !st; m++)
+        if (p->memories[m].holds == TUTTI_HOLDS_ALL && p->memories[m].role != TUTTI_ROLE_NUMBERS)
+            st = check_result(p, m, err);
     return st;
 }

@@ -230,9 +230,10 @@ tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err)
     if (y.nedges && y.edges[y.nedges - 1] > p->arena_bytes)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "arena: data end at byte %" PRId64 " of %" PRId64, y.edges[y.nedges - 1],
                         p->arena_bytes);
-    for (int i = 0; i < 2 * p->nactions && st == TUTTI_OK; i++) {
-        const tutti_action *a = &p->actions[i % p->nactions];
-        if (a->layer >= 0) st = play_node(&y, &p->graph->nodes[a->node], err);
+    const tutti_loop *step = &p->loops[TUTTI_EACH_STEP];
+    for (int i = 0; i < 2 * step->nactions && st == TUTTI_OK; i++) {
+        const int node = step->actions[i % step->nactions].node;
+        if (node >= 0) st = play_node(&y, &p->graph->nodes[node], err);
     }
     free(y.edges);
     free(y.tags);

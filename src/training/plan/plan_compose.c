@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_compose.c: what a composition needs to know of all ranks before any part can be made: the parts of all lowered
- * schedules, how memory is numbered, and at which elements slices begin and end. */
+ * schedules, which loops run, how memory is numbered, and at which elements slices begin and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,41 +14,117 @@ int tutti_composition_nslots(const tutti_composition *c, int rank)
     return slots ? (int)(slots * (rank + 1) / p - slots * rank / p) : 1;
 }
 
-static int add_exchange(tutti_composition *c, const tutti_schedule *s)
+/* ---- schedules ---- */
+
+static void take_schedule(tutti_composition *c, int i)
 {
-    for (int i = 0; i < c->nexchanges; i++)
-        if (c->exchanges[i].schedule == s) return i;
-    tutti_composed_exchange *x = &c->exchanges[c->nexchanges];
-    x->schedule = s;
+    tutti_composed_schedule *x = &c->schedules[i];
+    x->schedule = c->plan->schedules[i].lowered;
     x->nbanks = x->nsequences = 1;
     x->parts = TUTTI_ARENA_NEW(&c->arena, tutti_part, c->nranks);
     for (int r = 0; r < c->nranks; r++) {
         tutti_part *part = &x->parts[r];
-        tutti_schedule_part(s, r, part);
-        int32_t nsequences = tutti_part_nsequences(part);
+        tutti_schedule_part(x->schedule, r, part);
+        const int32_t nsequences = tutti_part_nsequences(part);
         if (nsequences > x->nsequences) x->nsequences = nsequences;
-        for (int i = 0; i < part->nbuffers; i++)
-            if (part->buffers[i].banks > x->nbanks) x->nbanks = part->buffers[i].banks;
+        for (int b = 0; b < part->nbuffers; b++)
+            if (part->buffers[b].banks > x->nbanks) x->nbanks = part->buffers[b].banks;
     }
     if (x->nsequences > c->nsequences) c->nsequences = x->nsequences;
-    if (x->nbanks + 1 > c->ntrain_steps) c->ntrain_steps = x->nbanks + 1;
-    return c->nexchanges++;
+}
+
+static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_exchange *x, tutti_failure *err)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(c->schedules[x->schedule].schedule);
+    const tutti_wire_class wire = tutti_schedule_head(c->schedules[0].schedule)->wire;
+    const bool in_place = x->in.memory == x->out.memory && x->in.copy == x->out.copy;
+    if (h->nranks == c->nranks && h->wire != TUTTI_WIRE_TWO_SIDED && h->wire == wire && h->in_place == in_place)
+        return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the %s is not lowered for %s memory of %d ranks, %s", x->name,
+                      tutti_collective_name(h->collective), tutti_wire_class_name(wire), c->nranks,
+                      in_place ? "in place" : "from one memory to another");
+}
+
+/* ---- runs ---- */
+
+static int count_starts(const tutti_loop *l, int exchange)
+{
+    int n = 0;
+    for (int i = 0; i < l->nactions; i++)
+        n += l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange;
+    return n;
+}
+
+/* The checker invokes the composition twice, so that its end meets its beginning: whole turns of all banks make them fit. */
+static int count_steps(const tutti_composition *c)
+{
+    int nsteps = 2;
+    for (int i = 0; i < c->plan->nschedules; i++) {
+        const int turn = nsteps;
+        while (nsteps % c->schedules[i].nbanks) nsteps += turn;
+    }
+    return nsteps;
+}
+
+static void lay_out_runs(tutti_composition *c)
+{
+    const int nsteps = count_steps(c);
+    c->runs = TUTTI_ARENA_NEW(&c->arena, tutti_loop_run, nsteps * TUTTI_NDRIVERS);
+    for (int t = 0; t < nsteps; t++)
+        for (int d = 0; d < TUTTI_NDRIVERS; d++)
+            if (c->plan->loops[d].nactions) c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t};
+    c->ninvocations = TUTTI_ARENA_NEW(&c->arena, int, c->plan->nexchanges + 1);
+    for (int x = 0; x < c->plan->nexchanges; x++) {
+        for (int i = 0; i < c->nruns; i++) c->ninvocations[x] += count_starts(&c->plan->loops[c->runs[i].driver], x);
+        if (c->ninvocations[x] > c->most_invocations) c->most_invocations = c->ninvocations[x];
+    }
+}
+
+/* ---- memory ---- */
+
+/* Numbers that hold every slot's part have a stretch of their own, and with them those that they are made of. */
+static void find_windows(tutti_composition *c)
+{
+    const tutti_plan *p = c->plan;
+    c->window = TUTTI_ARENA_NEW(&c->arena, int, p->nmemories);
+    c->nwindows = 1;
+    for (int m = 0; m < p->nmemories; m++) {
+        if (p->memories[m].role != TUTTI_ROLE_NUMBERS || p->memories[m].holds != TUTTI_HOLDS_ALL) continue;
+        c->window[m] = c->nwindows++;
+        for (int x = 0; x < p->nexchanges; x++)
+            if (p->exchanges[x].out.memory == m) c->window[p->exchanges[x].in.memory] = c->window[m];
+    }
+}
+
+tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count)
+{
+    const int64_t total = c->plan->total, begin = c->window[memory] * total;
+    if (c->plan->memories[memory].role == TUTTI_ROLE_NUMBERS) return (tutti_stretch){begin, begin + total};
+    return (tutti_stretch){first, first + count};
 }
 
 static void number_memory(tutti_composition *c)
 {
-    const int n = c->nbound;
-    c->scratch_base = TUTTI_ARENA_NEW(&c->arena, int, c->nranks *n);
+    const tutti_plan *p = c->plan;
+    int at = TUTTI_COMPOSED_FIRST_MEMORY;
+    c->memory_base = TUTTI_ARENA_NEW(&c->arena, int, p->nmemories);
+    for (int m = 0; m < p->nmemories; m++) {
+        c->memory_base[m] = at;
+        at += p->memories[m].is_region ? p->memories[m].copies : 0;
+    }
+    c->scratch_base = TUTTI_ARENA_NEW(&c->arena, int, c->nranks * p->nexchanges + 1);
     for (int r = 0; r < c->nranks; r++) {
-        int at = tutti_composition_buffer(c, r, tutti_composition_state(c, c->plan->config.nstates));
-        for (int i = 0; i < n; i++) {
-            const tutti_part *part = &c->exchanges[c->exchange_of[i]].parts[r];
-            c->scratch_base[r * n + i] = at;
+        int next = tutti_composition_nslots(c, r) + at;
+        for (int x = 0; x < p->nexchanges; x++) {
+            const tutti_part *part = &c->schedules[p->exchanges[x].schedule].parts[r];
+            c->scratch_base[r * p->nexchanges + x] = next;
             for (int b = 0; b < part->nbuffers; b++)
-                if (part->buffers[b].role == TUTTI_BUFFER_SCRATCH) at += part->buffers[b].banks;
+                if (part->buffers[b].role == TUTTI_BUFFER_SCRATCH) next += part->buffers[b].banks;
         }
     }
 }
+
+/* ---- edges ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -70,7 +146,7 @@ static void add_edge(edge_list *e, int64_t at)
     e->at[e->n++] = at;
 }
 
-/* Sorted, each once. Called whenever the list has doubled, so that slices that many ranks share cost no memory. */
+/* Sorted, each once. Called after each exchange and rank, so that slices that many ranks share cost no memory. */
 static void tidy_edges(edge_list *e)
 {
     size_t n = 0;
@@ -80,70 +156,81 @@ static void tidy_edges(edge_list *e)
     e->n = n;
 }
 
+static void add_part_edges(const tutti_composition *c, const tutti_plan_exchange *x, int rank, edge_list *e)
+{
+    const tutti_part *part = &c->schedules[x->schedule].parts[rank];
+    const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
+    const int64_t n = range.last - range.first;
+    for (int i = 0; i < part->nslices; i++) {
+        const tutti_slice *s = &part->slices[i];
+        add_edge(e, range.first + s->first * n / s->of);
+        add_edge(e, range.first + ((int64_t)s->first + s->count) * n / s->of);
+    }
+    tidy_edges(e);
+}
+
+static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
+{
+    tutti_arena arena = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    tutti_plan_list_loops(p, rank, &arena, loops);
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        for (int i = 0; i < loops[d].nactions; i++) {
+            const tutti_action *a = &loops[d].actions[i];
+            if (a->kind != TUTTI_DO_LOOK && a->kind != TUTTI_DO_APPLY) continue;
+            add_edge(e, a->first);
+            add_edge(e, a->first + a->count);
+        }
+    tidy_edges(e);
+    tutti_arena_release(&arena);
+}
+
 static void find_edges(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;
     edge_list e = {0};
-    add_edge(&e, 0);
-    add_edge(&e, p->total);
-    for (int i = 0; i < p->graph->nparams; i++) add_edge(&e, p->param_offset[i]);
-    for (int x = 0; x < c->nbound; x++)
-        for (int r = 0; r < c->nranks; r++) {
-            const tutti_part *part = &c->exchanges[c->exchange_of[x]].parts[r];
-            const tutti_bucket range = tutti_composition_range(c, x);
-            add_edge(&e, range.offset + r * range.count / c->nranks); /* own slices */
-            add_edge(&e, range.offset + (r + 1) * range.count / c->nranks);
-            for (int i = 0; i < part->nslices; i++) {
-                const tutti_slice *s = &part->slices[i];
-                add_edge(&e, range.offset + s->first * range.count / s->of);
-                add_edge(&e, range.offset + ((int64_t)s->first + s->count) * range.count / s->of);
-            }
-            tidy_edges(&e);
-        }
+    for (int w = 0; w <= c->nwindows; w++) add_edge(&e, w * p->total);
+    for (int i = 0; i < p->control.first_param; i++) add_edge(&e, p->param_offset[p->order[i]]);
+    for (int r = 0; r < c->nranks; r++) add_action_edges(p, r, &e);
+    for (int x = 0; x < p->nexchanges; x++)
+        for (int r = 0; r < c->nranks; r++) add_part_edges(c, &p->exchanges[x], r, &e);
     c->nedges = (int)e.n;
     c->edges = TUTTI_ARENA_NEW(&c->arena, int64_t, c->nedges);
     memcpy(c->edges, e.at, sizeof *e.at * e.n);
     free(e.at);
 }
 
-tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err)
+/* ---- life ---- */
+
+tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_failure *err)
 {
-    const int n = p->nbuckets * TUTTI_NEXCHANGES + p->config.gated;
-    *c = (tutti_composition){
-        .plan = p, .nranks = p->config.nranks, .nbuckets = p->nbuckets, .ntrain_steps = 2, .nbound = n};
-    c->exchanges = TUTTI_ARENA_NEW(&c->arena, tutti_composed_exchange, n);
-    c->exchange_of = TUTTI_ARENA_NEW(&c->arena, int, n);
-    for (int b = 0; b < p->nbuckets; b++) {
-        c->exchange_of[b * TUTTI_NEXCHANGES + TUTTI_REDUCES] = add_exchange(c, p->buckets[b].reduce_scatter_mapped);
-        c->exchange_of[b * TUTTI_NEXCHANGES + TUTTI_GATHERS] = add_exchange(c, p->buckets[b].all_gather_mapped);
+    *c = (tutti_composition){.plan = p, .result = result, .nranks = p->config.nranks};
+    c->schedules = TUTTI_ARENA_NEW(&c->arena, tutti_composed_schedule, p->nschedules);
+    for (int i = 0; i < p->nschedules; i++) take_schedule(c, i);
+    for (int i = 0; i < p->nexchanges; i++) {
+        const tutti_status st = check_schedule(c, &p->exchanges[i], err);
+        if (st) return st;
     }
-    if (p->config.gated) c->exchange_of[n - 1] = add_exchange(c, p->gate.allreduce_mapped);
-    const tutti_schedule_header *first = tutti_schedule_head(p->buckets[0].reduce_scatter_mapped);
-    for (int i = 0; i < n; i++) {
-        const tutti_schedule_header *h = tutti_schedule_head(c->exchanges[c->exchange_of[i]].schedule);
-        const bool is_gate = tutti_composition_kind(c, i) == TUTTI_GATES;
-        if (h->nranks != c->nranks || h->wire == TUTTI_WIRE_TWO_SIDED || h->wire != first->wire ||
-            h->in_place == is_gate)
-            return tutti_fail(err, TUTTI_ERR_FAILED, "%s %d: the %s is not lowered for %s memory of %d ranks, %s",
-                              is_gate ? "gate" : "bucket", i / TUTTI_NEXCHANGES, tutti_collective_name(h->collective),
-                              tutti_wire_class_name(first->wire), c->nranks,
-                              is_gate ? "from flag to verdict" : "in place");
-    }
+    lay_out_runs(c);
+    find_windows(c);
     number_memory(c);
     find_edges(c);
+    const tutti_schedule_header *first = tutti_schedule_head(p->schedules[0].lowered);
     c->head = (tutti_schedule_header){.collective = TUTTI_ALLREDUCE,
                                       .nranks = c->nranks,
                                       .slots = p->config.slots,
                                       .wire = first->wire,
                                       .host_of = first->host_of,
-                                      .determinism = first->determinism};
-    snprintf(c->head.algorithm, sizeof c->head.algorithm, "%d training steps as", c->ntrain_steps);
+                                      /* of fast sums each schedule has its own, and its own proof of it */
+                                      .determinism =
+                                          p->config.slots ? TUTTI_DETERMINISM_CANONICAL : TUTTI_DETERMINISM_PER_SLICE};
+    snprintf(c->head.algorithm, sizeof c->head.algorithm, "%d training steps as", c->runs[c->nruns - 1].train_step + 1);
     return TUTTI_OK;
 }
 
 void tutti_composition_release(tutti_composition *c)
 {
-    for (int i = 0; i < c->nexchanges; i++)
-        for (int r = 0; r < c->nranks; r++) tutti_part_release(&c->exchanges[i].parts[r]);
+    for (int i = 0; i < c->plan->nschedules; i++)
+        for (int r = 0; r < c->nranks; r++) tutti_part_release(&c->schedules[i].parts[r]);
     tutti_arena_release(&c->arena);
 }

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_compose.h: training steps of all ranks as one schedule, for the checker.
  *
- * Each rank's part is its loop (sequence 0) and, beside it, the sequences of all its exchanges, several training steps one
- * after the other. What the loop does to shared memory becomes steps that the checker knows:
+ * Each rank's part is its loops, one run after the other (sequence 0), and, beside it, the sequences of all its exchanges. What a loop
+ * does to memory becomes steps that the checker knows:
  *   a kernel reads a parameter          copy weights -> seen
- *   a kernel writes a gradient          copy the slot's leaf -> its gradient buffer
- *   a fold                              reduce of two gradient buffers
- *   an update of the own slice          copies grads -> each state, grads -> weights; gated, it reads the verdict too
- *   a look at the own slice             copy grads -> seen
- *   a gate                              copy -> flag; its exchange sums flags into verdict
- *   READY, FREE, waits                  nops, on which the steps of exchanges depend, or which depend on them
- * What goes in is one leaf a slot, what comes out are the weights after the last step, so that, beside races and deadlocks,
- * "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loop and schedules
+ *   a kernel writes a gradient          copy the slot's leaf -> the copy of the gradients
+ *   a fold                              reduce of two copies
+ *   the rule is applied                 copies sums -> each state, sums -> weights; after a look at the verdict, if there is one
+ *   a look                              copies sums -> seen, anything -> flag
+ *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
+ * What goes in is one leaf a slot, what comes out is what the method declares to hold every slot's part: so, beside races and
+ * deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loops and schedules
  * together. Where the caller could start an exchange at different times, the earliest is taken.
+ *
+ * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again, with every loop that
+ * may be gone through between two steps; the checker looks at two such rounds. A step knows of earlier ones only what memories hold and
+ * which bank is next, so that every later round is one that was looked at.
+ *
+ * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind it, as long as
+ * the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_COMPOSE_H
@@ -21,90 +27,83 @@
 #include "../../collective/check/check_source.h"
 #include "plan_impl.h"
 
-/* Which of a bucket's two exchanges; the gate's is apart. A training step has two a bucket, numbered bucket by bucket, and
- * after them the gate's, if there is one. */
-typedef enum { TUTTI_REDUCES, TUTTI_GATHERS, TUTTI_NEXCHANGES, TUTTI_GATES = TUTTI_NEXCHANGES } tutti_exchange_kind;
+/* One run of a loop. */
+typedef struct {
+    tutti_loop_driver driver;
+    int train_step;
+} tutti_loop_run;
 
-/* One step of a rank's loop. */
+/* One step of a rank's sequence 0. */
 typedef struct {
     tutti_step_kind kind;
-    int train_step, action;       /* which action it comes from, -1 = before or after all */
-    int bucket, param;            /* -1 = none */
-    int waits_bucket, waits_step; /* nop: for the end of this exchange (waits_kind), -1 = none */
-    tutti_exchange_kind waits_kind;
-    int64_t first, last; /* elements of the packed vector */
-    int from[2], to;     /* buffers, -1 = none */
+    int run, action;          /* of the composition's runs, of its loop; action -1 = before or after all */
+    int param;                /* -1 = none */
+    int exchange, invocation; /* nop: for whose end it waits; -1 = for none's */
+    int64_t first, last;      /* of the index space */
+    int from[2], to;          /* buffers, -1 = none */
     unsigned when;
 } tutti_loop_step;
 
 typedef struct {
     tutti_loop_step *steps;
     int nsteps;
-    int *ready, *is_free, *checked, *updated, *waited; /* train step, bucket: position of the loop step, -1 = none */
-    int *gate_told, *gate_passed;                      /* train step: the same for the gate */
-    int *first_step;                                   /* train step, exchange: index of its first step in the part */
-    int nexchange_steps;                               /* they come before the loop's */
-} tutti_loop;
+    /* Invocation, exchange: positions of loop steps, -1 = none. */
+    int *ready, *is_free, *waited;
+    int *first_step;     /* the same: index of its first step in the part */
+    int nexchange_steps; /* they come before the loop's */
+} tutti_unrolled;
 
 /* One lowered schedule with the parts of all ranks. */
 typedef struct {
     const tutti_schedule *schedule;
     tutti_part *parts;
     int nsequences, nbanks;
-} tutti_composed_exchange;
+} tutti_composed_schedule;
 
 typedef struct {
     const tutti_plan *plan;
+    int result; /* memory whose content is shown in the vector's place of the index space */
     tutti_schedule_header head;
-    int nranks, nbuckets, ntrain_steps, nsequences; /* of one exchange */
-    tutti_composed_exchange *exchanges;
-    int nexchanges;   /* different ones */
-    int nbound;       /* exchanges of a training step */
-    int *exchange_of; /* one of a training step -> one of exchanges */
-    int64_t *edges;   /* boundaries of all slices, in elements, ascending */
+    int nranks, nsequences; /* of one exchange */
+    tutti_composed_schedule *schedules;
+    tutti_loop_run *runs;
+    int nruns;
+    int *ninvocations, most_invocations; /* an exchange; of any */
+    int64_t *edges;                      /* boundaries of all slices, in elements, ascending */
     int nedges;
-    int *scratch_base; /* rank, exchange of a training step: number of its first scratch buffer */
+    int *memory_base;  /* a memory: number of its first copy, from the end of the inputs */
+    int *scratch_base; /* rank, exchange: number of its first scratch buffer */
+    int *window;       /* a memory: its stretch of the index space */
+    int nwindows;
     tutti_arena arena;
 } tutti_composition;
 
-enum {
-    TUTTI_MEMORY_OUT,
-    TUTTI_MEMORY_SEEN,
-    TUTTI_MEMORY_WEIGHTS,
-    TUTTI_MEMORY_FLAG,
-    TUTTI_MEMORY_VERDICT,
-    TUTTI_MEMORY_GRADS /* plan->nroots_max of them, then the states of the rule */
-};
+enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_FIRST_MEMORY };
 
-tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, tutti_failure *err);
+/* result: a vector that the method declares to hold all. */
+tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
-/* The loop of a rank (plan_loop.c); TUTTI_ERR_FAILED if a bucket is never ready or free. */
-tutti_status tutti_composition_loop(const tutti_composition *c, int rank, tutti_arena *arena, tutti_loop *out,
-                                    tutti_failure *err);
+/* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask for a verdict. */
+tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
+                                      tutti_failure *err);
 
-/* Buffers: inputs (one a slot), then those of the enum, gradient buffers, states, scratch of exchanges. */
+/* Buffers: inputs (one a slot), then result, seen, the copies of all memories, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
-static inline int tutti_composition_buffer(const tutti_composition *c, int rank, int memory)
+static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
-    return tutti_composition_nslots(c, rank) + memory;
+    return tutti_composition_nslots(c, rank) + c->memory_base[memory] + copy;
 }
 
-static inline int tutti_composition_state(const tutti_composition *c, int state)
-{
-    return TUTTI_MEMORY_GRADS + c->plan->nroots_max + state;
-}
+/* Elements of a memory in the index space. */
+typedef struct {
+    int64_t first, last;
+} tutti_stretch;
+tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 
-/* What an exchange of a training step is, and the part of the packed vector that its slices cut: a gate's flag is one number,
- * here as long as the vector, which proves as much. */
-static inline tutti_exchange_kind tutti_composition_kind(const tutti_composition *c, int exchange)
+/* An invocation of an exchange in tables of both. */
+static inline int tutti_composition_at(const tutti_composition *c, int invocation, int exchange)
 {
-    return exchange == c->nbuckets * TUTTI_NEXCHANGES ? TUTTI_GATES
-                                                      : (tutti_exchange_kind)(exchange % TUTTI_NEXCHANGES);
-}
-static inline tutti_bucket tutti_composition_range(const tutti_composition *c, int exchange)
-{
-    return tutti_composition_kind(c, exchange) == TUTTI_GATES ? (tutti_bucket){.count = c->plan->total}
-                                                              : c->plan->buckets[exchange / TUTTI_NEXCHANGES];
+    return invocation * c->plan->nexchanges + exchange;
 }
 
 /* plan_check_arena.c */

@@ -3,20 +3,40 @@
 #ifndef TUTTI_PLAN_IMPL_H
 #define TUTTI_PLAN_IMPL_H
 
-#include "plan.h"
+#include "plan_builder.h"
 
-/* Exchange order, packed offsets, buckets without schedules (buckets.c). */
+/* Exchange order, packed offsets, buckets (buckets.c). */
 void tutti_plan_pack_params(tutti_plan *p);
-/* Compiles and lowers the schedules of all buckets (plan_schedules.c). */
-tutti_status tutti_plan_compile_schedules(tutti_plan *p, tutti_failure *err);
+/* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers. */
+int tutti_plan_bucket_of(const tutti_plan *p, int param);
+const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket);
+/* Fills in tutti_bucket.turn (plan_walk.c). */
+void tutti_plan_find_turns(tutti_plan *p);
+/* Roots and copies over all ranks (plan_walk.c). */
+void tutti_plan_count_copies(tutti_plan *p);
+/* Memories, schedules, exchanges, as the method declares them (plan_builder.c). */
+tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
+/* Compiles and lowers (plan_schedules.c). */
+tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_plan_schedule *out,
+                                      tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
-/* Fills in tutti_bucket.turn (actions.c). */
-void tutti_plan_find_turns(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb);
-/* Roots and gradient buffers over all ranks (actions.c). */
-void tutti_plan_count_buffers(tutti_plan *p);
+/* "update fc1.weight"; "start gradients of bucket 0 (ready, free)" (plan_text.c). */
+void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb);
+
+/* ---- what the files of the builder share ---- */
+
+struct tutti_plan_builder {
+    tutti_plan *plan; /* declaring: is filled in; listing: is read */
+    int rank;
+    tutti_loop *loops;        /* listing: TUTTI_NDRIVERS of them */
+    tutti_loop_driver driver; /* listing: the one that is added to */
+    int capacity[TUTTI_NDRIVERS];
+    int nmemories, nschedules, nexchanges; /* declaring: for how many there is room */
+};
+void tutti_builder_add(tutti_plan_builder *b, tutti_action a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_loop.c: one rank's actions of several training steps as steps of a schedule (see plan_compose.h). */
+/* plan_loop.c: one rank's loops over several training steps as steps of a schedule (see plan_compose.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,229 +7,313 @@
 
 typedef struct {
     const tutti_composition *c;
-    tutti_loop *out;
+    tutti_unrolled *out;
     int rank, capacity;
-    int train_step, action; /* what is being translated */
+    int run, action; /* what is being translated */
+    int *started;    /* an exchange: invocations so far */
+    int restarted;   /* an exchange that was still under way; -1 = none */
 } writer;
 
 static tutti_loop_step *add(writer *w, tutti_step_kind kind)
 {
-    tutti_loop *l = w->out;
+    tutti_unrolled *l = w->out;
     if (l->nsteps == w->capacity) {
         w->capacity = w->capacity ? 2 * w->capacity : 64;
         l->steps = tutti_realloc(l->steps, sizeof *l->steps * (size_t)w->capacity);
     }
     tutti_loop_step *s = &l->steps[l->nsteps++];
-    *s = (tutti_loop_step){.kind = kind,
-                           .train_step = w->train_step,
-                           .action = w->action,
-                           .bucket = -1,
-                           .param = -1,
-                           .waits_bucket = -1,
-                           .from = {-1, -1},
-                           .to = -1};
+    *s = (tutti_loop_step){
+        .kind = kind, .run = w->run, .action = w->action, .param = -1, .exchange = -1, .from = {-1, -1}, .to = -1};
     return s;
 }
 
-static void add_copy(writer *w, int from, int to, int64_t first, int64_t last)
+static tutti_loop_step *add_copy(writer *w, int from, int to, tutti_stretch range)
 {
     tutti_loop_step *s = add(w, TUTTI_STEP_COPY);
     s->from[0] = from;
     s->to = to;
-    s->first = first;
-    s->last = last;
+    s->first = range.first;
+    s->last = range.last;
+    return s;
 }
 
-static int memory(const writer *w, int which)
+static int seen(const writer *w)
 {
-    return tutti_composition_buffer(w->c, w->rank, which);
+    return tutti_composition_nslots(w->c, w->rank) + TUTTI_COMPOSED_SEEN;
 }
+
+static int copy_of(const writer *w, int memory, int copy)
+{
+    return tutti_composition_copy(w->c, w->rank, memory, copy);
+}
+
+static tutti_stretch all_of(const writer *w, int memory)
+{
+    return tutti_composition_stretch(w->c, memory, 0, w->c->plan->total);
+}
+
+/* ---- kernels ---- */
 
 /* A parameter with the padding behind it, which belongs to nobody else. */
-static void param_range(const tutti_plan *p, int param, int64_t *first, int64_t *last)
+static tutti_stretch param_range(const writer *w, int param, int memory)
 {
-    *first = p->param_offset[param];
-    *last = p->total;
-    for (int i = 0; i < p->graph->nparams; i++)
-        if (p->param_offset[i] > *first && p->param_offset[i] < *last) *last = p->param_offset[i];
+    const tutti_plan *p = w->c->plan;
+    const int64_t first = p->param_offset[param];
+    int64_t last = p->total;
+    for (int i = 0; i < p->control.first_param; i++) {
+        const int64_t other = p->param_offset[p->order[i]];
+        if (other > first && other < last) last = other;
+    }
+    return tutti_composition_stretch(w->c, memory, first, last - first);
 }
 
 static void add_gradients(writer *w, const tutti_node *n, const tutti_action *a)
 {
-    const tutti_plan *p = w->c->plan;
     for (int i = 0; i < n->nwrites; i++) {
         if (n->writes[i].kind != TUTTI_DATUM_PARAM_GRAD) continue;
-        int64_t first, last;
-        param_range(p, n->writes[i].index, &first, &last);
-        add_copy(w, a->slot, memory(w, TUTTI_MEMORY_GRADS + a->root_dst), first, last);
-        w->out->steps[w->out->nsteps - 1].param = n->writes[i].index;
+        const int param = n->writes[i].index, memory = tutti_plan_gradient_memory(w->c->plan, param);
+        add_copy(w, a->slot, copy_of(w, memory, a->dst), param_range(w, param, memory))->param = param;
     }
 }
 
 static void add_kernel(writer *w, const tutti_action *a)
 {
-    const tutti_plan *p = w->c->plan;
-    const tutti_node *n = &p->graph->nodes[a->node];
+    const tutti_graph *g = w->c->plan->graph;
+    const tutti_node *n = &g->nodes[a->node];
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
-        int64_t first, last;
-        param_range(p, n->reads[i].index, &first, &last);
-        add_copy(w, memory(w, TUTTI_MEMORY_WEIGHTS), memory(w, TUTTI_MEMORY_SEEN), first, last);
-        w->out->steps[w->out->nsteps - 1].param = n->reads[i].index;
+        const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
+        add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
     /* what loading writes (@stop) is written with the first kernel of a slot */
-    for (int i = 0; i < p->graph->nnodes && a->kind == TUTTI_DO_FORWARD; i++) {
-        if (p->graph->nodes[i].kind == TUTTI_NODE_FORWARD && p->graph->nodes[i].layer == a->layer) break;
-        if (p->graph->nodes[i].kind == TUTTI_NODE_FORWARD) return;
-        if (p->graph->nodes[i].kind == TUTTI_NODE_LOAD) add_gradients(w, &p->graph->nodes[i], a);
-    }
+    for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
+        if (g->nodes[i].kind == TUTTI_NODE_FORWARD) return;
+    for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
+        if (g->nodes[i].kind == TUTTI_NODE_LOAD) add_gradients(w, &g->nodes[i], a);
 }
 
 static void add_fold(writer *w, const tutti_action *a)
 {
-    const tutti_bucket *b = &w->c->plan->buckets[a->bucket];
+    const tutti_plan *p = w->c->plan;
+    const tutti_bucket *b = tutti_plan_bucket_at(p, a->bucket);
+    const int memory = tutti_plan_gradient_memory(p, p->order[b->first_param]);
+    const tutti_stretch range = tutti_composition_stretch(w->c, memory, b->offset, b->count);
     tutti_loop_step *s = add(w, TUTTI_STEP_REDUCE);
-    s->bucket = a->bucket;
-    s->from[0] = s->to = memory(w, TUTTI_MEMORY_GRADS + a->root_dst);
-    s->from[1] = memory(w, TUTTI_MEMORY_GRADS + a->root_src);
-    s->first = b->offset;
-    s->last = b->offset + b->count;
+    s->from[0] = s->to = copy_of(w, memory, a->dst);
+    s->from[1] = copy_of(w, memory, a->src);
+    s->first = range.first;
+    s->last = range.last;
 }
 
-static int add_wait(writer *w, int bucket, tutti_exchange_kind kind, int train_step)
+/* ---- exchanges ---- */
+
+static void tell(writer *w, int exchange, unsigned when)
 {
+    const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange), position = w->out->nsteps;
+    add(w, TUTTI_STEP_NOP);
+    if (w->started[exchange] < 1 || w->started[exchange] > w->c->ninvocations[exchange]) return;
+    if (when & TUTTI_WHEN_READY && w->out->ready[at] < 0) w->out->ready[at] = position;
+    if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
+}
+
+static void start(writer *w, int exchange)
+{
+    const int before = tutti_composition_at(w->c, w->started[exchange] - 1, exchange);
+    const bool known = w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];
+    if (known && w->out->waited[before] < 0) w->restarted = exchange;
+    w->started[exchange]++;
+}
+
+static void wait_for(writer *w, int exchange)
+{
+    const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange), position = w->out->nsteps;
     tutti_loop_step *s = add(w, TUTTI_STEP_NOP);
-    s->bucket = bucket;
-    if (train_step < 0) return w->out->nsteps - 1;
-    s->waits_bucket = bucket;
-    s->waits_kind = kind;
-    s->waits_step = train_step;
-    return w->out->nsteps - 1;
+    if (w->started[exchange] < 1 || w->started[exchange] > w->c->ninvocations[exchange]) return;
+    if (w->out->waited[at] >= 0) return;
+    s->exchange = exchange;
+    s->invocation = w->started[exchange] - 1;
+    w->out->waited[at] = position;
 }
 
-static int add_update(writer *w, int bucket)
+/* ---- the rule ---- */
+
+static void add_look(writer *w, const tutti_action *a)
 {
-    int64_t first, count;
-    tutti_plan_own_slice(w->c->plan, bucket, w->rank, &first, &count);
-    for (int i = 0; i <= w->c->plan->config.nstates; i++) {
-        const bool is_last =
-            i == w->c->plan->config.nstates; /* the weights: what waits for the update waits for them */
-        const int to = is_last ? TUTTI_MEMORY_WEIGHTS : tutti_composition_state(w->c, i);
-        add_copy(w, memory(w, TUTTI_MEMORY_GRADS), memory(w, to), first, first + count);
-        w->out->steps[w->out->nsteps - 1].bucket = bucket;
-    }
-    return w->out->nsteps - 1;
+    add_copy(w, copy_of(w, a->from, 0), seen(w), tutti_composition_stretch(w->c, a->from, a->first, a->count));
+    add_copy(w, 0, copy_of(w, a->to, 0), all_of(w, a->to)); /* any value */
 }
 
-/* Looks at what the reduce-scatter left in the own slice. */
-static int add_look(writer *w, int bucket)
+static void add_apply(writer *w, const tutti_action *a)
 {
-    int64_t first, count;
-    tutti_plan_own_slice(w->c->plan, bucket, w->rank, &first, &count);
-    add_copy(w, memory(w, TUTTI_MEMORY_GRADS), memory(w, TUTTI_MEMORY_SEEN), first, first + count);
-    w->out->steps[w->out->nsteps - 1].bucket = bucket;
-    return w->out->nsteps - 1;
-}
-
-static void add_gate(writer *w)
-{
-    const int64_t total = w->c->plan->total;
-    add_copy(w, 0, memory(w, TUTTI_MEMORY_FLAG), 0, total); /* any value */
-    w->out->gate_told[w->train_step] = add_wait(w, -1, TUTTI_GATES, -1);
-    w->out->gate_passed[w->train_step] = add_wait(w, w->c->nbuckets, TUTTI_REDUCES, w->train_step);
-    add_copy(w, memory(w, TUTTI_MEMORY_VERDICT), memory(w, TUTTI_MEMORY_SEEN), 0, total);
+    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
+    const int from = copy_of(w, a->from, 0);
+    int state;
+    if (a->verdict >= 0) add_copy(w, copy_of(w, a->verdict, 0), seen(w), all_of(w, a->verdict));
+    for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
+        add_copy(w, from, copy_of(w, state, 0), range);
+    add_copy(w, from, copy_of(w, a->to, 0), range);
 }
 
 static void add_action(writer *w, const tutti_action *a)
 {
-    const int at = w->train_step * w->c->nbuckets + a->bucket;
     switch (a->kind) {
-    case TUTTI_DO_FORWARD:
-    case TUTTI_DO_BACKWARD_PARAMS:
-    case TUTTI_DO_BACKWARD_DATA: add_kernel(w, a); break;
-    case TUTTI_DO_SUM: break; /* touches nothing that ranks share */
+    case TUTTI_DO_KERNEL: add_kernel(w, a); break;
     case TUTTI_DO_FOLD: add_fold(w, a); break;
-    case TUTTI_DO_READY: w->out->ready[at] = add_wait(w, a->bucket, TUTTI_REDUCES, -1); break;
-    case TUTTI_DO_FREE: w->out->is_free[at] = add_wait(w, a->bucket, TUTTI_GATHERS, -1); break;
-    case TUTTI_DO_CHECK:
-        add_wait(w, a->bucket, TUTTI_REDUCES, w->train_step);
-        w->out->checked[at] = add_look(w, a->bucket);
+    case TUTTI_DO_START:
+        start(w, a->exchange);
+        tell(w, a->exchange, a->when);
         break;
-    case TUTTI_DO_GATE: add_gate(w); break;
-    case TUTTI_DO_UPDATE:
-        add_wait(w, a->bucket, TUTTI_REDUCES, w->train_step);
-        w->out->updated[at] = add_update(w, a->bucket);
-        break;
-    case TUTTI_DO_WAIT_WEIGHTS: w->out->waited[at] = add_wait(w, a->bucket, TUTTI_GATHERS, w->train_step - 1); break;
+    case TUTTI_DO_TELL: tell(w, a->exchange, a->when); break;
+    case TUTTI_DO_WAIT: wait_for(w, a->exchange); break;
+    case TUTTI_DO_LOOK: add_look(w, a); break;
+    case TUTTI_DO_APPLY: add_apply(w, a); break;
     case TUTTI_NACTIONS: break;
     }
 }
 
-/* What a gate promises and no race would show: all slices are looked at before it, and all updates come after it. */
-static const char *wrong_with_gate(const tutti_composition *c, const tutti_loop *l, int at)
+/* ---- what no race would show ---- */
+
+/* Positions in a loop: where the exchange that fills `verdict` is started and waited for. */
+static void find_verdict(const tutti_plan *p, const tutti_loop *l, int verdict, int *started, int *waited)
 {
-    const int told = l->gate_told[at / c->nbuckets];
-    if (!c->plan->config.gated) return NULL;
-    if (told < 0) return "is updated without the gate";
-    if (l->checked[at] < 0 || l->checked[at] > told) return "is not looked at before the gate";
-    return l->updated[at] < l->gate_passed[at / c->nbuckets] ? "is updated before the gate" : NULL;
+    *started = *waited = -1;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
+        if (a->kind == TUTTI_DO_START) *started = i;
+        if (a->kind == TUTTI_DO_WAIT) *waited = i;
+    }
 }
 
-static tutti_status all_told(const tutti_composition *c, int rank, const tutti_loop *l, tutti_failure *err)
+static bool was_looked_at(const tutti_plan *p, const tutti_loop *l, const tutti_action *apply, int before)
 {
-    for (int i = 0; i < c->ntrain_steps * c->nbuckets; i++) {
-        const char *wrong = l->ready[i] < 0     ? "is never ready"
-                            : l->is_free[i] < 0 ? "is never free"
-                            : l->updated[i] < 0 ? "is never updated"
-                                                : wrong_with_gate(c, l, i);
-        if (wrong) return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d %s", rank, i % c->nbuckets, wrong);
+    for (int i = 0; i < before; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_LOOK && a->from == apply->from && a->first <= apply->first &&
+            a->first + a->count >= apply->first + apply->count && p->memories[a->to].role == TUTTI_ROLE_NUMBERS)
+            return true;
+    }
+    return false;
+}
+
+/* All that a rule is applied to by a verdict is looked at before the verdict is asked for, and changed after it is known. */
+static tutti_status check_verdicts(const tutti_composition *c, int rank, const tutti_loop *l, tutti_failure *err)
+{
+    const tutti_plan *p = c->plan;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        int started, waited;
+        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite)) continue;
+        find_verdict(p, l, a->verdict, &started, &waited);
+        const char *wrong = a->verdict < 0 || started < 0      ? "is updated without the verdict"
+                            : !was_looked_at(p, l, a, started) ? "is not looked at before the verdict is asked for"
+                            : waited < started || i < waited   ? "is updated before the verdict is known"
+                                                               : NULL;
+        if (wrong) return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d %s", rank, a->bucket, wrong);
     }
     return TUTTI_OK;
 }
 
-static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_loop *l)
+static tutti_status check_told(const tutti_composition *c, int rank, const tutti_unrolled *l, const int *started,
+                               tutti_failure *err)
 {
-    for (int i = 0; i < c->ntrain_steps * c->nbound; i++) {
-        l->first_step[i] = l->nexchange_steps;
-        l->nexchange_steps += c->exchanges[c->exchange_of[i % c->nbound]].parts[rank].nsteps;
+    for (int x = 0; x < c->plan->nexchanges; x++) {
+        if (started[x] != c->ninvocations[x])
+            return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d starts the exchange of %s %d times, rank %d %d times",
+                              rank, c->plan->exchanges[x].name, started[x], c->plan->config.rank, c->ninvocations[x]);
+        for (int k = 0; k < c->ninvocations[x]; k++) {
+            const int at = tutti_composition_at(c, k, x);
+            if (l->ready[at] < 0 || l->is_free[at] < 0)
+                return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: the exchange of %s is never told that it is %s",
+                                  rank, c->plan->exchanges[x].name, l->ready[at] < 0 ? "ready" : "free");
+        }
     }
+    return TUTTI_OK;
 }
 
-static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_loop *out)
+/* ---- all of it ---- */
+
+static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_unrolled *l)
 {
-    const int n = c->ntrain_steps * c->nbuckets, ntables = 5 * n + 2 * c->ntrain_steps;
-    int *const tables = TUTTI_ARENA_NEW(arena, int, ntables);
-    for (int i = 0; i < ntables; i++) tables[i] = -1;
-    out->ready = tables, out->is_free = tables + n, out->checked = tables + 2 * n;
-    out->updated = tables + 3 * n, out->waited = tables + 4 * n;
-    out->gate_told = tables + 5 * n, out->gate_passed = out->gate_told + c->ntrain_steps;
-    out->first_step = TUTTI_ARENA_NEW(arena, int, c->ntrain_steps * c->nbound);
+    for (int k = 0; k < c->most_invocations; k++)
+        for (int x = 0; x < c->plan->nexchanges; x++) {
+            l->first_step[tutti_composition_at(c, k, x)] = l->nexchange_steps;
+            if (k < c->ninvocations[x])
+                l->nexchange_steps += c->schedules[c->plan->exchanges[x].schedule].parts[rank].nsteps;
+        }
 }
 
-tutti_status tutti_composition_loop(const tutti_composition *c, int rank, tutti_arena *arena, tutti_loop *out,
-                                    tutti_failure *err)
+static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_unrolled *out)
 {
-    *out = (tutti_loop){0};
-    writer w = {.c = c, .out = out, .rank = rank, .action = -1};
+    const int n = c->most_invocations * c->plan->nexchanges;
+    int *const tables = TUTTI_ARENA_NEW(arena, int, 4 * n + 1);
+    for (int i = 0; i < 4 * n; i++) tables[i] = -1;
+    out->ready = tables, out->is_free = tables + n, out->waited = tables + 2 * n, out->first_step = tables + 3 * n;
+}
+
+static void add_begin(writer *w)
+{
+    const tutti_plan *p = w->c->plan;
+    const int weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+    add(w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
+    add_copy(w, 0, copy_of(w, weights, 0), all_of(w, weights)); /* start weights: any value */
+}
+
+static void add_end(writer *w)
+{
+    const tutti_composition *c = w->c;
+    const int out = tutti_composition_nslots(c, w->rank) + TUTTI_COMPOSED_OUT;
+    for (int x = 0; x < c->plan->nexchanges; x++)
+        if (w->started[x]) wait_for(w, x);
+    add_copy(w, copy_of(w, c->result, 0), out, all_of(w, c->result));
+    for (int m = 0; m < c->plan->nmemories; m++)
+        if (c->window[m] && c->plan->memories[m].holds == TUTTI_HOLDS_ALL)
+            add_copy(w, copy_of(w, m, 0), out, all_of(w, m));
+}
+
+/* Also the loop that is the same in every step is looked at once. */
+static tutti_status unroll(writer *w, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err)
+{
+    const tutti_composition *c = w->c;
+    add_begin(w);
+    for (w->run = 0; w->run < c->nruns; w->run++) {
+        const tutti_loop *l = &loops[c->runs[w->run].driver];
+        for (w->action = 0; w->action < l->nactions; w->action++) add_action(w, &l->actions[w->action]);
+    }
+    w->action = -1;
+    w->run--;
+    if (w->restarted >= 0)
+        return tutti_fail(err, TUTTI_ERR_FAILED,
+                          "rank %d: the exchange of %s is started again before it was waited for", w->rank,
+                          c->plan->exchanges[w->restarted].name);
+    add_end(w);
+    for (int d = 0; d < TUTTI_NDRIVERS; d++) {
+        const tutti_status st = check_verdicts(c, w->rank, &loops[d], err);
+        if (st) return st;
+    }
+    return check_told(c, w->rank, w->out, w->started, err);
+}
+
+tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
+                                      tutti_failure *err)
+{
+    tutti_loop loops[TUTTI_NDRIVERS];
+    *out = (tutti_unrolled){0};
+    writer w = {.c = c,
+                .out = out,
+                .rank = rank,
+                .action = -1,
+                .restarted = -1,
+                .started = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1)};
     make_tables(c, arena, out);
     lay_out_exchanges(c, rank, out);
-
-    tutti_action *actions = c->plan->actions;
-    int nactions = c->plan->nactions;
-    if (rank != c->plan->config.rank) tutti_plan_list_actions(c->plan, rank, arena, &actions, &nactions);
-    add(&w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
-    add_copy(&w, 0, memory(&w, TUTTI_MEMORY_WEIGHTS), 0, c->plan->total); /* start weights: any value */
-    for (; w.train_step < c->ntrain_steps; w.train_step++)
-        for (w.action = 0; w.action < nactions; w.action++) add_action(&w, &actions[w.action]);
-    w.action = -1;
-    w.train_step--;
-    for (int b = 0; b < c->nbuckets; b++) add_wait(&w, b, TUTTI_GATHERS, c->ntrain_steps - 1);
-    add_copy(&w, memory(&w, TUTTI_MEMORY_WEIGHTS), memory(&w, TUTTI_MEMORY_OUT), 0, c->plan->total);
-
+    memcpy(loops, c->plan->loops, sizeof loops);
+    if (rank != c->plan->config.rank) tutti_plan_list_loops(c->plan, rank, arena, loops);
+    const tutti_status st = unroll(&w, loops, err);
     tutti_loop_step *steps = TUTTI_ARENA_NEW(arena, tutti_loop_step, out->nsteps);
     memcpy(steps, out->steps, sizeof *steps * (size_t)out->nsteps);
     free(out->steps);
     out->steps = steps;
-    return all_told(c, rank, out, err);
+    return st;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_text.c: a plan for people: who has which samples, what travels together, where everything lies, the loop; and
- * the loop as a drawing for Graphviz. */
+/* plan_text.c: a plan for people: who has which samples, what travels together, where everything lies, exchanges, loops. */
 #include <inttypes.h>
 
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
 #include "plan_impl.h"
-#include "tutti/check.h"
 
 static void add_bytes(tutti_strbuf *sb, int64_t bytes)
 {
@@ -38,7 +36,7 @@ static void add_head(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "sums: canonical over %d slots; mine in %d root%s:", c->slots, n, n == 1 ? "" : "s");
     for (int i = 0; i < n; i++)
         tutti_strbuf_printf(sb, " [%d, %d)", roots[i].first_slot, roots[i].first_slot + roots[i].nslots);
-    tutti_strbuf_printf(sb, "; %d gradient buffer%s\n", p->nroots_max, p->nroots_max == 1 ? "" : "s");
+    tutti_strbuf_printf(sb, "; %d cop%s of the gradients\n", p->ncopies, p->ncopies == 1 ? "y" : "ies");
 }
 
 static const char *wire_words(tutti_wire_class wire)
@@ -47,14 +45,14 @@ static const char *wire_words(tutti_wire_class wire)
     return wire == TUTTI_WIRE_MIXED ? "hosts of several ranks" : "puts and signals";
 }
 
-static void add_schedule(const char *role, const tutti_schedule *s, tutti_strbuf *sb)
+static void add_schedule(const tutti_schedule *s, tutti_strbuf *sb)
 {
     const tutti_schedule_header *h = tutti_schedule_head(s);
     char hash[17];
     tutti_hash_text(tutti_schedule_hash(s), hash);
-    tutti_strbuf_printf(sb, "  %-14s %s, in place, lowered for %s, hash %s", role, h->algorithm, wire_words(h->wire),
-                        hash);
-    if (h->collective == TUTTI_REDUCE_SCATTER)
+    tutti_strbuf_printf(sb, "  %-14s %s, %s, lowered for %s, hash %s", tutti_collective_name(h->collective),
+                        h->algorithm, h->in_place ? "in place" : "apart", wire_words(h->wire), hash);
+    if (tutti_collective_reduces(h->collective))
         tutti_strbuf_printf(sb, ", sums %s", tutti_determinism_name(h->determinism));
     tutti_strbuf_puts(sb, "\n");
 }
@@ -71,6 +69,18 @@ static void add_rule(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
+static void add_params(const tutti_plan *p, const tutti_bucket *bucket, tutti_strbuf *sb)
+{
+    add_bytes(sb, bucket->count * (int64_t)sizeof(float));
+    tutti_strbuf_puts(sb, ")\n");
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
+        const tutti_param *param = &p->graph->params[p->order[i]];
+        char shape[96];
+        tutti_shape_text(&param->desc.shape, shape);
+        tutti_strbuf_printf(sb, "    %10" PRId64 "  %-24s %s\n", p->param_offset[p->order[i]], param->name, shape);
+    }
+}
+
 static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
 {
     tutti_strbuf_printf(sb, "\nexchanges: %" PRId64 " elements in %d bucket%s", p->total, p->nbuckets,
@@ -78,85 +88,101 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     add_rule(p, sb);
     tutti_strbuf_printf(sb, ", algorithm %s%s\n", p->config.algorithm,
                         p->config.by_need ? ", those first that the next step needs first" : "");
-    add_schedule("reduce-scatter", p->buckets[0].reduce_scatter_mapped, sb);
-    add_schedule("all-gather", p->buckets[0].all_gather_mapped, sb);
+    for (int i = 0; i < p->nschedules; i++) add_schedule(p->schedules[i].lowered, sb);
     for (int b = 0; b < p->nbuckets; b++) {
-        const tutti_bucket *bucket = &p->buckets[b];
-        tutti_strbuf_printf(sb, "  bucket %d: elements %" PRId64 " + %" PRId64 " (", b, bucket->offset, bucket->count);
-        add_bytes(sb, bucket->count * (int64_t)sizeof(float));
-        tutti_strbuf_puts(sb, ")\n");
-        for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
-            const tutti_param *param = &p->graph->params[p->order[i]];
-            char shape[96];
-            tutti_shape_text(&param->desc.shape, shape);
-            tutti_strbuf_printf(sb, "    %10" PRId64 "  %-24s %s\n", p->param_offset[p->order[i]], param->name, shape);
+        tutti_strbuf_printf(sb, "  bucket %d: elements %" PRId64 " + %" PRId64 " (", b, p->buckets[b].offset,
+                            p->buckets[b].count);
+        add_params(p, &p->buckets[b], sb);
+    }
+    tutti_strbuf_printf(sb, "  control numbers, apart: %" PRId64 " elements (", p->control.count);
+    add_params(p, &p->control, sb);
+}
+
+/* ---- exchanges, one by one ---- */
+
+static const tutti_action *find_told(const tutti_plan *p, int exchange, unsigned when, tutti_loop_driver *driver,
+                                     const tutti_action **after)
+{
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        for (int i = 0; i < p->loops[d].nactions; i++) {
+            const tutti_action *a = &p->loops[d].actions[i];
+            if (a->exchange != exchange || !(a->when & when)) continue;
+            int before = i - 1;
+            while (before >= 0 && p->loops[d].actions[before].exchange >= 0) before--;
+            *driver = (tutti_loop_driver)d;
+            *after = before >= 0 ? &p->loops[d].actions[before] : NULL;
+            return a;
         }
+    return NULL;
+}
+
+/* "ready after update bucket 0" */
+static void add_condition(const tutti_plan *p, int exchange, unsigned when, const char *words, tutti_strbuf *sb)
+{
+    tutti_loop_driver driver = TUTTI_EACH_STEP;
+    const tutti_action *after = NULL;
+    if (!find_told(p, exchange, when, &driver, &after)) return;
+    tutti_strbuf_printf(sb, ", %s ", words);
+    if (after) {
+        tutti_strbuf_puts(sb, "after ");
+        tutti_plan_print_action(p, after, sb);
+    } else {
+        tutti_strbuf_puts(sb, tutti_loop_driver_name(driver));
     }
 }
 
-static int64_t own_elements(const tutti_plan *p)
+static void add_operand(const tutti_plan *p, const tutti_plan_exchange *x, tutti_strbuf *sb)
 {
-    int64_t sum = 0;
-    for (int b = 0; b < p->nbuckets; b++) {
-        int64_t first, count;
-        tutti_plan_own_slice(p, b, p->config.rank, &first, &count);
-        sum += count;
-    }
-    return sum;
+    tutti_strbuf_printf(sb, "%s", p->memories[x->in.memory].name);
+    if (x->in.memory != x->out.memory) tutti_strbuf_printf(sb, " to %s", p->memories[x->out.memory].name);
 }
 
-/* What a gate costs: bytes looked at, synchronisations, and what no longer overlaps. */
-static void add_gate(const tutti_plan *p, tutti_strbuf *sb)
+static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
 {
-    if (!p->config.gated) return;
-    const tutti_schedule *s = p->gate.allreduce_mapped;
-    tutti_check_report report;
-    char hash[17];
-    tutti_hash_text(tutti_schedule_hash(s), hash);
-    tutti_strbuf_puts(sb,
-                      "\ngate: a gradient that is not finite, on any rank, skips the updates of the step on all ranks\n"
-                      "  costs a look at the own slices, ");
-    add_bytes(sb, own_elements(p) * (int64_t)sizeof(float));
-    tutti_strbuf_printf(sb, ", and an allreduce of 1 element: %s, lowered for %s, hash %s",
-                        tutti_schedule_head(s)->algorithm, wire_words(tutti_schedule_head(s)->wire), hash);
-    if (!tutti_schedule_check(s, &report, NULL))
-        tutti_strbuf_printf(sb, ", %d synchronisation%s", report.syncs, report.syncs == 1 ? "" : "s");
-    tutti_strbuf_puts(sb, "\n  no update, and no all-gather, begins before the last reduce-scatter has ended\n");
-}
-
-tutti_plan_memory tutti_plan_memory_of(const tutti_plan *p)
-{
-    const int64_t vector = p->total * (int64_t)sizeof(float);
-    return (tutti_plan_memory){.weights = vector, .grads = p->nroots_max * vector, .state = vector};
-}
-
-/* A rule without states is said to keep no momentum. */
-static void add_states(const tutti_plan *p, int64_t bytes, tutti_strbuf *sb)
-{
-    if (!p->config.nstates) tutti_strbuf_puts(sb, "\n  momentum     0 B");
-    for (int i = 0; i < p->config.nstates; i++) {
-        tutti_strbuf_printf(sb, "\n  %-12s ", p->config.states[i]);
-        add_bytes(sb, bytes);
-        tutti_strbuf_puts(sb, " (own slices are touched)");
+    tutti_strbuf_printf(sb, "\nexchanges one by one: %d, between all ranks\n", p->nexchanges);
+    for (int i = 0; i < p->nexchanges; i++) {
+        const tutti_plan_exchange *x = &p->exchanges[i];
+        tutti_strbuf_printf(sb, "  %-24s %s of ", x->name,
+                            tutti_collective_name(tutti_schedule_head(p->schedules[x->schedule].lowered)->collective));
+        add_operand(p, x, sb);
+        tutti_strbuf_printf(sb, " %" PRId64 " + %" PRId64, x->first, x->count);
+        add_condition(p, i, TUTTI_WHEN_READY, "ready", sb);
+        add_condition(p, i, TUTTI_WHEN_FREE, "free", sb);
+        tutti_strbuf_puts(sb, "\n");
     }
 }
 
-static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
+/* ---- memory ---- */
+
+static void add_arena(const tutti_plan *p, tutti_strbuf *sb)
 {
-    const tutti_plan_memory m = tutti_plan_memory_of(p);
-    tutti_strbuf_puts(sb, "\nmemory of a rank\n  weights      ");
-    add_bytes(sb, m.weights);
-    tutti_strbuf_printf(sb, "\n  gradients    %d x ", p->nroots_max);
-    add_bytes(sb, m.grads / p->nroots_max);
-    add_states(p, m.state, sb);
-    tutti_strbuf_puts(sb, "\n  activations  ");
     add_bytes(sb, p->arena_bytes);
     tutti_strbuf_printf(sb, " by life time, %.3f of ", (double)p->arena_bytes / (double)p->arena_bytes_at_least);
     add_bytes(sb, p->arena_bytes_at_least);
     tutti_strbuf_puts(sb, " that live at a time (");
     add_bytes(sb, p->arena_bytes_without_sharing);
-    tutti_strbuf_puts(sb, " without sharing)\n");
-    tutti_strbuf_puts(sb, "  offsets: layer, value, its gradient, saved (-1 = none)\n");
+    tutti_strbuf_puts(sb, " without sharing)");
+}
+
+static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_strbuf *sb)
+{
+    tutti_strbuf_printf(sb, "\n  %-15s ", m->name);
+    if (m->role == TUTTI_ROLE_ACTIVATIONS) {
+        add_arena(p, sb);
+        return;
+    }
+    if (m->copies > 1 || m->role == TUTTI_ROLE_GRADIENTS) tutti_strbuf_printf(sb, "%d x ", m->copies);
+    add_bytes(sb, tutti_plan_memory_bytes(m) / m->copies);
+    if (!m->is_region) tutti_strbuf_puts(sb, ", private");
+    if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
+    if (m->holds == TUTTI_HOLDS_ALL) tutti_strbuf_puts(sb, ", the same on every rank after a step");
+}
+
+static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
+{
+    tutti_strbuf_puts(sb, "\nmemory of a rank");
+    for (int i = 0; i < p->nmemories; i++) add_memory(p, &p->memories[i], sb);
+    tutti_strbuf_puts(sb, "\n  offsets: layer, value, its gradient, saved (-1 = none)\n");
     for (int l = 0; l < p->graph->model->nlayers; l++) {
         const int grad = p->graph->layer_grads[l].out;
         tutti_strbuf_printf(sb, "    %-24s %10" PRId64 " %10" PRId64 " %10" PRId64 "\n",
@@ -165,26 +191,63 @@ static void add_memory(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-static void add_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)
+/* ---- loops ---- */
+
+static const char *const action_names[] = {"kernel", "fold", "start", "tell", "wait", "look", "update"};
+_Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
+
+const char *tutti_action_kind_name(tutti_action_kind k)
 {
-    tutti_strbuf_puts(sb, tutti_action_kind_name(a->kind));
-    if (a->layer >= 0) tutti_strbuf_printf(sb, " %s", p->graph->model->layers[a->layer].name);
-    if (a->bucket >= 0) tutti_strbuf_printf(sb, " bucket %d", a->bucket);
-    if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": buffer %d += %d", a->root_dst, a->root_src);
+    return (unsigned)k < TUTTI_NACTIONS ? action_names[k] : "?";
 }
 
-static void add_actions(const tutti_plan *p, tutti_strbuf *sb)
+static const char *const driver_names[] = {"each step", "before a checkpoint"};
+_Static_assert(sizeof driver_names / sizeof *driver_names == TUTTI_NDRIVERS, "words for each");
+
+const char *tutti_loop_driver_name(tutti_loop_driver d)
 {
-    tutti_strbuf_printf(sb, "\nloop: %d actions a step\n", p->nactions);
-    for (int i = 0, slot = -1; i < p->nactions; i++) {
-        const tutti_action *a = &p->actions[i];
-        if (p->config.slots && a->slot != slot && a->kind == TUTTI_DO_FORWARD) {
+    return (unsigned)d < TUTTI_NDRIVERS ? driver_names[d] : "?";
+}
+
+static void add_bucket(const tutti_action *a, tutti_strbuf *sb)
+{
+    if (a->bucket == TUTTI_CONTROL_BUCKET)
+        tutti_strbuf_puts(sb, " control numbers");
+    else if (a->bucket >= 0)
+        tutti_strbuf_printf(sb, " bucket %d", a->bucket);
+}
+
+void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)
+{
+    if (a->kind == TUTTI_DO_KERNEL) {
+        const tutti_node *n = &p->graph->nodes[a->node];
+        tutti_strbuf_printf(sb, "%s %s", tutti_node_kind_name(n->kind), p->graph->model->layers[n->layer].name);
+        return;
+    }
+    tutti_strbuf_puts(sb, tutti_action_kind_name(a->kind));
+    if (a->exchange >= 0)
+        tutti_strbuf_printf(sb, " %s", p->exchanges[a->exchange].name);
+    else
+        add_bucket(a, sb);
+    if (a->when)
+        tutti_strbuf_printf(sb, ": %s%s%s", a->when & TUTTI_WHEN_READY ? "ready" : "",
+                            a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
+                            a->when & TUTTI_WHEN_FREE ? "free" : "");
+    if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": copy %d += %d", a->dst, a->src);
+}
+
+static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
+{
+    tutti_strbuf_printf(sb, "\nloop %s: %d actions\n", tutti_loop_driver_name(l->driver), l->nactions);
+    for (int i = 0, slot = -1; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (p->config.slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {
             slot = a->slot;
-            tutti_strbuf_printf(sb, "  slot %d into gradient buffer %d\n", p->my_first_slot + slot, a->root_dst);
+            tutti_strbuf_printf(sb, "  slot %d into copy %d of the gradients\n", p->my_first_slot + slot, a->dst);
         }
         tutti_strbuf_puts(sb, "  ");
         if (p->config.slots) tutti_strbuf_puts(sb, "  ");
-        add_action(p, a, sb);
+        tutti_plan_print_action(p, a, sb);
         tutti_strbuf_puts(sb, "\n");
     }
 }
@@ -195,55 +258,9 @@ char *tutti_plan_print(const tutti_plan *p)
     add_head(p, &sb);
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
-    add_gate(p, &sb);
-    add_memory(p, &sb);
-    add_actions(p, &sb);
-    return tutti_strbuf_detach(&sb);
-}
-
-/* ---- drawing: the rank's loop on the left, its exchanges on the right ---- */
-
-/* Where an action and its bucket's two exchanges touch. */
-static void add_exchange_edge(const tutti_action *a, int i, tutti_strbuf *sb)
-{
-    switch (a->kind) {
-    case TUTTI_DO_READY: tutti_strbuf_printf(sb, "  a%d -> rs%d [label=\"ready\"];\n", i, a->bucket); break;
-    case TUTTI_DO_FREE: tutti_strbuf_printf(sb, "  a%d -> ag%d [label=\"free\" style=dashed];\n", i, a->bucket); break;
-    case TUTTI_DO_CHECK: tutti_strbuf_printf(sb, "  rs%d -> a%d [label=\"sum\"];\n", a->bucket, i); break;
-    case TUTTI_DO_GATE:
-        tutti_strbuf_printf(sb, "  a%d -> gate [label=\"flag\"];\n  gate -> a%d [label=\"verdict\"];\n", i, i + 1);
-        break;
-    case TUTTI_DO_UPDATE:
-        tutti_strbuf_printf(sb, "  rs%d -> a%d [label=\"sum\"];\n  a%d -> ag%d [label=\"ready\"];\n", a->bucket, i, i,
-                            a->bucket);
-        break;
-    case TUTTI_DO_WAIT_WEIGHTS:
-        tutti_strbuf_printf(sb, "  ag%d -> a%d [label=\"next step\" style=dotted constraint=false];\n", a->bucket, i);
-        break;
-    default: break;
-    }
-}
-
-char *tutti_plan_dot(const tutti_plan *p)
-{
-    tutti_strbuf sb = {0};
-    tutti_strbuf_printf(&sb,
-                        "digraph \"%s rank %d of %d\" {\n  rankdir=TB; node [fontname=\"sans-serif\" shape=box];\n",
-                        p->graph->model->name, p->config.rank, p->config.nranks);
-    for (int i = 0; i < p->nactions; i++) {
-        tutti_strbuf_printf(&sb, "  a%d [label=\"", i);
-        add_action(p, &p->actions[i], &sb);
-        tutti_strbuf_puts(&sb, "\"];\n");
-        if (i) tutti_strbuf_printf(&sb, "  a%d -> a%d [weight=10];\n", i - 1, i);
-    }
-    for (int b = 0; b < p->nbuckets; b++)
-        tutti_strbuf_printf(&sb,
-                            "  rs%d [shape=oval style=filled fillcolor=\"#d1e7dd\" label=\"reduce-scatter %d\"];\n"
-                            "  ag%d [shape=oval style=filled fillcolor=\"#e2d9f3\" label=\"all-gather %d\"];\n",
-                            b, b, b, b);
-    if (p->config.gated)
-        tutti_strbuf_puts(&sb, "  gate [shape=oval style=filled fillcolor=\"#f8d7da\" label=\"allreduce: gate\"];\n");
-    for (int i = 0; i < p->nactions; i++) add_exchange_edge(&p->actions[i], i, &sb);
-    tutti_strbuf_puts(&sb, "}\n");
+    add_memories(p, &sb);
+    add_exchanges(p, &sb);
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        if (p->loops[d].nactions) add_loop(p, &p->loops[d], &sb);
     return tutti_strbuf_detach(&sb);
 }

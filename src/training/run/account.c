@@ -7,8 +7,7 @@ static const tutti_cost_part part_of[TUTTI_NDID] = {
     [TUTTI_DID_FORWARD] = TUTTI_COST_COMPUTE,       [TUTTI_DID_BACKWARD_PARAMS] = TUTTI_COST_COMPUTE,
     [TUTTI_DID_BACKWARD_DATA] = TUTTI_COST_COMPUTE, [TUTTI_DID_SUM] = TUTTI_COST_COMPUTE,
     [TUTTI_DID_FOLD] = TUTTI_COST_COMPUTE,          [TUTTI_DID_EXCHANGE] = TUTTI_COST_EXCHANGE,
-    [TUTTI_DID_WAIT_SUMS] = TUTTI_COST_EXCHANGE,    [TUTTI_DID_GATE] = TUTTI_COST_EXCHANGE,
-    [TUTTI_DID_UPDATE] = TUTTI_COST_UPDATE,         [TUTTI_DID_WAIT_WEIGHTS] = TUTTI_COST_EXCHANGE,
+    [TUTTI_DID_WAIT] = TUTTI_COST_EXCHANGE,         [TUTTI_DID_UPDATE] = TUTTI_COST_UPDATE,
     [TUTTI_DID_EVALUATE] = TUTTI_COST_EVALUATION,   [TUTTI_DID_SAVE] = TUTTI_COST_CHECKPOINT,
     [TUTTI_DID_OTHER] = TUTTI_COST_OTHER,
 };
@@ -30,12 +29,14 @@ void tutti_did(tutti_account *a, tutti_doing what, int index)
     tutti_spans_add(a->spans, a->first_label[what] + index, a->step, begin, end);
 }
 
-void tutti_travelled(tutti_account *a, tutti_doing what, int bucket, const tutti_exchange *x)
+void tutti_travelled(tutti_account *a, int exchange, const tutti_exchange *x)
 {
     tutti_exchange_stats stats;
     if (!a->spans) return;
     tutti_exchange_stats_read(x, &stats);
-    if (stats.told_ns) tutti_spans_add(a->spans, a->first_label[what] + bucket, a->step, stats.told_ns, stats.done_ns);
+    if (stats.told_ns)
+        tutti_spans_add(a->spans, a->first_label[TUTTI_BESIDE_EXCHANGE] + exchange, a->step, stats.told_ns,
+                        stats.done_ns);
 }
 
 void tutti_loaded(tutti_account *a, const tutti_batch *batch)

@@ -17,22 +17,19 @@ typedef enum {
     TUTTI_DID_FORWARD, /* index = layer */
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
-    TUTTI_DID_SUM,          /* of gradients of one value; index = layer */
-    TUTTI_DID_FOLD,         /* index = bucket */
-    TUTTI_DID_EXCHANGE,     /* started exchanges, or moved what travels */
-    TUTTI_DID_WAIT_SUMS,    /* waited for the reduce-scatter; index = bucket */
-    TUTTI_DID_GATE,         /* told what was seen in gradients, heard what all have seen */
-    TUTTI_DID_UPDATE,       /* of weights, or a look at gradients before the gate; index = bucket */
-    TUTTI_DID_WAIT_WEIGHTS, /* waited for the all-gather; index = bucket */
+    TUTTI_DID_SUM,      /* of gradients of one value; index = layer */
+    TUTTI_DID_FOLD,     /* index = bucket; their number: of the control numbers */
+    TUTTI_DID_EXCHANGE, /* started exchanges, or moved what travels */
+    TUTTI_DID_WAIT,     /* waited for an exchange; index = of the plan's */
+    TUTTI_DID_UPDATE,   /* of weights, or a look at gradients before it; index = bucket */
     TUTTI_DID_EVALUATE,
     TUTTI_DID_SAVE,
     TUTTI_DID_OTHER,
     TUTTI_NDID,
     /* beside */
-    TUTTI_BESIDE_SUMS = TUTTI_NDID, /* a reduce-scatter in flight; index = bucket */
-    TUTTI_BESIDE_WEIGHTS,           /* an all-gather in flight; index = bucket */
-    TUTTI_BESIDE_LOADER,            /* the loader made a batch */
-    TUTTI_BESIDE_STEP,              /* a whole step */
+    TUTTI_BESIDE_EXCHANGE = TUTTI_NDID, /* an exchange in flight; index = of the plan's */
+    TUTTI_BESIDE_LOADER,                /* the loader made a batch */
+    TUTTI_BESIDE_STEP,                  /* a whole step */
     TUTTI_NDOINGS
 } tutti_doing;
 
@@ -47,7 +44,7 @@ void tutti_account_begin(tutti_account *a, int64_t now_ns);
 /* The stretch since the last call was this; index 0 where there is none. */
 void tutti_did(tutti_account *a, tutti_doing what, int index);
 /* An exchange was waited for: it was in flight since it was last told something. */
-void tutti_travelled(tutti_account *a, tutti_doing what, int bucket, const tutti_exchange *x);
+void tutti_travelled(tutti_account *a, int exchange, const tutti_exchange *x);
 void tutti_loaded(tutti_account *a, const tutti_batch *batch);
 
 #endif

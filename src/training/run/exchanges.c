@@ -1,196 +1,196 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchanges.c: the memory that ranks share, and the exchanges bound to it: for each bucket a reduce-scatter of gradients, an
- * all-gather of weights, and, where checkpoints are kept, a gather of the rule's states to rank 0. All of them work in place: nothing is
- * copied in order to be sent. */
+/* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
+ *
+ * Memories of numbers lie together in one region: each region costs all ranks a round. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "../../collective/exchange/prove.h"
+#include "../../base/pages.h"
 #include "train_impl.h"
-#include "tutti/compile.h"
-#include "tutti/lower.h"
 
-static tutti_status create_region(tutti_group *group, const char *name, int64_t floats, tutti_region **region,
-                                  float **own, tutti_failure *err)
+/* ---- memories ---- */
+
+static tutti_status create_region(tutti_group *group, const char *name, int64_t nbytes, tutti_region **region,
+                                  char **own, tutti_failure *err)
 {
-    tutti_status st = tutti_region_create(group, name, (size_t)floats * sizeof(float), region, err);
+    tutti_status st = tutti_region_create(group, name, (size_t)nbytes, region, err);
     if (!st) *own = tutti_region_base(*region, tutti_group_rank(group));
     return st;
 }
 
-static tutti_status create_regions(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
+static bool is_number(const tutti_plan_memory *m)
 {
-    tutti_status st = create_region(group, "weights", plan->total, &s->weights_region, &s->weights, err);
-    if (!st) st = create_region(group, "gradients", plan->nroots_max * plan->total, &s->grads_region, &s->grads, err);
-    for (int i = 0; i < s->nstates && !st; i++)
-        st = create_region(group, plan->config.states[i], plan->total, &s->state_region[i], &s->state[i], err);
+    return m->is_region && m->role == TUTTI_ROLE_NUMBERS;
+}
+
+static tutti_status create_numbers(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
+{
+    int64_t nbytes = 0;
+    for (int m = 0; m < plan->nmemories; m++)
+        if (is_number(&plan->memories[m])) {
+            s->place[m].offset = (size_t)nbytes;
+            nbytes += tutti_plan_memory_bytes(&plan->memories[m]);
+        }
+    char *own = NULL;
+    const tutti_status st = create_region(group, "numbers", nbytes, &s->numbers, &own, err);
+    for (int m = 0; m < plan->nmemories && !st; m++)
+        if (is_number(&plan->memories[m])) {
+            s->place[m].region = s->numbers;
+            s->memory[m] = own + s->place[m].offset;
+        }
     return st;
 }
 
-/* Saving is rare: the plainest gather will do, whatever algorithm trains. It is proved like all others. */
-static tutti_status compile_gather(tutti_group *group, tutti_shared *s, tutti_failure *err)
+static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, int m, tutti_shared *s,
+                                  tutti_failure *err)
 {
-    const tutti_compile_request request = {
-        .collective = TUTTI_GATHER, .nranks = tutti_group_nranks(group), .in_place = true};
-    uint64_t hash;
-    tutti_status st = tutti_schedule_compile("direct", &request, &s->gather_two_sided, err);
-    if (!st) st = tutti_schedule_lower_hosts(s->gather_two_sided, tutti_group_hosts(group), &s->gather_mapped, err);
-    if (!st) st = tutti_group_prove(group, s->gather_mapped, &hash, err);
-    return st ? tutti_fail_at(err, "gather of the rule's states") : TUTTI_OK;
+    const tutti_plan_memory *what = &plan->memories[m];
+    const int64_t nbytes = tutti_plan_memory_bytes(what);
+    if (is_number(what)) return TUTTI_OK;
+    if (what->is_region) return create_region(group, what->name, nbytes, &s->place[m].region, &s->memory[m], err);
+    s->memory[m] = tutti_pages_take((size_t)nbytes);
+    return s->memory[m]
+               ? TUTTI_OK
+               : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %lld bytes of %s", (long long)nbytes, what->name);
 }
 
-/* Flag and verdict in cache lines of their own. */
-enum { GATE_VERDICT = 64, GATE_FLOATS = 32 };
+/* ---- exchanges ---- */
 
-/* All exchanges of a plan: they are made together, in as many rounds as one. */
+static bool starts(const tutti_loop *l, int exchange)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange) return true;
+    return false;
+}
+
+/* All exchanges that are bound are made together, in as many rounds as one. */
 typedef struct {
     tutti_exchange_request *requests;
-    tutti_exchange ***where; /* where each belongs */
+    int *which; /* of the plan's exchanges */
     int n;
-    tutti_place *places; /* so many as in_bucket says a bucket, and the gate's */
+    tutti_place *places;
 } order;
 
-/* Of a bucket: its roots, its weights, the rule's states. */
-static size_t in_bucket(const tutti_plan *plan)
+static tutti_place place_of(const tutti_shared *s, const tutti_plan *plan, tutti_operand at, int copy, int64_t first)
 {
-    return (size_t)(plan->nins + 1 + plan->config.nstates);
+    const tutti_plan_memory *m = &plan->memories[at.memory];
+    const int64_t elements = (at.copy + copy) * m->elements + first;
+    tutti_place place = s->place[at.memory];
+    place.offset += (size_t)elements * tutti_dtype_bytes(m->type);
+    return place;
 }
 
-/* In place: `out` is the first `in`. */
-static void want(order *o, const tutti_schedule *schedule, tutti_exchange_binding binding, const char *name,
-                 const tutti_place *in, int nin, tutti_exchange **where)
+static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int exchange)
 {
-    binding.name = name, binding.in = in, binding.nin = nin;
-    if (!binding.out.region) binding.out = in[0];
-    o->requests[o->n] = (tutti_exchange_request){schedule, binding};
-    o->where[o->n++] = where;
+    const tutti_plan_exchange *x = &plan->exchanges[exchange];
+    const tutti_plan_memory *in = &plan->memories[x->in.memory];
+    const int nin = tutti_collective_reduces(tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective) &&
+                            in->copies > 1
+                        ? plan->nins
+                        : 1;
+    tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
+    for (int k = 0; k < nin; k++) places[k] = place_of(s, plan, x->in, k, x->first);
+    o->which[o->n] = exchange;
+    o->requests[o->n++] = (tutti_exchange_request){plan->schedules[x->schedule].lowered,
+                                                   {.name = x->name,
+                                                    .n = x->count,
+                                                    .type = in->type,
+                                                    .op = x->op,
+                                                    .in = places,
+                                                    .nin = nin,
+                                                    .out = place_of(s, plan, x->out, 0, x->first),
+                                                    .priority = x->turn}};
 }
 
-static void want_bucket(order *o, const tutti_plan *plan, int b, tutti_shared *s)
+static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *s,
+                             tutti_failure *err)
 {
-    const tutti_bucket *bucket = &plan->buckets[b];
-    const size_t at = (size_t)bucket->offset * sizeof(float), stride = (size_t)plan->total * sizeof(float);
-    char(*names)[48] = &s->names[(2 + s->nstates) * b];
-    tutti_place *roots = &o->places[(size_t)b * in_bucket(plan)], *weights = roots + plan->nins, *states = weights + 1;
-    for (int k = 0; k < plan->nins; k++) roots[k] = (tutti_place){s->grads_region, (size_t)k * stride + at};
-    *weights = (tutti_place){s->weights_region, at};
-    snprintf(names[0], sizeof *names, "gradients of bucket %d", b);
-    snprintf(names[1], sizeof *names, "weights of bucket %d", b);
-    const tutti_exchange_binding all = {.n = bucket->count, .priority = plan->config.by_need ? bucket->turn : 0};
-    want(o, bucket->reduce_scatter_mapped, all, names[0], roots, plan->nins, &s->reduce_scatter[b]);
-    want(o, bucket->all_gather_mapped, all, names[1], weights, 1, &s->all_gather[b]);
-    for (int i = 0; i < s->nstates && s->gather_mapped; i++) {
-        states[i] = (tutti_place){s->state_region[i], at};
-        snprintf(names[2 + i], sizeof *names, "%s of bucket %d", plan->config.states[i], b);
-        want(o, s->gather_mapped, all, names[2 + i], &states[i], 1, &s->gather[s->nstates * b + i]);
-    }
-}
-
-static void want_gate(order *o, const tutti_plan *plan, tutti_shared *s)
-{
-    tutti_place *flag = &o->places[(size_t)plan->nbuckets * in_bucket(plan)];
-    *flag = (tutti_place){s->gate_region, 0};
-    const tutti_exchange_binding one = {.n = 1, .out = {s->gate_region, GATE_VERDICT}};
-    want(o, plan->gate.allreduce_mapped, one, "gate", flag, 1, &s->gate);
-}
-
-static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
-{
-    const size_t nbuckets = (size_t)plan->nbuckets, most = (size_t)(2 + s->nstates) * nbuckets + 1;
-    order o = {.requests = tutti_alloc(most * sizeof *o.requests),
-               .where = tutti_alloc(most * sizeof *o.where),
-               .places = tutti_alloc((nbuckets * in_bucket(plan) + 1) * sizeof *o.places)};
-    tutti_exchange **made = tutti_alloc(most * sizeof *made);
-    for (int b = 0; b < plan->nbuckets; b++) want_bucket(&o, plan, b, s);
-    if (plan->config.gated) want_gate(&o, plan, s);
+    const size_t n = (size_t)plan->nexchanges;
+    order o = {.requests = tutti_alloc(n * sizeof *o.requests),
+               .which = tutti_alloc(n * sizeof *o.which),
+               .places = tutti_alloc(n * (size_t)plan->nins * sizeof *o.places)};
+    tutti_exchange **made = tutti_alloc(n * sizeof *made);
+    for (int x = 0; x < plan->nexchanges; x++)
+        if (starts(&plan->loops[TUTTI_EACH_STEP], x) || (saves && starts(&plan->loops[TUTTI_EACH_SAVE], x)))
+            want(&o, s, plan, x);
     const tutti_status st = tutti_exchange_create_all(group, o.requests, o.n, made, err);
-    for (int i = 0; i < o.n && !st; i++) *o.where[i] = made[i];
-    free(made), free(o.requests), free(o.where), free(o.places);
+    for (int i = 0; i < o.n && !st; i++) s->exchange[o.which[i]] = made[i];
+    free(made), free(o.requests), free(o.which), free(o.places);
     return st;
 }
 
-tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool gather, tutti_shared *out,
+tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *out,
                                  tutti_failure *err)
 {
-    const size_t n = (size_t)plan->nbuckets, nstates = (size_t)plan->config.nstates;
-    *out = (tutti_shared){.reduce_scatter = tutti_alloc(n * sizeof(tutti_exchange *)),
-                          .all_gather = tutti_alloc(n * sizeof(tutti_exchange *)),
-                          .nstates = plan->config.nstates,
-                          .gather = tutti_alloc(nstates * n * sizeof(tutti_exchange *)),
-                          .gathering = tutti_alloc(n * sizeof(bool)),
-                          .names = tutti_alloc((2 + nstates) * n * sizeof *out->names)};
-    tutti_status st = create_regions(group, plan, out, err);
-    if (!st && nstates && gather) st = compile_gather(group, out, err);
-    if (!st && plan->config.gated) st = create_region(group, "gate", GATE_FLOATS, &out->gate_region, &out->flag, err);
-    if (!st && plan->config.gated) out->verdict = out->flag + GATE_VERDICT / sizeof(float);
-    return st ? st : bind_all(group, plan, out, err); /* the caller destroys it in any case */
+    const size_t nmemories = (size_t)plan->nmemories, nexchanges = (size_t)plan->nexchanges;
+    *out = (tutti_shared){.plan = plan,
+                          .place = tutti_alloc(nmemories * sizeof *out->place),
+                          .memory = tutti_alloc(nmemories * sizeof *out->memory),
+                          .exchange = tutti_alloc(nexchanges * sizeof *out->exchange),
+                          .in_flight = tutti_alloc(nexchanges * sizeof *out->in_flight)};
+    tutti_status st = TUTTI_OK;
+    for (int m = 0; m < plan->nmemories && !st; m++) st = create_memory(group, plan, m, out, err);
+    if (!st) st = create_numbers(group, plan, out, err);
+    return st ? st : bind_all(group, plan, saves, out, err); /* the caller destroys it in any case */
 }
 
-void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan)
+void tutti_shared_destroy(tutti_shared *s)
 {
-    for (int b = 0; s->gathering && b < plan->nbuckets; b++) {
-        tutti_exchange_destroy(s->reduce_scatter[b]);
-        tutti_exchange_destroy(s->all_gather[b]);
-        for (int i = 0; i < s->nstates; i++) tutti_exchange_destroy(s->gather[s->nstates * b + i]);
+    const tutti_plan *plan = s->plan;
+    for (int x = 0; plan && x < plan->nexchanges; x++) tutti_exchange_destroy(s->exchange[x]);
+    for (int m = plan ? plan->nmemories - 1 : -1; m >= 0; m--) {
+        if (!plan->memories[m].is_region)
+            tutti_pages_give_back(s->memory[m], (size_t)tutti_plan_memory_bytes(&plan->memories[m]));
+        else if (s->place[m].region && s->place[m].region != s->numbers)
+            tutti_region_destroy(s->place[m].region);
     }
-    if (s->gate) tutti_exchange_destroy(s->gate);
-    tutti_schedule_destroy(s->gather_mapped);
-    tutti_schedule_destroy(s->gather_two_sided);
-    if (s->gate_region) tutti_region_destroy(s->gate_region);
-    for (int i = 0; i < s->nstates; i++)
-        if (s->state_region[i]) tutti_region_destroy(s->state_region[i]);
-    if (s->grads_region) tutti_region_destroy(s->grads_region);
-    if (s->weights_region) tutti_region_destroy(s->weights_region);
-    free(s->reduce_scatter);
-    free(s->all_gather);
-    free(s->gather);
-    free(s->gathering);
-    free(s->names);
+    if (s->numbers) tutti_region_destroy(s->numbers);
+    free(s->place), free(s->memory), free(s->exchange), free(s->in_flight);
     *s = (tutti_shared){0};
 }
 
-tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err)
+/* ---- use ---- */
+
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy)
 {
-    if (!s->gathering[bucket]) return TUTTI_OK;
-    s->gathering[bucket] = false;
-    return tutti_exchange_wait(s->all_gather[bucket], err);
+    return (float *)(void *)s->memory[memory] + copy * s->plan->memories[memory].elements;
 }
 
-tutti_status tutti_shared_gather_states(tutti_shared *s, const tutti_plan *plan, tutti_failure *err)
+float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n)
 {
-    tutti_status st = TUTTI_OK;
-    if (!s->gather_mapped) return TUTTI_OK;
-    const int n = plan->nbuckets * s->nstates;
-    for (int i = 0; i < n; i++) tutti_exchange_start(s->gather[i], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    for (int i = 0; i < n && !st; i++) st = tutti_exchange_wait(s->gather[i], err);
-    return st;
+    return tutti_shared_vector(s, tutti_plan_find_memory(s->plan, role, n), 0);
 }
 
-double tutti_shared_bucket_seconds(const tutti_shared *s, int bucket)
+void tutti_shared_start(tutti_shared *s, int exchange, unsigned when)
 {
-    tutti_exchange_stats sums, weights;
-    tutti_exchange_stats_read(s->reduce_scatter[bucket], &sums);
-    tutti_exchange_stats_read(s->all_gather[bucket], &weights);
-    return sums.wait_s + sums.work_s + weights.wait_s + weights.work_s;
+    s->in_flight[exchange] = true;
+    tutti_exchange_start(s->exchange[exchange], when);
 }
 
-double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan)
+tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err)
+{
+    s->in_flight[exchange] = false;
+    return tutti_exchange_wait(s->exchange[exchange], err);
+}
+
+double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange)
+{
+    tutti_exchange_stats stats = {0};
+    if (s->exchange[exchange]) tutti_exchange_stats_read(s->exchange[exchange], &stats);
+    return stats.wait_s + stats.work_s;
+}
+
+double tutti_shared_seconds(const tutti_shared *s)
 {
     double sum = 0;
-    if (s->gate) {
-        tutti_exchange_stats stats;
-        tutti_exchange_stats_read(s->gate, &stats);
-        sum = stats.wait_s + stats.work_s;
-    }
-    for (int b = 0; b < plan->nbuckets; b++) sum += tutti_shared_bucket_seconds(s, b);
+    for (int x = 0; x < s->plan->nexchanges; x++)
+        if (starts(&s->plan->loops[TUTTI_EACH_STEP], x)) sum += tutti_shared_exchange_seconds(s, x);
     return sum;
 }
 
-void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on)
+void tutti_shared_time(tutti_shared *s, bool on)
 {
-    for (int b = 0; b < plan->nbuckets; b++) {
-        tutti_exchange_time(s->reduce_scatter[b], on);
-        tutti_exchange_time(s->all_gather[b], on);
-    }
+    for (int x = 0; x < s->plan->nexchanges; x++)
+        if (s->exchange[x]) tutti_exchange_time(s->exchange[x], on);
 }

@@ -96,7 +96,7 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
     tutti_status st = TUTTI_OK;
     if (e.logged) {
         const double steps = (double)(t->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
-        const double exchanged = tutti_shared_seconds(&t->shared, t->plan);
+        const double exchanged = tutti_shared_seconds(&t->shared);
         e.step_ms = 1e3 * seconds / steps;
         e.comm_ms = 1e3 * (exchanged - t->logged_exchange_seconds) / steps;
         e.ips = steps * (double)t->plan->config.batch / seconds;
@@ -119,9 +119,9 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
                                         {"speed/comm_ms", e.comm_ms},
                                         {"train/loss_scale", t->scale.scale},
                                         {"train/skipped", (double)t->scale.skipped}};
-        const int gated = t->plan->config.gated ? 2 : 0; /* without a gate the last two say nothing */
-        st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + gated, err);
-        if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + gated, err);
+        const int told = t->plan->config.only_finite ? 2 : 0; /* else the last two say nothing */
+        st = put(t, "step", line, (int)(sizeof line / sizeof *line) - 2 + told, err);
+        if (!st) st = plot(t, scalars, (int)(sizeof scalars / sizeof *scalars) - 2 + told, err);
     }
     tell(t, e);
     return st;

@@ -24,7 +24,7 @@ struct tutti_tracing {
     int64_t first, end; /* steps, from 0 */
     bool closed;
     int64_t step_began_ns;
-    double *exchange_s; /* a bucket: spent in its exchanges during the window */
+    double *exchange_s; /* an exchange: spent in it during the window */
     tutti_spans spans;
     tutti_span_label *labels;
     int nlabels;
@@ -42,10 +42,10 @@ void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t 
 
 /* ---- labels ---- */
 
-typedef enum { ONE, EACH_LAYER, EACH_BUCKET } many;
+typedef enum { ONE, EACH_LAYER, EACH_BUCKET, EACH_EXCHANGE } many;
 typedef struct {
     many many;
-    const char *name; /* EACH_LAYER: before the layer's name; EACH_BUCKET: before the bucket's number */
+    const char *name; /* before the layer's or the exchange's name, or the bucket's number */
     tutti_track track;
 } doing_row;
 
@@ -58,35 +58,37 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_SUM] = {EACH_LAYER, "sum", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_FOLD] = {EACH_BUCKET, "fold bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
-    [TUTTI_DID_WAIT_SUMS] = {EACH_BUCKET, "wait-gradients bucket", TUTTI_TRACK_COMPUTE},
-    [TUTTI_DID_GATE] = {ONE, "gate", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_WAIT] = {EACH_EXCHANGE, "wait for", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_COMPUTE},
-    [TUTTI_DID_WAIT_WEIGHTS] = {EACH_BUCKET, "wait-weights bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EVALUATE] = {ONE, "evaluation", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_SAVE] = {ONE, "checkpoint", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_OTHER] = {ONE, "other", TUTTI_TRACK_COMPUTE},
-    [TUTTI_BESIDE_SUMS] = {EACH_BUCKET, "gradients of bucket", TUTTI_TRACK_EXCHANGE},
-    [TUTTI_BESIDE_WEIGHTS] = {EACH_BUCKET, "weights of bucket", TUTTI_TRACK_EXCHANGE},
+    [TUTTI_BESIDE_EXCHANGE] = {EACH_EXCHANGE, "", TUTTI_TRACK_EXCHANGE},
     [TUTTI_BESIDE_LOADER] = {ONE, "load", TUTTI_TRACK_LOADER},
     [TUTTI_BESIDE_STEP] = {ONE, "ProfilerStep", TUTTI_TRACK_COMPUTE},
 };
 
 static int count_of(const tutti_plan *p, tutti_doing what)
 {
-    const many m = rows[what].many;
-    return m == EACH_LAYER ? p->graph->model->nlayers : m == EACH_BUCKET ? p->nbuckets : 1;
+    switch (rows[what].many) {
+    case EACH_LAYER: return p->graph->model->nlayers;
+    case EACH_BUCKET: return p->nbuckets + 1;
+    case EACH_EXCHANGE: return p->nexchanges;
+    case ONE: break;
+    }
+    return 1;
 }
 
-/* PyTorch's names for the collectives that take and give one tensor. */
-static void describe_travel(const tutti_plan *p, tutti_doing what, int b, tutti_span_label *label)
+/* A rank's elements: all, or its slice where it has or gets no more. */
+static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label *label)
 {
-    int64_t first, own;
-    const bool sums = what == TUTTI_BESIDE_SUMS;
-    tutti_plan_own_slice(p, b, 0, &first, &own);
-    label->collective = sums ? "_reduce_scatter_base" : "_allgather_base";
-    label->algorithm = tutti_schedule_head(sums ? p->buckets[b].reduce_scatter : p->buckets[b].all_gather)->algorithm;
-    label->elements_in = sums ? p->buckets[b].count : own;
-    label->elements_out = sums ? own : p->buckets[b].count;
+    const tutti_plan_exchange *x = &p->exchanges[exchange];
+    const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
+    const int64_t own = x->count / p->config.nranks;
+    label->collective = tutti_collective_name(h->collective);
+    label->algorithm = h->algorithm;
+    label->elements_in = h->collective == TUTTI_ALL_GATHER || h->collective == TUTTI_GATHER ? own : x->count;
+    label->elements_out = h->collective == TUTTI_REDUCE_SCATTER ? own : x->count;
 }
 
 static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_doing what, int index)
@@ -96,10 +98,13 @@ static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_d
     tutti_strbuf name = {0};
     tutti_strbuf_puts(&name, row->name);
     if (row->many == EACH_LAYER) tutti_strbuf_printf(&name, " %s", p->graph->model->layers[index].name);
-    if (row->many == EACH_BUCKET) tutti_strbuf_printf(&name, " %d", index);
+    if (row->many == EACH_BUCKET && index < p->nbuckets) tutti_strbuf_printf(&name, " %d", index);
+    if (row->many == EACH_BUCKET && index == p->nbuckets) tutti_strbuf_puts(&name, " of control numbers");
+    if (row->many == EACH_EXCHANGE)
+        tutti_strbuf_printf(&name, "%s%s", row->name[0] ? " " : "", p->exchanges[index].name);
     label.name = tutti_arena_strdup(&tr->arena, name.text);
     tutti_strbuf_release(&name);
-    if (row->track == TUTTI_TRACK_EXCHANGE) describe_travel(p, what, index, &label);
+    if (row->track == TUTTI_TRACK_EXCHANGE) describe_travel(p, index, &label);
     return label;
 }
 
@@ -117,10 +122,10 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 
 /* ---- life ---- */
 
-/* A kernel is followed by a look at exchanges; a bucket has an update between two of those, and two waits and two travels. */
+/* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has travelled. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
-    return 2 * (int64_t)p->nactions + 6 * (int64_t)p->nbuckets + 8;
+    return 2 * (int64_t)p->loops[TUTTI_EACH_STEP].nactions + 2 * (int64_t)p->nexchanges + 8;
 }
 
 tutti_tracing *tutti_tracing_create(const tutti_trainer *t)
@@ -129,8 +134,8 @@ tutti_tracing *tutti_tracing_create(const tutti_trainer *t)
     if (!c->trace_steps || !c->dir || t->step >= c->nsteps) return NULL;
     tutti_tracing *tr = tutti_alloc(sizeof *tr);
     tutti_tracing_window(t->step, c->nsteps, c->trace_warmup, c->trace_steps, &tr->first, &tr->end);
-    tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(t->plan) + t->plan->nbuckets);
-    tr->exchange_s = TUTTI_ARENA_NEW(&tr->arena, double, t->plan->nbuckets);
+    tutti_spans_init(&tr->spans, (tr->end - tr->first) * most_spans_of_step(t->plan) + t->plan->nexchanges);
+    tr->exchange_s = TUTTI_ARENA_NEW(&tr->arena, double, t->plan->nexchanges);
     make_labels(tr, t->plan);
     return tr;
 }
@@ -188,14 +193,14 @@ static tutti_status gather(tutti_tracing *tr, const tutti_trainer *t, tutti_rank
 /* The mean of all ranks takes the place of this rank's. */
 static tutti_status average_exchanges(tutti_tracing *tr, const tutti_trainer *t, tutti_failure *err)
 {
-    const int nbuckets = t->plan->nbuckets;
-    const size_t nbytes = sizeof(double) * (size_t)nbuckets;
+    const int n = t->plan->nexchanges;
+    const size_t nbytes = sizeof(double) * (size_t)n;
     double *all = tutti_alloc(nbytes * (size_t)t->nranks);
     tutti_status st = tutti_group_all_gather(t->group, "trace", tr->exchange_s, all, nbytes, err);
-    for (int b = 0; b < nbuckets && !st; b++) {
+    for (int x = 0; x < n && !st; x++) {
         double sum = 0;
-        for (int r = 0; r < t->nranks; r++) sum += all[r * nbuckets + b];
-        tr->exchange_s[b] = sum / t->nranks;
+        for (int r = 0; r < t->nranks; r++) sum += all[r * n + x];
+        tr->exchange_s[x] = sum / t->nranks;
     }
     free(all);
     return st;
@@ -226,9 +231,10 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t
 }
 
 /* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
-static void share_out(const tutti_plan *p, int bucket, double us, tutti_layer_cost *layers)
+static void share_out(const tutti_plan *p, int exchange, double us, tutti_layer_cost *layers)
 {
-    const tutti_bucket *b = &p->buckets[bucket];
+    if (p->exchanges[exchange].bucket < 0) return;
+    const tutti_bucket *b = &p->buckets[p->exchanges[exchange].bucket];
     int64_t count = 0;
     for (int i = b->first_param; i < b->first_param + b->nparams; i++) {
         const tutti_param *param = &p->graph->params[p->order[i]];
@@ -267,7 +273,7 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     const double steps = (double)(t->step - tr->first), weight = 1.0 / (steps * t->nranks);
     for (int r = 0; r < t->nranks; r++)
         for (int64_t i = 0; i < ranks[r].nspans; i++) add_span(tr, p, &ranks[r].spans[i], weight, layers);
-    for (int b = 0; b < p->nbuckets && t->nranks > 1; b++) share_out(p, b, 1e6 * tr->exchange_s[b] / steps, layers);
+    for (int x = 0; x < p->nexchanges && t->nranks > 1; x++) share_out(p, x, 1e6 * tr->exchange_s[x] / steps, layers);
     tutti_layer_trace_print(layers, g->model->nlayers, &text);
     free(layers);
     return write_file(t->config->dir, LAYERS_FILE, &text, err);
@@ -276,12 +282,12 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
 static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_failure *err)
 {
     tutti_rank_spans *ranks = tutti_alloc(sizeof *ranks * (size_t)t->nranks);
-    tutti_status st = tutti_step_wait_all_weights(t, err); /* the last all-gathers are in the trace too */
+    tutti_status st = tutti_step_wait_all(t, err); /* the last exchanges are in the trace too */
     t->account.spans = NULL;
-    tutti_shared_time(&t->shared, t->plan, false);
+    tutti_shared_time(&t->shared, false);
     tr->closed = true;
     assert(tr->spans.dropped == 0);
-    for (int b = 0; b < t->plan->nbuckets; b++) tr->exchange_s[b] += tutti_shared_bucket_seconds(&t->shared, b);
+    for (int x = 0; x < t->plan->nexchanges; x++) tr->exchange_s[x] += tutti_shared_exchange_seconds(&t->shared, x);
     if (!st) st = average_exchanges(tr, t, err);
     if (!st) st = gather(tr, t, ranks, err);
     if (!st && t->rank == 0) {
@@ -301,8 +307,8 @@ static tutti_status close_window(tutti_tracing *tr, tutti_trainer *t, tutti_fail
 
 static void open_window(tutti_tracing *tr, tutti_trainer *t)
 {
-    tutti_shared_time(&t->shared, t->plan, t->nranks > 1);
-    for (int b = 0; b < t->plan->nbuckets; b++) tr->exchange_s[b] = -tutti_shared_bucket_seconds(&t->shared, b);
+    tutti_shared_time(&t->shared, t->nranks > 1);
+    for (int x = 0; x < t->plan->nexchanges; x++) tr->exchange_s[x] = -tutti_shared_exchange_seconds(&t->shared, x);
 }
 
 void tutti_tracing_step_begin(tutti_tracing *tr, tutti_trainer *t)

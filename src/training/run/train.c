@@ -37,6 +37,11 @@ static void clock_tick(tutti_trainer *t)
 
 /* ---- test ---- */
 
+static float *weights_of(const tutti_trainer *t)
+{
+    return tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
+}
+
 /* Whether an interval of so many steps ends with this step. */
 static bool ends_interval(int64_t step, double interval)
 {
@@ -57,7 +62,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     tutti_eval_result mine, sum = {0}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_group_long_phase_begin(t->group, "evaluation");
     tutti_status st =
-        tutti_evaluator_run(t->evaluator, t->shared.weights, t->plan->param_offset, t->rank, t->nranks, &mine, err);
+        tutti_evaluator_run(t->evaluator, weights_of(t), t->plan->param_offset, t->rank, t->nranks, &mine, err);
     tutti_group_long_phase_end(t->group);
     if (!st) st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
@@ -99,10 +104,10 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                           .params = p->graph->params,
                           .nparams = p->graph->nparams,
                           .offset = p->param_offset,
-                          .weights = t->shared.weights,
-                          .nstates = t->shared.nstates,
+                          .weights = weights_of(t),
+                          .nstates = p->config.nstates,
                           .state_name = p->config.states};
-    memcpy(c.state, t->shared.state, sizeof c.state);
+    for (int i = 0; i < c.nstates; i++) c.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i);
     return c;
 }
 
@@ -130,7 +135,7 @@ static bool save_due(const tutti_trainer *t)
  * before the next gather. */
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
-    tutti_status st = tutti_shared_gather_states(&t->shared, t->plan, err);
+    tutti_status st = tutti_step_play_save(t, err);
     if (!st && t->rank == 0) {
         const tutti_checkpoint c = checkpoint_of(t);
         tutti_group_long_phase_begin(t->group, "checkpoint");
@@ -156,8 +161,10 @@ static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failu
 {
     const tutti_graph *g = t->plan->graph;
     if (!path) {
-        for (int p = 0; p < g->nparams; p++)
-            tutti_graph_init_param(&g->params[p], t->config->seed, t->shared.weights + t->plan->param_offset[p]);
+        for (int i = 0; i < t->plan->control.first_param; i++) {
+            const int p = t->plan->order[i];
+            tutti_graph_init_param(&g->params[p], t->config->seed, weights_of(t) + t->plan->param_offset[p]);
+        }
         return TUTTI_OK;
     }
     tutti_checkpoint c = checkpoint_of(t);
@@ -199,25 +206,18 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
 /* All that is known before it is asked for, of all ranks of this host, which ask at the same time: before the first of them does. */
 static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
 {
-    const tutti_plan_memory m = tutti_plan_memory_of(t->plan);
+    const tutti_plan *p = t->plan;
     const int host = tutti_group_host_of(t->group, t->rank);
-    int64_t here = 0;
+    int64_t here = 0, nbytes = 0, saving = 0;
     char what[120];
     for (int r = 0; r < t->nranks; r++) here += tutti_group_host_of(t->group, r) == host;
+    for (int m = 0; m < p->nmemories; m++) nbytes += here * tutti_plan_memory_bytes(&p->memories[m]);
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
-    const int64_t saving = t->config->dir && tutti_group_host_of(t->group, 0) == host ? m.weights : 0; /* a copy */
-    return tutti_memory_check(here * (m.weights + m.grads + t->plan->config.nstates * m.state + t->plan->arena_bytes) +
-                                  saving,
-                              what, "use a smaller model or batch, or fewer ranks a host", err);
-}
-
-static tutti_status make_memory(tutti_trainer *t, tutti_failure *err)
-{
-    const size_t nbytes = (size_t)t->plan->arena_bytes;
-    t->memory = tutti_pages_take(nbytes);
-    return t->memory ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of activations", nbytes);
+    if (t->config->dir && tutti_group_host_of(t->group, 0) == host) /* a copy */
+        saving = tutti_plan_memory_bytes(&p->memories[tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0)]);
+    return tutti_memory_check(nbytes + saving, what, "use a smaller model or batch, or fewer ranks a host", err);
 }
 
 static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
@@ -242,9 +242,8 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
-    if (!st) st = tutti_shared_create(t->group, p, c->dir && t->nranks > 1, &t->shared, err);
+    if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
     if (!st) st = init_weights(t, start->path, err);
-    if (!st) st = make_memory(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
@@ -260,8 +259,7 @@ static void tear_down(tutti_trainer *t)
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);
-    tutti_pages_give_back(t->memory, (size_t)t->plan->arena_bytes);
-    tutti_shared_destroy(&t->shared, t->plan);
+    tutti_shared_destroy(&t->shared);
 }
 
 /* ---- the loop ---- */
@@ -270,7 +268,7 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
     const bool tests = eval_due(t);
     if (!tests && !save_due(t)) return TUTTI_OK;
-    tutti_status st = tutti_step_wait_all_weights(t, err);
+    tutti_status st = tutti_step_wait_all(t, err);
     clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
     if (!st && save_due(t)) st = save(t, err); /* a test that was stopped makes it due */
@@ -294,7 +292,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
         tutti_tracing_step_begin(t->tracing, t);
         st = tutti_step_play(t, err);
-        if (!st) st = tutti_step_settle(t, err);
+        if (!st) tutti_step_settle(t);
         clock_tick(t);
         if (!st && (t->step % t->config->log_every == 0 || t->resumed_at - t->looked_s > LOOK_S))
             st = check_folder(t, err);
@@ -304,7 +302,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(t->start, t->config->dir))
         st = check_folder(t, err); /* the words were about some file of it */
-    return st ? st : tutti_step_wait_all_weights(t, err);
+    return st ? st : tutti_step_wait_all(t, err);
 }
 
 /* What each rank tells at its end: which signal it was is known only where it arrived. */

@@ -2,7 +2,7 @@
 /* train_impl.h: what the files of the trainer share.
  *
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
- *   exchanges.c  regions and exchanges of a plan             evaluate.c   test accuracy, over all ranks
+ *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
 #ifndef TUTTI_TRAIN_IMPL_H
@@ -15,30 +15,27 @@
 #include "checkpoint.h"
 #include "train.h"
 
-/* Regions and exchanges: all that ranks share. */
+/* The plan's memories and exchanges, bound (exchanges.c). */
 typedef struct {
-    tutti_region *weights_region, *grads_region, *state_region[TUTTI_RULE_MAX_STATES];
-    float *weights, *grads, *state[TUTTI_RULE_MAX_STATES]; /* this rank's */
-    int nstates;                                           /* of the rule */
-    tutti_exchange **reduce_scatter, **all_gather,
-        **gather;              /* a bucket; gather: a state of a bucket, to rank 0; NULL if not needed */
-    tutti_region *gate_region; /* gated: what this rank has seen, and the sum over all ranks */
-    float *flag, *verdict;
-    tutti_exchange *gate;
-    bool *gathering; /* a bucket: its all-gather is under way */
-    tutti_schedule *gather_two_sided, *gather_mapped;
-    char (*names)[48]; /* of the exchanges, for failures */
+    const tutti_plan *plan;
+    tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
+    char **memory;             /* a memory: this rank's */
+    tutti_region *numbers;     /* that all memories of numbers share */
+    tutti_exchange **exchange; /* of the plan; NULL: it is for checkpoints, and there are none */
+    bool *in_flight;           /* an exchange: started and not waited for */
 } tutti_shared;
 
-tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool gather, tutti_shared *out,
+/* saves: checkpoints are written. */
+tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *out,
                                  tutti_failure *err);
-void tutti_shared_destroy(tutti_shared *s, const tutti_plan *plan);
-tutti_status tutti_shared_wait_weights(tutti_shared *s, int bucket, tutti_failure *err);
-/* Rank 0's states become whole. */
-tutti_status tutti_shared_gather_states(tutti_shared *s, const tutti_plan *plan, tutti_failure *err);
-void tutti_shared_time(tutti_shared *s, const tutti_plan *plan, bool on); /* see tutti_exchange_time */
-double tutti_shared_bucket_seconds(const tutti_shared *s, int bucket);
-double tutti_shared_seconds(const tutti_shared *s, const tutti_plan *plan); /* in exchanges so far, this rank */
+void tutti_shared_destroy(tutti_shared *s);
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);
+float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n); /* tutti_plan_find_memory's */
+void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
+tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err);
+void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
+double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
+double tutti_shared_seconds(const tutti_shared *s); /* in the exchanges of steps so far, this rank */
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
 typedef struct tutti_evaluator tutti_evaluator;
@@ -71,7 +68,6 @@ typedef struct {
     const tutti_start *start;
     int rank, nranks;
     tutti_shared shared;
-    char *memory; /* the private arena */
     tutti_loader *loader;
     tutti_evaluator *evaluator;
     tutti_metrics *metrics;         /* rank 0 with a folder */
@@ -93,11 +89,13 @@ typedef struct {
     int64_t logged_step;
 } tutti_trainer;
 
-/* One step: a batch, all actions. Afterwards all-gathers may still be under way. */
+/* One step: a batch, all actions. Afterwards exchanges may still be under way. */
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
+/* The loop before a checkpoint. */
+tutti_status tutti_step_play_save(tutti_trainer *t, tutti_failure *err);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */
-tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
-tutti_status tutti_step_wait_all_weights(tutti_trainer *t, tutti_failure *err);
+void tutti_step_settle(tutti_trainer *t);
+tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);
 
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 void tutti_report_note(const tutti_trainer *t, const char *text);

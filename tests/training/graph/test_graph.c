@@ -110,7 +110,7 @@ static void update_comes_after_the_last_reader_of_the_parameter(void **state)
                     last_reader(g, (tutti_datum){TUTTI_DATUM_PARAM, p}));
 }
 
-static void statistics_are_written_forward_and_control_numbers_travel_last(void **state)
+static void statistics_and_control_numbers_are_written_forward_and_travel_then(void **state)
 {
     const tutti_graph *g = ((fixture *)*state)->graph;
     const int mean = toy_param(g, "norm.running_mean");
@@ -119,7 +119,8 @@ static void statistics_are_written_forward_and_control_numbers_travel_last(void 
     const tutti_node *loss = &g->nodes[find(g, TUTTI_NODE_FORWARD, 5, -1)];
     assert_true(has(loss->writes, loss->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, toy_param(g, "@loss")}));
     assert_true(has(loss->writes, loss->nwrites, (tutti_datum){TUTTI_DATUM_PARAM_GRAD, toy_param(g, "@correct")}));
-    assert_int_equal(g->nodes[g->nnodes - 1].param, toy_param(g, "@stop"));
+    const int stop_node = find(g, TUTTI_NODE_EXCHANGE, -1, toy_param(g, "@stop"));
+    assert_true(stop_node > loss - g->nodes && stop_node < find(g, TUTTI_NODE_BACKWARD_PARAMS, 4, -1));
     const tutti_param *stop = &g->params[toy_param(g, "@stop")];
     assert_int_equal(stop->desc.kind, TUTTI_PARAM_STATISTIC);
     assert_true(stop->desc.momentum == 1 && stop->count == 1 && stop->layer == -1);
@@ -437,7 +438,7 @@ int main(void)
         WITH_GRAPH(weight_gradient_and_its_exchange_come_before_the_input_gradient),
         WITH_GRAPH(no_input_gradient_below_the_first_layer_with_parameters),
         WITH_GRAPH(update_comes_after_the_last_reader_of_the_parameter),
-        WITH_GRAPH(statistics_are_written_forward_and_control_numbers_travel_last),
+        WITH_GRAPH(statistics_and_control_numbers_are_written_forward_and_travel_then),
         WITH_GRAPH(forward_graph_has_neither_gradients_nor_exchanges),
         WITH_GRAPH(text_and_drawing_name_what_travels),
         cmocka_unit_test(parts_of_a_gradient_are_summed_in_the_order_of_the_readers),

@@ -11,18 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../toy_net.h"
 #include "training/plan/placement.h"
-#include "training/plan/plan_impl.h"
 
 enum { BATCH = 48, SEED = 5 };
 
 typedef struct {
     tutti_model *read, *model; /* as the text has it; as it is played */
     tutti_graph *graph;
-    tutti_plan plan;
+    tutti_plan *plan;
+    tutti_arena work;
     tutti_placement memory;
-    float *weights, *grads; /* grads: nroots_max vectors */
+    float *weights, *grads, *numbers; /* grads, numbers: ncopies vectors */
     char *arena;
     int64_t sample_size;
     float *samples;
@@ -40,28 +41,30 @@ typedef struct {
 static inline void begin(player *y, const scene *sc)
 {
     tutti_failure err = {0};
-    y->plan = (tutti_plan){.config = {.nranks = sc->nranks, .slots = sc->slots, .batch = BATCH, .bucket_bytes = 20000}};
-    y->plan.samples_per_call = BATCH / (sc->slots ? sc->slots : sc->nranks);
+    const tutti_plan_config config = by_method(
+        (tutti_plan_config){
+            .nranks = sc->nranks, .slots = sc->slots, .batch = BATCH, .bucket_bytes = 20000, .prove_later = true},
+        "sync-sgd");
     if ((strchr(sc->model, '\n') ? tutti_model_parse("text", sc->model, strlen(sc->model), &y->read, &err)
                                  : tutti_model_load(sc->model, ".", &y->read, &err)))
         fail_msg("%s", err.text);
     y->model = sc->fused ? tutti_model_fuse(y->read) : y->read;
     if (tutti_graph_build(y->model,
-                          &(tutti_graph_config){.batch = y->plan.samples_per_call,
+                          &(tutti_graph_config){.batch = BATCH / (sc->slots ? sc->slots : sc->nranks),
                                                 .engine = sc->engine,
                                                 .nthreads = 1,
                                                 .training = true,
                                                 .precision = sc->precision},
                           &y->graph, &err))
         fail_msg("%s", err.text);
-    y->plan.graph = y->graph;
-    tutti_plan_pack_params(&y->plan);
-    tutti_plan_count_buffers(&y->plan);
-    tutti_placement_make(y->graph, &y->plan.arena, &y->memory);
-    y->weights = calloc((size_t)y->plan.total, sizeof(float));
-    y->grads = malloc((size_t)(y->plan.total * y->plan.nroots_max) * sizeof(float));
-    for (int i = 0; i < y->graph->nparams; i++)
-        tutti_graph_init_param(&y->graph->params[i], SEED, y->weights + y->plan.param_offset[i]);
+    if (tutti_plan_build(y->graph, &config, &y->plan, &err)) fail_msg("%s", err.text);
+    tutti_placement_make(y->graph, &y->work, &y->memory);
+    y->weights = calloc((size_t)y->plan->total, sizeof(float));
+    y->grads = malloc((size_t)(y->plan->total * y->plan->ncopies) * sizeof(float));
+    y->numbers = malloc((size_t)(y->plan->control.count * y->plan->ncopies) * sizeof(float));
+    for (int i = 0; i < y->plan->control.first_param; i++)
+        tutti_graph_init_param(&y->graph->params[y->plan->order[i]], SEED,
+                               y->weights + y->plan->param_offset[y->plan->order[i]]);
     y->sample_size = tutti_shape_count(&y->model->input);
     const tutti_param all = {.name = "samples", .count = BATCH * y->sample_size, .desc = {.init_bound = 1}};
     y->samples = malloc((size_t)all.count * sizeof(float));
@@ -73,8 +76,10 @@ static inline void end(player *y)
 {
     free(y->weights);
     free(y->grads);
+    free(y->numbers);
     free(y->samples);
-    tutti_arena_release(&y->plan.arena);
+    tutti_plan_destroy(y->plan);
+    tutti_arena_release(&y->work);
     tutti_graph_destroy(y->graph);
     if (y->model != y->read) tutti_model_destroy(y->model);
     tutti_model_destroy(y->read);
@@ -138,12 +143,20 @@ static inline void fill_values(player *y, int l, float *samples, tutti_kernel_ar
     args->saved = place(y, y->memory.saved, l);
 }
 
+/* A slot's part of a parameter's gradient. */
+static inline float *gradient(const player *y, int copy, int param)
+{
+    const tutti_plan *p = y->plan;
+    return (y->graph->params[param].layer < 0 ? y->numbers + copy * p->control.count : y->grads + copy * p->total) +
+           p->param_offset[param];
+}
+
 static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
 {
-    const int l = a->layer;
+    const tutti_node_kind kind = y->graph->nodes[a->node].kind;
+    const int l = y->graph->nodes[a->node].layer;
     tutti_kernel *k = &y->graph->kernels[l];
-    const int64_t first = (first_slot + a->slot) * y->plan.samples_per_call;
-    float *grads = y->grads + a->root_dst * y->plan.total;
+    const int64_t first = (first_slot + a->slot) * y->plan->samples_per_call;
     int32_t correct = -1;
     tutti_kernel_args args = {.training = true,
                               .seed = SEED,
@@ -152,42 +165,49 @@ static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
                               .layer = (uint32_t)y->model->layers[l].number,
                               .labels = y->labels + first,
                               .loss_scale = 1.0f / BATCH,
-                              .loss = grads + y->plan.param_offset[toy_param(y->graph, "@loss")] +
+                              .loss = gradient(y, a->dst, toy_param(y->graph, "@loss")) +
                                       tutti_graph_loss_number(y->graph, l),
                               .correct = &correct};
     fill_values(y, l, y->samples + first * y->sample_size, &args);
     args.scratch = place(y, y->memory.scratch, a->node);
     for (int i = 0; i < y->graph->nparams; i++)
         if (y->graph->params[i].layer == l) {
-            args.param[y->graph->params[i].ordinal] = y->weights + y->plan.param_offset[i];
-            args.dparam[y->graph->params[i].ordinal] = grads + y->plan.param_offset[i];
+            args.param[y->graph->params[i].ordinal] = y->weights + y->plan->param_offset[i];
+            args.dparam[y->graph->params[i].ordinal] = gradient(y, a->dst, i);
         }
-    if (a->kind == TUTTI_DO_FORWARD) k->row->forward(k, &args);
-    if (a->kind == TUTTI_DO_BACKWARD_PARAMS) k->row->backward_params(k, &args);
-    if (a->kind == TUTTI_DO_BACKWARD_DATA) k->row->backward_data(k, &args);
-    if (a->kind == TUTTI_DO_SUM) sum_gradients(y, l);
-    if (correct >= 0) grads[y->plan.param_offset[toy_param(y->graph, "@correct")]] = (float)correct;
-    if (l == 0) grads[y->plan.param_offset[toy_param(y->graph, "@stop")]] = 0;
+    if (kind == TUTTI_NODE_FORWARD) k->row->forward(k, &args);
+    if (kind == TUTTI_NODE_BACKWARD_PARAMS) k->row->backward_params(k, &args);
+    if (kind == TUTTI_NODE_BACKWARD_DATA) k->row->backward_data(k, &args);
+    if (kind == TUTTI_NODE_SUM) sum_gradients(y, l);
+    if (correct >= 0) *gradient(y, a->dst, toy_param(y->graph, "@correct")) = (float)correct;
+    if (l == 0) *gradient(y, a->dst, toy_param(y->graph, "@stop")) = 0;
+}
+
+static inline void fold(player *y, const tutti_action *a)
+{
+    const tutti_bucket *b = tutti_plan_bucket_at(y->plan, a->bucket);
+    const int64_t total = a->bucket == TUTTI_CONTROL_BUCKET ? y->plan->control.count : y->plan->total;
+    float *of = a->bucket == TUTTI_CONTROL_BUCKET ? y->numbers : y->grads;
+    for (int64_t e = b->offset; e < b->offset + b->count; e++) of[a->dst * total + e] += of[a->src * total + e];
 }
 
 static inline void play_rank(player *y, int rank)
 {
+    const tutti_plan *p = y->plan;
     tutti_arena arena = {0};
-    tutti_action *a;
-    int n;
-    tutti_plan_list_actions(&y->plan, rank, &arena, &a, &n);
-    const int64_t slots = y->plan.config.slots ? y->plan.config.slots : y->plan.config.nranks;
-    const int first_slot = (int)(slots * rank / y->plan.config.nranks);
+    tutti_loop loops[TUTTI_NDRIVERS];
+    tutti_plan_list_loops(p, rank, &arena, loops);
+    const tutti_loop *l = &loops[TUTTI_EACH_STEP];
+    const int64_t slots = p->config.slots ? p->config.slots : p->config.nranks;
+    const int first_slot = (int)(slots * rank / p->config.nranks);
     y->arena = aligned_alloc(64, (size_t)y->memory.bytes);
-    memset(y->grads, 0xff, (size_t)(y->plan.total * y->plan.nroots_max) * sizeof(float));
-    for (int i = 0, slot = -1; i < n; i++) {
-        if (a[i].slot != slot) memset(y->arena, 0xff, (size_t)y->memory.bytes);
-        slot = a[i].slot;
-        if (a[i].layer >= 0) run_kernel(y, &a[i], first_slot);
-        if (a[i].kind != TUTTI_DO_FOLD) continue;
-        const tutti_bucket *b = &y->plan.buckets[a[i].bucket];
-        float *dst = y->grads + a[i].root_dst * y->plan.total, *src = y->grads + a[i].root_src * y->plan.total;
-        for (int64_t e = b->offset; e < b->offset + b->count; e++) dst[e] += src[e];
+    memset(y->grads, 0xff, (size_t)(p->total * p->ncopies) * sizeof(float));
+    for (int i = 0, slot = -1; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_KERNEL && a->slot != slot) memset(y->arena, 0xff, (size_t)y->memory.bytes);
+        if (a->kind == TUTTI_DO_KERNEL) slot = a->slot;
+        if (a->kind == TUTTI_DO_KERNEL) run_kernel(y, a, first_slot);
+        if (a->kind == TUTTI_DO_FOLD) fold(y, a);
     }
     free(y->arena);
     tutti_arena_release(&arena);
@@ -210,6 +230,7 @@ static inline float *step(const scene *sc, bool shared, int64_t *count)
     begin(y, sc);
     if (!shared) unshare(y);
     const int nslots = slots ? slots : nranks;
+    const int64_t total = y->plan->total, length = total + y->plan->control.count; /* control numbers behind */
     float *sums[64] = {NULL};
     int nleaves[64] = {0};
     for (int r = 0; r < nranks; r++) {
@@ -217,18 +238,19 @@ static inline float *step(const scene *sc, bool shared, int64_t *count)
         const int n = tutti_plan_roots(slots, nranks, r, roots);
         play_rank(y, r);
         for (int i = 0; i < n; i++) {
-            float *sum = malloc((size_t)y->plan.total * sizeof(float));
-            memcpy(sum, y->grads + i * y->plan.total, (size_t)y->plan.total * sizeof(float));
+            float *sum = malloc((size_t)length * sizeof(float));
+            memcpy(sum, y->grads + i * total, (size_t)total * sizeof(float));
+            memcpy(sum + total, y->numbers + i * (length - total), (size_t)(length - total) * sizeof(float));
             sums[roots[i].first_slot] = sum;
             nleaves[roots[i].first_slot] = roots[i].nslots;
         }
     }
-    combine(sums, nleaves, 0, nslots, y->plan.total);
+    combine(sums, nleaves, 0, nslots, length);
     *count = 0;
-    float *out = malloc((size_t)y->plan.total * sizeof(float));
+    float *out = malloc((size_t)length * sizeof(float));
     for (int i = 0; i < y->graph->nparams; i++) {
         const tutti_param *p = &y->graph->params[i];
-        tutti_param_to_plain(&p->desc, sums[0] + y->plan.param_offset[i], out + *count);
+        tutti_param_to_plain(&p->desc, sums[0] + (p->layer < 0 ? total : 0) + y->plan->param_offset[i], out + *count);
         *count += p->count;
     }
     for (int i = 0; i < nslots; i++) free(sums[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../toy_net.h"
 
 static const char text[] =
@@ -88,7 +89,8 @@ static tutti_status make_as(toy_plan *t, const tutti_plan_config *config, tutti_
     *t = (toy_plan){0};
     toy_make(&t->net);
     tutti_status st = tutti_graph_build(&t->net.model, &graph, &t->graph, err);
-    return st ? st : tutti_plan_build(t->graph, config, &t->plan, err);
+    const tutti_plan_config by = by_method(*config, "sync-sgd");
+    return st ? st : tutti_plan_build(t->graph, &by, &t->plan, err);
 }
 
 static tutti_status make(toy_plan *t, const tutti_plan_costs *costs, int64_t bucket_bytes, tutti_failure *err)
@@ -114,9 +116,8 @@ static int nbuckets(double first_s, double last_s, double overlap)
     c.overlap = overlap;
     if (make(&t, &c, TUTTI_BUCKET_SOONEST, &err) || tutti_plan_check(t.plan, &err)) fail_msg("%s", err.text);
     const int n = t.plan->nbuckets;
-    const tutti_bucket *last = &t.plan->buckets[n - 1];
     for (int i = t.graph->nparams - 3; i < t.graph->nparams; i++) /* @loss, @correct, @stop */
-        assert_true(t.plan->param_offset[i] >= last->offset);
+        assert_int_equal(tutti_plan_bucket_of(t.plan, i), TUTTI_CONTROL_BUCKET);
     int64_t at = 0;
     for (int b = 0; b < n; at += t.plan->buckets[b++].count) assert_int_equal(t.plan->buckets[b].offset, at);
     assert_int_equal(at, t.plan->total);
@@ -182,7 +183,7 @@ static void layer_and_one_are_what_they_say(void **state)
     toy_plan t;
     tutti_failure err = {0};
     if (make(&t, NULL, TUTTI_BUCKET_LAYER, &err)) fail_msg("%s", err.text);
-    assert_int_equal(t.plan->nbuckets, 4); /* running averages of norm, fc2, norm, fc1 with the control numbers */
+    assert_int_equal(t.plan->nbuckets, 4); /* running averages of norm, fc2, norm, fc1 */
     assert_int_equal(t.plan->buckets[0].nparams, 2);
     destroy(&t);
     if (make(&t, NULL, TUTTI_BUCKET_ALL, &err)) fail_msg("%s", err.text);
@@ -216,9 +217,9 @@ static void by_need_updates_first_what_is_read_first(void **state)
             .nranks = 2, .batch = 16, .bucket_bytes = 0, .by_need = by_need, .nthreads = 1};
         int last = -1, nupdates = 0;
         if (make_as(&t, &config, &err) || tutti_plan_check(t.plan, &err)) fail_msg("%s", err.text);
-        for (int i = 0; i < t.plan->nactions; i++) {
-            const tutti_action *a = &t.plan->actions[i];
-            if (a->kind != TUTTI_DO_UPDATE) continue;
+        for (int i = 0; i < t.plan->loops[TUTTI_EACH_STEP].nactions; i++) {
+            const tutti_action *a = &t.plan->loops[TUTTI_EACH_STEP].actions[i];
+            if (a->kind != TUTTI_DO_APPLY) continue;
             const int at = by_need ? t.plan->buckets[a->bucket].turn : a->bucket;
             assert_int_equal(at, ++last);
             nupdates++;

@@ -31,7 +31,7 @@ static const char smooth[] = "name: smooth\n"
 static double loss_of(player *y)
 {
     play_rank(y, 0);
-    const float *parts = y->grads + y->plan.param_offset[toy_param(y->graph, "@loss")];
+    const float *parts = gradient(y, 0, toy_param(y->graph, "@loss"));
     double sum = 0;
     for (int i = 0; i < tutti_graph_losses(y->graph); i++) sum += (double)parts[i];
     return sum;
@@ -40,7 +40,7 @@ static double loss_of(player *y)
 static void check_param(player *y, int p, const float *gradients)
 {
     const tutti_param *param = &y->graph->params[p];
-    const int64_t at = y->plan.param_offset[p];
+    const int64_t at = y->plan->param_offset[p];
     for (int64_t e = 0; e < param->count; e++) {
         const float kept = y->weights[at + e], h = 0.005f;
         y->weights[at + e] = kept + h;
@@ -60,7 +60,7 @@ static void gradients_through_branches_and_losses_are_those_of_central_differenc
     player *y = calloc(1, sizeof *y);
     begin(y, &(scene){smooth, "reference", 1, 0, false, TUTTI_PRECISION_F32});
     loss_of(y);
-    const size_t nbytes = (size_t)y->plan.total * sizeof(float);
+    const size_t nbytes = (size_t)y->plan->total * sizeof(float);
     float *gradients = malloc(nbytes);
     memcpy(gradients, y->grads, nbytes);
     int nchecked = 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../toy_net.h"
 #include "kernel/kernel_impl.h"
 
@@ -18,6 +19,7 @@ static tutti_status make(toy_net *net, tutti_plan_config config, tutti_graph **g
     *g = NULL;
     *p = NULL;
     toy_make(net);
+    config = by_method(config, "sync-sgd");
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
     if (!st)
         st = tutti_graph_build(
@@ -94,7 +96,7 @@ static void roots_are_the_in_buffers_of_the_compiled_reduce_scatter(void **state
             tutti_graph *g;
             tutti_plan *p;
             must_make(&net, config, &g, &p);
-            const tutti_schedule *stages[2] = {p->buckets[0].reduce_scatter, p->buckets[0].reduce_scatter_mapped};
+            const tutti_schedule *stages[2] = {p->schedules[0].compiled, p->schedules[0].lowered};
             for (int s = 0; s < 2; s++)
                 for (int r = 0; r < nranks; r++) {
                     tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
@@ -132,8 +134,8 @@ static void schedules_are_in_place_lowered_and_of_the_class_asked_for(void **sta
         tutti_failure err = {0};
         assert_int_equal(tutti_plan_check_schedules(p, &err), TUTTI_OK);
         for (int b = 0; b < p->nbuckets; b++) {
-            const tutti_schedule_header *rs = tutti_schedule_head(p->buckets[b].reduce_scatter_mapped);
-            const tutti_schedule_header *ag = tutti_schedule_head(p->buckets[b].all_gather_mapped);
+            const tutti_schedule_header *rs = tutti_schedule_head(lowered_of(p, exchange_of(p, "gradients", b)));
+            const tutti_schedule_header *ag = tutti_schedule_head(lowered_of(p, exchange_of(p, "weights", b)));
             assert_int_equal(rs->collective, TUTTI_REDUCE_SCATTER);
             assert_int_equal(ag->collective, TUTTI_ALL_GATHER);
             assert_true(rs->in_place && ag->in_place);
@@ -162,12 +164,14 @@ static void text_shows_buckets_schedules_memory_and_loop(void **state)
                                         "fc1.weight",
                                         "(8, 12)",
                                         "without sharing",
-                                        "fold bucket 0: buffer 0 += 1",
-                                        "slot 3 into gradient buffer 2",
-                                        "wait-weights bucket"};
+                                        "fold bucket 0: copy 0 += 1",
+                                        "slot 3 into copy 2 of the gradients",
+                                        "wait weights of bucket",
+                                        "control numbers          allreduce of control numbers to control sums 0 + 48",
+                                        "loop each step: "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(text, words[i])) fail_msg("no \"%s\" in\n%s", words[i], text);
-    assert_non_null(strstr(dot, "-> rs0 [label=\"ready\"]"));
+    assert_non_null(strstr(dot, "-> x0 [label=\"ready, free\"]"));
     free(text);
     free(dot);
     tutti_plan_destroy(p);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan_actions.c: a rank's loop: slots are folded as a balanced tree, and each bucket's conditions hold when they
- * are told. The plans here have no schedules: the loop does not depend on them. */
+ * are told. */
 #include "testing.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../toy_net.h"
-#include "training/plan/plan_impl.h"
 
 typedef struct {
     toy_net net;
     tutti_graph *graph;
-    tutti_plan plan;
+    tutti_plan *plan;
 } fixture;
 
 static void begin(fixture *f, int nranks, int slots, int64_t bucket_bytes)
@@ -23,16 +23,19 @@ static void begin(fixture *f, int nranks, int slots, int64_t bucket_bytes)
                           &(tutti_graph_config){.batch = 2, .engine = "reference", .nthreads = 1, .training = true},
                           &f->graph, &err))
         fail_msg("%s", err.text);
-    f->plan =
-        (tutti_plan){.config = {.nranks = nranks, .slots = slots, .bucket_bytes = bucket_bytes, .algorithm = "auto"},
-                     .graph = f->graph};
-    tutti_plan_pack_params(&f->plan);
-    tutti_plan_count_buffers(&f->plan);
+    const tutti_plan_config config = {.nranks = nranks,
+                                      .slots = slots,
+                                      .batch = 2 * (slots ? slots : nranks),
+                                      .bucket_bytes = bucket_bytes,
+                                      .algorithm = "auto",
+                                      .prove_later = true,
+                                      .method = tutti_method_find("sync-sgd")->emitter};
+    if (tutti_plan_build(f->graph, &config, &f->plan, &err)) fail_msg("%s", err.text);
 }
 
 static void end(fixture *f)
 {
-    tutti_arena_release(&f->plan.arena);
+    tutti_plan_destroy(f->plan);
     tutti_graph_destroy(f->graph);
 }
 
@@ -43,7 +46,7 @@ static void params_are_packed_in_exchange_order_without_overlap(void **state)
     for (int s = 0; s < 3; s++) {
         fixture f;
         begin(&f, 2, 0, sizes[s]);
-        const tutti_plan *p = &f.plan;
+        const tutti_plan *p = f.plan;
         int64_t at = 0;
         int param = 0;
         if (s == 0) assert_int_equal(p->nbuckets, f.graph->nparams - 3); /* one a parameter */
@@ -61,9 +64,11 @@ static void params_are_packed_in_exchange_order_without_overlap(void **state)
             if (b < p->nbuckets - 1 && p->buckets[b].nparams > 1) assert_true(p->buckets[b].count * 4 <= sizes[s]);
         }
         assert_int_equal(at, p->total);
-        assert_int_equal(param, f.graph->nparams);
-        assert_string_equal(f.graph->params[p->order[param - 1]].name, "@stop");
-        assert_true(p->buckets[p->nbuckets - 1].nparams >= 4); /* control numbers never travel alone */
+        assert_int_equal(param, f.graph->nparams - 3);
+        assert_int_equal(p->control.first_param, param); /* control numbers are packed apart */
+        assert_int_equal(p->control.nparams, 3);
+        assert_int_equal(p->control.count, 3 * 16);
+        assert_string_equal(f.graph->params[p->order[param + 2]].name, "@stop");
         end(&f);
     }
 }
@@ -106,35 +111,35 @@ static void tree_text(int first, int n, char *out)
     sprintf(out, "(%s %s)", left, right);
 }
 
-/* Plays the loop on texts: each buffer holds the expression that was summed into it, for one bucket. */
-static void play_rank(const fixture *f, int rank, int bucket)
+/* Plays the loop on texts: each copy holds the expression that was summed into it, for one bucket, which is whole at the start of
+ * this exchange. */
+static void play_rank(const fixture *f, int rank, int bucket, int exchange)
 {
-    const tutti_plan *p = &f->plan;
-    static char buffer[16][1024];
-    memset(buffer, 0, sizeof buffer);
+    const tutti_plan *p = f->plan;
+    static char copy[16][1024];
+    memset(copy, 0, sizeof copy);
     tutti_arena arena = {0};
-    tutti_action *actions;
-    int n, nready = 0, first_slot = (int)((int64_t)p->config.slots * rank / p->config.nranks);
-    tutti_plan_list_actions(p, rank, &arena, &actions, &n);
-    for (int i = 0; i < n; i++) {
-        const tutti_action *a = &actions[i];
-        if (a->kind == TUTTI_DO_FORWARD || a->kind == TUTTI_DO_BACKWARD_PARAMS) {
-            assert_in_range(a->root_dst, 0, p->nroots_max - 1);
-            snprintf(buffer[a->root_dst], sizeof buffer[0], "%d", first_slot + a->slot);
+    tutti_loop loops[TUTTI_NDRIVERS];
+    int nready = 0, first_slot = (int)((int64_t)p->config.slots * rank / p->config.nranks);
+    tutti_plan_list_loops(p, rank, &arena, loops);
+    for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++) {
+        const tutti_action *a = &loops[TUTTI_EACH_STEP].actions[i];
+        if (a->kind == TUTTI_DO_KERNEL && p->graph->nodes[a->node].kind != TUTTI_NODE_BACKWARD_DATA) {
+            assert_in_range(a->dst, 0, p->ncopies - 1);
+            snprintf(copy[a->dst], sizeof copy[0], "%d", first_slot + a->slot);
         } else if (a->kind == TUTTI_DO_FOLD && a->bucket == bucket) {
-            assert_true(a->root_dst >= 0 && a->root_dst < a->root_src && a->root_src < p->nroots_max);
+            assert_true(a->dst >= 0 && a->dst < a->src && a->src < p->ncopies);
             char sum[1024];
-            assert_true((size_t)snprintf(sum, sizeof sum, "(%.400s %.400s)", buffer[a->root_dst], buffer[a->root_src]) <
-                        sizeof sum);
-            strcpy(buffer[a->root_dst], sum);
-        } else if (a->kind == TUTTI_DO_READY && a->bucket == bucket) {
+            assert_true((size_t)snprintf(sum, sizeof sum, "(%.400s %.400s)", copy[a->dst], copy[a->src]) < sizeof sum);
+            strcpy(copy[a->dst], sum);
+        } else if (a->kind == TUTTI_DO_START && a->exchange == exchange) {
             nready++;
             tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
             const int nroots = tutti_plan_roots(p->config.slots, p->config.nranks, rank, roots);
             for (int r = 0; r < nroots; r++) {
                 char expected[1024];
                 tree_text(roots[r].first_slot, roots[r].nslots, expected);
-                assert_string_equal(buffer[r], expected);
+                assert_string_equal(copy[r], expected);
             }
         }
     }
@@ -150,9 +155,21 @@ static void slot_gradients_are_folded_as_the_balanced_tree_on_every_rank(void **
         for (int p = 1; p <= slots; p++) {
             fixture f;
             begin(&f, p, slots, 1 << 20);
-            for (int r = 0; r < p; r++) play_rank(&f, r, 0);
+            for (int r = 0; r < p; r++) play_rank(&f, r, 0, exchange_of(f.plan, "gradients", 0));
             end(&f);
         }
+}
+
+/* They are whole after the forward pass; the kernels that come later write nothing of them. */
+static void control_numbers_are_folded_as_gradients_are(void **state)
+{
+    (void)state;
+    for (int p = 1; p <= 8; p++) {
+        fixture f;
+        begin(&f, p, 8, 1 << 20);
+        for (int r = 0; r < p; r++) play_rank(&f, r, TUTTI_CONTROL_BUCKET, find_exchange(f.plan, "control numbers"));
+        end(&f);
+    }
 }
 
 static void one_rank_of_eight_slots_needs_four_buffers_and_eight_ranks_need_one(void **state)
@@ -164,37 +181,42 @@ static void one_rank_of_eight_slots_needs_four_buffers_and_eight_ranks_need_one(
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         begin(&f, cases[i].nranks, 8, 0);
-        assert_int_equal(f.plan.nins, cases[i].nins);
-        assert_int_equal(f.plan.nroots_max, cases[i].nbuffers);
+        assert_int_equal(f.plan->nins, cases[i].nins);
+        assert_int_equal(f.plan->ncopies, cases[i].nbuffers);
         end(&f);
     }
 }
 
-static int find(const tutti_action *a, int n, tutti_action_kind kind, int bucket)
+/* The only one. */
+static int find(const tutti_loop *l, tutti_action_kind kind, int exchange)
 {
-    int at = -1, found = 0;
-    for (int i = 0; i < n; i++)
-        if (a[i].kind == kind && a[i].bucket == bucket) at = i, found++;
+    int found;
+    const int at = find_action(l, kind, exchange, &found);
     assert_int_equal(found, 1);
     return at;
 }
 
-/* First and last action whose kernel reads, or last that writes, something of the bucket. */
-static void touches(const fixture *f, const tutti_action *actions, int n, int bucket, int out[3])
+static bool is_kernel(const tutti_loop *l, int at)
 {
-    const tutti_bucket *b = &f->plan.buckets[bucket];
+    return l->actions[at].kind == TUTTI_DO_KERNEL;
+}
+
+/* First and last action whose kernel reads, or last that writes, something of the bucket. */
+static void touches(const fixture *f, const tutti_loop *l, int bucket, int out[3])
+{
+    const tutti_bucket *b = &f->plan->buckets[bucket];
     out[0] = out[1] = out[2] = -1;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < l->nactions; i++)
         for (int j = b->first_param; j < b->first_param + b->nparams; j++) {
-            const tutti_param *param = &f->graph->params[f->plan.order[j]];
+            const tutti_param *param = &f->graph->params[f->plan->order[j]];
             const bool statistic = param->desc.kind == TUTTI_PARAM_STATISTIC;
-            if (actions[i].layer < 0 || param->layer != actions[i].layer) continue;
-            const tutti_action_kind k = actions[i].kind;
-            if (k == TUTTI_DO_FORWARD || !statistic) {
+            if (!is_kernel(l, i) || param->layer != f->graph->nodes[l->actions[i].node].layer) continue;
+            const tutti_node_kind k = f->graph->nodes[l->actions[i].node].kind;
+            if (k == TUTTI_NODE_FORWARD || !statistic) {
                 if (out[0] < 0) out[0] = i;
                 out[1] = i;
             }
-            if (k == (statistic ? TUTTI_DO_FORWARD : TUTTI_DO_BACKWARD_PARAMS)) out[2] = i;
+            if (k == (statistic ? TUTTI_NODE_FORWARD : TUTTI_NODE_BACKWARD_PARAMS)) out[2] = i;
         }
 }
 
@@ -207,21 +229,23 @@ static void conditions_are_told_when_they_hold_and_updates_wait_for_both(void **
             fixture f;
             begin(&f, 2, slots, sizes[s]);
             tutti_arena arena = {0};
-            tutti_action *a;
-            int n;
-            tutti_plan_list_actions(&f.plan, 1, &arena, &a, &n);
-            for (int b = 0; b < f.plan.nbuckets; b++) {
+            tutti_loop loops[TUTTI_NDRIVERS];
+            const tutti_loop *l = &loops[TUTTI_EACH_STEP];
+            tutti_plan_list_loops(f.plan, 1, &arena, loops);
+            for (int b = 0; b < f.plan->nbuckets; b++) {
                 int at[3];
-                touches(&f, a, n, b, at);
-                const int wait = find(a, n, TUTTI_DO_WAIT_WEIGHTS, b), ready = find(a, n, TUTTI_DO_READY, b);
-                const int release = find(a, n, TUTTI_DO_FREE, b), update = find(a, n, TUTTI_DO_UPDATE, b);
+                const int sums = exchange_of(f.plan, "gradients", b), weights = exchange_of(f.plan, "weights", b);
+                touches(&f, l, b, at);
+                const int wait = find(l, TUTTI_DO_WAIT, weights), ready = find(l, TUTTI_DO_START, sums);
+                const int release = find(l, TUTTI_DO_START, weights), update = find_on_bucket(l, TUTTI_DO_APPLY, b);
                 assert_true(wait < at[0] && at[1] < release && at[2] < ready);
-                assert_true(update > release && update > ready);
+                assert_true(update > release && update > find(l, TUTTI_DO_WAIT, sums));
+                assert_true(find(l, TUTTI_DO_TELL, weights) > update);
                 for (int i = at[2] + 1; i < ready; i++) /* told at once: only folds and other buckets' news between */
-                    assert_true(a[i].layer < 0);
-                for (int i = at[1] + 1; i < release; i++) assert_true(a[i].layer < 0);
-                if (b) assert_true(update > find(a, n, TUTTI_DO_UPDATE, b - 1));
-                if (b) assert_true(ready > find(a, n, TUTTI_DO_READY, b - 1));
+                    assert_false(is_kernel(l, i));
+                for (int i = at[1] + 1; i < release; i++) assert_false(is_kernel(l, i));
+                if (b) assert_true(update > find_on_bucket(l, TUTTI_DO_APPLY, b - 1));
+                if (b) assert_true(ready > find(l, TUTTI_DO_START, exchange_of(f.plan, "gradients", b - 1)));
             }
             tutti_arena_release(&arena);
             end(&f);
@@ -234,15 +258,15 @@ static void own_slices_tile_every_bucket(void **state)
     for (int nranks = 1; nranks <= 33; nranks += 4) {
         fixture f;
         begin(&f, nranks, 0, 300);
-        for (int b = 0; b < f.plan.nbuckets; b++) {
-            int64_t at = f.plan.buckets[b].offset;
+        for (int b = 0; b < f.plan->nbuckets; b++) {
+            int64_t at = f.plan->buckets[b].offset;
             for (int r = 0; r < nranks; r++) {
                 int64_t first, count;
-                tutti_plan_own_slice(&f.plan, b, r, &first, &count);
+                tutti_plan_own_slice(f.plan, b, r, &first, &count);
                 assert_int_equal(first, at);
                 at += count;
             }
-            assert_int_equal(at, f.plan.buckets[b].offset + f.plan.buckets[b].count);
+            assert_int_equal(at, f.plan->buckets[b].offset + f.plan->buckets[b].count);
         }
         end(&f);
     }
@@ -254,6 +278,7 @@ int main(void)
         cmocka_unit_test(params_are_packed_in_exchange_order_without_overlap),
         cmocka_unit_test(roots_are_the_fewest_aligned_runs_and_tile_the_slots),
         cmocka_unit_test(slot_gradients_are_folded_as_the_balanced_tree_on_every_rank),
+        cmocka_unit_test(control_numbers_are_folded_as_gradients_are),
         cmocka_unit_test(one_rank_of_eight_slots_needs_four_buffers_and_eight_ranks_need_one),
         cmocka_unit_test(conditions_are_told_when_they_hold_and_updates_wait_for_both),
         cmocka_unit_test(own_slices_tile_every_bucket),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../toy_net.h"
 #include "collective/schedule/schedule_impl.h"
 
@@ -28,7 +29,8 @@ static void make_on_hosts(world *w, int nranks, const int32_t *host_of, int slot
                                       .nstates = slots ? 2 : 0,
                                       .states = states,
                                       .engine = "reference",
-                                      .nthreads = 1};
+                                      .nthreads = 1,
+                                      .method = tutti_method_find("sync-sgd")->emitter};
     tutti_failure err = {0};
     int64_t samples;
     toy_make(&w->net);
@@ -52,17 +54,14 @@ static void destroy(world *w)
     tutti_graph_destroy(w->graph);
 }
 
-static void expect_right(world *w)
+static void expect_right(const world *w)
 {
-    tutti_failure err = {0};
-    if (tutti_plan_check(w->plan, &err) != TUTTI_OK) fail_msg("refused: %s", err.text);
+    expect_proof(w->plan);
 }
 
-static void expect_wrong(world *w, const char *why)
+static void expect_wrong(const world *w, const char *why)
 {
-    tutti_failure err = {0};
-    assert_int_equal(tutti_plan_check(w->plan, &err), TUTTI_ERR_FAILED);
-    if (!strstr(err.text, why)) fail_msg("expected '%s' in: %s", why, err.text);
+    expect_refusal(w->plan, why);
 }
 
 static void plans_are_proved_at_any_rank_count_and_bucket_size(void **state)
@@ -87,7 +86,7 @@ static void plans_over_several_hosts_are_proved(void **state)
         for (int slots = 0; slots <= 8; slots += 8) {
             world w;
             make_on_hosts(&w, 4, hosts[i], slots, "auto", 300);
-            assert_string_equal(tutti_schedule_head(w.plan->buckets[0].reduce_scatter_mapped)->algorithm,
+            assert_string_equal(tutti_schedule_head(w.plan->schedules[0].lowered)->algorithm,
                                 slots ? "direct" : automatic[i]);
             expect_right(&w);
             destroy(&w);
@@ -105,22 +104,17 @@ static void canonical_plans_are_proved_canonical_through_folds_and_exchanges(voi
     }
 }
 
-static int find_action(const world *w, tutti_action_kind kind, int bucket)
+static tutti_loop *step_of(const world *w)
 {
-    for (int i = 0; i < w->plan->nactions; i++)
-        if (w->plan->actions[i].kind == kind && w->plan->actions[i].bucket == bucket) return i;
-    fail_msg("no such action");
-    return -1;
+    return &w->plan->loops[TUTTI_EACH_STEP];
 }
 
-static void move_action(world *w, int from, int to)
+/* Where an exchange of a bucket is started, told or waited for. */
+static int find(const world *w, tutti_action_kind kind, const char *what, int bucket)
 {
-    tutti_action *a = w->plan->actions, moved = a[from];
-    if (to < from)
-        memmove(a + to + 1, a + to, sizeof *a * (size_t)(from - to));
-    else
-        memmove(a + from, a + from + 1, sizeof *a * (size_t)(to - from));
-    a[to] = moved;
+    const int at = find_action(step_of(w), kind, exchange_of(w->plan, what, bucket), NULL);
+    assert_true(at >= 0);
+    return at;
 }
 
 static void gradients_that_are_ready_before_their_last_writer_race(void **state)
@@ -128,8 +122,8 @@ static void gradients_that_are_ready_before_their_last_writer_race(void **state)
     (void)state;
     world w;
     make(&w, 3, 0, "direct", 300);
-    move_action(&w, find_action(&w, TUTTI_DO_READY, 1), 0);
-    expect_wrong(&w, "rank 0's gradient buffer 0");
+    move_action(step_of(&w), find(&w, TUTTI_DO_START, "gradients", 1), 0);
+    expect_wrong(&w, "rank 0's gradients");
     destroy(&w);
 }
 
@@ -138,35 +132,88 @@ static void readers_that_do_not_wait_for_the_weights_race(void **state)
     (void)state;
     world w;
     make(&w, 2, 0, "direct", 300);
-    const int at = find_action(&w, TUTTI_DO_WAIT_WEIGHTS, 0);
-    move_action(&w, at, w.plan->nactions - 1);
+    const int wait = find(&w, TUTTI_DO_WAIT, "weights", 3); /* fc1.weight, of which each rank owns a half */
+    int reader = wait;
+    while (step_of(&w)->actions[reader].kind != TUTTI_DO_KERNEL) reader++;
+    move_action(step_of(&w), wait, reader);
     expect_wrong(&w, "race on rank 0's weights");
+    remove_action(step_of(&w), reader);
+    expect_wrong(&w, "the exchange of weights of bucket 3 is started again before it was waited for");
+    destroy(&w);
+}
+
+static void an_update_that_is_missing_is_found(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, 2, 0, "direct", 300);
+    remove_action(step_of(&w), find_on_bucket(step_of(&w), TUTTI_DO_APPLY, 1));
+    expect_wrong(&w, "rank 0");
     destroy(&w);
 }
 
 static void a_fold_in_another_order_is_not_canonical(void **state)
 {
     (void)state;
-    world w;
-    make(&w, 1, 8, "direct", 300);
-    for (int i = 0; i < w.plan->nactions; i++) {
-        tutti_action *a = &w.plan->actions[i];
-        if (a->kind == TUTTI_DO_FOLD && a->root_dst == 0) {
-            a->root_src = 0;
+    for (int control = 0; control < 2; control++) {
+        world w;
+        make(&w, 1, 8, "direct", 300);
+        for (int i = 0; i < step_of(&w)->nactions; i++) {
+            tutti_action *a = &step_of(&w)->actions[i];
+            if (a->kind != TUTTI_DO_FOLD || a->dst != 0 || (a->bucket == TUTTI_CONTROL_BUCKET) != control) continue;
+            a->src = 0;
             break;
         }
+        expect_wrong(&w, "twice");
+        destroy(&w);
     }
-    expect_wrong(&w, "twice");
-    destroy(&w);
 }
 
-static void a_bucket_that_is_never_freed_is_named(void **state)
+static void an_exchange_that_is_never_told_to_be_free_is_named(void **state)
 {
     (void)state;
     world w;
     make(&w, 2, 0, "direct", 300);
-    w.plan->actions[find_action(&w, TUTTI_DO_FREE, 1)].bucket = 0;
-    expect_wrong(&w, "rank 0: bucket 1 is never free");
+    step_of(&w)->actions[find(&w, TUTTI_DO_START, "weights", 1)].when = 0;
+    expect_wrong(&w, "rank 0: the exchange of weights of bucket 1 is never told that it is free");
+    destroy(&w);
+}
+
+static void an_exchange_that_one_rank_does_not_start_is_named(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, 2, 0, "direct", 300);
+    remove_action(step_of(&w), find(&w, TUTTI_DO_START, "gradients", 1));
+    expect_wrong(&w, "the exchange of gradients of bucket 1 2 times, rank 0 0 times");
+    destroy(&w);
+}
+
+/* What is gathered before a checkpoint is proved with the steps around it. */
+static void states_that_are_gathered_while_they_change_race(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, 2, 8, "direct", 300);
+    w.plan->config.rank = 1; /* it is rank 0 that reads its states */
+    tutti_plan_list_loops(w.plan, 1, &w.plan->arena, w.plan->loops);
+    tutti_loop *save = &w.plan->loops[TUTTI_EACH_SAVE], *step = step_of(&w);
+    const int start = find_action(save, TUTTI_DO_START, exchange_of(w.plan, "exp_avg", 0), NULL);
+    step->actions[step->nactions++] = save->actions[start];
+    move_action(step, step->nactions - 1, find_on_bucket(step, TUTTI_DO_APPLY, 0));
+    remove_action(save, start);
+    expect_wrong(&w, "race on rank 1's exp_avg");
+    destroy(&w);
+}
+
+static void numbers_that_are_asked_for_too_early_race(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, 2, 0, "direct", 300);
+    const int at = find_action(step_of(&w), TUTTI_DO_START, find_exchange(w.plan, "control numbers"), NULL);
+    move_action(step_of(&w), at, 0);
+    expect_wrong(&w, "race on rank 0's control numbers");
     destroy(&w);
 }
 
@@ -199,15 +246,26 @@ static void spoiled_part(const tutti_schedule_header *head, const void *owner, i
     tutti_part_release(&p);
 }
 
-/* Bucket 1 is gathered by the spoiled schedule from now on; the caller destroys it. */
-static tutti_schedule *spoil(world *w, spoiling how)
+/* Bucket 1 is gathered by the spoiled schedule from now on. */
+static void spoil(world *w, spoiling how)
 {
     static const tutti_schedule_ops ops = {spoiled_part, free};
     spoiled *owner = malloc(sizeof *owner);
-    *owner = (spoiled){w->plan->buckets[1].all_gather_mapped, how};
+    tutti_plan_exchange *x = &w->plan->exchanges[exchange_of(w->plan, "weights", 1)];
+    *owner = (spoiled){w->plan->schedules[x->schedule].lowered, how};
     tutti_schedule *s = tutti_schedule_create(tutti_schedule_head(owner->right), &ops, owner);
-    w->plan->buckets[1].all_gather_mapped = s;
-    return s;
+    tutti_plan_schedule *more = tutti_alloc(sizeof *more * (size_t)(w->plan->nschedules + 1));
+    memcpy(more, w->plan->schedules, sizeof *more * (size_t)w->plan->nschedules);
+    more[w->plan->nschedules].lowered = s;
+    x->schedule = w->plan->nschedules++;
+    w->plan->schedules = more;
+}
+
+static void destroy_spoiled(world *w)
+{
+    tutti_plan_schedule *more = w->plan->schedules;
+    destroy(w);
+    free(more);
 }
 
 static void an_owner_that_writes_weights_before_free_is_caught(void **state)
@@ -216,12 +274,11 @@ static void an_owner_that_writes_weights_before_free_is_caught(void **state)
     for (int nranks = 2; nranks <= 4; nranks++) {
         world w;
         make(&w, nranks, 0, "direct", 300);
-        tutti_schedule *s = spoil(&w, IMPATIENT);
+        spoil(&w, IMPATIENT);
         expect_wrong(&w, "race on rank");
         expect_wrong(&w, "weights, elements");
-        expect_wrong(&w, "all-gather of bucket 1");
-        tutti_schedule_destroy(s);
-        destroy(&w);
+        expect_wrong(&w, "all-gather of weights of bucket 1");
+        destroy_spoiled(&w);
     }
 }
 
@@ -230,13 +287,12 @@ static void weights_that_are_called_free_before_their_last_reader_race(void **st
     (void)state;
     world w;
     make(&w, 3, 0, "direct", 300);
-    tutti_schedule *s = spoil(&w, EAGER);
+    spoil(&w, EAGER);
     expect_right(&w); /* FREE alone is enough, if it is true */
-    move_action(&w, find_action(&w, TUTTI_DO_FREE, 1), find_action(&w, TUTTI_DO_READY, 1));
+    move_action(step_of(&w), find(&w, TUTTI_DO_START, "weights", 1), find(&w, TUTTI_DO_START, "gradients", 1));
     expect_wrong(&w, "race on rank 0's weights, elements 80 to 95 (norm.weight)");
     expect_wrong(&w, "(backward-data norm");
-    tutti_schedule_destroy(s);
-    destroy(&w);
+    destroy_spoiled(&w);
 }
 
 static void activations_that_overlap_while_both_are_needed_are_found(void **state)
@@ -264,7 +320,11 @@ int main(void)
         cmocka_unit_test(gradients_that_are_ready_before_their_last_writer_race),
         cmocka_unit_test(readers_that_do_not_wait_for_the_weights_race),
         cmocka_unit_test(a_fold_in_another_order_is_not_canonical),
-        cmocka_unit_test(a_bucket_that_is_never_freed_is_named),
+        cmocka_unit_test(an_exchange_that_is_never_told_to_be_free_is_named),
+        cmocka_unit_test(an_exchange_that_one_rank_does_not_start_is_named),
+        cmocka_unit_test(an_update_that_is_missing_is_found),
+        cmocka_unit_test(states_that_are_gathered_while_they_change_race),
+        cmocka_unit_test(numbers_that_are_asked_for_too_early_race),
         cmocka_unit_test(an_owner_that_writes_weights_before_free_is_caught),
         cmocka_unit_test(weights_that_are_called_free_before_their_last_reader_race),
         cmocka_unit_test(activations_that_overlap_while_both_are_needed_are_found),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../planned.h"
 #include "../random_dag.h"
 #include "../toy_net.h"
 
@@ -58,8 +59,9 @@ typedef struct {
 
 static void plan_of(const tutti_model *model, int nranks, world *w)
 {
-    const tutti_plan_config config = {
-        .nranks = nranks, .batch = 8, .bucket_bytes = 300, .engine = "reference", .nthreads = 1};
+    const tutti_plan_config config = by_method(
+        (tutti_plan_config){.nranks = nranks, .batch = 8, .bucket_bytes = 300, .engine = "reference", .nthreads = 1},
+        "sync-sgd");
     tutti_failure err = {0};
     if (tutti_graph_build(
             model, &(tutti_graph_config){.batch = 8 / nranks, .engine = "reference", .nthreads = 1, .training = true},

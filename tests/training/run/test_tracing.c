@@ -138,11 +138,11 @@ static void slots_of_canonical_sums_are_traced_too(void **state)
     free(text);
 }
 
-static void the_gate_of_loss_scaling_is_traced(void **state)
+static void the_verdict_of_loss_scaling_is_traced(void **state)
 {
     play("trace: {steps: 2, warmup: 1}\nprecision: f16\n", 2, *state, 0);
     char *text = contents(*state, "trace.json");
-    assert_int_equal(count(text, "\"gate\""), 4);
+    assert_int_equal(count(text, "\"wait for verdict\""), 4);
     free(text);
 }
 
@@ -165,7 +165,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tracing_changes_no_weight_and_a_new_run_removes_the_trace_of_the_one_before,
                                         make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(slots_of_canonical_sums_are_traced_too, make_dir, drop_dir),
-        cmocka_unit_test_setup_teardown(the_gate_of_loss_scaling_is_traced, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(the_verdict_of_loss_scaling_is_traced, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_run_that_is_stopped_keeps_the_steps_that_it_has_traced, make_dir, drop_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

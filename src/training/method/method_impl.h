@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_impl.h: what methods share: parts of a plan that several of them want. */
+#ifndef TUTTI_METHOD_IMPL_H
+#define TUTTI_METHOD_IMPL_H
+
+#include "../plan/plan_builder.h"
+#include "method.h"
+
+/* Weights, gradients, a memory for each of the rule's states, in regions; activations. states_hold: after a step, on every rank. */
+void tutti_method_declare_vectors(tutti_plan_builder *b, tutti_memory_content states_hold);
+
+/* An algorithm for a sum of a few numbers over all ranks, where synchronisations are all that counts. */
+const char *tutti_method_few_numbers(const tutti_plan *p);
+
+/* Control numbers: their parts, their sums, and the exchange from those to these. */
+tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
+/* Where the configuration asks for finite gradients: flag, verdict and the sum of all flags. */
+tutti_status tutti_method_declare_check(tutti_plan_builder *b, tutti_failure *err);
+/* Where several ranks keep slices of states: a gather of each state of each bucket to rank 0. */
+tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err);
+/* The loop before a checkpoint: those gathers, exchanges from `first` on. */
+void tutti_method_list_saves(tutti_plan_builder *b, int first);
+
+/* Rows of method_table.c. */
+extern const tutti_method_row tutti_method_sync_sgd;
+
+#endif

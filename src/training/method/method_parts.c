@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_parts.c: parts of a plan that several methods want. */
+#include <stdio.h>
+
+#include "method_impl.h"
+
+enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
+
+static void declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, int copies,
+                           tutti_memory_content holds)
+{
+    tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
+                                                 .role = role,
+                                                 .type = TUTTI_F32,
+                                                 .elements = tutti_builder_plan(b)->total,
+                                                 .copies = copies,
+                                                 .is_region = true,
+                                                 .is_lasting = role != TUTTI_ROLE_GRADIENTS,
+                                                 .is_saved = role != TUTTI_ROLE_GRADIENTS,
+                                                 .holds = holds});
+}
+
+void tutti_method_declare_vectors(tutti_plan_builder *b, tutti_memory_content states_hold)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, 1, TUTTI_HOLDS_ALL);
+    declare_vector(b, "gradients", TUTTI_ROLE_GRADIENTS, p->ncopies, TUTTI_HOLDS_ANYTHING);
+    for (int i = 0; i < p->config.nstates; i++)
+        declare_vector(b, p->config.states[i], TUTTI_ROLE_STATE, 1, states_hold);
+    tutti_builder_memory(b, &(tutti_plan_memory){.name = "activations",
+                                                 .role = TUTTI_ROLE_ACTIVATIONS,
+                                                 .type = TUTTI_U8,
+                                                 .elements = p->arena_bytes,
+                                                 .copies = 1});
+}
+
+static int declare_numbers(tutti_plan_builder *b, const char *name, int64_t n, int copies, tutti_memory_content holds)
+{
+    const tutti_plan_memory m = {.name = name,
+                                 .role = TUTTI_ROLE_NUMBERS,
+                                 .type = TUTTI_F32,
+                                 .elements = (n + PAD - 1) / PAD * PAD,
+                                 .copies = copies,
+                                 .is_region = true,
+                                 .holds = holds};
+    return tutti_builder_memory(b, &m);
+}
+
+/* One-shot has one synchronisation, and each rank reads all others: too many of them cost more than a tree's rounds. */
+const char *tutti_method_few_numbers(const tutti_plan *p)
+{
+    const int nranks = p->config.nranks;
+    if (nranks <= FEW_RANKS) return "one-shot";
+    return p->config.slots && (nranks & (nranks - 1)) ? "direct" : "binomial";
+}
+
+/* From `in` to `out`. */
+static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of_slots, tutti_plan_exchange x,
+                                tutti_failure *err)
+{
+    const tutti_builder_request sum = {TUTTI_ALLREDUCE, tutti_method_few_numbers(tutti_builder_plan(b)), false,
+                                       of_slots};
+    const tutti_status st = tutti_builder_schedule(b, &sum, &x.schedule, err);
+    x.name = name;
+    if (!st) tutti_builder_exchange(b, &x);
+    return st;
+}
+
+tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const int parts = declare_numbers(b, "control numbers", p->control.count, p->ncopies, TUTTI_HOLDS_ANYTHING);
+    const int sums = declare_numbers(b, "control sums", p->control.count, 1, TUTTI_HOLDS_ALL);
+    return declare_sum(
+        b, "control numbers", true,
+        (tutti_plan_exchange){
+            .bucket = TUTTI_CONTROL_BUCKET, .count = p->control.count, .in = {parts, 0}, .out = {sums, 0}},
+        err);
+}
+
+tutti_status tutti_method_declare_check(tutti_plan_builder *b, tutti_failure *err)
+{
+    if (!tutti_builder_plan(b)->config.only_finite) return TUTTI_OK;
+    const int flag = declare_numbers(b, "flag", 1, 1, TUTTI_HOLDS_ANYTHING);
+    const int verdict = declare_numbers(b, "verdict", 1, 1, TUTTI_HOLDS_ANYTHING);
+    return declare_sum(
+        b, "verdict", false,
+        (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = 1, .in = {flag, 0}, .out = {verdict, 0}}, err);
+}
+
+/* Saving is rare: the plainest gather will do, whatever algorithm trains. */
+tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    int schedule = 0;
+    if (p->config.nranks == 1 || !p->config.nstates) return TUTTI_OK;
+    const tutti_status st = tutti_builder_schedule(b, &gather, &schedule, err);
+    for (int i = 0; i < p->nbuckets && !st; i++)
+        for (int s = 0; s < p->config.nstates; s++) {
+            const tutti_operand state = {tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), 0};
+            char name[64];
+            snprintf(name, sizeof name, "%.30s of bucket %d", p->config.states[s], i);
+            tutti_builder_exchange(b, &(tutti_plan_exchange){.name = name,
+                                                             .schedule = schedule,
+                                                             .bucket = i,
+                                                             .first = p->buckets[i].offset,
+                                                             .count = p->buckets[i].count,
+                                                             .in = state,
+                                                             .out = state});
+        }
+    return st;
+}
+
+void tutti_method_list_saves(tutti_plan_builder *b, int first)
+{
+    const int n = tutti_builder_plan(b)->nexchanges;
+    tutti_builder_loop(b, TUTTI_EACH_SAVE);
+    for (int i = first; i < n; i++) tutti_builder_start(b, i, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int i = first; i < n; i++) tutti_builder_wait(b, i);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_builder.h: how a method writes a plan: what there is, on all ranks alike, and then the loops of one rank.
+ *
+ * A step's kernels are the graph's business. A method says what happens between them, at the places that the graph's exchange and
+ * update nodes and the readers of parameters mark (tutti_builder_walk).
+ *
+ * Threads: owner. */
+#ifndef TUTTI_PLAN_BUILDER_H
+#define TUTTI_PLAN_BUILDER_H
+
+#include "plan.h"
+
+typedef struct tutti_plan_builder tutti_plan_builder;
+
+struct tutti_emitter {
+    /* Memories, schedules and exchanges. The first memories are weights, gradients, control numbers: tutti_builder_basics. */
+    tutti_status (*declare)(tutti_plan_builder *b, tutti_failure *err);
+    /* The loops of tutti_builder_rank. */
+    void (*list)(tutti_plan_builder *b);
+};
+
+const tutti_plan *tutti_builder_plan(const tutti_plan_builder *b);
+int tutti_builder_rank(const tutti_plan_builder *b);
+
+/* ---- what there is ---- */
+
+/* Return the new one's number. Names are copied. */
+int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
+int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
+/* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the configuration's. */
+typedef struct {
+    tutti_collective collective;
+    const char *algorithm;
+    bool in_place;
+    bool of_slots; /* sums in the class of the plan's */
+} tutti_builder_request;
+tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
+                                    tutti_failure *err);
+
+/* ---- what a rank does ---- */
+
+/* What is added from now on belongs to this loop. */
+void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
+void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);
+void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
+void tutti_builder_wait(tutti_plan_builder *b, int exchange);
+void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);  /* kind is filled in */
+void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
+
+/* All kernels of all slots of the rank, and the folds of their gradients; between them the method is asked. NULL: nothing. */
+typedef struct {
+    void (*before_reading)(tutti_plan_builder *b,
+                           int bucket); /* the first kernel that reads the bucket's weights comes next */
+    void (*after_summing)(tutti_plan_builder *b,
+                          int bucket); /* the gradients of the bucket are whole in the copies of the roots */
+    void (*after_reading)(tutti_plan_builder *b, int bucket); /* nobody reads the bucket's weights any more */
+    void (*after_counting)(tutti_plan_builder *b);            /* the same as after_summing, of the control numbers */
+} tutti_walk;
+void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk);
+/* The bucket whose weights should change as the i-th: in exchange order, or by need. */
+int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i);
+
+#endif

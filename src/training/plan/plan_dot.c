@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_dot.c: a rank's step as a drawing for Graphviz: its loop on the left, its exchanges on the right. */
+#include "../../base/strbuf.h"
+#include "plan_impl.h"
+
+/* Where an action and its exchange touch. Of a wait: whether it is for an exchange of the step before. */
+static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf *sb)
+{
+    if (a->exchange < 0) return;
+    if (a->kind == TUTTI_DO_WAIT && of_before)
+        tutti_strbuf_printf(sb, "  x%d -> a%d [label=\"next step\" style=dotted constraint=false];\n", a->exchange, i);
+    else if (a->kind == TUTTI_DO_WAIT)
+        tutti_strbuf_printf(sb, "  x%d -> a%d;\n", a->exchange, i);
+    else
+        tutti_strbuf_printf(sb, "  a%d -> x%d [label=\"%s%s%s\"%s];\n", i, a->exchange,
+                            a->when & TUTTI_WHEN_READY ? "ready" : "",
+                            a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
+                            a->when & TUTTI_WHEN_FREE ? "free" : "", a->when == TUTTI_WHEN_FREE ? " style=dashed" : "");
+}
+
+static bool was_started(const tutti_loop *l, int exchange, int before)
+{
+    for (int i = 0; i < before; i++)
+        if (l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange) return true;
+    return false;
+}
+
+static const char *colour_of(tutti_collective c)
+{
+    return c == TUTTI_ALL_GATHER ? "#e2d9f3" : c == TUTTI_ALLREDUCE ? "#f8d7da" : "#d1e7dd";
+}
+
+char *tutti_plan_dot(const tutti_plan *p)
+{
+    const tutti_loop *l = &p->loops[TUTTI_EACH_STEP];
+    tutti_strbuf sb = {0};
+    tutti_strbuf_printf(&sb,
+                        "digraph \"%s rank %d of %d\" {\n  rankdir=TB; node [fontname=\"sans-serif\" shape=box];\n",
+                        p->graph->model->name, p->config.rank, p->config.nranks);
+    for (int i = 0; i < l->nactions; i++) {
+        tutti_strbuf_printf(&sb, "  a%d [label=\"", i);
+        tutti_plan_print_action(p, &l->actions[i], &sb);
+        tutti_strbuf_puts(&sb, "\"];\n");
+        if (i) tutti_strbuf_printf(&sb, "  a%d -> a%d [weight=10];\n", i - 1, i);
+    }
+    for (int x = 0; x < p->nexchanges; x++) {
+        const tutti_collective c = tutti_schedule_head(p->schedules[p->exchanges[x].schedule].lowered)->collective;
+        if (!was_started(l, x, l->nactions)) continue;
+        tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s\"];\n", x,
+                            colour_of(c), tutti_collective_name(c), p->exchanges[x].name);
+    }
+    for (int i = 0; i < l->nactions; i++) add_edge(&l->actions[i], i, !was_started(l, l->actions[i].exchange, i), &sb);
+    tutti_strbuf_puts(&sb, "}\n");
+    return tutti_strbuf_detach(&sb);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_walk.c: the kernels of one rank's step, slot after slot, and the places between them at which something can be exchanged.
+ *
+ * The graph says where: its exchange node of a parameter stands right after the last writer of the gradient, its update node right
+ * after the last reader of the value. A bucket's turn has come when the last of its nodes has been passed; in the last slot only, but
+ * for the folds of its gradients.
+ *
+ * Summing slots in tree order is counting in binary: slot j of a root goes to the place popcount(j) of a stack, and as
+ * many pairs are folded after it as j has trailing ones. So equal subtrees meet, older + newer, and the stack of a
+ * root of 2^m slots never holds more than m + 1 sums:
+ *      j = 0: [0]   1: [01]   2: [01][2]   3: [01][23] -> [0123]   ... */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collective/compile/algorithms.h"
+#include "plan_impl.h"
+#include "tutti/compile.h"
+
+int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS])
+{
+    tutti_root roots[TUTTI_MAX_ROOTS];
+    const tutti_compile_request q = {.collective = TUTTI_REDUCE_SCATTER, .nranks = nranks, .slots = slots};
+    const int n = tutti_compile_roots(&q, rank, roots);
+    for (int i = 0; i < n; i++) out[i] = (tutti_slot_run){roots[i].first, roots[i].count};
+    return n;
+}
+
+void tutti_plan_count_copies(tutti_plan *p)
+{
+    tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
+    for (int r = 0; r < p->config.nranks; r++) {
+        const int n = tutti_plan_roots(p->config.slots, p->config.nranks, r, roots);
+        if (n > p->nins) p->nins = n;
+        for (int i = 0; i < n; i++) {
+            const int need = i + __builtin_ctz((unsigned)roots[i].nslots) + 1;
+            if (need > p->ncopies) p->ncopies = need;
+        }
+    }
+}
+
+/* ---- which bucket is read first ---- */
+
+static bool reads_bucket(const tutti_plan *p, const tutti_node *n, int bucket)
+{
+    for (int i = 0; i < n->nreads; i++)
+        if (n->reads[i].kind == TUTTI_DATUM_PARAM && tutti_plan_bucket_of(p, n->reads[i].index) == bucket) return true;
+    return false;
+}
+
+static bool is_kernel(const tutti_node *n)
+{
+    return n->kind == TUTTI_NODE_FORWARD || n->kind == TUTTI_NODE_BACKWARD_PARAMS ||
+           n->kind == TUTTI_NODE_BACKWARD_DATA || n->kind == TUTTI_NODE_SUM;
+}
+
+void tutti_plan_find_turns(tutti_plan *p)
+{
+    int turn = 0;
+    bool *seen = tutti_alloc((size_t)p->nbuckets);
+    for (int i = 0; i < p->graph->nnodes; i++)
+        for (int b = 0; b < p->nbuckets && is_kernel(&p->graph->nodes[i]); b++)
+            if (!seen[b] && reads_bucket(p, &p->graph->nodes[i], b)) {
+                seen[b] = true;
+                p->buckets[b].turn = turn++;
+            }
+    for (int b = 0; b < p->nbuckets; b++)
+        if (!seen[b]) p->buckets[b].turn = turn++;
+    free(seen);
+}
+
+/* ---- the walk ---- */
+
+/* One slot's place in the counter. */
+typedef struct {
+    int slot, copy, nfolds;
+    bool first, last;
+} turn;
+
+typedef struct {
+    tutti_plan_builder *b;
+    const tutti_plan *plan;
+    const tutti_walk *walk;
+    bool *seen; /* a bucket: it was read in this step */
+    int *to_sum, *to_read,
+        to_count; /* nodes of a bucket, of the control numbers, that are still to come in this slot */
+} walker;
+
+static void add_kernel(walker *w, int node, const turn *t)
+{
+    tutti_builder_add(w->b, (tutti_action){.kind = TUTTI_DO_KERNEL,
+                                           .slot = t->slot,
+                                           .node = node,
+                                           .bucket = TUTTI_NO_BUCKET,
+                                           .exchange = -1,
+                                           .dst = t->copy,
+                                           .src = -1});
+}
+
+static void add_folds(walker *w, int bucket, const turn *t)
+{
+    for (int f = 0; f < t->nfolds; f++)
+        tutti_builder_add(w->b, (tutti_action){.kind = TUTTI_DO_FOLD,
+                                               .slot = t->slot,
+                                               .node = -1,
+                                               .bucket = bucket,
+                                               .exchange = -1,
+                                               .dst = t->copy - 1 - f,
+                                               .src = t->copy - f});
+}
+
+static void ask(walker *w, void (*what)(tutti_plan_builder *, int), int bucket)
+{
+    if (what) what(w->b, bucket);
+}
+
+static void before_kernel(walker *w, const tutti_node *n)
+{
+    for (int b = 0; b < w->plan->nbuckets; b++)
+        if (!w->seen[b] && reads_bucket(w->plan, n, b)) {
+            w->seen[b] = true;
+            ask(w, w->walk->before_reading, b);
+        }
+}
+
+static void pass_exchange(walker *w, int param, const turn *t)
+{
+    const int bucket = tutti_plan_bucket_of(w->plan, param);
+    int *left = bucket == TUTTI_CONTROL_BUCKET ? &w->to_count : &w->to_sum[bucket];
+    if (--*left) return;
+    add_folds(w, bucket, t);
+    if (!t->last) return;
+    if (bucket != TUTTI_CONTROL_BUCKET)
+        ask(w, w->walk->after_summing, bucket);
+    else if (w->walk->after_counting)
+        w->walk->after_counting(w->b);
+}
+
+static void pass_update(walker *w, int param, const turn *t)
+{
+    const int bucket = tutti_plan_bucket_of(w->plan, param);
+    if (bucket != TUTTI_CONTROL_BUCKET && --w->to_read[bucket] == 0 && t->last) ask(w, w->walk->after_reading, bucket);
+}
+
+static void walk_slot(walker *w, const turn *t)
+{
+    const tutti_graph *g = w->plan->graph;
+    for (int b = 0; b < w->plan->nbuckets; b++) w->to_sum[b] = w->to_read[b] = w->plan->buckets[b].nparams;
+    w->to_count = w->plan->control.nparams;
+    for (int i = 0; i < g->nnodes; i++) {
+        const tutti_node *n = &g->nodes[i];
+        if (is_kernel(n)) {
+            before_kernel(w, n);
+            add_kernel(w, i, t);
+        }
+        if (n->kind == TUTTI_NODE_EXCHANGE) pass_exchange(w, n->param, t);
+        if (n->kind == TUTTI_NODE_UPDATE) pass_update(w, n->param, t);
+    }
+}
+
+void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk)
+{
+    const tutti_plan *p = b->plan;
+    tutti_slot_run roots[TUTTI_MAX_SLOT_RUNS];
+    const int nroots = tutti_plan_roots(p->config.slots, p->config.nranks, b->rank, roots);
+    tutti_arena work = {0};
+    walker w = {.b = b,
+                .plan = p,
+                .walk = walk,
+                .seen = TUTTI_ARENA_NEW(&work, bool, p->nbuckets),
+                .to_sum = TUTTI_ARENA_NEW(&work, int, p->nbuckets),
+                .to_read = TUTTI_ARENA_NEW(&work, int, p->nbuckets)};
+    turn t = {0};
+    for (int i = 0; i < nroots; i++)
+        for (int j = 0; j < roots[i].nslots; j++, t.slot++) {
+            t.copy = i + __builtin_popcount((unsigned)j);
+            t.nfolds = __builtin_ctz(~(unsigned)j);
+            t.last = i == nroots - 1 && j == roots[i].nslots - 1;
+            walk_slot(&w, &t);
+        }
+    tutti_arena_release(&work);
+}
