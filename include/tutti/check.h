@@ -24,6 +24,7 @@ typedef struct {
     int32_t nstages;
     int32_t syncs;                 /* longest chain of messages or signals, each given after the one before was taken */
     tutti_determinism determinism; /* the strongest class that holds */
+    bool agree; /* allreduce: every rank holds the same expression of an element, up to commutation; so the same bits */
 } tutti_check_report;
 tutti_status tutti_schedule_check(const tutti_schedule *s, tutti_check_report *report, tutti_failure *err);
 

@@ -286,7 +286,9 @@ typedef struct {
     int32_t stack_capacity;
     uint32_t *first_root;    /* an invocation */
     uint32_t canonical_root; /* of the first one, 0 = none */
-    bool fixed, canonical;
+    uint32_t *
+        held; /* allreduce: an invocation, an interval of the grid: what the first rank that was looked at holds; 0 = none yet */
+    bool fixed, canonical, agree;
     bool finished;  /* an access failed: text is set */
     bool suspicion; /* ... because a clock did not know something */
     int64_t watch;  /* cell that the second run looks at, -1 = none */

@@ -116,7 +116,9 @@ tutti_status tutti_check_leaves(tutti_checker *c)
     /* the acts after the last invocation write leaves of one more */
     tutti_values_init(&c->values, (uint32_t)(c->nleaves * (c->ninvocations + 1)));
     c->first_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
-    c->fixed = true;
+    if (c->head->collective == TUTTI_ALLREDUCE)
+        c->held = TUTTI_ARENA_NEW(&c->arena, uint32_t, (int64_t)c->ninvocations * c->grid.ncells + 1);
+    c->fixed = c->agree = true;
     c->canonical = c->head->slots > 0 && c->nleaves <= c->head->slots;
     if (c->canonical && st == TUTTI_OK) {
         c->canonical_root = balanced(c, 0, c->head->slots);
@@ -164,6 +166,16 @@ static bool prove_copy(tutti_checker *c, int32_t r, int32_t e, const tutti_cell 
     return wrong(c, r, e, cell, what);
 }
 
+/* Whether the ranks hold the same in the intervals [lo, hi) of the grid. */
+static void compare_held(tutti_checker *c, int32_t e, int64_t lo, int64_t hi, uint32_t value)
+{
+    uint32_t *held = c->held + (int64_t)e * c->grid.ncells;
+    for (int64_t i = lo; i < hi; i++) {
+        if (!held[i]) held[i] = value;
+        if (held[i] != value) c->agree = false;
+    }
+}
+
 /* slice: of the output of ordinal slice->buffer. */
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
@@ -187,6 +199,8 @@ static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slic
             return wrong(c, r, e, cell, "may not be there yet: no step waits for what fills it");
         }
         if (!(reduces(c) ? prove_sum(c, r, e, cell) : prove_copy(c, r, e, cell, owner))) return false;
+        const int64_t next = tutti_run_after(c, at);
+        if (c->held) compare_held(c, e, lo + at - first, lo + (next < end ? next : end) - first, cell->value);
     }
     return true;
 }
@@ -250,6 +264,7 @@ tutti_status tutti_result_end(tutti_checker *c)
     if (c->fixed) best = TUTTI_DETERMINISM_FIXED;
     if (c->canonical || !reduces(c)) best = TUTTI_DETERMINISM_CANONICAL;
     c->report.determinism = best;
+    c->report.agree = c->agree;
     if (c->head->determinism <= best) return TUTTI_OK;
     return tutti_fail(c->err, TUTTI_ERR_FAILED, "claims %s sums, but the strongest class that holds is %s",
                       tutti_determinism_name(c->head->determinism), tutti_determinism_name(best));
