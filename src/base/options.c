@@ -27,6 +27,16 @@ static bool is_group(const tutti_field_table *table, const char *key)
     return false;
 }
 
+/* The field of a key; of a group with one value, its name. */
+static const tutti_field *find_or_name(const tutti_field_table *table, const char *key)
+{
+    char name[MAX_KEY + 8];
+    const tutti_field *field = find(table, key);
+    if (field) return field;
+    snprintf(name, sizeof name, "%.*s.name", MAX_KEY, key);
+    return find(table, name);
+}
+
 static int edit_distance(const char *a, const char *b)
 {
     int row[MAX_KEY + 1];
@@ -122,7 +132,7 @@ static tutti_status read_map(walk *w, const char *prefix, const tutti_yaml_node 
         int n = snprintf(key, sizeof key, "%s%s%s", prefix, prefix[0] ? "." : "", node->key);
         if (n < 0 || (size_t)n >= sizeof key)
             return tutti_fail(w->err, TUTTI_ERR_USAGE, "%s: a key of more than %d letters", where, MAX_KEY - 1);
-        const tutti_field *field = find(w->table, key);
+        const tutti_field *field = node->kind == TUTTI_YAML_MAP ? find(w->table, key) : find_or_name(w->table, key);
         tutti_status st;
         if (field)
             st = read_field(w, field, node);
@@ -149,7 +159,7 @@ static tutti_status apply_override(walk *w, const char *text)
     char where[400];
     snprintf(where, sizeof where, "--set %s", text);
     tutti_status st = tutti_options_set(w->table, where, key, equals + 1, w->arena, w->target, w->err);
-    if (st == TUTTI_OK) w->given[find(w->table, key) - w->table->fields] = true;
+    if (st == TUTTI_OK) w->given[find_or_name(w->table, key) - w->table->fields] = true;
     return st;
 }
 
@@ -185,7 +195,7 @@ tutti_status tutti_options_read(const tutti_field_table *table, const char *name
 tutti_status tutti_options_set(const tutti_field_table *table, const char *where, const char *key, const char *value,
                                tutti_arena *arena, void *target, tutti_failure *err)
 {
-    const tutti_field *field = find(table, key);
+    const tutti_field *field = find_or_name(table, key);
     if (!field) return unknown_key(table, where, key, err);
     if (tutti_option_read_value(field, value, arena, target, err) != TUTTI_OK) return tutti_fail_at(err, "%s", where);
     return TUTTI_OK;

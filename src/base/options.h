@@ -4,7 +4,7 @@
  * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and
  * where in the struct it lies. Strings are const char *, owned by the arena given at parse time. Unknown keys are
  * refused with the nearest known one (Levenshtein distance <= 3); wrong types and ranges are refused with file and
- * line. Threads: tables are frozen; parsing is owner. */
+ * line. Where a group has a key `name`, one value given for the group is that ("method: x" is "method.name: x"). Threads: tables are frozen; parsing is owner. */
 #ifndef TUTTI_BASE_OPTIONS_H
 #define TUTTI_BASE_OPTIONS_H
 
