@@ -48,6 +48,31 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     return TUTTI_ERR_DATA;
 }
 
+/* Whether each rank has a file of its own of what others keep once. */
+static bool is_of_ranks(const tutti_manifest *m)
+{
+    for (int i = 0; i < m->nfiles; i++)
+        if (strchr(m->files[i].name, '@')) return true;
+    return false;
+}
+
+/* Weights and states of every rank, one after the other in the same memory. */
+static tutti_status read_ranks(const char *path, tutti_checkpoint *checkpoint, const tutti_rule_row *rule, int nranks,
+                               tutti_failure *err)
+{
+    bool found = true;
+    tutti_status st = TUTTI_OK;
+    checkpoint->nown = rule->nstates + 1;
+    checkpoint->own[0] = (tutti_checkpoint_own){"weights", false, checkpoint->weights};
+    for (int i = 0; i < rule->nstates; i++)
+        checkpoint->own[i + 1] = (tutti_checkpoint_own){rule->states[i], true, checkpoint->state[i]};
+    for (checkpoint->rank = 0; checkpoint->rank < nranks && !st; checkpoint->rank++) {
+        checkpoint->nranks = nranks;
+        st = tutti_checkpoint_read_own(path, checkpoint, &found, err);
+    }
+    return st;
+}
+
 static tutti_status read_tensors(const char *path, content *c, tutti_failure *err)
 {
     const tutti_graph *g = c->graph;
@@ -68,7 +93,13 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
                                    .nstates = rule->nstates,
                                    .state_name = rule->states};
     memcpy(checkpoint.state, c->state, sizeof checkpoint.state);
-    return tutti_checkpoint_read(path, &checkpoint, err);
+    tutti_manifest m;
+    tutti_status st = tutti_manifest_read(path, &m, err);
+    if (st) return st;
+    const bool of_ranks = is_of_ranks(&m);
+    if (of_ranks) checkpoint.nstates = 0;
+    st = tutti_checkpoint_read(path, &checkpoint, err);
+    return st || !of_ranks ? st : read_ranks(path, &checkpoint, rule, m.nranks, err);
 }
 
 tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err)

@@ -74,7 +74,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
-        show_method(job->method);
+        show_method(job->method.name);
         show_plan(&s, &data);
     }
     tutti_session_release(&s);

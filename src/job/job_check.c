@@ -11,6 +11,7 @@
 
 #include "../collective/compile/algorithms.h"
 #include "job_impl.h"
+#include "resolve.h"
 #include "tutti/compile.h"
 
 enum { MAX_NAMES = 64 };
@@ -100,7 +101,9 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
 {
     if (!job->model) return REFUSE("model", "a name or path is needed");
     tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
-    if (st == TUTTI_OK) st = check_name(source, "method", job->method, method_name_at, err);
+    const bool nested = line_of(source->root, "method.name") || tutti_job_source_override(source, "method.name");
+    if (st == TUTTI_OK)
+        st = check_name(source, nested ? "method.name" : "method", job->method.name, method_name_at, err);
     if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
     if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
     if (st != TUTTI_OK) return st;
@@ -238,12 +241,15 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
 /* Whether the algorithm serves this many ranks in this mode: compiling says so, with the reason, and costs nothing. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    static const tutti_collective both[] = {TUTTI_REDUCE_SCATTER, TUTTI_ALL_GATHER};
+    const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    const unsigned wanted = tutti_method_find(job->method.name)->collectives(&config);
     if (!strcmp(job->exchange.algorithm, "auto")) return TUTTI_OK;
-    for (int i = 0; i < 2; i++) {
-        const tutti_compile_request request = {.collective = both[i],
+    for (int i = 0; i < TUTTI_NCOLLECTIVES; i++) {
+        if (!(wanted >> i & 1)) continue;
+        const bool sums = tutti_collective_reduces((tutti_collective)i);
+        const tutti_compile_request request = {.collective = (tutti_collective)i,
                                                .nranks = (int32_t)job->ranks,
-                                               .slots = both[i] == TUTTI_REDUCE_SCATTER ? (int32_t)job->slots : 0,
+                                               .slots = sums ? (int32_t)job->slots : 0,
                                                .in_place = true};
         tutti_schedule *schedule = NULL;
         if (tutti_schedule_compile(job->exchange.algorithm, &request, &schedule, err) != TUTTI_OK)
@@ -251,6 +257,19 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
         tutti_schedule_destroy(schedule);
     }
     return TUTTI_OK;
+}
+
+/* What a method refuses begins with the key that is to blame. */
+static tutti_status check_method(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    tutti_failure why = {0};
+    if (tutti_method_find(job->method.name)->accept(&config, &why) == TUTTI_OK) return TUTTI_OK;
+    char key[32];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(why.text, ":"), why.text);
+    tutti_fail(err, why.status, "%s", why.text);
+    const bool given = line_of(source->root, key) || tutti_job_source_override(source, key);
+    return blame(source, given ? key : "method", err);
 }
 
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
@@ -263,6 +282,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
+    if (st == TUTTI_OK) st = check_method(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);
     return st;
 }

@@ -55,17 +55,13 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* All that the first bucket exchanges in a step, in the order of the loop: all buckets travel alike. */
-static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
+/* Exchanges of the first bucket in a loop, in its order: all buckets travel alike. */
+static tutti_status bind_loop(bench *b, const tutti_loop *l, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;
-    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
     const int nins = plan->nins;
     const size_t stride = (size_t)b->n * sizeof(float);
-    tutti_place *roots = tutti_alloc(sizeof *roots * (size_t)nins);
     tutti_status st = TUTTI_OK;
-    for (int k = 0; k < nins; k++) roots[k] = (tutti_place){b->region, (size_t)k * stride};
-    unbind(b);
     for (int i = 0; i < l->nactions && !st; i++) {
         if (l->actions[i].kind != TUTTI_DO_START || l->actions[i].bucket != 0) continue;
         const tutti_plan_exchange *x = &plan->exchanges[l->actions[i].exchange];
@@ -79,6 +75,17 @@ static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
         st = tutti_exchange_create(b->group, plan->schedules[x->schedule].lowered, &binding,
                                    &b->exchanges[b->nexchanges++], err);
     }
+    return st;
+}
+
+static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
+{
+    const size_t nins = (size_t)b->plan->nins;
+    tutti_place *roots = tutti_alloc(sizeof *roots * nins);
+    for (size_t k = 0; k < nins; k++) roots[k] = (tutti_place){b->region, k * (size_t)b->n * sizeof(float)};
+    unbind(b);
+    tutti_status st = bind_loop(b, &b->plan->loops[TUTTI_EACH_STEP], n, roots, err);
+    if (!st) st = bind_loop(b, &b->plan->loops[TUTTI_EACH_PERIOD], n, roots, err);
     free(roots);
     return st;
 }

@@ -40,7 +40,11 @@ struct tutti_job {
         double warmup_epochs, warmup_lr, gamma, power;
         tutti_reals milestones;
     } optimiser;
-    const char *method; /* sync-sgd */
+    struct {
+        const char *name; /* sync-sgd */
+        int64_t period;   /* local-sgd */
+        int average;      /* local-sgd: weights|all */
+    } method;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
@@ -54,6 +58,7 @@ struct tutti_job {
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
         int order;             /* exchange.order: ready|priority */
+        int update;            /* exchange.update: sharded|replicated */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;

@@ -26,6 +26,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        "exchange.buckets",
                                        "exchange.bucket_bytes",
                                        "exchange.order",
+                                       "exchange.update",
                                        "exchange.deadline_s",
                                        "log_every",
                                        "eval_every_epochs",

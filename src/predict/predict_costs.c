@@ -27,12 +27,17 @@ static bool is_early(const tutti_loop *l, int exchange)
     return false;
 }
 
-static bool is_in_step(const tutti_plan *plan, int exchange)
+static bool is_started(const tutti_loop *l, int exchange)
 {
-    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
     for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].exchange == exchange) return true;
+        if (l->actions[i].exchange == exchange && l->actions[i].kind == TUTTI_DO_START) return true;
     return false;
+}
+
+double tutti_predict_share(const tutti_plan *plan, int exchange)
+{
+    if (is_started(&plan->loops[TUTTI_EACH_STEP], exchange)) return 1;
+    return is_started(&plan->loops[TUTTI_EACH_PERIOD], exchange) ? 1 / (double)plan->config.period : 0;
 }
 
 /* All buckets travel alike: the first stands for all. */
@@ -43,9 +48,10 @@ tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti
     *out = (tutti_bucket_time){0};
     for (int x = 0; x < plan->nexchanges && !st; x++) {
         double seconds = 0, lower_s = 0;
-        if (plan->exchanges[x].bucket != 0 || !is_in_step(plan, x)) continue;
+        const double a_step = tutti_predict_share(plan, x);
+        if (plan->exchanges[x].bucket != 0 || a_step == 0) continue;
         st = tutti_predict_exchange(plan, plan->exchanges[x].schedule, n, t, &seconds, &lower_s, err);
-        out->all_s += seconds;
+        out->all_s += seconds * a_step;
         if (is_early(&plan->loops[TUTTI_EACH_STEP], x)) out->early_s += seconds;
     }
     return st;

@@ -17,6 +17,8 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
 /* Of one exchange of n elements by a schedule of the plan; 0 on one rank. lower_s: no run is shorter. */
 tutti_status tutti_predict_exchange(const tutti_plan *plan, int schedule, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err);
+/* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
+double tutti_predict_share(const tutti_plan *plan, int exchange);
 /* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied. */
 typedef struct {
     double all_s, early_s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c: plays the actions of a plan against measured node times and simulated exchanges.
  *
+ * Methods with a period: whole periods are played, and the mean of the last one's steps counts.
  * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits until it has
  * ended. Several steps are played, the last one counts (the first has nothing to wait for).
  * Host: the rank's own thread moves the bytes, so exchanges take the compute lane; ranks that share a core take turns:
@@ -13,7 +14,7 @@
 
 #include "predict_costs.h"
 
-enum { NSTEPS = 4 };
+enum { NPERIODS = 4 };
 
 typedef struct {
     double seconds, ends; /* how long it takes; clock: when it ends */
@@ -104,33 +105,41 @@ static void action_play(player *p, const tutti_action *a)
 static tutti_status exchanges_prepare(player *p, const tutti_topology *t, tutti_prediction *out, tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
-    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < l->nactions && !st; i++) {
+    for (int i = 0; i < plan->nexchanges && !st; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const double a_step = tutti_predict_share(plan, i);
         double lower_s = 0;
-        if (l->actions[i].kind != TUTTI_DO_START) continue;
-        const tutti_plan_exchange *x = &plan->exchanges[l->actions[i].exchange];
-        exchange_state *s = &p->exchanges[l->actions[i].exchange];
-        st = tutti_predict_exchange(plan, x->schedule, x->count, t, &s->seconds, &lower_s, err);
-        out->exchange_s += s->seconds;
-        out->lower_s += lower_s;
+        if (a_step == 0) continue;
+        st = tutti_predict_exchange(plan, x->schedule, x->count, t, &p->exchanges[i].seconds, &lower_s, err);
+        out->exchange_s += p->exchanges[i].seconds * a_step;
+        out->lower_s += lower_s * a_step;
         out->nexchanges++;
     }
     return st;
 }
 
+static void loop_play(player *p, const tutti_loop *l)
+{
+    for (int i = 0; i < l->nactions; i++) action_play(p, &l->actions[i]);
+}
+
 static void steps_play(player *p, double load_s, tutti_prediction *out)
 {
-    const tutti_loop *l = &p->plan->loops[TUTTI_EACH_STEP];
+    const tutti_plan *plan = p->plan;
+    const int64_t period = plan->loops[TUTTI_EACH_PERIOD].nactions ? plan->config.period : 1;
     double begin = 0;
-    for (int step = 0; step < NSTEPS; step++) {
+    for (int n = 0; n < NPERIODS; n++) {
         begin = p->now;
         p->busy = 0;
-        compute(p, load_s);
-        for (int i = 0; i < l->nactions; i++) action_play(p, &l->actions[i]);
+        for (int64_t step = 0; step < period; step++) {
+            compute(p, load_s);
+            loop_play(p, &plan->loops[TUTTI_EACH_STEP]);
+        }
+        loop_play(p, &plan->loops[TUTTI_EACH_PERIOD]);
     }
-    out->step_s = p->now - begin;
-    out->compute_s = p->busy;
+    out->step_s = (p->now - begin) / (double)period;
+    out->compute_s = p->busy / (double)period;
 }
 
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,

@@ -4,7 +4,7 @@
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
-#include "../graph/graph.h"
+#include "../plan/plan.h"
 
 typedef struct {
     const char *name;         /* "sync-sgd" */
@@ -13,7 +13,11 @@ typedef struct {
     const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
     const char *travels;      /* "gradients, then weights" */
     const char *help;
-    const struct tutti_emitter *emitter; /* what it makes a plan of: plan_builder.h */
+    /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
+    tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);
+    unsigned (*collectives)(
+        const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must serve */
+    const tutti_emitter *emitter;    /* what it makes of a plan: plan_builder.h */
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);

@@ -6,22 +6,31 @@
 #include "../plan/plan_builder.h"
 #include "method.h"
 
-/* Weights, gradients, a memory for each of the rule's states, in regions; activations. states_hold: after a step, on every rank. */
-void tutti_method_declare_vectors(tutti_plan_builder *b, tutti_memory_content states_hold);
+/* Weights, gradients, a memory for each of the rule's states, activations. */
+typedef struct {
+    bool own_weights, own_states;                   /* no other rank touches them */
+    bool differ;                                    /* weights and states, between ranks */
+    tutti_memory_content weights_hold, states_hold; /* after a period, on every rank */
+} tutti_method_vectors;
+void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
 /* An algorithm for a sum of a few numbers over all ranks, where synchronisations are all that counts. */
 const char *tutti_method_few_numbers(const tutti_plan *p);
 
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
-/* Where the configuration asks for finite gradients: flag, verdict and the sum of all flags. */
-tutti_status tutti_method_declare_check(tutti_plan_builder *b, tutti_failure *err);
+/* Where the configuration asks for finite gradients: flag, verdict and the sum of all flags; alone: every rank sees all that it needs
+ * to know, so that its flag is its verdict. */
+tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
+/* One exchange a bucket from `memory` to itself, "<what> of bucket 2", by this schedule. Numbers rise by one. */
+void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int memory, int schedule,
+                                    tutti_operation op);
 /* Where several ranks keep slices of states: a gather of each state of each bucket to rank 0. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err);
 /* The loop before a checkpoint: those gathers, exchanges from `first` on. */
 void tutti_method_list_saves(tutti_plan_builder *b, int first);
 
 /* Rows of method_table.c. */
-extern const tutti_method_row tutti_method_sync_sgd;
+extern const tutti_method_row tutti_method_sync_sgd, tutti_method_local_sgd;
 
 #endif

@@ -6,32 +6,58 @@
 
 enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
 
-static void declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, int copies,
-                           tutti_memory_content holds)
+static void declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
 {
-    tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
-                                                 .role = role,
-                                                 .type = TUTTI_F32,
-                                                 .elements = tutti_builder_plan(b)->total,
-                                                 .copies = copies,
-                                                 .is_region = true,
-                                                 .is_lasting = role != TUTTI_ROLE_GRADIENTS,
-                                                 .is_saved = role != TUTTI_ROLE_GRADIENTS,
-                                                 .holds = holds});
+    m.name = name;
+    m.role = role;
+    m.type = TUTTI_F32;
+    m.elements = tutti_builder_plan(b)->total;
+    tutti_builder_memory(b, &m);
 }
 
-void tutti_method_declare_vectors(tutti_plan_builder *b, tutti_memory_content states_hold)
+void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, 1, TUTTI_HOLDS_ALL);
-    declare_vector(b, "gradients", TUTTI_ROLE_GRADIENTS, p->ncopies, TUTTI_HOLDS_ANYTHING);
-    for (int i = 0; i < p->config.nstates; i++)
-        declare_vector(b, p->config.states[i], TUTTI_ROLE_STATE, 1, states_hold);
+    const tutti_plan_memory weights = {.copies = 1,
+                                       .is_region = !v->own_weights,
+                                       .is_lasting = true,
+                                       .is_saved = true,
+                                       .differs = v->differ,
+                                       .holds = v->weights_hold},
+                            states = {.copies = 1,
+                                      .is_region = !v->own_states,
+                                      .is_lasting = true,
+                                      .is_saved = true,
+                                      .differs = v->differ,
+                                      .holds = v->states_hold};
+    declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, weights);
+    declare_vector(b, "gradients", TUTTI_ROLE_GRADIENTS, (tutti_plan_memory){.copies = p->ncopies, .is_region = true});
+    for (int i = 0; i < p->config.nstates; i++) declare_vector(b, p->config.states[i], TUTTI_ROLE_STATE, states);
     tutti_builder_memory(b, &(tutti_plan_memory){.name = "activations",
                                                  .role = TUTTI_ROLE_ACTIVATIONS,
                                                  .type = TUTTI_U8,
                                                  .elements = p->arena_bytes,
                                                  .copies = 1});
+}
+
+void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int memory, int schedule,
+                                    tutti_operation op)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const tutti_bucket *bucket = &p->buckets[i];
+        char name[64];
+        snprintf(name, sizeof name, "%.30s of bucket %d", what, i);
+        tutti_builder_exchange(b, &(tutti_plan_exchange){.name = name,
+                                                         .schedule = schedule,
+                                                         .op = op,
+                                                         .bucket = i,
+                                                         .first = bucket->offset,
+                                                         .count = bucket->count,
+                                                         .in = {memory, 0},
+                                                         .out = {memory, 0},
+                                                         .turn = p->config.by_need ? bucket->turn : 0});
+    }
 }
 
 static int declare_numbers(tutti_plan_builder *b, const char *name, int64_t n, int copies, tutti_memory_content holds)
@@ -78,10 +104,11 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
         err);
 }
 
-tutti_status tutti_method_declare_check(tutti_plan_builder *b, tutti_failure *err)
+tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err)
 {
     if (!tutti_builder_plan(b)->config.only_finite) return TUTTI_OK;
-    const int flag = declare_numbers(b, "flag", 1, 1, TUTTI_HOLDS_ANYTHING);
+    const int flag = declare_numbers(b, alone ? "verdict" : "flag", 1, 1, TUTTI_HOLDS_ANYTHING);
+    if (alone) return TUTTI_OK;
     const int verdict = declare_numbers(b, "verdict", 1, 1, TUTTI_HOLDS_ANYTHING);
     return declare_sum(
         b, "verdict", false,
@@ -96,19 +123,9 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
     int schedule = 0;
     if (p->config.nranks == 1 || !p->config.nstates) return TUTTI_OK;
     const tutti_status st = tutti_builder_schedule(b, &gather, &schedule, err);
-    for (int i = 0; i < p->nbuckets && !st; i++)
-        for (int s = 0; s < p->config.nstates; s++) {
-            const tutti_operand state = {tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), 0};
-            char name[64];
-            snprintf(name, sizeof name, "%.30s of bucket %d", p->config.states[s], i);
-            tutti_builder_exchange(b, &(tutti_plan_exchange){.name = name,
-                                                             .schedule = schedule,
-                                                             .bucket = i,
-                                                             .first = p->buckets[i].offset,
-                                                             .count = p->buckets[i].count,
-                                                             .in = state,
-                                                             .out = state});
-        }
+    for (int s = 0; s < p->config.nstates && !st; s++)
+        tutti_method_declare_exchanges(b, p->config.states[s], tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), schedule,
+                                       TUTTI_SUM);
     return st;
 }
 

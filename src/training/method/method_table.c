@@ -4,7 +4,7 @@
 
 #include "method_impl.h"
 
-static const tutti_method_row *const rows[] = {&tutti_method_sync_sgd};
+static const tutti_method_row *const rows[] = {&tutti_method_sync_sgd, &tutti_method_local_sgd};
 enum { NROWS = sizeof rows / sizeof *rows };
 
 const tutti_method_row *tutti_method_at(int i)

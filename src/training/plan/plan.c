@@ -102,6 +102,7 @@ static void copy_config(tutti_plan *p, const tutti_plan_config *config)
         p->costs_text = tutti_arena_strdup(&p->arena, text);
         free(text);
     }
+    if (!p->config.period) p->config.period = 1;
     p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->config.engine);
 }
 
@@ -234,6 +235,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     add_params(p, &sb);
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
+    if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);

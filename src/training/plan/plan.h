@@ -47,6 +47,9 @@ typedef struct {
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need;     /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool only_finite; /* no weight is updated before all ranks know that every gradient is finite */
+    bool replicated;  /* every rank updates all weights, and keeps all states; else each its slices */
+    int64_t period;   /* steps between two exchanges of weights, where the method has one; else 1 */
+    bool mean_states; /* states are averaged when weights are */
     int nstates;      /* vectors that the rule of updates keeps beside the weights */
     const char *const *states; /* their names, borrowed */
     const char *engine;
@@ -87,6 +90,7 @@ typedef struct {
     bool is_region;   /* other ranks touch it */
     bool is_lasting;  /* what it holds goes from step to step; else only within one */
     bool is_saved;    /* by checkpoints */
+    bool differs;     /* between ranks, between two periods: each rank's is saved */
     tutti_memory_content holds;
 } tutti_plan_memory;
 
@@ -139,13 +143,16 @@ typedef struct {
     int64_t first, count; /* look, apply: elements */
     int from, to;         /* look, apply: memories */
     int verdict;          /* apply: memory of the number that must be 0 for it; -1 = always */
+    int share;            /* apply: `from` holds the sum over one of so many parts of the batch */
     bool begins;          /* look: the number in `to` is 0 before it */
 } tutti_action;
 
 /* When a loop is gone through. */
 typedef enum {
     TUTTI_EACH_STEP,
-    TUTTI_EACH_SAVE, /* before a checkpoint is written, between two steps */
+    TUTTI_EACH_PERIOD, /* after config.period steps */
+    TUTTI_EACH_TEST,   /* between two steps, before a test or a checkpoint: the answer is made whole */
+    TUTTI_EACH_SAVE,   /* after that, before a checkpoint */
     TUTTI_NDRIVERS
 } tutti_loop_driver;
 const char *tutti_loop_driver_name(tutti_loop_driver d);
@@ -176,6 +183,7 @@ typedef struct {
     tutti_plan_exchange *exchanges;
     int nexchanges;
     tutti_loop loops[TUTTI_NDRIVERS]; /* config.rank's, by driver */
+    int answer;                       /* memory of the weights that are tested, saved and handed on */
 
     int nins;                     /* over ranks: most roots, that is, IN buffers of a sum */
     int ncopies;                  /* that gradients and control numbers have: roots and temporary ones, >= nins */

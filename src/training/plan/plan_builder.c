@@ -37,6 +37,11 @@ int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m)
     return p->nmemories++;
 }
 
+void tutti_builder_answer(tutti_plan_builder *b, int memory)
+{
+    b->plan->answer = memory;
+}
+
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x)
 {
     tutti_plan *p = b->plan;

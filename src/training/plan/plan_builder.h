@@ -26,6 +26,7 @@ int tutti_builder_rank(const tutti_plan_builder *b);
 
 /* Return the new one's number. Names are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
+void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
 /* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the configuration's. */
 typedef struct {

@@ -59,7 +59,7 @@ static void add_buffers(composer *k)
     int n = 0;
     add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
     for (int m = 0; m < p->nmemories; m++)
-        for (int i = 0; p->memories[m].is_region && i < p->memories[m].copies; i++, n++)
+        for (int i = 0; i < tutti_composition_copies(c, m); i++, n++)
             add_buffer(k, p->memories[m].name, n, TUTTI_BUFFER_SCRATCH, n);
     for (int x = 0; x < p->nexchanges; x++) {
         const tutti_part *part = &c->schedules[p->exchanges[x].schedule].parts[k->rank];
@@ -187,11 +187,11 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
 }
 
 /* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
-static tutti_status check_result(const tutti_plan *p, int memory, tutti_failure *err)
+static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_failure *err)
 {
     tutti_composition c;
     tutti_arena arena = {0};
-    tutti_status st = tutti_composition_create(&c, p, memory, err);
+    tutti_status st = tutti_composition_create(&c, p, memory, last, err);
     for (int r = 0; r < c.nranks && st == TUTTI_OK; r++) {
         tutti_unrolled loop;
         st = tutti_composition_unroll(&c, r, &arena, &loop, err);
@@ -203,7 +203,11 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_failure 
                                       .owner = &c,
                                       .describe_step = tutti_plan_describe_step,
                                       .describe_cell = tutti_plan_describe_cell};
-    if (st == TUTTI_OK) st = tutti_check_source(&source, NULL, err);
+    tutti_check_report report = {0};
+    if (st == TUTTI_OK) st = tutti_check_source(&source, &report, err);
+    if (st == TUTTI_OK && !report.agree)
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: ranks hold sums of the same numbers in different orders",
+                        p->memories[memory].name);
     tutti_arena_release(&arena);
     tutti_composition_release(&c);
     return st;
@@ -212,8 +216,11 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_failure 
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
 {
     tutti_status st = tutti_plan_check_arena(p, err);
-    for (int m = 0; m < p->nmemories && !st; m++)
-        if (p->memories[m].holds == TUTTI_HOLDS_ALL && p->memories[m].role != TUTTI_ROLE_NUMBERS)
-            st = check_result(p, m, err);
+    for (int m = 0; m < p->nmemories && !st; m++) {
+        if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
+        st = check_result(p, m, TUTTI_EACH_PERIOD, err);
+        for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS && !st; d++)
+            if (p->loops[d].nactions) st = check_result(p, m, (tutti_loop_driver)d, err);
+    }
     return st;
 }

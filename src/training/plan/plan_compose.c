@@ -69,10 +69,13 @@ static int count_steps(const tutti_composition *c)
 static void lay_out_runs(tutti_composition *c)
 {
     const int nsteps = count_steps(c);
-    c->runs = TUTTI_ARENA_NEW(&c->arena, tutti_loop_run, nsteps * TUTTI_NDRIVERS);
-    for (int t = 0; t < nsteps; t++)
-        for (int d = 0; d < TUTTI_NDRIVERS; d++)
-            if (c->plan->loops[d].nactions) c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t};
+    const int period = c->plan->config.period > 1 && c->plan->loops[TUTTI_EACH_PERIOD].nactions ? 2 : 1;
+    c->runs = TUTTI_ARENA_NEW(&c->arena, tutti_loop_run, period * nsteps * TUTTI_NDRIVERS);
+    for (int t = 0; t < period * nsteps; t++)
+        for (int d = 0; d <= (int)c->last; d++) {
+            if (!c->plan->loops[d].nactions || (d == TUTTI_EACH_PERIOD && (t + 1) % period)) continue;
+            c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t};
+        }
     c->ninvocations = TUTTI_ARENA_NEW(&c->arena, int, c->plan->nexchanges + 1);
     for (int x = 0; x < c->plan->nexchanges; x++) {
         for (int i = 0; i < c->nruns; i++) c->ninvocations[x] += count_starts(&c->plan->loops[c->runs[i].driver], x);
@@ -110,7 +113,7 @@ static void number_memory(tutti_composition *c)
     c->memory_base = TUTTI_ARENA_NEW(&c->arena, int, p->nmemories);
     for (int m = 0; m < p->nmemories; m++) {
         c->memory_base[m] = at;
-        at += p->memories[m].is_region ? p->memories[m].copies : 0;
+        at += tutti_composition_copies(c, m);
     }
     c->scratch_base = TUTTI_ARENA_NEW(&c->arena, int, c->nranks * p->nexchanges + 1);
     for (int r = 0; r < c->nranks; r++) {
@@ -202,9 +205,10 @@ static void find_edges(tutti_composition *c)
 
 /* ---- life ---- */
 
-tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_failure *err)
+tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
+                                      tutti_failure *err)
 {
-    *c = (tutti_composition){.plan = p, .result = result, .nranks = p->config.nranks};
+    *c = (tutti_composition){.plan = p, .result = result, .last = last, .nranks = p->config.nranks};
     c->schedules = TUTTI_ARENA_NEW(&c->arena, tutti_composed_schedule, p->nschedules);
     for (int i = 0; i < p->nschedules; i++) take_schedule(c, i);
     for (int i = 0; i < p->nexchanges; i++) {

@@ -13,9 +13,14 @@
  * deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loops and schedules
  * together. Where the caller could start an exchange at different times, the earliest is taken.
  *
- * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again, with every loop that
- * may be gone through between two steps; the checker looks at two such rounds. A step knows of earlier ones only what memories hold and
- * which bank is next, so that every later round is one that was looked at.
+ * The step is unrolled twice, and as often as it takes all exchanges to be at their first bank of scratch again; the checker looks at two
+ * such rounds. A step knows of earlier ones only what memories hold and which bank is next, so that every later round is one that was
+ * looked at. What happens between two steps only sometimes (a test, and after it perhaps a checkpoint) makes three compositions: without,
+ * with the first, with both; each waits for what it needs, so that what two neighbours may do to each other is in one of them.
+ *
+ * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches its own rank's memory alone, but
+ * for exchanges of its own: so whatever holds between the first step of a period and the second, and between the last and the exchange,
+ * holds for any number of steps between them, which all begin with what the one before left and are told nothing else.
  *
  * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind it, as long as
  * the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
@@ -62,7 +67,8 @@ typedef struct {
 
 typedef struct {
     const tutti_plan *plan;
-    int result; /* memory whose content is shown in the vector's place of the index space */
+    int result;             /* memory whose content is shown in the vector's place of the index space */
+    tutti_loop_driver last; /* drivers beyond it stay away */
     tutti_schedule_header head;
     int nranks, nsequences; /* of one exchange */
     tutti_composed_schedule *schedules;
@@ -80,8 +86,10 @@ typedef struct {
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_FIRST_MEMORY };
 
-/* result: a vector that the method declares to hold all. */
-tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_failure *err);
+/* result: a vector that the method declares to hold all. last: loops of this driver and those before it are gone through whenever
+ * they may be, others never. */
+tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
+                                      tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
 /* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask for a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
@@ -92,6 +100,13 @@ int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
     return tutti_composition_nslots(c, rank) + c->memory_base[memory] + copy;
+}
+
+/* Activations are looked at apart, by life time. */
+static inline int tutti_composition_copies(const tutti_composition *c, int memory)
+{
+    const tutti_plan_memory *m = &c->plan->memories[memory];
+    return m->role == TUTTI_ROLE_ACTIVATIONS ? 0 : m->copies;
 }
 
 /* Elements of a memory in the index space. */

@@ -79,7 +79,7 @@ static void name_buffer(const tutti_composition *c, int rank, int buffer, tutti_
     }
     for (int m = 0; m < p->nmemories; m++) {
         const int copy = at - c->memory_base[m];
-        if (!p->memories[m].is_region || copy < 0 || copy >= p->memories[m].copies) continue;
+        if (copy < 0 || copy >= tutti_composition_copies(c, m)) continue;
         tutti_strbuf_puts(sb, p->memories[m].name);
         if (p->memories[m].copies > 1) tutti_strbuf_printf(sb, " (copy %d)", copy);
         return;

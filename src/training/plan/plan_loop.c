@@ -174,24 +174,31 @@ static void add_action(writer *w, const tutti_action *a)
 
 /* ---- what no race would show ---- */
 
-/* Positions in a loop: where the exchange that fills `verdict` is started and waited for. */
-static void find_verdict(const tutti_plan *p, const tutti_loop *l, int verdict, int *started, int *waited)
+/* How a verdict comes about in a loop: the memory that is looked into, the last look that it knows of, and from where on it is known. */
+typedef struct {
+    int flag, asked, known;
+} verdict_path;
+
+static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int verdict)
 {
-    *started = *waited = -1;
+    verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_LOOK && a->to == verdict) v.asked = v.known = i; /* each rank for itself */
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
-        if (a->kind == TUTTI_DO_START) *started = i;
-        if (a->kind == TUTTI_DO_WAIT) *waited = i;
+        v.flag = p->exchanges[a->exchange].in.memory;
+        if (a->kind == TUTTI_DO_START) v.asked = i;
+        if (a->kind == TUTTI_DO_WAIT) v.known = i;
     }
+    return v;
 }
 
-static bool was_looked_at(const tutti_plan *p, const tutti_loop *l, const tutti_action *apply, int before)
+static bool was_looked_at(const tutti_loop *l, const tutti_action *apply, const verdict_path *v)
 {
-    for (int i = 0; i < before; i++) {
+    for (int i = 0; i <= v->asked; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind == TUTTI_DO_LOOK && a->from == apply->from && a->first <= apply->first &&
-            a->first + a->count >= apply->first + apply->count && p->memories[a->to].role == TUTTI_ROLE_NUMBERS)
+        if (a->kind == TUTTI_DO_LOOK && a->from == apply->from && a->to == v->flag && a->first <= apply->first &&
+            a->first + a->count >= apply->first + apply->count)
             return true;
     }
     return false;
@@ -203,12 +210,11 @@ static tutti_status check_verdicts(const tutti_composition *c, int rank, const t
     const tutti_plan *p = c->plan;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        int started, waited;
         if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite)) continue;
-        find_verdict(p, l, a->verdict, &started, &waited);
-        const char *wrong = a->verdict < 0 || started < 0      ? "is updated without the verdict"
-                            : !was_looked_at(p, l, a, started) ? "is not looked at before the verdict is asked for"
-                            : waited < started || i < waited   ? "is updated before the verdict is known"
+        const verdict_path v = find_verdict(p, l, a->verdict);
+        const char *wrong = a->verdict < 0 || v.asked < 0      ? "is updated without the verdict"
+                            : !was_looked_at(l, a, &v)         ? "is not looked at before the verdict is asked for"
+                            : v.known < v.asked || i < v.known ? "is updated before the verdict is known"
                                                                : NULL;
         if (wrong) return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d %s", rank, a->bucket, wrong);
     }

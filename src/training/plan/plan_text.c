@@ -174,8 +174,11 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     if (m->copies > 1 || m->role == TUTTI_ROLE_GRADIENTS) tutti_strbuf_printf(sb, "%d x ", m->copies);
     add_bytes(sb, tutti_plan_memory_bytes(m) / m->copies);
     if (!m->is_region) tutti_strbuf_puts(sb, ", private");
+    if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
     if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
-    if (m->holds == TUTTI_HOLDS_ALL) tutti_strbuf_puts(sb, ", the same on every rank after a step");
+    if (m->holds == TUTTI_HOLDS_ALL)
+        tutti_strbuf_printf(sb, ", the same on every rank after %s",
+                            p->loops[TUTTI_EACH_PERIOD].nactions ? "a period" : "a step");
 }
 
 static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
@@ -201,7 +204,8 @@ const char *tutti_action_kind_name(tutti_action_kind k)
     return (unsigned)k < TUTTI_NACTIONS ? action_names[k] : "?";
 }
 
-static const char *const driver_names[] = {"each step", "before a checkpoint"};
+static const char *const driver_names[] = {"each step", "each period", "before a test or a checkpoint",
+                                           "before a checkpoint"};
 _Static_assert(sizeof driver_names / sizeof *driver_names == TUTTI_NDRIVERS, "words for each");
 
 const char *tutti_loop_driver_name(tutti_loop_driver d)
@@ -238,7 +242,9 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
 
 static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
 {
-    tutti_strbuf_printf(sb, "\nloop %s: %d actions\n", tutti_loop_driver_name(l->driver), l->nactions);
+    tutti_strbuf_printf(sb, "\nloop %s", tutti_loop_driver_name(l->driver));
+    if (l->driver == TUTTI_EACH_PERIOD) tutti_strbuf_printf(sb, " of %" PRId64 " steps", p->config.period);
+    tutti_strbuf_printf(sb, ": %d actions\n", l->nactions);
     for (int i = 0, slot = -1; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
         if (p->config.slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {

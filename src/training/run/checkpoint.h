@@ -2,7 +2,7 @@
 /* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
  * a file for each state of the rule (momentum.safetensors), job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
  * file sizes and xxh3 checksums). It exists once the manifest does: everything is written to step_N.tmp, fsynced, renamed.
- * No per-rank state. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
+ * What differs between ranks is in files of each rank, weights@3.safetensors. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
 #define TUTTI_CHECKPOINT_H
 
@@ -11,6 +11,19 @@
 #include "../graph/graph.h"
 #include "../method/method.h"
 #include "../method/rule.h"
+
+/* A vector of this rank's own. */
+typedef struct {
+    const char *name; /* "weights", or a state's */
+    bool is_state;
+    float *values;
+} tutti_checkpoint_own;
+
+typedef struct {
+    char name[40];
+    int64_t nbytes;
+    uint64_t hash;
+} tutti_checkpoint_file;
 
 typedef struct {
     int64_t step;   /* steps done */
@@ -28,18 +41,27 @@ typedef struct {
     int nstates;           /* that are stored beside the weights; 0 also where a reader wants the weights alone */
     const char *const *state_name;
     float *state[TUTTI_RULE_MAX_STATES];
+    int rank, nown; /* vectors that differ between ranks, the rank's own */
+    tutti_checkpoint_own own[TUTTI_RULE_MAX_STATES + 1];
 } tutti_checkpoint;
 
 #define TUTTI_COSTS_FILE "costs.yaml"
 
-/* dir: the run's folder. keep: the newest so many stay. */
-tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, int keep, tutti_failure *err);
+/* One writes for all: dir: the run's folder; keep: the newest so many stay. Where ranks have vectors of their own, that one prepares,
+ * then every rank writes its own (files: c->nown of them), and the one writes with the files of all ranks, in any order. */
+tutti_status tutti_checkpoint_prepare(const char *dir, const tutti_checkpoint *c, tutti_failure *err);
+tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint *c, tutti_checkpoint_file *files,
+                                        tutti_failure *err);
+tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, const tutti_checkpoint_file *files,
+                                    int nfiles, int keep, tutti_failure *err);
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
 /* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
+/* Fills c->own, if it was saved by as many ranks; else *found is false and nothing is touched. */
+tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bool *found, tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
 /* The one judge of whether it is whole: the manifest, what it is called, sizes and checksums of every file, tensors that can be read, a
@@ -59,18 +81,14 @@ tutti_status tutti_checkpoint_list(const char *dir, tutti_checkpoint_entry **out
 void tutti_checkpoint_list_release(tutti_checkpoint_entry *entries, int n);
 
 /* The manifest as read. */
-enum { TUTTI_CHECKPOINT_MAX_FILES = 8 };
+enum { TUTTI_CHECKPOINT_MAX_FILES = 1024 };
 typedef struct {
     int64_t step, cursor;
     double loss;
     tutti_loss_scale_state scale;
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
-    struct {
-        char name[40];
-        int64_t nbytes;
-        uint64_t hash;
-    } files[TUTTI_CHECKPOINT_MAX_FILES];
+    tutti_checkpoint_file files[TUTTI_CHECKPOINT_MAX_FILES];
 } tutti_manifest;
 tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err);
 char *tutti_manifest_print(const tutti_manifest *m); /* the caller frees */

@@ -14,7 +14,7 @@ char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(print
 int64_t tutti_checkpoint_step_of(const char *name);
 /* Control numbers ("@loss") are no part of a checkpoint, statistics have no states. */
 bool tutti_checkpoint_stores(const tutti_param *p, bool of_state);
-/* A file of vectors: the weights, or one of the rule's states. */
+/* A file of vectors: the weights, one of the rule's states, one of the rank's own. */
 typedef struct {
     char name[40];
     bool is_state;
@@ -22,5 +22,6 @@ typedef struct {
 } tutti_checkpoint_vector;
 enum { TUTTI_CHECKPOINT_WEIGHTS = -1 };
 tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, int state);
+tutti_checkpoint_vector tutti_checkpoint_own_of(const tutti_checkpoint *c, int own);
 
 #endif

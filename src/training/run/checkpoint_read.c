@@ -47,15 +47,14 @@ static tutti_status read_named(const char *path, const tutti_manifest *m, const 
     return tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, name);
 }
 
-static tutti_status fill_tensors(const char *path, const tutti_safetensors *st, const tutti_checkpoint *c, int state,
-                                 tutti_failure *err)
+static tutti_status fill_tensors(const char *path, const tutti_safetensors *st, const tutti_checkpoint *c,
+                                 const tutti_checkpoint_vector *v, tutti_failure *err)
 {
-    const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, state);
-    const char *file = v.name;
+    const char *file = v->name;
     int n = 0;
     for (int i = 0; i < c->nparams; i++) {
         const tutti_param *p = &c->params[i];
-        if (!tutti_checkpoint_stores(p, v.is_state)) continue;
+        if (!tutti_checkpoint_stores(p, v->is_state)) continue;
         const tutti_tensor_ref *t = tutti_safetensors_find(st, p->name);
         if (!t) return tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: no tensor '%s'", path, file, p->name);
         if (!tutti_shape_equal(&t->shape, &p->desc.shape)) {
@@ -65,7 +64,7 @@ static tutti_status fill_tensors(const char *path, const tutti_safetensors *st, 
             return tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: tensor '%s' is %s, the model's is %s", path, file, p->name,
                               have, want);
         }
-        tutti_param_from_plain(&p->desc, t->data, v.values + c->offset[i]);
+        tutti_param_from_plain(&p->desc, t->data, v->values + c->offset[i]);
         n++;
     }
     if (n != tutti_safetensors_count(st))
@@ -74,20 +73,19 @@ static tutti_status fill_tensors(const char *path, const tutti_safetensors *st, 
     return TUTTI_OK;
 }
 
-static tutti_status read_tensors(const char *path, const tutti_manifest *m, const tutti_checkpoint *c, int state,
-                                 tutti_failure *err)
+static tutti_status read_tensors(const char *path, const tutti_manifest *m, const tutti_checkpoint *c,
+                                 const tutti_checkpoint_vector *v, tutti_failure *err)
 {
-    const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, state);
     char *bytes;
     size_t nbytes;
     tutti_safetensors *tensors = NULL;
-    tutti_status st = read_named(path, m, v.name, &bytes, &nbytes, err);
+    tutti_status st = read_named(path, m, v->name, &bytes, &nbytes, err);
     if (st) return st;
-    st = tutti_safetensors_parse(v.name, bytes, nbytes, &tensors, err);
+    st = tutti_safetensors_parse(v->name, bytes, nbytes, &tensors, err);
     if (st)
         st = tutti_fail_at(err, "%s", path);
     else
-        st = fill_tensors(path, tensors, c, state, err);
+        st = fill_tensors(path, tensors, c, v, err);
     tutti_safetensors_destroy(tensors);
     free(bytes);
     return st;
@@ -97,7 +95,10 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
 {
     tutti_manifest m;
     tutti_status st = tutti_manifest_read(path, &m, err);
-    for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) st = read_tensors(path, &m, c, s, err);
+    for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) {
+        const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, s);
+        st = read_tensors(path, &m, c, &v, err);
+    }
     if (st) return st;
     if (tutti_weights_hash(c) != m.weights_hash)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: its weights do not have the hash of its manifest", path);
@@ -108,6 +109,18 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
     c->plan_hash = m.plan_hash;
     c->nranks = m.nranks;
     return TUTTI_OK;
+}
+
+tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bool *found, tutti_failure *err)
+{
+    tutti_manifest m;
+    tutti_status st = tutti_manifest_read(path, &m, err);
+    *found = !st && m.nranks == c->nranks;
+    for (int i = 0; i < c->nown && *found && !st; i++) {
+        const tutti_checkpoint_vector v = tutti_checkpoint_own_of(c, i);
+        st = read_tensors(path, &m, c, &v, err);
+    }
+    return st;
 }
 
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err)

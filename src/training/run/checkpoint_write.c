@@ -43,6 +43,13 @@ tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, in
     return v;
 }
 
+tutti_checkpoint_vector tutti_checkpoint_own_of(const tutti_checkpoint *c, int own)
+{
+    tutti_checkpoint_vector v = {.is_state = c->own[own].is_state, .values = c->own[own].values};
+    snprintf(v.name, sizeof v.name, "%.18s@%d.safetensors", c->own[own].name, c->rank);
+    return v;
+}
+
 /* A parameter as the world outside sees it; the arena owns it where it is a copy. */
 static float *row_major(const tutti_param *p, float *values, tutti_arena *arena)
 {
@@ -69,32 +76,29 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
 /* ---- one file ---- */
 
 static tutti_status write_file(const char *folder, const char *name, const char *bytes, size_t nbytes,
-                               tutti_manifest *m, tutti_failure *err)
+                               tutti_checkpoint_file *file, tutti_failure *err)
 {
     char *path = tutti_checkpoint_path("%s/%s", folder, name);
     tutti_status st = tutti_file_write_atomic(path, bytes, nbytes, err);
-    snprintf(m->files[m->nfiles].name, sizeof m->files[0].name, "%s", name);
-    m->files[m->nfiles].nbytes = (int64_t)nbytes;
-    m->files[m->nfiles].hash = tutti_hash(bytes, nbytes);
-    m->nfiles++;
+    *file = (tutti_checkpoint_file){.nbytes = (int64_t)nbytes, .hash = tutti_hash(bytes, nbytes)};
+    snprintf(file->name, sizeof file->name, "%s", name);
     free(path);
     return st;
 }
 
-static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c, int state, tutti_manifest *m,
-                                  tutti_failure *err)
+static tutti_status write_tensors(const char *folder, const tutti_checkpoint *c, const tutti_checkpoint_vector *v,
+                                  tutti_checkpoint_file *file, tutti_failure *err)
 {
     tutti_tensor_ref *refs = tutti_alloc(sizeof *refs * (size_t)(c->nparams + 1));
-    const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, state);
     int n = 0;
     for (int i = 0; i < c->nparams; i++)
-        if (tutti_checkpoint_stores(&c->params[i], v.is_state))
-            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, v.values + c->offset[i],
+        if (tutti_checkpoint_stores(&c->params[i], v->is_state))
+            refs[n++] = (tutti_tensor_ref){c->params[i].name, c->params[i].desc.shape, v->values + c->offset[i],
                                            &c->params[i].desc};
     char *bytes;
     size_t nbytes;
     tutti_safetensors_write(refs, n, (const char *const[]){"format", "pt", NULL}, &bytes, &nbytes);
-    tutti_status st = write_file(folder, v.name, bytes, nbytes, m, err);
+    tutti_status st = write_file(folder, v->name, bytes, nbytes, file, err);
     free(bytes);
     free(refs);
     return st;
@@ -109,8 +113,10 @@ static tutti_status write_manifest(const char *folder, const tutti_manifest *m, 
     return st;
 }
 
-static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, tutti_failure *err)
+static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, const tutti_checkpoint_file *files,
+                                 int nfiles, tutti_failure *err)
 {
+    tutti_status st = TUTTI_OK;
     tutti_manifest m = {.step = c->step,
                         .cursor = c->cursor,
                         .loss = c->loss,
@@ -118,12 +124,17 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};
-    tutti_status st = tutti_file_remove_tree(folder, err);
-    if (!st) st = tutti_file_make_dir_in_place(folder, err);
-    for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) st = write_tensors(folder, c, s, &m, err);
-    if (!st) st = write_file(folder, "job.yaml", c->job_text, strlen(c->job_text), &m, err);
-    if (!st) st = write_file(folder, "model.yaml", c->model_text, strlen(c->model_text), &m, err);
-    if (!st && c->costs_text) st = write_file(folder, TUTTI_COSTS_FILE, c->costs_text, strlen(c->costs_text), &m, err);
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"job.yaml", c->job_text}, {"model.yaml", c->model_text}, {TUTTI_COSTS_FILE, c->costs_text}};
+    for (int s = TUTTI_CHECKPOINT_WEIGHTS; s < c->nstates && !st; s++) {
+        const tutti_checkpoint_vector v = tutti_checkpoint_vector_of(c, s);
+        st = write_tensors(folder, c, &v, &m.files[m.nfiles++], err);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && !st; i++)
+        if (texts[i].text)
+            st = write_file(folder, texts[i].name, texts[i].text, strlen(texts[i].text), &m.files[m.nfiles++], err);
+    for (int i = 0; i < nfiles; i++) m.files[m.nfiles++] = files[i];
     return st ? st : write_manifest(folder, &m, err);
 }
 
@@ -221,21 +232,56 @@ static tutti_status put_in_place(const char *temporary, const char *final, const
     return st;
 }
 
-tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, int keep, tutti_failure *err)
+/* The caller frees all three. */
+typedef struct {
+    char *folder, *final, *temporary;
+} places;
+
+static places places_of(const char *dir, const tutti_checkpoint *c)
 {
-    char *folder = tutti_checkpoint_path("%s/checkpoints", dir);
-    char *final = tutti_checkpoint_path("%s/step_%09" PRId64, folder, c->step);
-    char *temporary = tutti_checkpoint_path("%s.tmp", final);
-    tutti_status st = tutti_file_make_dir_in_place(folder, err);
-    if (!st) st = remove_stale(folder, err);
-    if (!st) st = write_folder(temporary, c, err);
-    if (!st) st = put_in_place(temporary, final, c, err);
-    if (!st) st = tutti_file_sync_dir(folder, err);
-    if (!st) st = remove_beyond(dir, keep, err);
-    free(folder);
-    free(final);
-    free(temporary);
+    places p = {.folder = tutti_checkpoint_path("%s/checkpoints", dir)};
+    p.final = tutti_checkpoint_path("%s/step_%09" PRId64, p.folder, c->step);
+    p.temporary = tutti_checkpoint_path("%s.tmp", p.final);
+    return p;
+}
+
+static tutti_status leave(places *p, const tutti_checkpoint *c, tutti_status st, tutti_failure *err)
+{
+    free(p->folder), free(p->final), free(p->temporary);
     return st ? tutti_fail_at(err, "checkpoint of step %" PRId64, c->step) : TUTTI_OK;
+}
+
+tutti_status tutti_checkpoint_prepare(const char *dir, const tutti_checkpoint *c, tutti_failure *err)
+{
+    places p = places_of(dir, c);
+    tutti_status st = tutti_file_make_dir_in_place(p.folder, err);
+    if (!st) st = remove_stale(p.folder, err);
+    if (!st) st = tutti_file_make_dir_in_place(p.temporary, err);
+    return leave(&p, c, st, err);
+}
+
+tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint *c, tutti_checkpoint_file *files,
+                                        tutti_failure *err)
+{
+    places p = places_of(dir, c);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < c->nown && !st; i++) {
+        const tutti_checkpoint_vector v = tutti_checkpoint_own_of(c, i);
+        st = write_tensors(p.temporary, c, &v, &files[i], err);
+    }
+    return leave(&p, c, st, err);
+}
+
+tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, const tutti_checkpoint_file *files,
+                                    int nfiles, int keep, tutti_failure *err)
+{
+    places p = places_of(dir, c);
+    tutti_status st = nfiles ? TUTTI_OK : tutti_checkpoint_prepare(dir, c, err);
+    if (!st) st = write_folder(p.temporary, c, files, nfiles, err);
+    if (!st) st = put_in_place(p.temporary, p.final, c, err);
+    if (!st) st = tutti_file_sync_dir(p.folder, err);
+    if (!st) st = remove_beyond(dir, keep, err);
+    return leave(&p, c, st, err);
 }
 
 tutti_status tutti_checkpoint_remove_all(const char *dir, tutti_failure *err)

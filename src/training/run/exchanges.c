@@ -112,8 +112,11 @@ static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool sa
                .places = tutti_alloc(n * (size_t)plan->nins * sizeof *o.places)};
     tutti_exchange **made = tutti_alloc(n * sizeof *made);
     for (int x = 0; x < plan->nexchanges; x++)
-        if (starts(&plan->loops[TUTTI_EACH_STEP], x) || (saves && starts(&plan->loops[TUTTI_EACH_SAVE], x)))
-            want(&o, s, plan, x);
+        for (int d = 0; d < TUTTI_NDRIVERS; d++)
+            if ((d != TUTTI_EACH_SAVE || saves) && starts(&plan->loops[d], x)) {
+                want(&o, s, plan, x);
+                break;
+            }
     const tutti_status st = tutti_exchange_create_all(group, o.requests, o.n, made, err);
     for (int i = 0; i < o.n && !st; i++) s->exchange[o.which[i]] = made[i];
     free(made), free(o.requests), free(o.which), free(o.places);
@@ -185,7 +188,8 @@ double tutti_shared_seconds(const tutti_shared *s)
 {
     double sum = 0;
     for (int x = 0; x < s->plan->nexchanges; x++)
-        if (starts(&s->plan->loops[TUTTI_EACH_STEP], x)) sum += tutti_shared_exchange_seconds(s, x);
+        if (starts(&s->plan->loops[TUTTI_EACH_STEP], x) || starts(&s->plan->loops[TUTTI_EACH_PERIOD], x))
+            sum += tutti_shared_exchange_seconds(s, x);
     return sum;
 }
 

@@ -13,7 +13,7 @@
 #include "../../base/json.h"
 #include "checkpoint_impl.h"
 
-enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 16, SEAL_BYTES = 30 };
+enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 18, SEAL_BYTES = 30 };
 
 /* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands before. */
 static void seal_text(const char *body, size_t nbytes, char out[64])
@@ -77,12 +77,22 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
+/* "momentum", and a rank's own: "momentum@3", "weights@12" */
+static bool is_vector(const char *name, size_t n)
+{
+    const char *at = memchr(name, '@', n);
+    if (!at) return tutti_rule_has_state(name, n);
+    const size_t before = (size_t)(at - name), digits = strspn(at + 1, "0123456789");
+    if (digits == 0 || digits > 6 || before + 1 + digits != n) return false;
+    return tutti_rule_has_state(name, before) || (before == 7 && !strncmp(name, "weights", before));
+}
+
 /* Only what is written, and once: a name that is a path would lead out of the checkpoint. */
 static bool is_ours(const char *name, const tutti_manifest *m)
 {
     static const char *const ours[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml", TUTTI_COSTS_FILE};
     const char *dot = strchr(name, '.');
-    bool found = dot && !strcmp(dot, ".safetensors") && tutti_rule_has_state(name, (size_t)(dot - name));
+    bool found = dot && !strcmp(dot, ".safetensors") && is_vector(name, (size_t)(dot - name));
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) found = found || !strcmp(name, ours[i]);
     for (int i = 0; i < m->nfiles; i++) found = found && strcmp(name, m->files[i].name) != 0;
     return found;

@@ -163,13 +163,15 @@ static void update_param(const tutti_trainer *t, const step_play *play, const tu
     float *w = tutti_shared_vector(&t->shared, a->to, 0) + first;
     const float *sum = tutti_shared_vector(&t->shared, a->from, 0) + first;
     if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
-        const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks;
+        const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks / a->share;
         tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
     } else {
         tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
         for (int i = 0; i < plan->config.nstates; i++)
             slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
-        tutti_update_apply(&t->config->update, &play->update, param->desc.kind, &slice);
+        tutti_update_step step = play->update;
+        step.unscale *= a->share; /* the loss was divided by the samples of the whole batch */
+        tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
     }
 }
 
@@ -257,15 +259,16 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
                       .stop = t->my_signal != 0,
                       .arena = t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)]};
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
+    if (!st && (t->step + 1) % t->plan->config.period == 0) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
     if (st) return st;
     t->step++;
     tutti_loss_scale_step(&c->loss_scale, play.skips, &t->scale);
     return TUTTI_OK;
 }
 
-tutti_status tutti_step_play_save(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err)
 {
-    return play_loop(t, TUTTI_EACH_SAVE, &(step_play){0}, err);
+    return play_loop(t, driver, &(step_play){0}, err);
 }
 
 /* The step's last action has waited for the sums over all samples of the batch. */

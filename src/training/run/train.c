@@ -37,9 +37,10 @@ static void clock_tick(tutti_trainer *t)
 
 /* ---- test ---- */
 
-static float *weights_of(const tutti_trainer *t)
+/* What is tested, saved and handed on. */
+static float *answer_of(const tutti_trainer *t)
 {
-    return tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
+    return tutti_shared_vector(&t->shared, t->plan->answer, 0);
 }
 
 /* Whether an interval of so many steps ends with this step. */
@@ -62,7 +63,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     tutti_eval_result mine, sum = {0}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_group_long_phase_begin(t->group, "evaluation");
     tutti_status st =
-        tutti_evaluator_run(t->evaluator, weights_of(t), t->plan->param_offset, t->rank, t->nranks, &mine, err);
+        tutti_evaluator_run(t->evaluator, answer_of(t), t->plan->param_offset, t->rank, t->nranks, &mine, err);
     tutti_group_long_phase_end(t->group);
     if (!st) st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
@@ -104,10 +105,18 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                           .params = p->graph->params,
                           .nparams = p->graph->nparams,
                           .offset = p->param_offset,
-                          .weights = weights_of(t),
-                          .nstates = p->config.nstates,
+                          .weights = answer_of(t),
+                          .rank = t->rank,
                           .state_name = p->config.states};
-    for (int i = 0; i < c.nstates; i++) c.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i);
+    for (int m = 0; m < p->nmemories; m++) {
+        const tutti_plan_memory *what = &p->memories[m];
+        const bool is_state = what->role == TUTTI_ROLE_STATE;
+        float *values = what->is_saved ? tutti_shared_vector(&t->shared, m, 0) : NULL;
+        if (values && what->differs)
+            c.own[c.nown++] = (tutti_checkpoint_own){what->name, is_state, values};
+        else if (values && is_state)
+            c.state[c.nstates++] = values;
+    }
     return c;
 }
 
@@ -131,19 +140,41 @@ static bool save_due(const tutti_trainer *t)
     return c->dir && (t->step == c->nsteps || t->asked_to_stop || t->step % every == 0);
 }
 
-/* The other ranks go on while rank 0 writes: they cannot overwrite its weights before it says `free`, nor its states
- * before the next gather. */
+/* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
+static tutti_status save_own(tutti_trainer *t, const tutti_checkpoint *c, tutti_checkpoint_file **files, int *nfiles,
+                             tutti_failure *err)
+{
+    enum { MOST = TUTTI_RULE_MAX_STATES + 1 };
+    tutti_checkpoint_file mine[MOST] = {0}, *all = tutti_alloc(sizeof mine * (size_t)t->nranks);
+    char none = 0, *told = tutti_alloc((size_t)t->nranks);
+    tutti_status st = t->rank == 0 ? check_folder(t, err) : TUTTI_OK;
+    if (!st && t->rank == 0) st = tutti_checkpoint_prepare(t->config->dir, c, err);
+    if (!st) st = tutti_group_all_gather(t->group, "checkpoint", &none, told, 1, err);
+    if (!st) st = tutti_checkpoint_write_own(t->config->dir, c, mine, err);
+    if (!st) st = tutti_group_all_gather(t->group, "checkpoint", mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++)
+        for (int i = 0; i < c->nown; i++) all[(*nfiles)++] = all[r * MOST + i];
+    free(told);
+    *files = all;
+    return st;
+}
+
+/* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or asks again. */
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
-    tutti_status st = tutti_step_play_save(t, err);
+    const tutti_checkpoint c = checkpoint_of(t);
+    tutti_checkpoint_file *files = NULL;
+    int nfiles = 0;
+    tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
+    tutti_group_long_phase_begin(t->group, "checkpoint");
+    if (!st && c.nown) st = save_own(t, &c, &files, &nfiles, err);
     if (!st && t->rank == 0) {
-        const tutti_checkpoint c = checkpoint_of(t);
-        tutti_group_long_phase_begin(t->group, "checkpoint");
         st = check_folder(t, err);
-        if (!st) st = tutti_checkpoint_write(t->config->dir, &c, t->config->checkpoint_keep, err);
-        tutti_group_long_phase_end(t->group);
+        if (!st) st = tutti_checkpoint_write(t->config->dir, &c, files, nfiles, t->config->checkpoint_keep, err);
         if (!st) tutti_report_saved(t);
     }
+    tutti_group_long_phase_end(t->group);
+    free(files);
     tutti_did(&t->account, TUTTI_DID_SAVE, 0);
     return st;
 }
@@ -157,29 +188,55 @@ static int find_param(const tutti_graph *g, const char *name)
     return -1;
 }
 
-static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failure *err)
+static void init_new(tutti_trainer *t)
 {
     const tutti_graph *g = t->plan->graph;
-    if (!path) {
-        for (int i = 0; i < t->plan->control.first_param; i++) {
-            const int p = t->plan->order[i];
-            tutti_graph_init_param(&g->params[p], t->config->seed, weights_of(t) + t->plan->param_offset[p]);
-        }
-        return TUTTI_OK;
+    for (int i = 0; i < t->plan->control.first_param; i++) {
+        const int p = t->plan->order[i];
+        tutti_graph_init_param(&g->params[p], t->config->seed, answer_of(t) + t->plan->param_offset[p]);
     }
-    tutti_checkpoint c = checkpoint_of(t);
-    tutti_status st = tutti_checkpoint_read(path, &c, err);
+}
+
+/* Workers that were as many go on as they were; others begin at the mean, with states of zeros. */
+static tutti_status read_own(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
+{
+    bool found = true;
+    c->nranks = t->nranks;
+    if (!c->nown) return TUTTI_OK;
+    const tutti_status st = tutti_checkpoint_read_own(path, c, &found, err);
+    if (!st && !found)
+        tutti_report_note(
+            t, "resuming with another number of ranks: each begins with the mean of the weights, and its rule anew");
+    return st;
+}
+
+static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
+{
+    tutti_status st = tutti_checkpoint_read(path, c, err);
     if (st) return st;
-    if (c.cursor != c.step * t->plan->config.batch)
+    if (c->cursor != c->step * t->plan->config.batch)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
-                          c.step, c.cursor);
-    t->step = t->logged_step = c.step;
-    t->last_loss = c.loss;
+                          c->step, c->cursor);
+    t->step = t->logged_step = c->step;
+    t->last_loss = c->loss;
     if (t->config->loss_scale.dynamic)
-        t->scale = c.scale;
+        t->scale = c->scale;
     else
-        t->scale.skipped = c.scale.skipped;
+        t->scale.skipped = c->scale.skipped;
     return TUTTI_OK;
+}
+
+static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failure *err)
+{
+    tutti_checkpoint c = checkpoint_of(t);
+    tutti_status st = TUTTI_OK;
+    if (path)
+        st = init_resumed(t, path, &c, err);
+    else
+        init_new(t);
+    float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
+    if (weights != answer_of(t)) memcpy(weights, answer_of(t), (size_t)t->plan->total * sizeof(float));
+    return st || !path ? st : read_own(t, path, &c, err);
 }
 
 /* What is written beside metrics.jsonl belongs to the run that it tells of. */
@@ -268,7 +325,7 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
     const bool tests = eval_due(t);
     if (!tests && !save_due(t)) return TUTTI_OK;
-    tutti_status st = tutti_step_wait_all(t, err);
+    tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
     clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
     if (!st && save_due(t)) st = save(t, err); /* a test that was stopped makes it due */
@@ -334,8 +391,8 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
 {
     const tutti_checkpoint c = checkpoint_of(t);
     double cost[TUTTI_NCOSTS] = {0};
-    tutti_status st = TUTTI_OK;
-    if (r->was_done && t->evaluator) st = evaluate(t, false, err);
+    tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
+    if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, err);
     if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);

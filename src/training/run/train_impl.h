@@ -91,8 +91,8 @@ typedef struct {
 
 /* One step: a batch, all actions. Afterwards exchanges may still be under way. */
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
-/* The loop before a checkpoint. */
-tutti_status tutti_step_play_save(tutti_trainer *t, tutti_failure *err);
+/* A loop between two steps: before a test, before a checkpoint. */
+tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */
 void tutti_step_settle(tutti_trainer *t);
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);

@@ -38,7 +38,7 @@ static void save(fixture *f, int64_t step, int keep)
     }
     f->c.step = step;
     f->c.cursor = step * 32;
-    if (tutti_checkpoint_write(f->dir, &f->c, keep, &err)) fail_msg("%s", err.text);
+    if (tutti_checkpoint_write(f->dir, &f->c, NULL, 0, keep, &err)) fail_msg("%s", err.text);
 }
 
 static int set_up(void **state)

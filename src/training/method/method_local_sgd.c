@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_local_sgd.c: local SGD (Stich 2019; post-local and hierarchical kin: Lin et al. 2020): every rank takes steps of its own, by the
+ * mean gradient of its own samples, and every H steps the weights of all ranks are averaged (and the rule's states, if asked).
+ *
+ * Weights and states are whole and a rank's own: so many copies as ranks. What is tested and saved is the mean of all weights, which has
+ * a memory of its own: looking at it changes nothing, also inside a period. H = 1 with sgd is synchronous SGD but for rounding: the mean
+ * of w - r g_i is w - r mean(g_i).
+ *
+ * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard within a step. */
+#include <stdio.h>
+
+#include "method_impl.h"
+
+/* Numbers of what was declared. */
+typedef struct {
+    int weights, gradients, mean, flag; /* memories */
+    int means, state_means, control,
+        check; /* exchanges: the mean of all weights for tests, ... of the period's states */
+} names;
+
+static names names_of(const tutti_plan *p)
+{
+    const int averaged = p->config.mean_states ? p->config.nstates : 0, n = p->nbuckets;
+    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                   .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+                   .mean = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 1),
+                   .flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2),
+                   .state_means = n,
+                   .means = n + averaged * n,
+                   .control = n + averaged * n + n,
+                   .check = n + averaged * n + n + 1};
+}
+
+/* ---- what there is ---- */
+
+/* From the weights of all ranks to their mean, bucket by bucket. */
+static tutti_status declare_means(tutti_plan_builder *b, const names *n, tutti_failure *err)
+{
+    static const tutti_builder_request apart = {TUTTI_ALLREDUCE, NULL, false, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    int schedule = 0;
+    const tutti_status st = tutti_builder_schedule(b, &apart, &schedule, err);
+    for (int i = 0; i < p->nbuckets && !st; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "mean of bucket %d", i);
+        tutti_builder_exchange(b, &(tutti_plan_exchange){.name = name,
+                                                         .schedule = schedule,
+                                                         .op = TUTTI_AVG,
+                                                         .bucket = i,
+                                                         .first = p->buckets[i].offset,
+                                                         .count = p->buckets[i].count,
+                                                         .in = {n->weights, 0},
+                                                         .out = {n->mean, 0}});
+    }
+    return st;
+}
+
+static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request in_place = {TUTTI_ALLREDUCE, NULL, true, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const tutti_memory_content states_hold = p->config.mean_states ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING;
+    const tutti_method_vectors vectors = {.own_states = !p->config.mean_states,
+                                          .differ = true,
+                                          .weights_hold = TUTTI_HOLDS_ALL,
+                                          .states_hold = states_hold};
+    int schedule = 0;
+    tutti_method_declare_vectors(b, &vectors);
+    const int mean = tutti_builder_memory(b, &(tutti_plan_memory){.name = "mean of the weights",
+                                                                  .role = TUTTI_ROLE_WEIGHTS,
+                                                                  .type = TUTTI_F32,
+                                                                  .elements = p->total,
+                                                                  .copies = 1,
+                                                                  .is_region = true,
+                                                                  .is_saved = true});
+    tutti_builder_answer(b, mean);
+    const names n = names_of(p);
+    tutti_status st = tutti_builder_schedule(b, &in_place, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, schedule, TUTTI_AVG);
+    for (int s = 0; s < p->config.nstates && p->config.mean_states && !st; s++)
+        tutti_method_declare_exchanges(b, p->config.states[s], tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), schedule,
+                                       TUTTI_AVG);
+    if (!st) st = declare_means(b, &n, err);
+    if (!st) st = tutti_method_declare_control(b, err);
+    return st ? st : tutti_method_declare_check(b, false, err);
+}
+
+/* ---- what a rank does ---- */
+
+static void wait_period(tutti_plan_builder *b, int bucket)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const names n = names_of(p);
+    tutti_builder_wait(b, bucket);
+    for (int x = n.state_means + bucket; x < n.means; x += p->nbuckets) tutti_builder_wait(b, x);
+}
+
+static void start_control(tutti_plan_builder *b)
+{
+    tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static tutti_action whole_bucket(const tutti_plan *p, int bucket, const names *n)
+{
+    return (tutti_action){.bucket = bucket,
+                          .from = n->gradients,
+                          .to = n->weights,
+                          .verdict = p->config.only_finite ? n->flag + 1 : -1,
+                          .share = p->config.nranks,
+                          .first = p->buckets[bucket].offset,
+                          .count = p->buckets[bucket].count};
+}
+
+/* The loss scale is one for all ranks, so all of them skip a step, or none does. */
+static void look_at_all(tutti_plan_builder *b, const names *n)
+{
+    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
+        tutti_action look = whole_bucket(tutti_builder_plan(b), i, n);
+        look.to = n->flag;
+        look.begins = i == 0;
+        tutti_builder_look(b, &look);
+    }
+    tutti_builder_start(b, n->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_wait(b, n->check);
+}
+
+static void list(tutti_plan_builder *b)
+{
+    static const tutti_walk walk = {.before_reading = wait_period, .after_counting = start_control};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const names n = names_of(p);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_walk(b, &walk);
+    if (p->config.only_finite) look_at_all(b, &n);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const tutti_action update = whole_bucket(p, tutti_builder_bucket_in_turn(b, i), &n);
+        tutti_builder_apply(b, &update);
+    }
+    tutti_builder_wait(b, n.control);
+
+    tutti_builder_loop(b, TUTTI_EACH_PERIOD);
+    for (int x = 0; x < n.means; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+
+    tutti_builder_loop(b, TUTTI_EACH_TEST);
+    for (int x = 0; x < n.means; x++) tutti_builder_wait(b, x);
+    for (int x = n.means; x < n.control; x++) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int x = n.means; x < n.control; x++) tutti_builder_wait(b, x);
+}
+
+/* ---- the row ---- */
+
+static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
+{
+    if (c->slots)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "method: local-sgd has weights of its own on each rank, which depend on how many there are; canonical "
+            "sums need sync-sgd");
+    if (c->period < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method.period: local-sgd needs the steps between two averages, 1 or more");
+    if (c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: local-sgd updates on every rank in any case");
+    return TUTTI_OK;
+}
+
+static unsigned collectives(const tutti_plan_config *c)
+{
+    (void)c;
+    return 1u << TUTTI_ALLREDUCE;
+}
+
+static const tutti_emitter emitter = {declare, list};
+
+const tutti_method_row tutti_method_local_sgd = {
+    .name = "local-sgd",
+    .optimisation = "decentralised",
+    .schedule = "synchronous, every period",
+    .pattern = "all-reduce of weights",
+    .travels = "weights",
+    .help = "every rank takes steps of its own; every method.period steps their weights are averaged",
+    .accept = accept,
+    .collectives = collectives,
+    .emitter = &emitter,
+};

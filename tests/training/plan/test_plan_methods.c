@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_methods.c: what each method and each of its keys makes of a plan is proved at any rank count, and each mistake that one could
+ * make is refused in the plan's words. */
+#include "testing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../planned.h"
+#include "../toy_net.h"
+#include "collective/schedule/schedule_impl.h"
+
+typedef struct {
+    toy_net net;
+    tutti_graph *graph;
+    tutti_plan *plan;
+} world;
+
+static void make(world *w, const char *method, tutti_plan_config config)
+{
+    static const char *const states[] = {"exp_avg", "exp_avg_sq"};
+    tutti_failure err = {0};
+    int64_t samples = 0;
+    config.method = tutti_method_find(method)->emitter;
+    config.batch = 48;
+    config.bucket_bytes = 300;
+    config.engine = "reference";
+    config.nthreads = 1;
+    config.states = states;
+    toy_make(&w->net);
+    tutti_status st = tutti_plan_samples_per_call(&config, &samples, &err);
+    const tutti_graph_config graph = {.batch = samples, .engine = "reference", .nthreads = 1, .training = true};
+    if (!st) st = tutti_graph_build(&w->net.model, &graph, &w->graph, &err);
+    if (!st) st = tutti_plan_build(w->graph, &config, &w->plan, &err);
+    if (st) fail_msg("%s", err.text);
+}
+
+static void destroy(world *w)
+{
+    tutti_plan_destroy(w->plan);
+    tutti_graph_destroy(w->graph);
+}
+
+static tutti_loop *loop_of(const world *w, tutti_loop_driver driver)
+{
+    return &w->plan->loops[driver];
+}
+
+static void replicated_updates_are_proved_with_every_algorithm_that_has_an_allreduce(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"direct",     "one-shot", "ring",          "halving-doubling",
+                                             "binomial",   "k-nomial", "double-tree",   "recursive-doubling",
+                                             "bruck",      "torus",    "binary-blocks", "hierarchical",
+                                             "split-rail", "swing"};
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        for (int only_finite = 0; only_finite < 2; only_finite++) {
+            world w;
+            make(&w, "sync-sgd",
+                 (tutti_plan_config){.nranks = 4,
+                                     .algorithm = algorithms[i],
+                                     .replicated = true,
+                                     .only_finite = only_finite,
+                                     .nstates = 2});
+            expect_proof(w.plan);
+            assert_int_equal(find_exchange(w.plan, "weights of bucket 0"), -1);
+            assert_int_equal(find_exchange(w.plan, "verdict"), -1); /* each rank has seen all sums itself */
+            destroy(&w);
+        }
+}
+
+static void replicated_updates_are_proved_canonical_too(void **state)
+{
+    (void)state;
+    for (int nranks = 1; nranks <= 5; nranks++) {
+        world w;
+        make(
+            &w, "sync-sgd",
+            (tutti_plan_config){.nranks = nranks, .slots = 8, .algorithm = "direct", .replicated = true, .nstates = 1});
+        expect_proof(w.plan);
+        destroy(&w);
+    }
+}
+
+static void local_steps_and_their_averages_are_proved_at_any_period_and_rank_count(void **state)
+{
+    (void)state;
+    for (int nranks = 1; nranks <= 4; nranks++)
+        for (int period = 1; period <= 7; period += 3)
+            for (int all = 0; all < 2; all++) {
+                world w;
+                make(&w, "local-sgd",
+                     (tutti_plan_config){.nranks = nranks,
+                                         .algorithm = nranks == 4 ? "halving-doubling" : "ring",
+                                         .period = period,
+                                         .mean_states = all,
+                                         .only_finite = all,
+                                         .nstates = 1});
+                expect_proof(w.plan);
+                destroy(&w);
+            }
+}
+
+static void an_update_before_the_sums_are_there_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "sync-sgd", (tutti_plan_config){.nranks = 3, .algorithm = "direct", .replicated = true});
+    tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+    move_action(step, find_on_bucket(step, TUTTI_DO_APPLY, 1),
+                find_action(step, TUTTI_DO_WAIT, exchange_of(w.plan, "gradients", 1), NULL));
+    expect_refusal(w.plan, "race on rank 0's gradients");
+    destroy(&w);
+}
+
+static void a_rank_that_updates_by_what_it_has_not_looked_at_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "sync-sgd",
+         (tutti_plan_config){.nranks = 2, .algorithm = "direct", .replicated = true, .only_finite = true});
+    tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+    const int look = find_on_bucket(step, TUTTI_DO_LOOK, 1), apply = find_on_bucket(step, TUTTI_DO_APPLY, 0);
+    move_action(step, look, apply);
+    expect_refusal(w.plan, "rank 0: bucket 0 is updated before the verdict is known");
+    remove_action(step, apply);
+    expect_refusal(w.plan, "rank 0: bucket 1 is not looked at before the verdict is asked for");
+    destroy(&w);
+}
+
+static void list_without_average(tutti_plan_builder *b)
+{
+    tutti_method_find("local-sgd")->emitter->list(b);
+    b->loops[TUTTI_EACH_PERIOD].nactions = 0;
+}
+
+/* A period that ends without its average leaves each rank with its own. */
+static void a_period_without_its_average_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "local-sgd", (tutti_plan_config){.nranks = 2, .algorithm = "direct", .period = 4});
+    const tutti_emitter right = *w.plan->config.method, wrong = {right.declare, list_without_average};
+    w.plan->config.method = &wrong;
+    tutti_plan_list_loops(w.plan, 0, &w.plan->arena, w.plan->loops);
+    expect_refusal(w.plan, "lacks the contribution of");
+    destroy(&w);
+
+    make(&w, "local-sgd", (tutti_plan_config){.nranks = 2, .algorithm = "direct", .period = 4});
+    tutti_loop *period = loop_of(&w, TUTTI_EACH_PERIOD);
+    remove_action(period, find_action(period, TUTTI_DO_START, exchange_of(w.plan, "weights", 1), NULL));
+    expect_refusal(w.plan, "rank 1 starts the exchange of weights of bucket 1 2 times, rank 0 0 times");
+    destroy(&w);
+}
+
+static void weights_that_are_averaged_while_they_are_read_race(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "local-sgd", (tutti_plan_config){.nranks = 3, .algorithm = "direct", .period = 2});
+    tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+    const int wait = find_action(step, TUTTI_DO_WAIT, exchange_of(w.plan, "weights", 3), NULL);
+    int reader = wait;
+    while (step->actions[reader].kind != TUTTI_DO_KERNEL) reader++;
+    move_action(step, wait, reader);
+    expect_refusal(w.plan, "race on rank 0's weights");
+    destroy(&w);
+}
+
+/* Rank 1 adds up the other way round: each sum holds every part once, and no two ranks need have the same bits. */
+static void reversed_part(const tutti_schedule_header *head, const void *owner, int32_t rank, tutti_part_builder *b)
+{
+    const tutti_schedule *right = *(const tutti_schedule *const *)owner;
+    tutti_part p;
+    (void)head;
+    tutti_schedule_part(right, rank, &p);
+    for (int i = 0; i < p.nbuffers; i++) tutti_part_buffer(b, &p.buffers[i]);
+    for (int i = 0; i < p.nsteps; i++) {
+        const tutti_step step = p.steps[i];
+        tutti_part_step(b, &step);
+        for (int k = 0; k < step.nins; k++) {
+            const int at = rank == 1 ? step.nins - 1 - k : k;
+            if (step.kind == TUTTI_STEP_REDUCE)
+                tutti_part_fold(b, p.slices[step.first_in + at], p.folds[step.first_fold + k]);
+            else
+                tutti_part_in(b, p.slices[step.first_in + k]);
+        }
+        for (int k = 0; k < step.nouts; k++) tutti_part_out(b, p.slices[step.first_out + k]);
+        for (int k = 0; k < step.ndeps; k++) tutti_part_dep(b, p.deps[step.first_dep + k]);
+    }
+    tutti_part_release(&p);
+}
+
+static void ranks_that_add_in_different_orders_are_refused(void **state)
+{
+    (void)state;
+    static const tutti_schedule_ops ops = {reversed_part, free};
+    world w;
+    make(&w, "sync-sgd", (tutti_plan_config){.nranks = 3, .algorithm = "one-shot", .replicated = true});
+    tutti_plan_schedule *s = &w.plan->schedules[w.plan->exchanges[exchange_of(w.plan, "gradients", 0)].schedule];
+    tutti_schedule *right = s->lowered;
+    tutti_schedule_header head = *tutti_schedule_head(right);
+    const tutti_schedule **owner = malloc(sizeof *owner);
+    *owner = right;
+    head.determinism = TUTTI_DETERMINISM_PER_SLICE;
+    s->lowered = tutti_schedule_create(&head, &ops, owner);
+    expect_refusal(w.plan, "weights: ranks hold sums of the same numbers in different orders");
+    tutti_schedule_destroy(s->lowered);
+    s->lowered = right;
+    expect_proof(w.plan);
+    destroy(&w);
+}
+
+static void what_a_method_has_no_use_for_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method;
+        tutti_plan_config config;
+        const char *words;
+    } cases[] = {
+        {"sync-sgd", {.period = 2}, "method.period: sync-sgd exchanges in every step"},
+        {"sync-sgd", {.period = 1, .mean_states = true}, "method.average: "},
+        {"local-sgd", {.period = 0}, "method.period: local-sgd needs"},
+        {"local-sgd", {.period = 1, .slots = 8}, "method: local-sgd has weights of its own"},
+        {"local-sgd", {.period = 1, .replicated = true}, "exchange.update: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_failure err = {0};
+        assert_int_equal(tutti_method_find(cases[i].method)->accept(&cases[i].config, &err), TUTTI_ERR_USAGE);
+        if (strncmp(err.text, cases[i].words, strlen(cases[i].words))) fail_msg("%s", err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replicated_updates_are_proved_with_every_algorithm_that_has_an_allreduce),
+        cmocka_unit_test(replicated_updates_are_proved_canonical_too),
+        cmocka_unit_test(local_steps_and_their_averages_are_proved_at_any_period_and_rank_count),
+        cmocka_unit_test(an_update_before_the_sums_are_there_is_refused),
+        cmocka_unit_test(a_rank_that_updates_by_what_it_has_not_looked_at_is_refused),
+        cmocka_unit_test(a_period_without_its_average_is_refused),
+        cmocka_unit_test(weights_that_are_averaged_while_they_are_read_race),
+        cmocka_unit_test(ranks_that_add_in_different_orders_are_refused),
+        cmocka_unit_test(what_a_method_has_no_use_for_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

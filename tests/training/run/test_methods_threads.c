@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_methods_threads.c: what methods and ways of updating must have in common: bits where they are promised, else losses. Ranks are
+ * threads of this program. */
+#include "testing.h"
+
+#include <math.h>
+
+#include "base/file.h"
+#include "played_job.h"
+#include "training/run/checkpoint_impl.h"
+
+#define JOB(rule)                                                                                                      \
+    "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\n"                    \
+    "optimiser: {rule: " rule ", lr: 0.05}\ncheckpoint: {every_steps: 5, keep: 9}\n"
+
+typedef struct {
+    char notes[400];
+} listener;
+
+static void listen(void *arg, const tutti_train_event *e)
+{
+    listener *l = arg;
+    if (e->kind == TUTTI_TRAIN_NOTE) snprintf(l->notes, sizeof l->notes, "%s", e->text);
+}
+
+static tutti_train_result play(const char *text, int nranks, const char *dir, listener *l)
+{
+    played_job j = {.text = text, .nranks = nranks, .dir = dir, .on_event = l ? listen : NULL, .on_event_arg = l};
+    play_job(&j);
+    for (int r = 0; r < nranks; r++)
+        if (j.err[r].status) fail_msg("rank %d: %s", r, j.err[r].text);
+    for (int r = 1; r < nranks; r++) assert_true(j.result[r].weights_hash == j.result[0].weights_hash);
+    return j.result[0];
+}
+
+static uint64_t bits_of(const char *text, int nranks)
+{
+    return play(text, nranks, NULL, NULL).weights_hash;
+}
+
+static void replicated_updates_give_the_bits_of_sharded_ones(void **state)
+{
+    (void)state;
+    static const int direct[] = {1, 2, 3, 4};
+    for (int i = 0; i < 4; i++)
+        assert_true(bits_of(JOB("momentum") "exchange: {algorithm: direct}\n", direct[i]) ==
+                    bits_of(JOB("momentum") "exchange: {algorithm: direct, update: replicated}\n", direct[i]));
+    for (int nranks = 2; nranks <= 4; nranks += 2)
+        assert_true(bits_of(JOB("adamw") "exchange: {algorithm: halving-doubling}\n", nranks) ==
+                    bits_of(JOB("adamw") "exchange: {algorithm: halving-doubling, update: replicated}\n", nranks));
+}
+
+static void canonical_bits_do_not_depend_on_who_updates(void **state)
+{
+    (void)state;
+    const uint64_t want = bits_of(JOB("adamw") "reduction: canonical\nslots: 4\n", 1);
+    for (int nranks = 1; nranks <= 4; nranks++)
+        assert_true(want ==
+                    bits_of(JOB("adamw") "reduction: canonical\nslots: 4\nexchange: {update: replicated}\n", nranks));
+}
+
+static void every_algorithm_with_an_allreduce_trains(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"direct",     "one-shot", "ring",          "halving-doubling",
+                                             "binomial",   "k-nomial", "double-tree",   "recursive-doubling",
+                                             "bruck",      "torus",    "binary-blocks", "hierarchical",
+                                             "split-rail", "swing"};
+    const double want = play(JOB("momentum"), 4, NULL, NULL).loss;
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+        char text[400];
+        snprintf(text, sizeof text, JOB("momentum") "exchange: {algorithm: %s, update: replicated}\n", algorithms[i]);
+        const double loss = play(text, 4, NULL, NULL).loss;
+        if (!(fabs(loss - want) <= 1e-4 * want)) fail_msg("%s: loss %.8f, sharded %.8f", algorithms[i], loss, want);
+    }
+}
+
+static void local_sgd_of_one_rank_is_sgd_to_the_bit(void **state)
+{
+    (void)state;
+    assert_true(bits_of(JOB("momentum"), 1) == bits_of(JOB("momentum") "method: {name: local-sgd, period: 3}\n", 1));
+}
+
+/* All weights of the newest checkpoint, as they lie in its file. */
+static float *weights_in(const char *dir, size_t *n)
+{
+    char *path = NULL, *file, *bytes;
+    tutti_failure err = {0};
+    tutti_safetensors *st = NULL;
+    if (tutti_checkpoint_newest(dir, &path, NULL, &err)) fail_msg("%s", err.text);
+    file = tutti_checkpoint_path("%s/weights.safetensors", path);
+    size_t nbytes;
+    if (tutti_file_read(file, 1 << 24, TUTTI_ERR_DATA, &bytes, &nbytes, &err) ||
+        tutti_safetensors_parse(file, bytes, nbytes, &st, &err))
+        fail_msg("%s", err.text);
+    float *out = malloc(nbytes);
+    *n = 0;
+    for (int i = 0; i < tutti_safetensors_count(st); i++) {
+        const tutti_tensor_ref *t = tutti_safetensors_at(st, i);
+        const size_t count = (size_t)tutti_shape_count(&t->shape);
+        memcpy(out + *n, t->data, count * sizeof(float));
+        *n += count;
+    }
+    tutti_safetensors_destroy(st);
+    free(path), free(file), free(bytes);
+    return out;
+}
+
+static void averages_after_every_step_are_synchronous_sgd_but_for_rounding(void **state)
+{
+    (void)state;
+    char dirs[2][32] = {"/tmp/tutti-methods-XXXXXX", "/tmp/tutti-methods-XXXXXX"};
+    static const char *const jobs[] = {JOB("sgd"), JOB("sgd") "method: {name: local-sgd, period: 1}\n"};
+    float *weights[2];
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(mkdtemp(dirs[i]));
+        play(jobs[i], 3, dirs[i], NULL);
+        weights[i] = weights_in(dirs[i], &n[i]);
+        assert_int_equal(tutti_file_remove_tree(dirs[i], NULL), TUTTI_OK);
+    }
+    assert_int_equal(n[0], n[1]);
+    for (size_t i = 0; i < n[0]; i++) assert_true(fabsf(weights[0][i] - weights[1][i]) <= 1e-6f);
+    free(weights[0]), free(weights[1]);
+}
+
+static void drop_checkpoint(const char *dir, int step)
+{
+    char *path = tutti_checkpoint_path("%s/checkpoints/step_%09d", dir, step);
+    assert_int_equal(tutti_file_remove_tree(path, NULL), TUTTI_OK);
+    free(path);
+}
+
+/* Step 5 lies inside the second period of 4. */
+static void local_sgd_goes_on_inside_a_period_to_the_bit(void **state)
+{
+    (void)state;
+    static const char *const averages[] = {"weights", "all"};
+    for (int i = 0; i < 2; i++) {
+        char dir[] = "/tmp/tutti-methods-XXXXXX", text[400];
+        listener l = {0};
+        assert_non_null(mkdtemp(dir));
+        snprintf(text, sizeof text, JOB("momentum") "method: {name: local-sgd, period: 4, average: %s}\n", averages[i]);
+        const uint64_t want = play(text, 3, dir, NULL).weights_hash;
+        drop_checkpoint(dir, 12);
+        drop_checkpoint(dir, 10);
+        assert_true(play(text, 3, dir, &l).weights_hash == want);
+        assert_string_equal(l.notes, "");
+        assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
+    }
+}
+
+static void another_number_of_ranks_begins_at_the_mean_and_says_so(void **state)
+{
+    (void)state;
+    static const char text[] = JOB("momentum") "method: {name: local-sgd, period: 4}\n";
+    char dir[] = "/tmp/tutti-methods-XXXXXX";
+    listener l = {0};
+    assert_non_null(mkdtemp(dir));
+    play(text, 3, dir, NULL);
+    drop_checkpoint(dir, 12);
+    const tutti_train_result r = play(text, 2, dir, &l);
+    assert_int_equal(r.step, 12);
+    if (!strstr(l.notes, "each begins with the mean of the weights")) fail_msg("%s", l.notes);
+    assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replicated_updates_give_the_bits_of_sharded_ones),
+        cmocka_unit_test(canonical_bits_do_not_depend_on_who_updates),
+        cmocka_unit_test(every_algorithm_with_an_allreduce_trains),
+        cmocka_unit_test(local_sgd_of_one_rank_is_sgd_to_the_bit),
+        cmocka_unit_test(averages_after_every_step_are_synchronous_sgd_but_for_rounding),
+        cmocka_unit_test(local_sgd_goes_on_inside_a_period_to_the_bit),
+        cmocka_unit_test(another_number_of_ranks_begins_at_the_mean_and_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
