@@ -19,6 +19,11 @@ BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|
 # return to.
 PRINTS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit)\s*\(|(?<!\w)fprintf\s*\(\s*(stderr|stdout)")
 MAY_PRINT = ("src/cli/", "src/base/arena.c", "src/collective/launch/launch.c")
+# What a method exchanges and a rule keeps is the business of their rows: who goes through a plan does not know it by name. Not meant: the
+# control plane's call, a key's default in the table of jobs, commands and predictions about collectives themselves.
+METHODS_OWN = re.compile(r"reduce[-_]scatter|(?<!tutti_group_)all[-_]gather|momentum|\bgate[ds]?\b", re.I)
+KNOWS_NO_METHOD = ("src/training/graph/", "src/training/plan/", "src/training/run/", "src/job/", "src/predict/", "src/cli/")
+MAY_KNOW = ("src/job/job_table.c", "src/predict/svm_scaling.", "src/cli/coll", "src/cli/bench_exchange.")
 # Data that is written once with a value that never changes: not state.
 KEPT_ANSWERS = {("elementwise.c.o", "picked"): "the row of loops that this processor can run"}
 
@@ -63,6 +68,12 @@ def check_c(root, shown, text, findings):
         match = PRINTS.search(line) if library else None
         if match:
             findings.append(f"{shown}:{number}: the library never prints and never exits: {match.group(0)}")
+    if not shown.startswith(KNOWS_NO_METHOD) or shown.startswith(MAY_KNOW):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        match = METHODS_OWN.search(line)
+        if match:
+            findings.append(f"{shown}:{number}: '{match.group(0)}' is known to methods and rules alone")
 
 
 def check_tree(root, findings):

@@ -69,6 +69,8 @@ const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-s
 bool tutti_collective_find(const char *name, tutti_collective *out); /* false = none is called so */
 bool tutti_collective_reduces(tutti_collective c);                   /* allreduce, reduce-scatter, reduce: sums */
 bool tutti_collective_has_root(tutti_collective c);                  /* gather, broadcast, reduce */
+bool tutti_collective_takes_slices(tutti_collective c); /* all-gather, gather: a rank brings its slice of the vector */
+bool tutti_collective_gives_slices(tutti_collective c); /* reduce-scatter: a rank gets its slice */
 
 typedef enum {
     TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */

@@ -41,14 +41,14 @@ struct tutti_kernel_request;
 typedef enum {
     TUTTI_PARAM_WEIGHT,    /* updated by the optimiser, with weight decay */
     TUTTI_PARAM_BIAS,      /* updated, without weight decay (also batch norm's scale and shift) */
-    TUTTI_PARAM_STATISTIC, /* not learned: becomes (1 - momentum) * old + momentum * mean over slots of the "gradient" */
+    TUTTI_PARAM_STATISTIC, /* not learned: becomes (1 - take) * old + take * mean over slots of the "gradient" */
 } tutti_param_kind;
 
 typedef struct {
     const char *name; /* "weight", "bias", "running_mean": PyTorch's names and shapes */
     tutti_shape shape;
     tutti_param_kind kind;
-    double momentum; /* statistic only */
+    double take; /* statistic only */
     /* Initial value: uniform in [-bound, bound), or normal around 0 with this deviation; constant where both are 0. */
     double init_bound, init_deviation, init_constant;
     /* The kernel's: order in the regions, owned by the kernel, and elements there, padding included. An op's row leaves

@@ -44,11 +44,11 @@ static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *ou
         .name = "weight", .shape = channels, .kind = TUTTI_PARAM_BIAS, .init_constant = at->scale_init};
     out[BIAS] = (tutti_param_desc){.name = "bias", .shape = channels, .kind = TUTTI_PARAM_BIAS};
     out[RUNNING_MEAN] = (tutti_param_desc){
-        .name = "running_mean", .shape = channels, .kind = TUTTI_PARAM_STATISTIC, .momentum = at->momentum};
+        .name = "running_mean", .shape = channels, .kind = TUTTI_PARAM_STATISTIC, .take = at->momentum};
     out[RUNNING_VAR] = (tutti_param_desc){.name = "running_var",
                                           .shape = channels,
                                           .kind = TUTTI_PARAM_STATISTIC,
-                                          .momentum = at->momentum,
+                                          .take = at->momentum,
                                           .init_constant = 1};
     return NPARAMS;
 }

@@ -150,11 +150,11 @@ static void runner_step(runner *r, double *times)
     }
 }
 
-/* All parameters by the momentum rule, when the step's kernels have pushed them out of the nearest caches, as they do in a
+/* All parameters updated by a rule with one state, when the step's kernels have pushed them out of the nearest caches, as they do in a
  * real step: seconds for all of them. */
 static double runner_update(runner *r)
 {
-    const tutti_update update = {.rule = tutti_rule_find("momentum"), .value = {0.9}};
+    const tutti_update update = tutti_update_to_time();
     const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
     double start = tutti_clock_s();
     for (int l = 0; l < r->graph->model->nlayers; l++) {

@@ -22,7 +22,7 @@ typedef struct {
     int nbusy; /* threads that ran at once */
     int nlayers;
     tutti_layer_time *layers;
-    double update_s_per_element; /* momentum rule, f32 */
+    double update_s_per_element; /* a rule with one state, f32 */
     double load_s_per_sample;
     tutti_arena arena;
 } tutti_profile;
@@ -43,7 +43,7 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
  * TUTTI_ERR_DATA where its layers are not the model's. */
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
                                     double update_s_per_element, tutti_profile *out, tutti_failure *err);
-/* Seconds for an element of a vector that no cache holds, by the momentum rule, on this core. */
+/* Seconds for an element of a vector that no cache holds, by a rule with one state, on this core. */
 double tutti_profile_time_update(void);
 
 #endif

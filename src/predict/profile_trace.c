@@ -21,11 +21,11 @@ static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
     return false;
 }
 
-/* The momentum rule over more than caches hold, the fastest of a few. */
+/* A rule with one state over more than caches hold, the fastest of a few. */
 double tutti_profile_time_update(void)
 {
     enum { N = 4 << 20, RUNS = 5 };
-    const tutti_update update = {.rule = tutti_rule_find("momentum"), .value = {0.9}};
+    const tutti_update update = tutti_update_to_time();
     const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
     float *values = tutti_alloc(3 * sizeof *values * N);
     const tutti_update_slice slice = {.w = values, .state = {values + N}, .sum = values + 2 * N, .n = N};

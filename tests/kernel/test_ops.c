@@ -135,7 +135,7 @@ static void conv_and_dense_start_as_in_pytorch(void **state)
     assert_true(p[0].init_bound == 1 / sqrt(768.0));
     assert_int_equal(tutti_op_batch_norm.params(&norm, &in, p), 4);
     assert_true(p[0].init_constant == 1 && p[3].init_constant == 1 && p[0].kind == TUTTI_PARAM_BIAS);
-    assert_true(p[2].kind == TUTTI_PARAM_STATISTIC && p[2].momentum == 0.1);
+    assert_true(p[2].kind == TUTTI_PARAM_STATISTIC && p[2].take == 0.1);
 }
 
 static void pools_that_round_up_begin_their_last_window_inside(void **state)

@@ -31,6 +31,16 @@ bool tutti_collective_reduces(tutti_collective c)
     return c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE_SCATTER || c == TUTTI_REDUCE;
 }
 
+bool tutti_collective_takes_slices(tutti_collective c)
+{
+    return c == TUTTI_ALL_GATHER || c == TUTTI_GATHER;
+}
+
+bool tutti_collective_gives_slices(tutti_collective c)
+{
+    return c == TUTTI_REDUCE_SCATTER;
+}
+
 bool tutti_collective_has_root(tutti_collective c)
 {
     return c == TUTTI_GATHER || c == TUTTI_BROADCAST || c == TUTTI_REDUCE;

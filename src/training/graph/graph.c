@@ -46,7 +46,7 @@ static void add_control_params(tutti_graph *g)
         p->desc.name = control_names[i];
         p->desc.shape = (tutti_shape){.ndims = 1, .dim = {i == TUTTI_CONTROL_LOSS ? tutti_graph_losses(g) : 1}};
         p->desc.kind = TUTTI_PARAM_STATISTIC;
-        p->desc.momentum = 1;
+        p->desc.take = 1;
         p->count = p->desc.elements = p->desc.shape.dim[0];
     }
 }

@@ -8,8 +8,8 @@
  * too: each leaves its part of the gradient, and a sum node adds the parts up in the order of the readers. There may be
  * several losses: the last is the main one, whose right answers are counted, and the loss of a step is the sum of all.
  * The two external conditions of an exchange follow from the graph:
- *   ready(p) = the last writer of p's gradient is done        (reduce-scatter may read it)
- *   free(p)  = the last reader of p's value is done            (all-gather may overwrite it)
+ *   ready(p) = the last writer of p's gradient is done        (it may be exchanged)
+ *   free(p)  = the last reader of p's value is done            (it may be overwritten)
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_GRAPH_H

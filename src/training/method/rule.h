@@ -66,6 +66,9 @@ const tutti_rule_key *tutti_rule_key_at(int i);
 /* Whether some rule has a state of this name (n letters). */
 bool tutti_rule_has_state(const char *name, size_t n);
 
+/* What updates are timed by where no job says one: a rule with one state. */
+tutti_update tutti_update_to_time(void);
+
 /* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. */
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);

@@ -50,3 +50,8 @@ bool tutti_rule_has_state(const char *name, size_t n)
             if (strlen(rows[r]->states[i]) == n && !strncmp(rows[r]->states[i], name, n)) return true;
     return false;
 }
+
+tutti_update tutti_update_to_time(void)
+{
+    return (tutti_update){.rule = &tutti_rule_momentum, .value = {0.9}};
+}

@@ -15,7 +15,7 @@ static const tutti_field fields[] = {
     COST(INT, "threads", threads, 1 << 20, "of a rank"),
     COST(REAL, "overlap", overlap, 1, "share of an exchange that can run beside compute"),
     COST(REALS, "exchange.bytes", exchange_bytes, 1e15, "sizes of buckets"),
-    COST(REALS, "exchange.seconds", exchange_s, 1e6, "time of reduce-scatter and all-gather of such a bucket"),
+    COST(REALS, "exchange.seconds", exchange_s, 1e6, "time of all exchanges of such a bucket"),
     COST(REALS, "backward.params_s", params_s, 1e6, "a layer: time of the gradients of its parameters"),
     COST(REALS, "backward.data_s", data_s, 1e6, "a layer: time of the gradient of its input"),
     COST(REALS, "backward.sum_s", sum_s, 1e6, "a layer: time of summing what several readers of its output leave"),

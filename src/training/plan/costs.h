@@ -12,7 +12,7 @@
 typedef struct {
     int64_t ranks, threads;                 /* that they are of; threads a rank */
     double overlap;                         /* see merge.h */
-    tutti_reals exchange_bytes, exchange_s; /* points of t(n): reduce-scatter and all-gather of so many bytes, s */
+    tutti_reals exchange_bytes, exchange_s; /* points of t(n): all exchanges of a bucket of so many bytes, s */
     tutti_reals params_s, data_s,
         sum_s; /* a layer: its two backward kernels, sums of gradients; none if overlap is 0 */
     tutti_arena arena;

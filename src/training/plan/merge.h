@@ -5,11 +5,11 @@
  * gradients should be merged; what is merged can leave only when its last gradient is ready, so not too many should be.
  * Their walk merges greedily for t(n) = alpha + beta n; the answer here is exact, for any cost function:
  *
- *   t(n)      time of one exchange of n bytes: reduce-scatter and all-gather, linear between measured points
+ *   t(n)      time of all exchanges of a bucket of n bytes, linear between measured points
  *   overlap   share of it that can run beside the backward pass, one exchange after the other; the rest is work that
  *             nothing hides. 1: a network that moves all bytes by itself. 0: mapped memory, where the ranks' own cores
  *             move them; then ready times do not matter and only the sum of t does. Between: a network whose
- *             all-gathers wait for the update after the backward pass.
+ *             the second half waits for the update after the backward pass.
  *   end       = when the last of the hidden parts ends + the sum of the parts that are not hidden
  *
  * Whole nanoseconds: equal inputs give equal answers on every rank, and ties are ties.

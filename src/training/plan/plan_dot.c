@@ -27,7 +27,7 @@ static bool was_started(const tutti_loop *l, int exchange, int before)
 
 static const char *colour_of(tutti_collective c)
 {
-    return c == TUTTI_ALL_GATHER ? "#e2d9f3" : c == TUTTI_ALLREDUCE ? "#f8d7da" : "#d1e7dd";
+    return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
 }
 
 char *tutti_plan_dot(const tutti_plan *p)

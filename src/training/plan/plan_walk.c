@@ -19,7 +19,7 @@
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS])
 {
     tutti_root roots[TUTTI_MAX_ROOTS];
-    const tutti_compile_request q = {.collective = TUTTI_REDUCE_SCATTER, .nranks = nranks, .slots = slots};
+    const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = nranks, .slots = slots};
     const int n = tutti_compile_roots(&q, rank, roots);
     for (int i = 0; i < n; i++) out[i] = (tutti_slot_run){roots[i].first, roots[i].count};
     return n;

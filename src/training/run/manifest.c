@@ -77,7 +77,7 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* "momentum", and a rank's own: "momentum@3", "weights@12" */
+/* A state's name, and a rank's own: "exp_avg@3", "weights@12" */
 static bool is_vector(const char *name, size_t n)
 {
     const char *at = memchr(name, '@', n);

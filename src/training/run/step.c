@@ -164,7 +164,7 @@ static void update_param(const tutti_trainer *t, const step_play *play, const tu
     const float *sum = tutti_shared_vector(&t->shared, a->from, 0) + first;
     if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
         const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks / a->share;
-        tutti_update_statistic(param->desc.momentum, nslots, w, sum, end - first);
+        tutti_update_statistic(param->desc.take, nslots, w, sum, end - first);
     } else {
         tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
         for (int i = 0; i < plan->config.nstates; i++)

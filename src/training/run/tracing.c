@@ -87,8 +87,8 @@ static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label 
     const int64_t own = x->count / p->config.nranks;
     label->collective = tutti_collective_name(h->collective);
     label->algorithm = h->algorithm;
-    label->elements_in = h->collective == TUTTI_ALL_GATHER || h->collective == TUTTI_GATHER ? own : x->count;
-    label->elements_out = h->collective == TUTTI_REDUCE_SCATTER ? own : x->count;
+    label->elements_in = tutti_collective_takes_slices(h->collective) ? own : x->count;
+    label->elements_out = tutti_collective_gives_slices(h->collective) ? own : x->count;
 }
 
 static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_doing what, int index)

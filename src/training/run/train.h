@@ -45,7 +45,7 @@ typedef struct {
     int data_threads;                  /* that load batches */
     tutti_rate rate;
     tutti_update update;
-    tutti_loss_scale loss_scale; /* dynamic only with a gated plan */
+    tutti_loss_scale loss_scale; /* dynamic only with a plan of only_finite */
     uint64_t seed;
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* 0 = only at the end */

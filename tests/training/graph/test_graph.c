@@ -123,7 +123,7 @@ static void statistics_and_control_numbers_are_written_forward_and_travel_then(v
     assert_true(stop_node > loss - g->nodes && stop_node < find(g, TUTTI_NODE_BACKWARD_PARAMS, 4, -1));
     const tutti_param *stop = &g->params[toy_param(g, "@stop")];
     assert_int_equal(stop->desc.kind, TUTTI_PARAM_STATISTIC);
-    assert_true(stop->desc.momentum == 1 && stop->count == 1 && stop->layer == -1);
+    assert_true(stop->desc.take == 1 && stop->count == 1 && stop->layer == -1);
 }
 
 static void forward_graph_has_neither_gradients_nor_exchanges(void **state)
