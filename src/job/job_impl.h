@@ -34,7 +34,7 @@ struct tutti_job {
     struct {
         int rule;                                   /* optimiser.rule: tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
-        double weight_decay;
+        double weight_decay, clip_norm;
         double lr, end_lr;
         int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
         double warmup_epochs, warmup_lr, gamma, power;

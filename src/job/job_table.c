@@ -41,6 +41,8 @@ static const tutti_field own[] = {
     JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
     {RULE_KEYS, TUTTI_FIELD_REAL, offsetof(struct tutti_job, optimiser.rule_value), NULL, NULL, 0, 0, NULL},
     JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "of weights (never of biases, norms)"),
+    JOB(REAL, "optimiser.clip_norm", optimiser.clip_norm, "0", 0, 1e30,
+        "gradients, all together, are no longer than this; 0 = off"),
     CHOICE("optimiser.schedule", optimiser.schedule, "constant", "constant|step|poly|cosine", "how the rate falls"),
     JOB(REALS, "optimiser.milestones", optimiser.milestones, "", 0, 1e9, "step: epochs at which the rate falls"),
     JOB(REAL, "optimiser.gamma", optimiser.gamma, "0.1", 0, 1, "step: factor at each milestone"),
@@ -110,7 +112,9 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
 
 tutti_update tutti_job_update(const tutti_job *job)
 {
-    tutti_update u = {.rule = tutti_rule_at(job->optimiser.rule), .weight_decay = job->optimiser.weight_decay};
+    tutti_update u = {.rule = tutti_rule_at(job->optimiser.rule),
+                      .weight_decay = job->optimiser.weight_decay,
+                      .clip_norm = job->optimiser.clip_norm};
     for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
         for (int k = 0; k < TUTTI_JOB_MAX_RULE_KEYS && tutti_rule_key_at(k); k++)
             if (tutti_rule_key_at(k) == u.rule->keys[i]) u.value[i] = job->optimiser.rule_value[k];

@@ -52,6 +52,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == 1,
                                .only_finite = tutti_job_loss_scale(job).dynamic,
+                               .wants_norm = job->optimiser.clip_norm > 0,
                                .nstates = rule->nstates,
                                .states = rule->states,
                                .engine = job->kernels,

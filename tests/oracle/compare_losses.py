@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_losses.py PROGRAM SOURCE [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local: what its file says): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
 import concurrent.futures
 import json
 import os
@@ -26,16 +26,17 @@ kernels: {kernels}
 precision: {precision}
 ranks: {ranks}
 {extra}
-optimiser: {{rule: {rule}, lr: {lr}, weight_decay: 0.0001}}
+{method}
+optimiser: {{rule: {rule}, lr: {lr}, weight_decay: 0.0001, clip_norm: {clip_norm}}}
 """
 
 
-def golden(path: pathlib.Path, ranks: int) -> tuple[list[float], str]:
+def golden(path: pathlib.Path, ranks: int) -> tuple[list[float], dict]:
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     head = json.loads(raw[8:8 + length])
     begin, end = head[f"losses_{ranks}"]["data_offsets"]
-    return [v[0] for v in struct.iter_unpack("<f", raw[8 + length + begin:8 + length + end])], head["__metadata__"]["lr"]
+    return [v[0] for v in struct.iter_unpack("<f", raw[8 + length + begin:8 + length + end])], head["__metadata__"]
 
 
 def run(program: str, folder: pathlib.Path, **values) -> list[float]:
@@ -47,10 +48,10 @@ def run(program: str, folder: pathlib.Path, **values) -> list[float]:
     return [e["loss"] for e in events if e["ev"] == "step"]
 
 
-def cases(model: str) -> list[tuple[str, int, str, str]]:
+def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
     """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two ranks saw."""
     canonical = "reduction: canonical\nslots: 2"
-    more = [("onednn", 1, "f32", canonical)] if model in ON_DIGITS else []
+    more = [("onednn", 1, "f32", canonical)] if model in ON_DIGITS and kind != "local" else []
     half = [("onednn", 1, precision, "") for precision in ("f16", "bf16")]
     return [("onednn", 1, "f32", ""), ("onednn", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
 
@@ -77,10 +78,11 @@ def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, fl
     model, _, rule = case.partition(".")
     with tempfile.TemporaryDirectory() as scratch:
         keys = data_of(model, folder, pathlib.Path(scratch))
-        for kernels, ranks, precision, extra in cases(model):
-            theirs, lr = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
-            ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=lr,
-                       rule=rule or "momentum", **keys)
+        for kernels, ranks, precision, extra in cases(model, rule):
+            theirs, said = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
+            ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=said["lr"],
+                       rule=rule if rule == "adamw" else "momentum", clip_norm=said.get("clip_norm", 0),
+                       method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "", **keys)
             worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
             name = f"{case:16} {kernels:9} {ranks} ranks {'canonical' if extra else 'fast':9} {precision:4}"
             found.append((name, tolerance(case, precision), worst))

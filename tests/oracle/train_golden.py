@@ -5,7 +5,9 @@ flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, nu
 
 The small models train on the 32 digits of tests/golden/train/digits32. Of the others narrow variants are made (NARROW):
 the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and as two, which
-differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum, or MODEL.RULE (ADAMW). compare_losses.py holds tutti against these files, without PyTorch."""
+differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum, MODEL.RULE (ADAMW), MODEL.clip (the norm of
+all gradients is clipped) or MODEL.local (each rank takes steps of its own, weights are averaged every PERIOD of them). compare_losses.py holds tutti against these files, without PyTorch."""
+import copy
 import dataclasses
 import gzip
 import pathlib
@@ -52,6 +54,10 @@ LR_ON_DIGITS = 0.02
 # Rates at which no ReLU flips: Adam makes 1e-4 of one in alexnet (at 0.001 and 0.003, oneDNN on two ranks), and PyTorch itself, in
 # float32, differs by 1e-2 in alexnet-bn at 0.0005.
 ADAMW = {"mlp.adamw": 0.001, "lenet.adamw": 0.001, "alexnet.adamw": 0.005, "convnet-bn.adamw": 0.001, "alexnet-bn.adamw": 0.0001}
+
+
+CLIP = {"mlp.clip": 0.5, "lenet.clip": 0.5, "alexnet.clip": 0.02, "convnet-bn.clip": 1.0}  # below the norm in most steps
+PERIOD, LOCAL = 4, ("mlp.local", "lenet.local", "alexnet.local", "convnet-bn.local")
 
 
 def narrowed(name: str, to: Narrow) -> str:
@@ -133,39 +139,70 @@ def optimiser_of(model: torch_models.Network, rule: str, lr: float) -> torch.opt
     return torch.optim.AdamW(groups, lr) if rule == "adamw" else torch.optim.SGD(groups, lr, MOMENTUM)
 
 
-def train(model: torch_models.Network, optimiser: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor, ranks: int) -> numpy.ndarray:
+def mean_loss(model: torch_models.Network, x: torch.Tensor, y: torch.Tensor, step: int, rank: int, share: int) -> torch.Tensor:
+    """Of a rank's share of the batch. One step is one epoch: the batch is the set."""
+    for _, _, module, *_ in model.play:
+        if isinstance(module, Drawn):
+            module.step, module.first_sample = step, rank * share
+    mine = philox.order(SEED, step, len(x))[rank * share:(rank + 1) * share]
+    return model.loss(model(x[mine]), y[mine])
+
+
+def train(model: torch_models.Network, optimiser: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor, ranks: int,
+          clip: float) -> numpy.ndarray:
     """Each rank sees its share of the batch alone; their gradients are averaged."""
-    losses, share = [], len(x) // ranks
+    losses = []
     for step in range(STEPS):
-        turn = philox.order(SEED, step, len(x))  # one step is one epoch: the batch is the set
         optimiser.zero_grad()
         total = 0
         for rank in range(ranks):
-            for _, _, module, *_ in model.play:
-                if isinstance(module, Drawn):
-                    module.step, module.first_sample = step, rank * share
-            mine = turn[rank * share:(rank + 1) * share]
-            loss = model.loss(model(x[mine]), y[mine]) / ranks
+            loss = mean_loss(model, x, y, step, rank, len(x) // ranks) / ranks
             loss.backward()
             total += loss.item()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
+        losses.append(total)
+    return numpy.array(losses, "f4")
+
+
+def train_apart(model: torch_models.Network, lr: float, x: torch.Tensor, y: torch.Tensor, ranks: int) -> numpy.ndarray:
+    """Each rank has a model and an optimiser of its own; after each period all parameters become their means."""
+    models = [copy.deepcopy(model) for _ in range(ranks)]
+    optimisers = [optimiser_of(m, "", lr) for m in models]
+    losses = []
+    for step in range(STEPS):
+        total = 0
+        for rank, (own, optimiser) in enumerate(zip(models, optimisers)):
+            optimiser.zero_grad()
+            loss = mean_loss(own, x, y, step, rank, len(x) // ranks)
+            loss.backward()
+            optimiser.step()
+            total += loss.item() / ranks
+        with torch.no_grad():
+            for parameters in zip(*(m.parameters() for m in models)) if (step + 1) % PERIOD == 0 else ():
+                mean = sum(p.data for p in parameters) / ranks
+                for p in parameters:
+                    p.data.copy_(mean)
         losses.append(total)
     return numpy.array(losses, "f4")
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    for case in sys.argv[1:] or [*ON_DIGITS, *NARROW, *ADAMW]:
+    for case in sys.argv[1:] or [*ON_DIGITS, *NARROW, *ADAMW, *CLIP, *LOCAL]:
         name, _, rule = case.partition(".")
         if name in NARROW:
             (GOLDEN / f"{name}.yaml").write_text(narrowed(name, NARROW[name]))
         x, y = samples(name)
-        lr = ADAMW[case] if rule else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
+        lr = ADAMW[case] if case in ADAMW else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
         losses = {}
         for ranks in (1, 2):
             model = start(name)
-            losses[f"losses_{ranks}"] = train(model, optimiser_of(model, rule, lr), x, y, ranks)
-        save_file(losses, GOLDEN / f"{case}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr)})
+            losses[f"losses_{ranks}"] = (train_apart(model, lr, x, y, ranks) if case in LOCAL else
+                                         train(model, optimiser_of(model, rule, lr), x, y, ranks, CLIP.get(case, 0)))
+        more = {"clip_norm": str(CLIP[case])} if case in CLIP else {"period": str(PERIOD)} if case in LOCAL else {}
+        save_file(losses, GOLDEN / f"{case}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr), **more})
         print(case, *(f"{a[0]:.4f} {a[1]:.4f} .. {a[-1]:.4f}" for a in losses.values()))
 
 

@@ -19,7 +19,12 @@ const char *tutti_method_few_numbers(const tutti_plan *p);
 
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
-/* Where the configuration asks for finite gradients: flag, verdict and the sum of all flags; alone: every rank sees all that it needs
+/* Whether gradients are looked at before an update. */
+static inline bool tutti_method_looks(const tutti_plan_config *c)
+{
+    return c->only_finite || c->wants_norm;
+}
+/* Then: flag, verdict and the sum of all flags (i64, exact: the same bits however gradients lie on the ranks); alone: every rank sees all that it needs
  * to know, so that its flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
 /* One exchange a bucket from `memory` to itself, "<what> of bucket 2", by this schedule. Numbers rise by one. */

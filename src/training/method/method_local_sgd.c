@@ -105,7 +105,8 @@ static tutti_action whole_bucket(const tutti_plan *p, int bucket, const names *n
     return (tutti_action){.bucket = bucket,
                           .from = n->gradients,
                           .to = n->weights,
-                          .verdict = p->config.only_finite ? n->flag + 1 : -1,
+                          .verdict = tutti_method_looks(&p->config) ? n->flag + 1 : -1,
+                          .norm = p->config.wants_norm ? n->flag : -1, /* of its own gradients */
                           .share = p->config.nranks,
                           .first = p->buckets[bucket].offset,
                           .count = p->buckets[bucket].count};
@@ -131,7 +132,7 @@ static void list(tutti_plan_builder *b)
     const names n = names_of(p);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    if (p->config.only_finite) look_at_all(b, &n);
+    if (tutti_method_looks(&p->config)) look_at_all(b, &n);
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_action update = whole_bucket(p, tutti_builder_bucket_in_turn(b, i), &n);
         tutti_builder_apply(b, &update);

@@ -2,6 +2,7 @@
 /* method_parts.c: parts of a plan that several methods want. */
 #include <stdio.h>
 
+#include "../../tensor/squares.h"
 #include "method_impl.h"
 
 enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
@@ -60,11 +61,12 @@ void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int
     }
 }
 
-static int declare_numbers(tutti_plan_builder *b, const char *name, int64_t n, int copies, tutti_memory_content holds)
+static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype type, int64_t n, int copies,
+                           tutti_memory_content holds)
 {
     const tutti_plan_memory m = {.name = name,
                                  .role = TUTTI_ROLE_NUMBERS,
-                                 .type = TUTTI_F32,
+                                 .type = type,
                                  .elements = (n + PAD - 1) / PAD * PAD,
                                  .copies = copies,
                                  .is_region = true,
@@ -95,8 +97,9 @@ static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const int parts = declare_numbers(b, "control numbers", p->control.count, p->ncopies, TUTTI_HOLDS_ANYTHING);
-    const int sums = declare_numbers(b, "control sums", p->control.count, 1, TUTTI_HOLDS_ALL);
+    const int parts =
+        declare_numbers(b, "control numbers", TUTTI_F32, p->control.count, p->ncopies, TUTTI_HOLDS_ANYTHING);
+    const int sums = declare_numbers(b, "control sums", TUTTI_F32, p->control.count, 1, TUTTI_HOLDS_ALL);
     return declare_sum(
         b, "control numbers", true,
         (tutti_plan_exchange){
@@ -106,13 +109,15 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
 
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err)
 {
-    if (!tutti_builder_plan(b)->config.only_finite) return TUTTI_OK;
-    const int flag = declare_numbers(b, alone ? "verdict" : "flag", 1, 1, TUTTI_HOLDS_ANYTHING);
+    const tutti_plan_config *c = &tutti_builder_plan(b)->config;
+    const int n = 1 + (c->wants_norm ? TUTTI_SQUARES_LIMBS : 0);
+    if (!tutti_method_looks(c)) return TUTTI_OK;
+    const int flag = declare_numbers(b, alone ? "verdict" : "flag", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
     if (alone) return TUTTI_OK;
-    const int verdict = declare_numbers(b, "verdict", 1, 1, TUTTI_HOLDS_ANYTHING);
+    const int verdict = declare_numbers(b, "verdict", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
     return declare_sum(
         b, "verdict", false,
-        (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = 1, .in = {flag, 0}, .out = {verdict, 0}}, err);
+        (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = n, .in = {flag, 0}, .out = {verdict, 0}}, err);
 }
 
 /* Saving is rare: the plainest gather will do, whatever algorithm trains. */

@@ -8,9 +8,9 @@
  * it: the same sums and the same rule, so the same weights, and the proof asks that the sums are the same expressions.
  *
  * Updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
- * gradients may overflow (dynamic loss scale), sums are looked at first. Sharded, each owner looks at its slices, one number of each
- * rank is summed, and only if all were finite the rule is applied; what is gathered then are the old weights, so the loop does not
- * depend on the verdict. Replicated, each rank has seen all sums itself.
+ * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
+ * some numbers of each rank are summed, and only if all were finite the rule is applied; what is gathered else are the old weights, so
+ * the loop does not depend on the verdict. Replicated, each rank has seen all sums itself.
  *
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"
@@ -30,13 +30,13 @@ static names names_of(const tutti_plan *p)
     return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
                    .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
                    .flag = flag,
-                   .verdict = !p->config.only_finite ? -1
-                              : alone                ? flag
-                                                     : flag + 1,
+                   .verdict = !tutti_method_looks(&p->config) ? -1
+                              : alone                         ? flag
+                                                              : flag + 1,
                    .gathers = alone ? -1 : p->nbuckets,
                    .control = control,
                    .check = control + 1,
-                   .first_save = control + 1 + (p->config.only_finite && !alone)};
+                   .first_save = control + 1 + (tutti_method_looks(&p->config) && !alone)};
 }
 
 /* ---- what there is ---- */
@@ -101,6 +101,7 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket, const name
                       .from = n->gradients,
                       .to = n->weights,
                       .verdict = n->verdict,
+                      .norm = p->config.wants_norm ? n->verdict : -1,
                       .share = 1,
                       .first = p->buckets[bucket].offset,
                       .count = p->buckets[bucket].count};
@@ -129,7 +130,7 @@ static void list_step(tutti_plan_builder *b, const names *n)
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, p->config.replicated ? &replicated : &sharded);
-    if (p->config.only_finite) look_at_all(b, n);
+    if (tutti_method_looks(&p->config)) look_at_all(b, n);
     for (int i = 0; i < p->nbuckets; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket, n);

@@ -24,6 +24,7 @@ typedef struct {
     const tutti_rule_row *rule;
     double value[TUTTI_RULE_MAX_KEYS]; /* of rule->keys, in their order */
     double weight_decay;
+    double clip_norm; /* gradients are shortened to this norm of all of them together; 0 = never */
 } tutti_update;
 
 /* What changes from step to step. */

@@ -47,6 +47,7 @@ typedef struct {
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need;     /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool only_finite; /* no weight is updated before all ranks know that every gradient is finite */
+    bool wants_norm;  /* ... nor before they know the norm of all gradients together */
     bool replicated;  /* every rank updates all weights, and keeps all states; else each its slices */
     int64_t period;   /* steps between two exchanges of weights, where the method has one; else 1 */
     bool mean_states; /* states are averaged when weights are */
@@ -126,8 +127,9 @@ typedef enum {
     TUTTI_DO_START,  /* an exchange, with the conditions that hold */
     TUTTI_DO_TELL,   /* an exchange under way that more conditions hold */
     TUTTI_DO_WAIT,   /* until the exchange that was started last has ended; nothing if it was waited for already */
-    TUTTI_DO_LOOK,   /* whether elements of `from` are finite: if not, the number in `to` is no longer 0 */
-    TUTTI_DO_APPLY,  /* the rule to elements of the weights, from the sums in `from` */
+    TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where a norm is wanted, adds their
+                      * squares to the numbers behind it (tensor/squares.h) */
+    TUTTI_DO_APPLY, /* the rule to elements of the weights, from the sums in `from` */
     TUTTI_NACTIONS
 } tutti_action_kind;
 const char *tutti_action_kind_name(tutti_action_kind k);
@@ -142,9 +144,10 @@ typedef struct {
     unsigned when;        /* start, tell: TUTTI_WHEN_* */
     int64_t first, count; /* look, apply: elements */
     int from, to;         /* look, apply: memories */
-    int verdict;          /* apply: memory of the number that must be 0 for it; -1 = always */
-    int share;            /* apply: `from` holds the sum over one of so many parts of the batch */
-    bool begins;          /* look: the number in `to` is 0 before it */
+    int verdict;          /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
+    int norm;    /* apply: memory of what was looked at: the squares of all gradients; -1 = it does not go by them */
+    int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
+    bool begins; /* look: the numbers in `to` are 0 before it */
 } tutti_action;
 
 /* When a loop is gone through. */

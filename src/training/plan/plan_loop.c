@@ -210,7 +210,7 @@ static tutti_status check_verdicts(const tutti_composition *c, int rank, const t
     const tutti_plan *p = c->plan;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite)) continue;
+        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite && !p->config.wants_norm)) continue;
         const verdict_path v = find_verdict(p, l, a->verdict);
         const char *wrong = a->verdict < 0 || v.asked < 0      ? "is updated without the verdict"
                             : !was_looked_at(l, a, &v)         ? "is not looked at before the verdict is asked for"

@@ -2,6 +2,7 @@
 /* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
  *
  * Memories of numbers lie together in one region: each region costs all ranks a round. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -158,6 +159,12 @@ void tutti_shared_destroy(tutti_shared *s)
 float *tutti_shared_vector(const tutti_shared *s, int memory, int copy)
 {
     return (float *)(void *)s->memory[memory] + copy * s->plan->memories[memory].elements;
+}
+
+int64_t *tutti_shared_numbers(const tutti_shared *s, int memory)
+{
+    assert(s->plan->memories[memory].type == TUTTI_I64);
+    return (int64_t *)(void *)s->memory[memory];
 }
 
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n)

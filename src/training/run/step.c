@@ -3,15 +3,20 @@
  *
  * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody else may write it,
  * and a wait stands before whatever needs the end of an exchange. */
+#include <math.h>
+#include <string.h>
+
 #include "../../tensor/elementwise.h"
+#include "../../tensor/squares.h"
 #include "train_impl.h"
 
 /* What all actions of one step share. */
 typedef struct {
     const tutti_batch *batch;
     tutti_update_step update;
-    bool stop;  /* this rank was asked to */
-    bool skips; /* some rank has seen a gradient that is not finite: no update */
+    bool stop;   /* this rank was asked to */
+    bool skips;  /* some rank has seen a gradient that is not finite: no update */
+    double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
     char *arena;
 } step_play;
 
@@ -140,18 +145,31 @@ static bool cut_to_param(const tutti_plan *plan, int p, int64_t *first, int64_t 
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
 static void look(tutti_trainer *t, const tutti_action *a)
 {
-    const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
+    const tutti_plan *plan = t->plan;
+    const tutti_bucket *bucket = &plan->buckets[a->bucket];
     const float *sums = tutti_shared_vector(&t->shared, a->from, 0);
-    bool strange = false;
+    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
+    bool finite = true;
+    if (a->begins) memset(seen, 0, sizeof *seen * (size_t)plan->memories[a->to].elements);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
+        const int p = plan->order[i];
+        const bool counts = plan->config.wants_norm && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
         int64_t first = a->first, end = a->first + a->count;
-        if (cut_to_param(t->plan, t->plan->order[i], &first, &end))
-            strange |= !tutti_elementwise_is_finite(sums + first, end - first);
+        if (!cut_to_param(plan, p, &first, &end)) continue;
+        finite &= counts ? tutti_squares_add(sums + first, end - first, seen + 1)
+                         : tutti_elementwise_is_finite(sums + first, end - first);
     }
-    float *flag = tutti_shared_vector(&t->shared, a->to, 0);
-    if (a->begins) *flag = 0;
-    if (strange) *flag = 1;
+    *seen += !finite;
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
+}
+
+/* As torch.nn.utils.clip_grad_norm_, of the gradients as the rule gets them. Nothing is clipped by a norm that is no number. */
+static double clip_of(const tutti_trainer *t, const step_play *play, const tutti_action *a)
+{
+    const int64_t *seen = tutti_shared_numbers(&t->shared, a->norm);
+    const double norm = sqrt(tutti_squares_value(seen + 1)) * play->update.unscale * a->share;
+    const double clip = t->config->update.clip_norm / (norm + 1e-6);
+    return seen[0] == 0 && clip < 1 ? clip : 1;
 }
 
 static void update_param(const tutti_trainer *t, const step_play *play, const tutti_action *a, int p)
@@ -170,7 +188,7 @@ static void update_param(const tutti_trainer *t, const step_play *play, const tu
         for (int i = 0; i < plan->config.nstates; i++)
             slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
         tutti_update_step step = play->update;
-        step.unscale *= a->share; /* the loss was divided by the samples of the whole batch */
+        step.unscale *= a->share * play->clip; /* the loss was divided by the samples of the whole batch */
         tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
     }
 }
@@ -178,7 +196,8 @@ static void update_param(const tutti_trainer *t, const step_play *play, const tu
 static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
 {
     const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
-    if (a->verdict >= 0 && *tutti_shared_vector(&t->shared, a->verdict, 0) > 0) play->skips = true;
+    if (t->plan->config.only_finite && *tutti_shared_numbers(&t->shared, a->verdict) > 0) play->skips = true;
+    if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && !play->skips; i++)
         update_param(t, play, a, t->plan->order[i]);
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);

@@ -29,7 +29,8 @@ typedef struct {
 tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *out,
                                  tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s);
-float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);           /* of f32 */
+int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);                  /* of i64 */
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n); /* tutti_plan_find_memory's */
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
 tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err);

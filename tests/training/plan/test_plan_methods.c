@@ -95,6 +95,7 @@ static void local_steps_and_their_averages_are_proved_at_any_period_and_rank_cou
                                          .period = period,
                                          .mean_states = all,
                                          .only_finite = all,
+                                         .wants_norm = period > 1,
                                          .nstates = 1});
                 expect_proof(w.plan);
                 destroy(&w);
@@ -118,7 +119,7 @@ static void a_rank_that_updates_by_what_it_has_not_looked_at_is_refused(void **s
     (void)state;
     world w;
     make(&w, "sync-sgd",
-         (tutti_plan_config){.nranks = 2, .algorithm = "direct", .replicated = true, .only_finite = true});
+         (tutti_plan_config){.nranks = 2, .algorithm = "direct", .replicated = true, .wants_norm = true});
     tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
     const int look = find_on_bucket(step, TUTTI_DO_LOOK, 1), apply = find_on_bucket(step, TUTTI_DO_APPLY, 0);
     move_action(step, look, apply);

@@ -59,6 +59,26 @@ static void canonical_bits_do_not_depend_on_who_updates(void **state)
                     bits_of(JOB("adamw") "reduction: canonical\nslots: 4\nexchange: {update: replicated}\n", nranks));
 }
 
+#define CLIPPED "optimiser: {rule: adamw, lr: 0.01, clip_norm: 0.5}\n"
+#define CLIPPED_JOB                                                                                                    \
+    "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 40\nsteps: 8\n" CLIPPED
+
+static void clipped_bits_do_not_depend_on_ranks_updates_or_buckets(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 3, 4, 5, 8};
+    const uint64_t want = bits_of(CLIPPED_JOB "reduction: canonical\nslots: 8\n", 1);
+    assert_true(want !=
+                bits_of("model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 40\nsteps: 8\n"
+                        "optimiser: {rule: adamw, lr: 0.01}\nreduction: canonical\nslots: 8\n",
+                        1));
+    for (int i = 0; i < 5; i++) assert_true(want == bits_of(CLIPPED_JOB "reduction: canonical\nslots: 8\n", ranks[i]));
+    assert_true(want == bits_of(CLIPPED_JOB "reduction: canonical\nslots: 8\nexchange: {update: replicated}\n", 3));
+    assert_true(want == bits_of(CLIPPED_JOB "reduction: canonical\nslots: 8\nexchange: {bucket_bytes: 0}\n", 3));
+    assert_true(bits_of(CLIPPED_JOB "exchange: {algorithm: direct}\n", 4) ==
+                bits_of(CLIPPED_JOB "exchange: {algorithm: direct, update: replicated}\n", 4));
+}
+
 static void every_algorithm_with_an_allreduce_trains(void **state)
 {
     (void)state;
@@ -170,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicated_updates_give_the_bits_of_sharded_ones),
         cmocka_unit_test(canonical_bits_do_not_depend_on_who_updates),
+        cmocka_unit_test(clipped_bits_do_not_depend_on_ranks_updates_or_buckets),
         cmocka_unit_test(every_algorithm_with_an_allreduce_trains),
         cmocka_unit_test(local_sgd_of_one_rank_is_sgd_to_the_bit),
         cmocka_unit_test(averages_after_every_step_are_synchronous_sgd_but_for_rounding),
