@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "collective/compile/algorithms.h"
 #include "collective/exchange/executor.h"
+#include "collective/group/group_impl.h"
 #include "tutti/check.h"
 #include "tutti/compile.h"
 #include "tutti/lower.h"
@@ -120,8 +121,9 @@ static inline tutti_status counted_sum(tutti_group *g, char words[300], tutti_fa
     tutti_status status = open_sum(g, getenv("TEST_ALGORITHM"), false, LARGE, &s, err);
     for (int e = 0; e < INVOCATIONS && !status; e++) status = run_sum(g, &s, false, LARGE, e, e == 1, err);
     if (!status)
-        snprintf(words, 300, "fine, %lld bytes put, %lld copied", (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)),
-                 (long long)(INVOCATIONS * copied_bytes(&s)));
+        snprintf(words, 300, "fine, %lld bytes put, %lld copied; here %lld",
+                 (long long)(INVOCATIONS * put_bytes(g, &s, LARGE)), (long long)(INVOCATIONS * copied_bytes(&s)),
+                 g->wire ? (long long)g->wire->copied : 0);
     close_sum(&s);
     return status;
 }

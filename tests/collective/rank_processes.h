@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,33 +28,70 @@ static inline bool is_rank(int argc)
     return argc == 2 && getenv("TEST_PIPE") && getenv("RANK");
 }
 
-/* Several hosts on one machine: TEST_HOSTS has one letter a rank. Before the environment is read. */
+/* Several hosts on one machine: TEST_HOSTS has one letter a rank. Before the environment is read. Not over a wire that shares memory:
+ * that is of one host, and every rank counts as one by itself. */
 static inline void take_host(void)
 {
     const char *hosts = getenv("TEST_HOSTS");
-    if (!hosts) return;
+    if (!hosts || getenv("TEST_SHARES_MEMORY")) return;
     const char host[2] = {hosts[strtol(getenv("RANK"), NULL, 10)], '\0'};
     setenv("TUTTI_HOST_ID", host, 1);
 }
 
-/* The i-th wire that joins hosts here, for all ranks from now on; false: there are no more, and none is asked for any longer. */
+/* The ways of the wires that join ranks here: what UCX does depends on what it is held to. */
+typedef struct {
+    const char *wire, *transports; /* NULL: it has none to choose */
+    bool shares_memory;
+} wire_way;
+
+static const wire_way wire_ways[] = {{"tcp", NULL, false}, {"ucx", "tcp,self", false}, {"ucx", "sm,self", true}};
+enum { WIRE_WAYS = sizeof wire_ways / sizeof wire_ways[0] };
+
+static inline void put_variable(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static inline void take_way(const wire_way *way)
+{
+    put_variable("TUTTI_WIRE", way ? way->wire : NULL);
+    put_variable("UCX_TLS", way ? way->transports : NULL);
+    put_variable("TEST_SHARES_MEMORY", way && way->shares_memory ? "1" : NULL);
+}
+
+/* One process may read another's memory here: UCX's shared memory wants it (CMA). */
+static inline bool may_read_others(void)
+{
+    char from = 1, to = 0;
+    struct iovec there = {&from, 1}, here = {&to, 1};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}
+
+static inline const char *why_not_over(const wire_way *way, tutti_failure *err)
+{
+    const tutti_wire_row *row = tutti_wire_find(way->wire, err);
+    tutti_wire *w;
+    if (!row->open) return row->absent;
+    if (way->shares_memory && !may_read_others()) return "the system lets no process read another's memory";
+    if (row->open(0, 1, &w, err)) return err->text;
+    row->close(w, 0);
+    return NULL;
+}
+
+/* The i-th way that there is here, for all ranks from now on; false: there are no more, and none is asked for any longer. */
 static inline bool take_wire(int i)
 {
-    for (int k = 0; k < tutti_wire_count(); k++) {
-        const tutti_wire_row *row = tutti_wire_at(k);
+    for (int k = 0; k < WIRE_WAYS; k++) {
         tutti_failure err = {0};
-        tutti_wire *w;
-        if (!(row->can & TUTTI_WIRE_CROSSES_HOSTS)) continue;
-        if (!row->open || row->open(0, 1, &w, &err)) {
-            if (i == 0) print_message("not over %s: %s\n", row->name, row->open ? err.text : row->absent);
-            continue;
-        }
-        row->close(w, 0);
-        if (i-- > 0) continue;
-        setenv("TUTTI_WIRE", row->name, 1);
-        return true;
+        take_way(&wire_ways[k]);
+        const char *why = why_not_over(&wire_ways[k], &err);
+        if (why && i == 0) print_message("not over %s: %s\n", wire_ways[k].wire, why);
+        if (!why && i-- == 0) return true;
     }
-    unsetenv("TUTTI_WIRE");
+    take_way(NULL);
     return false;
 }
 

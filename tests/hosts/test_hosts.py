@@ -45,7 +45,7 @@ def sums_are_exact_and_the_wires_carried_them(hosts, ranks_a_host, wire, algorit
         planned = [0] * hosts.nhosts
         for rank in ranks:
             words = said(rank)[-1][1] if said(rank) else rank.text
-            match = re.fullmatch(r"fine, (\d+) bytes put, \d+ copied", words)
+            match = re.fullmatch(r"fine, (\d+) bytes put, \d+ copied; here \d+", words)
             expect(match and rank.process.returncode == 0, f"{algorithm}: rank {rank.rank}: {words}")
             planned[rank.host] += int(match.group(1))
         for host in range(hosts.nhosts):

@@ -155,7 +155,8 @@ static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_s
     int64_t bytes = op->n * (int64_t)x->vector.bytes;
     x->stats.bytes_read += bytes * op->nins;
     x->stats.bytes_written += bytes * op->nouts;
-    if (op->wire && op->kind == TUTTI_STEP_PUT && op->wire->row->can & TUTTI_WIRE_COPIES) x->stats.copies += bytes;
+    if (op->wire && op->kind == TUTTI_STEP_PUT && op->wire->row->copied)
+        x->stats.copies += (int64_t)op->wire->row->copied(op->wire, step->peer, (size_t)bytes);
     if (step->kind != TUTTI_STEP_COPY) return;
     for (int32_t k = 0; k < step->nouts; k++) {
         const tutti_slice *s = &part->slices[step->first_out + k];

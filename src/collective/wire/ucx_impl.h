@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_impl.h: what the files of the wire ucx share. Threads: as wire.h.
  *
- * Files: ucx_wire.c (context, endpoints, progress), ucx_messages.c (what travels), ucx_library.c (where its functions are). */
+ * Files: ucx_wire.c (context, endpoints, progress), ucx_lanes.c (which transports there are), ucx_messages.c (what travels),
+ * ucx_library.c (where its functions are). */
 #ifndef TUTTI_UCX_IMPL_H
 #define TUTTI_UCX_IMPL_H
 
@@ -15,6 +16,7 @@
 #define TUTTI_UCX_FUNCTIONS(_)                                                                                         \
     _(ucp_init_version)                                                                                                \
     _(ucp_cleanup)                                                                                                     \
+    _(ucp_context_print_info)                                                                                          \
     _(ucp_worker_create)                                                                                               \
     _(ucp_worker_destroy)                                                                                              \
     _(ucp_worker_get_address)                                                                                          \
@@ -25,6 +27,7 @@
     _(ucp_worker_progress)                                                                                             \
     _(ucp_worker_flush_nbx)                                                                                            \
     _(ucp_ep_create)                                                                                                   \
+    _(ucp_ep_print_info)                                                                                               \
     _(ucp_ep_close_nbx)                                                                                                \
     _(ucp_am_send_nbx)                                                                                                 \
     _(ucp_am_recv_data_nbx)                                                                                            \
@@ -56,8 +59,17 @@ typedef struct {
     uint32_t kind;
 } ucx_head;
 
+/* What peers need to connect: wire format. */
+typedef struct {
+    uint64_t host;   /* equal: one kernel, one network namespace, one TUTTI_HOST_ID */
+    uint64_t shares; /* UCX can copy between processes here */
+    char address[];  /* of the worker */
+} ucx_card;
+
 typedef struct {
     ucp_ep_h endpoint; /* NULL: not connected */
+    bool handles;      /* errors: UCX tells of its end */
+    bool one_sided;    /* long puts are fetched by a transport that needs nobody's help */
     tutti_wire_order order;
 } ucx_peer;
 
@@ -66,9 +78,11 @@ typedef struct {
     ucx_functions ucx;
     ucp_context_h context;
     ucp_worker_h worker;
-    ucp_address_t *address;
-    size_t address_bytes;
+    ucx_card *card;
+    size_t card_bytes;
     ucx_peer *peers;
+    char transports[64]; /* "sysv+posix+cma"; of all peers */
+    char words[96];      /* of describe */
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
 } ucx_wire;
@@ -76,8 +90,15 @@ typedef struct {
 /* --- ucx_library.c --- */
 tutti_status tutti_ucx_load(ucx_functions *out, tutti_failure *err);
 
+/* --- ucx_lanes.c --- */
+void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes);
+bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b);
+/* What UCX found for an endpoint that was just made. */
+void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p);
+
 /* --- ucx_messages.c --- */
 tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
+size_t tutti_ucx_copied(const tutti_wire *base, int rank, size_t nbytes);
 tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word);
 tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
 tutti_status tutti_ucx_enrol(tutti_wire *base, void *memory, size_t nbytes, tutti_wire_memory **out,

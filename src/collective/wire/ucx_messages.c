@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_messages.c: what travels over UCP, all of it active messages.
  *
- * A put is one or more messages whose headers say where the bytes belong. A direct one is one message and, if long, received in
- * place (UCX's rendezvous); the others go in pieces that need no answer before they go and are copied to their place while they
+ * A put is one or more messages whose headers say where the bytes belong. Where a transport moves bytes of one side's making
+ * (ucx_lanes.c) it is one message, and the target's transport fetches the bytes straight from the source into their place: UCX's
+ * rendezvous, one-sided get, by CMA in shared memory. Over TCP that rendezvous is words and messages, so there a direct put is
+ * one message, received in place, and the others go in pieces that need no answer before they go and are copied to their place while they
  * are in the cache. Over links with queues the answers of the rendezvous wait behind the data of the other direction: 64 MB over two
  * hosts of two ranks at 300 Mbit/s took 2.5 s with it and takes 1.85 s in pieces (./dev bench hosts); over loopback both take the
  * same.
  * Puts to a peer are numbered; a word says after which put it comes, and waits at the target until all up to that one have
- * landed, so no order of UCX's lanes matters. A read is a word that is answered by a direct message from the owner's memory, which
- * whoever drives the owner's wire sends: its owner copies nothing, and the answer is received in place.
+ * landed, so no order of UCX's lanes matters, and no flush is waited for. A read is a word that is answered by a direct message from the
+ * owner's memory, which whoever drives the owner's wire sends: its owner copies nothing, and the answer is received in place.
  *
- * Rejected: ucp_put_nbx. Where a transport has no put of its own (TCP) UCX 1.13 answers it from the target, and when the
- * sender has died meanwhile that answer ends the target's process (ucp_put_handler, "unexpected error: Endpoint timeout"):
- * a dead rank would take others with it instead of being named. Rejected: ucp_get_nbx. Over TCP the target answers it with copies on
- * both sides: 100 MB between two processes of a busy machine took 125 to 295 ms, a direct put 51 to 74 ms. */
+ * Rejected: ucp_put_nbx and ucp_get_nbx. In UCX 1.13 they are one-sided for memory that UCX itself allocated, or that a card has
+ * registered; for memory of ours UCX_PROTO_INFO=y says "software emulation" in shared memory as over TCP, in both generations of its
+ * protocols: a put with a sleeping target does not end, and when the sender has died meanwhile, the target's answer to it ends the
+ * target's process (ucp_put_handler, "unexpected error: Endpoint timeout"): a dead rank would take others with it instead of being
+ * named. Over TCP a get copies on both sides: 100 MB between two processes of a busy machine took 125 to 295 ms, a direct put 51 to
+ * 74 ms. Fetching has one more virtue: nothing is ever written into memory that its owner has given up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,11 @@
 #include "../../base/arena.h"
 #include "ucx_impl.h"
 
-enum { FRAGMENT = 1 << 16 }; /* bytes of a message */
+enum {
+    FRAGMENT = 1 << 16, /* bytes of a message */
+    WORTH_FETCHING =
+        1 << 13 /* of a put: 4 KB take 2.9 us fetched, 0.9 copied; 16 KB 3.9 and 8.8 (ucx_perftest, EPYC Zen 4) */
+};
 
 typedef struct {
     tutti_put base; /* first */
@@ -71,11 +79,18 @@ static void land(void *request, ucs_status_t status, void *arg)
     if (f->base.abandoned) free(f);
 }
 
-static void send_message(ucx_flight *f, const ucx_head *head, const void *from, size_t nbytes, bool direct)
+/* How the bytes of a put or an answer go: UCP's flags. */
+typedef enum {
+    AS_UCX_LIKES = 0, /* whole; received in place if long */
+    IN_PIECES = UCP_AM_SEND_FLAG_EAGER,
+    FETCHED = UCP_AM_SEND_FLAG_RNDV,
+} ucx_manner;
+
+static void send_message(ucx_flight *f, const ucx_head *head, const void *from, size_t nbytes, ucx_manner manner)
 {
     const ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                         UCP_OP_ATTR_FIELD_FLAGS,
-                                        .flags = direct ? 0 : UCP_AM_SEND_FLAG_EAGER,
+                                        .flags = (uint32_t)manner,
                                         .cb = {.send = land},
                                         .user_data = f};
     ucs_status_ptr_t request = f->w->ucx.ucp_am_send_nbx(f->w->peers[f->rank].endpoint, TUTTI_UCX_MESSAGE, head,
@@ -85,9 +100,10 @@ static void send_message(ucx_flight *f, const ucx_head *head, const void *from, 
     f->nflying--;
 }
 
-static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const void *from, size_t nbytes, bool direct)
+static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const void *from, size_t nbytes,
+                         ucx_manner manner)
 {
-    const size_t most = direct ? nbytes : FRAGMENT, n = nbytes > most ? (nbytes + most - 1) / most : 1;
+    const size_t most = manner == IN_PIECES ? FRAGMENT : nbytes, n = nbytes > most ? (nbytes + most - 1) / most : 1;
     ucx_flight *f = tutti_alloc(sizeof *f + n * sizeof f->head[0]);
     *f = (ucx_flight){.base = {.flying = true}, .w = w, .rank = rank, .nflying = (int64_t)n};
     for (size_t i = 0; i < n; i++) {
@@ -95,7 +111,7 @@ static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const voi
         f->head[i] = *first;
         f->head[i].address += at;
         if (first->kind == TUTTI_UCX_PUT) f->head[i].number = ++w->peers[rank].order.sent;
-        send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, direct);
+        send_message(f, &f->head[i], (const char *)from + at, left < most ? left : most, manner);
     }
     f->base.flying = f->nflying > 0;
     if (f->base.flying || is_broken(f)) return &f->base; /* under way; or never over */
@@ -103,10 +119,25 @@ static tutti_put *launch(ucx_wire *w, int rank, const ucx_head *first, const voi
     return NULL;
 }
 
+/* Whether a put is fetched by the target's transport, straight into its place. */
+static bool is_fetched(const ucx_peer *p, size_t nbytes)
+{
+    return p->one_sided && nbytes >= WORTH_FETCHING;
+}
+
+size_t tutti_ucx_copied(const tutti_wire *base, int rank, size_t nbytes)
+{
+    return is_fetched(&((const ucx_wire *)base)->peers[rank], nbytes) ? 0 : nbytes;
+}
+
 tutti_put *tutti_ucx_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct)
 {
+    ucx_wire *w = (ucx_wire *)base;
     const ucx_head first = {.address = address, .rank = base->rank};
-    return launch((ucx_wire *)base, rank, &first, from, nbytes, direct);
+    return launch(w, rank, &first, from, nbytes,
+                  is_fetched(&w->peers[rank], nbytes) ? FETCHED
+                  : direct                            ? AS_UCX_LIKES
+                                                      : IN_PIECES);
 }
 
 tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word)
@@ -117,7 +148,7 @@ tutti_put *tutti_ucx_put_word(tutti_wire *base, int rank, uint64_t address, uint
                             .word = word,
                             .rank = base->rank,
                             .kind = TUTTI_UCX_WORD};
-    return launch(w, rank, &first, NULL, 0, false);
+    return launch(w, rank, &first, NULL, 0, IN_PIECES);
 }
 
 /* --- reads --- */
@@ -132,7 +163,7 @@ tutti_put *tutti_ucx_read(tutti_wire *base, int rank, uint64_t address, void *to
                           .nbytes = nbytes,
                           .rank = base->rank,
                           .kind = TUTTI_UCX_READ};
-    tutti_put_release(launch(w, rank, &ask, NULL, 0, false));
+    tutti_put_release(launch(w, rank, &ask, NULL, 0, IN_PIECES));
     return &r->base;
 }
 
@@ -143,7 +174,7 @@ static void answer(ucx_wire *w, int rank, const tutti_wire_word *ask)
     const void *from = tutti_wire_memory_find(w->memories, ask->address, ask->nbytes);
     const ucx_head head = {
         .word = ask->word, .rank = w->wire.rank, .kind = from ? TUTTI_UCX_ANSWER : TUTTI_UCX_REFUSAL};
-    tutti_put_release(launch(w, rank, &head, from, from ? ask->nbytes : 0, true));
+    tutti_put_release(launch(w, rank, &head, from, from ? ask->nbytes : 0, from ? AS_UCX_LIKES : IN_PIECES));
 }
 
 /* Words are written and reads answered when the puts before them have landed. */
@@ -217,6 +248,7 @@ static ucs_status_t take_bytes(ucx_wire *w, const ucx_head *h, void *data, size_
         return UCS_INPROGRESS;
     }
     memcpy(to, data, length);
+    w->wire.copied += (int64_t)length;
     settle(w, h, length);
     return UCS_OK;
 }

@@ -3,6 +3,7 @@
  *
  * One context and one worker a group, an endpoint a peer, made from worker addresses that the group exchanged. What travels:
  * ucx_messages.c. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -45,16 +46,22 @@ static tutti_status open_context(ucx_wire *w, tutti_failure *err)
                                             .arg = w};
     status = w->ucx.ucp_worker_set_am_recv_handler(w->worker, &handler);
     if (status != UCS_OK) return fail_ucs(w, "ucp_worker_set_am_recv_handler", status, err);
-    status = w->ucx.ucp_worker_get_address(w->worker, &w->address, &w->address_bytes);
-    return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "ucp_worker_get_address", status, err);
+    ucp_address_t *address;
+    size_t nbytes;
+    status = w->ucx.ucp_worker_get_address(w->worker, &address, &nbytes);
+    if (status != UCS_OK) return fail_ucs(w, "ucp_worker_get_address", status, err);
+    tutti_ucx_fill_card(w, address, nbytes);
+    w->ucx.ucp_worker_release_address(w->worker, address);
+    return TUTTI_OK;
 }
 
 static void close_endpoints(ucx_wire *w, double until)
 {
-    const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     for (int r = 0; r < w->wire.nranks; r++) {
         if (!w->peers[r].endpoint) continue;
-        void *request = w->ucx.ucp_ep_close_nbx(w->peers[r].endpoint, &force);
+        const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                         .flags = w->peers[r].handles ? UCP_EP_CLOSE_FLAG_FORCE : 0};
+        void *request = w->ucx.ucp_ep_close_nbx(w->peers[r].endpoint, &how);
         if (!UCS_PTR_IS_PTR(request)) continue;
         while (!w->wire.halted && w->ucx.ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
             w->ucx.ucp_worker_progress(w->worker);
@@ -77,14 +84,11 @@ static void close_wire(tutti_wire *base, double flush_s)
     ucx_wire *w = (ucx_wire *)base;
     if (w->worker && flush_s > 0 && !base->halted) flush(w, tutti_clock_s() + flush_s);
     if (w->worker) close_endpoints(w, tutti_clock_s() + 0.5);
-    if (w->address) w->ucx.ucp_worker_release_address(w->worker, w->address);
     if (w->worker) w->ucx.ucp_worker_destroy(w->worker);
     if (w->context) w->ucx.ucp_cleanup(w->context);
     for (int r = 0; r < base->nranks; r++) tutti_wire_order_release(&w->peers[r].order);
     tutti_wire_reads_release(&w->reads);
-    free(w->peers);
-    free(base->broken);
-    free(w);
+    free(w->card), free(w->peers), free(base->broken), free(w);
 }
 
 static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_failure *err)
@@ -105,20 +109,39 @@ static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_fail
 static const void *own_address(tutti_wire *base, size_t *nbytes)
 {
     const ucx_wire *w = (const ucx_wire *)base;
-    *nbytes = w->address_bytes;
-    return w->address;
+    *nbytes = w->card_bytes;
+    return w->card;
 }
 
 static tutti_status connect_peer(tutti_wire *base, int rank, const void *address, tutti_failure *err)
 {
     ucx_wire *w = (ucx_wire *)base;
+    ucx_peer *p = &w->peers[rank];
+    const ucx_card *card = address;
+    p->handles = !tutti_ucx_shares_memory(w->card, card);
     const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                                   UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                                    .address = address,
-                                    .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                                    .address = (const ucp_address_t *)(const void *)card->address,
+                                    .err_mode = p->handles ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE,
                                     .err_handler = {.cb = on_error, .arg = w}};
-    ucs_status_t status = w->ucx.ucp_ep_create(w->worker, &params, &w->peers[rank].endpoint);
-    return status == UCS_OK ? TUTTI_OK : fail_ucs(w, "no transport to a peer (UCX_TLS, UCX_NET_DEVICES)", status, err);
+    ucs_status_t status = w->ucx.ucp_ep_create(w->worker, &params, &p->endpoint);
+    if (status != UCS_OK) return fail_ucs(w, "no transport to a peer (UCX_TLS, UCX_NET_DEVICES)", status, err);
+    tutti_ucx_look_at_lanes(w, p);
+    return TUTTI_OK;
+}
+
+/* "cma, in place" */
+static const char *describe(tutti_wire *base)
+{
+    ucx_wire *w = (ucx_wire *)base;
+    int one_sided = 0, all = 0;
+    for (int r = 0; r < base->nranks; r++)
+        if (w->peers[r].endpoint) all++, one_sided += w->peers[r].one_sided;
+    snprintf(w->words, sizeof w->words, "%s%s", w->transports,
+             one_sided == all ? ", one-sided"
+             : one_sided      ? ", to some one-sided"
+                              : "");
+    return w->words;
 }
 
 /* --- progress --- */
@@ -147,14 +170,16 @@ static bool arm(tutti_wire *base)
 const tutti_wire_row tutti_wire_ucx = {
     .name = "ucx",
     .help = "puts and reads over what UCX finds: TCP, verbs, shared memory",
-    .can = TUTTI_WIRE_CROSSES_HOSTS | TUTTI_WIRE_COPIES,
+    .can = TUTTI_WIRE_CROSSES_HOSTS,
     .open = open_wire,
     .close = close_wire,
     .address = own_address,
     .connect = connect_peer,
+    .describe = describe,
     .enrol = tutti_ucx_enrol,
     .forget = tutti_wire_memory_remove,
     .put = tutti_ucx_put,
+    .copied = tutti_ucx_copied,
     .put_word = tutti_ucx_put_word,
     .read = tutti_ucx_read,
     .progress = progress,

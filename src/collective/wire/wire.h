@@ -24,7 +24,6 @@ enum {
     TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
     TUTTI_WIRE_TELLS_ALL = 4, /* its descriptor tells of what was put since it was armed, too */
-    TUTTI_WIRE_COPIES = 8,    /* the target copies puts that are not direct to their place */
 };
 
 typedef struct tutti_wire tutti_wire;
@@ -60,6 +59,8 @@ typedef struct {
     /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes must be received in
      * place, even if that takes a round trip before they go; else they go at once, and the target may copy them there. */
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
+    /* Bytes of such a put, if it is not direct, that the target copies to their place. NULL: none, ever. */
+    size_t (*copied)(const tutti_wire *w, int rank, size_t nbytes);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
     /* From enrolled memory of `rank` at `address` to any memory of ours, after all that was put there before. The owner's bytes
      * must stay until the read is over. Who gives one up that flies halts the wire first: its bytes may be on their way. */
@@ -75,6 +76,7 @@ struct tutti_wire {
     const tutti_wire_row *row;
     int rank, nranks;
     bool halted;         /* progress does nothing any more: memory that peers may put into goes */
+    int64_t copied;      /* bytes that have arrived and were copied to their place */
     char (*broken)[160]; /* nranks: why the connection to a peer is over; "" = it is not */
 };
 

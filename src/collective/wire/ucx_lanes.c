@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ucx_lanes.c: which transports UCX found, and whether they move bytes of one side's making: by its own printed tables, because in
+ * UCX 1.13 no call tells.
+ *
+ * UCX keeps shared memory from endpoints that handle errors of their peers: there "no transport" is what UCX_TLS=sm gives. So ranks of one
+ * host that all have a transport which copies between processes (CMA, KNEM, XPMEM) meet without it; who dies is named by rank 0's
+ * connections, as always. All others meet with it: over TCP or verbs an end must not pass for silence. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../base/arena.h"
+#include "../../base/hash.h"
+#include "ucx_impl.h"
+
+enum { MOST_TRANSPORT = 32 };
+
+static const char *const between_processes[] = {"cma", "knem", "xpmem"};
+enum { NBETWEEN = sizeof between_processes / sizeof between_processes[0] };
+
+/* The transport of a line such as "resource 3 : md 3 dev 1 flags -- cma/memory" or "lane[2]: 3:cma/memory.0 md[3] -> .. rma_bw#0";
+ * NULL: it has none. */
+static const char *transport_of(const char *line, char out[MOST_TRANSPORT])
+{
+    const char *slash = strchr(line, '/'), *from = slash;
+    while (from && from > line && from[-1] != ' ' && from[-1] != ':') from--;
+    if (!slash || slash - from >= MOST_TRANSPORT) return NULL;
+    snprintf(out, MOST_TRANSPORT, "%.*s", (int)(slash - from), from);
+    return out;
+}
+
+static bool copies_between_processes(const char *transport)
+{
+    for (int i = 0; i < NBETWEEN; i++)
+        if (!strcmp(transport, between_processes[i])) return true;
+    return false;
+}
+
+/* TCP's lanes for long messages carry a put's bytes too, but both processes move them. */
+static bool is_one_sided(const char *line, const char *transport)
+{
+    return strstr(line, "rma_bw") && strcmp(transport, "tcp") != 0;
+}
+
+/* --- this host --- */
+
+static uint64_t host_of_ours(void)
+{
+    struct stat net = {0};
+    char boot_id[40] = "";
+    const char *apart = getenv("TUTTI_HOST_ID");
+    tutti_hasher *h = tutti_hasher_create();
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(boot_id, sizeof boot_id, f)) boot_id[0] = '\0';
+    if (f) fclose(f);
+    (void)stat("/proc/self/ns/net", &net);
+    tutti_hasher_add(h, boot_id, strlen(boot_id));
+    tutti_hasher_add(h, &net.st_dev, sizeof net.st_dev);
+    tutti_hasher_add(h, &net.st_ino, sizeof net.st_ino);
+    if (apart) tutti_hasher_add(h, apart, strlen(apart));
+    return tutti_hasher_finish(h);
+}
+
+static bool can_share(const ucx_wire *w)
+{
+    char *text = NULL, name[MOST_TRANSPORT];
+    size_t n;
+    bool can = false;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return false;
+    w->ucx.ucp_context_print_info(w->context, f);
+    fclose(f);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && !can;)
+        can = strstr(line, "resource") && transport_of(line, name) && copies_between_processes(name);
+    free(text);
+    return can;
+}
+
+void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes)
+{
+    w->card_bytes = sizeof *w->card + nbytes;
+    w->card = tutti_alloc(w->card_bytes);
+    *w->card = (ucx_card){.host = host_of_ours(), .shares = can_share(w)};
+    memcpy(w->card->address, address, nbytes);
+}
+
+bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b)
+{
+    return a->shares && b->shares && a->host == b->host;
+}
+
+/* --- a peer --- */
+
+static void add_name(char *names, size_t room, const char *name)
+{
+    const size_t at = strlen(names), n = strlen(name);
+    for (const char *found = names; (found = strstr(found, name)); found += n)
+        if ((found == names || found[-1] == '+') && (found[n] == '+' || !found[n])) return;
+    snprintf(names + at, room - at, "%s%s", at ? "+" : "", name);
+}
+
+void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p)
+{
+    char *text = NULL, name[MOST_TRANSPORT];
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return;
+    w->ucx.ucp_ep_print_info(p->endpoint, f);
+    fclose(f);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        if (!strstr(line, "lane[") || !transport_of(line, name)) continue;
+        p->one_sided |= is_one_sided(line, name);
+        add_name(w->transports, sizeof w->transports, name);
+    }
+    free(text);
+}
