@@ -13,6 +13,7 @@
  * "BYTES MICROSECONDS COPIED" a line: bytes of a step, median over rounds, bytes copied beside the transfer in a step. */
 #include <string.h>
 
+#include "base/pages.h"
 #include "own_ranks.h"
 #include "tutti/transfer.h"
 
@@ -175,7 +176,7 @@ static void run_size(tutti_comm *comm, const way *w, const char *list)
     bench b = {.comm = comm, .way = w, .draft = calloc(1, sizeof(message))};
     read_sizes(&b, list);
     check(tutti_comm_alloc(comm, sizeof(shared) + b.total + 64, (void **)&b.mine, &err), &err);
-    b.source = w == &ways[1] && tutti_comm_rank(comm) == 0 ? b.mine->tensors : calloc(1, b.total + 64);
+    b.source = w == &ways[1] && tutti_comm_rank(comm) == 0 ? b.mine->tensors : tutti_pages_take(b.total + 64);
     if (!b.source || !b.draft) exit(1);
     for (int k = 0; k < b.ntensors && tutti_comm_rank(comm) == 0; k++)
         for (size_t i = 0; i < b.nbytes[k]; i++) b.source[b.offset[k] + i] = (char)(i * 31 + (size_t)k);
@@ -191,7 +192,7 @@ static void run_size(tutti_comm *comm, const way *w, const char *list)
         printf("%zu %.4f %.0f\n", bytes, 1e6 * seconds, both);
         fflush(stdout);
     }
-    if (b.source != b.mine->tensors) free(b.source);
+    if (b.source != b.mine->tensors) tutti_pages_give_back(b.source, b.total + 64);
     free(b.draft);
     check(tutti_comm_barrier(comm, &err), &err);
     check(tutti_comm_free(comm, b.mine, &err), &err);

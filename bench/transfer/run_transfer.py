@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_transfer.py: time until tensors lie with another process and it has said so; median of rounds, all candidates in turn.
 
+All tensors lie in huge pages where the system allows them: ours, the streams', and gRPC's (glibc.malloc.hugetlb).
+
 gRPC runs in its four ways (grpc_peer.cc says what each copies): `bytes` is how a tensor is sent by whoever reads the tutorial, `place` is
 its best that ends with the tensor where something can be computed with it, `unary` and `stream` leave it in pieces where they arrived.
 The bound is a plain TCP stream into the tensor's place, the best of four: who waits sleeps or looks for 50 us first as our ranks do, TCP's
@@ -24,7 +26,10 @@ from table import Table  # noqa: E402
 
 GRPC = ["bytes", "unary", "stream", "place"]
 STREAMS = [("sleep", "default"), ("sleep", "reno"), ("spin", "default"), ("spin", "reno")]
-WIRES = {"tcp": "TCP", "ucx": "UCX on TCP", "shm": "shared memory"}
+WIRES = {"tcp": "TCP", "ucx": "UCX on TCP", "ucx-shm": "UCX on shared memory", "shm": "shared memory"}
+VARIABLES = {"tcp": {"TUTTI_WIRE": "tcp"}, "ucx": {"TUTTI_WIRE": "ucx", "UCX_TLS": "tcp,self"},
+             "ucx-shm": {"TUTTI_WIRE": "ucx", "UCX_TLS": "sm,self"}, "shm": {"TUTTI_WIRE": "shm"}}
+HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # what malloc maps is asked for in huge pages (madvise)
 OURS = [(wire, mode) for wire in WIRES for mode in ("static", "dynamic", "rpc")]
 # One layer of 1024 cells with a dense layer behind it: 35.7 MB, the size that Xue et al. 2019 give for theirs is 35.9 MB.
 LSTM = [4 * 2048 * 4096, 4 * 4096, 4 * 1024 * 512, 4 * 512]
@@ -63,7 +68,7 @@ def build_peer(build: pathlib.Path) -> pathlib.Path:
 def lines_of(command: list, **variables: str) -> list[list[str]]:
     """Words of each line; [] where the command fails: the wire is not there."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300,
-                          env=dict(os.environ, UCX_TLS="tcp,self", UCX_LOG_LEVEL="error", **variables))
+                          env=dict(os.environ, UCX_LOG_LEVEL="error", **HUGE, **variables))
     return [] if done.returncode else [line.split() for line in done.stdout.splitlines()]
 
 
@@ -85,7 +90,7 @@ class Measured:
                 found = [float(line[-1]) for line in lines_of(command)]
                 self.times[key] += found[1:]  # the first opens connections and touches memory
             for key, command in self.ours.items():
-                for line in lines_of(command, TUTTI_WIRE=key[0]):  # bytes, microseconds, bytes copied besides
+                for line in lines_of(command, **VARIABLES[key[0]]):  # bytes, microseconds, bytes copied besides
                     self.times[key].append(float(line[1]))
                     self.copied[key] = int(line[2])
 
@@ -107,9 +112,9 @@ def print_case(table: Table, name: str, m: Measured) -> None:
     for wire, where in WIRES.items():
         copies = f"{m.copied.get((wire, 'static'), '?')} against {m.copied.get((wire, 'rpc'), '?')} bytes copied"
         table.row(f"{name}, zero-copy over {where}", "us", m.us(wire, "static"), f"ours as RPC, {copies}",
-                  m.us(wire, "rpc"), None if wire == "shm" else bound)
+                  m.us(wire, "rpc"), None if "shm" in wire else bound)
         table.row(f"{name}, dynamic over {where}", "us", m.us(wire, "dynamic"), "ours as RPC", m.us(wire, "rpc"),
-                  None if wire == "shm" else bound)
+                  None if "shm" in wire else bound)
 
 
 def main() -> None:
@@ -123,12 +128,13 @@ def main() -> None:
     cases = [(text, [in_bytes(text)]) for text in options.bytes.split(",")]
     cases += [(f"AlexNet step, {len(s)} tensors, {sum(s) / 1e6:.1f} MB", s) for s in [alexnet(options.build)]]
     cases += [(f"LSTM step, {len(LSTM)} tensors, {sum(LSTM) / 1e6:.1f} MB", LSTM)]
-    server = subprocess.Popen([peer, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([peer, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **HUGE))
     try:
         port, version = server.stdout.readline().split()
         ours = subprocess.run([options.build / "tutti", "version"], capture_output=True, text=True).stdout.strip()
         print(f"# {ours}; gRPC C++ {version}: frames of 16 MiB, look-ahead 256 MiB, no limit on messages, completion queues")
-        print(f"# UCX {ucx_version()}, UCX_TLS=tcp,self; both sides over TCP loopback unless the row says otherwise")
+        print(f"# UCX {ucx_version()}, UCX_TLS=tcp,self or sm,self; both sides over TCP loopback unless the row says otherwise")
         table = Table("transfer", options.json)
         for name, sizes in cases:
             measured = Measured(options.build, peer, port, sizes, 6 if sum(sizes) > 10**7 else 200)

@@ -29,6 +29,7 @@ typedef struct tutti_thread_memory {
 struct tutti_region {
     int nranks;
     bool enrolled;               /* own memory is the caller's */
+    bool own_pages;              /* it is of tutti_pages_take */
     tutti_thread_boards *boards; /* threads; else NULL */
     tutti_group *group;          /* where the wire knows it */
     tutti_wire_memory *memory;   /* NULL: no wire */
@@ -99,6 +100,14 @@ void tutti_region_free_left(tutti_thread_boards *boards)
 
 /* --- own part --- */
 
+/* No peer maps our part: all are beyond a wire, or there are none. */
+static bool is_alone(const tutti_group *g)
+{
+    for (int r = 0; r < g->nranks; r++)
+        if (r != g->rank && tutti_group_is_near(g, r)) return false;
+    return true;
+}
+
 static int create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own)
 {
     size_t mapped = round_up(own->bytes);
@@ -120,10 +129,11 @@ static int create_own(tutti_region *region, const tutti_group *g, const char *na
             return -1;
         }
         free(memory);
-    } else if (g->nranks == 1) { /* no peer maps it: huge pages may be had that shared memory is refused */
-        region->part[0].base = tutti_pages_take(mapped);
-        region->part[0].mapped = region->part[0].base ? mapped : 0;
-        if (region->part[0].base) return -1;
+    } else if (is_alone(g)) { /* huge pages may be had that shared memory is refused */
+        region->part[g->rank].base = tutti_pages_take(mapped);
+        region->part[g->rank].mapped = region->part[g->rank].base ? mapped : 0;
+        region->own_pages = true;
+        if (region->part[g->rank].base) return -1;
     } else {
         fd = tutti_memory_file_make(name, mapped, &region->part[g->rank].base);
         if (fd >= 0) {
@@ -282,8 +292,9 @@ void tutti_region_destroy(tutti_region *region)
         thread_memory *memory = region->part[r].memory;
         if (memory) let_go(memory, region->boards);
         const size_t mapped = region->part[r].mapped; /* 0 between threads */
-        if (mapped && region->nranks == 1) tutti_pages_give_back(region->part[r].base, mapped);
-        if (mapped && region->nranks > 1) munmap(region->part[r].base, mapped);
+        if (mapped && region->own_pages)
+            tutti_pages_give_back(region->part[r].base, mapped); /* nobody else's are mapped */
+        if (mapped && !region->own_pages) munmap(region->part[r].base, mapped);
     }
     free(region->far);
     free(region);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 
+#include "base/pages.h"
 #include "collective/exact_sums.h"
 #include "collective/group/group_impl.h"
 #include "collective/rank_processes.h"
@@ -70,6 +71,34 @@ static tutti_status wires_of(const tutti_group *g, char words[300])
 {
     snprintf(words, 300, "%d hosts over %s", tutti_group_nhosts(g), tutti_group_wires(g));
     return TUTTI_OK;
+}
+
+/* What the system knows of memory at `at`: "shared", or "private, huge" where huge pages were asked for. */
+static void describe_memory(const void *at, char words[300])
+{
+    char line[600];
+    bool inside = false;
+    FILE *f = fopen("/proc/self/smaps", "re");
+    strcpy(words, "nothing");
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long first, end;
+        char rights[5] = "";
+        if (sscanf(line, "%lx-%lx %4s", &first, &end, rights) == 3) {
+            inside = (uintptr_t)at >= first && (uintptr_t)at < end;
+            if (inside) strcpy(words, rights[3] == 's' ? "shared" : "private");
+        } else if (inside && !strncmp(line, "VmFlags:", 8) && strstr(line, " hg"))
+            strcat(words, ", huge");
+    }
+    if (f) fclose(f);
+}
+
+static tutti_status pages_of_a_region(tutti_group *g, char words[300], tutti_failure *err)
+{
+    tutti_region *region = NULL;
+    const tutti_status s = tutti_region_create(g, "region", 8 << 20, &region, err);
+    if (!s) describe_memory(tutti_region_base(region, tutti_group_rank(g)), words);
+    tutti_region_destroy(region);
+    return s;
 }
 
 /* The connection to `rank` is reset as a network resets it: neither side has asked for it. */
@@ -182,6 +211,8 @@ static int run_as_rank(const char *mode)
         s = all_sums(g, &err);
     else if (!s && !strcmp(mode, "wires"))
         s = wires_of(g, words);
+    else if (!s && !strcmp(mode, "pages"))
+        s = pages_of_a_region(g, words, &err);
     else if (!s && !strcmp(mode, "losing"))
         s = losing_sum(g, &err);
     else if (!s && !strcmp(mode, "counted"))
@@ -220,6 +251,16 @@ static void ranks_of_several_hosts_find_each_other(void **state)
         for (int r = 0; layouts[i][r]; r++) expect_words(&o, r, "fine");
         assert_int_equal(o.exit_code, 0);
     }
+}
+
+/* Shared memory is mostly refused huge pages (shmem_enabled), and copies out of sockets into small ones take a quarter longer. */
+static void memory_that_no_peer_maps_is_private_in_huge_pages(void **state)
+{
+    (void)state;
+    outcome o;
+    run_hosts("pages", "aab", -1, &o);
+    for (int r = 0; r < 2; r++) expect_words(&o, r, "shared");
+    expect_words(&o, 2, tutti_pages_are_huge() ? "private, huge" : "private");
 }
 
 static void every_algorithm_sums_exactly_over_every_wire_between_hosts(void **state)
@@ -423,6 +464,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_abort_reaches_all_hosts),
         cmocka_unit_test(who_has_left_is_not_called_dead),
         cmocka_unit_test(a_stopped_rank_of_another_host_is_named_at_the_deadline),
+        cmocka_unit_test(memory_that_no_peer_maps_is_private_in_huge_pages),
         cmocka_unit_test(every_algorithm_sums_exactly_over_every_wire_between_hosts),
         cmocka_unit_test(copies_at_the_target_are_counted),
         cmocka_unit_test(a_wire_can_be_asked_for_on_one_host),
