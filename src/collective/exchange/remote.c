@@ -13,7 +13,14 @@
 #include "../../tensor/reduce.h"
 #include "executor_impl.h"
 
-enum { YIELD_NS = 50000, LARGE = 1 << 24, GRACE_NS = 1000000000 };
+enum {
+    SPIN_NS = 2000,
+    YIELD_NS = 50000,
+    LONG_NS = 500000,
+    CROWDED_NS = 100000000,
+    LARGE = 1 << 24,
+    GRACE_NS = 1000000000
+};
 
 typedef struct tutti_flying {
     struct tutti_flying *next;
@@ -152,6 +159,15 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
+/* Who has what we wait for may wait for this core. One that is gone for long belongs to another process too: who sleeps is given it
+ * back as soon as there is something to do, who yields only when the other has had its share. */
+static void yield(tutti_group *g, int64_t now_ns)
+{
+    sched_yield();
+    const int64_t back_ns = tutti_clock_ns();
+    if (back_ns - now_ns > LONG_NS) g->crowded_ns = back_ns + CROWDED_NS;
+}
+
 static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
 {
     tutti_group *g = w->group;
@@ -164,8 +180,8 @@ static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
         if (is_granted(w)) return TUTTI_OK;
         const int64_t now = tutti_clock_ns();
         if (moved) idle_since = now;
-        if (!g->failed && now - idle_since < YIELD_NS) {
-            if (!g->spin) sched_yield();
+        if (!g->failed && now - idle_since < (now < g->crowded_ns ? SPIN_NS : YIELD_NS)) {
+            if (!g->spin || now - idle_since >= SPIN_NS) yield(g, now);
             continue;
         }
         char words[TUTTI_WORDS];

@@ -119,6 +119,7 @@ struct tutti_group {
     int64_t cache_bytes; /* of the last level: longer exchanges use streaming stores */
     int ncores;          /* that the ranks of this machine have together */
     bool spin;           /* ranks on this machine <= these: polling costs nobody anything */
+    int64_t crowded_ns;  /* until then another process wants our core (remote.c) */
     int32_t *hosts;      /* the host of each rank, by first appearance */
     int nhosts;          /* 1: all peers are near */
     int nmachine;        /* ranks that share this machine's cores and caches */
