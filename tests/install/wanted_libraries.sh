@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # wanted_libraries.sh: libtutti and the program are not linked with UCX or PMIx; ranks of two hosts run over plain sockets without
 # touching them; who asks for one that is not there hears what to install.
-# usage: wanted_libraries.sh LIBTUTTI TUTTI
+# usage: wanted_libraries.sh LIBTUTTI TUTTI [SOURCES]
+# SOURCES: those are of a build without the headers of both, and no other file of these sources wants them
 set -u
-library=$1 tutti=$2
+library=$1 tutti=$2 sources=${3-}
 dir=$(mktemp -d /tmp/tutti_wanted_XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 failures=0
@@ -37,7 +38,10 @@ pair 0 "Out of bounds values : 0 OK" TUTTI_WIRE=tcp LD_DEBUG=files
 grep -E "file=$optional" "$dir/err0" && complain "was loaded for the wire tcp"
 pair 0 "on 2 hosts over tcp (" "$nowhere"
 grep -F "Out of bounds values : 0 OK" "$dir/out0" >/dev/null || complain "wrong sums without UCX"
-if ! grep -qF "this build knows nothing of UCX" "$library"; then
+if grep -qF "this build knows nothing of UCX" "$library"; then
+    pair 5 "install libucx-dev (./dev setup) and build again" TUTTI_WIRE=ucx
+else
+    [ -z "$sources" ] || complain "$library knows of UCX"
     pair 5 "install libucx0, or set TUTTI_UCX_LIBRARY" TUTTI_WIRE=ucx "$nowhere"
     pair 5 "has no ucp_init_version: install another version of libucx0" TUTTI_WIRE=ucx TUTTI_UCX_LIBRARY=libz.so.1
 fi
@@ -46,5 +50,10 @@ env PMIX_NAMESPACE=a PMIX_RANK=0 TUTTI_PMIX_LIBRARY=/nowhere/libpmix.so.2 "$tutt
 got=$?
 [ $got = 5 ] || complain "exit $got, not 5, without libpmix"
 grep -qE "install libpmix(2|-dev)" "$dir/out" || complain "without libpmix: $(cat "$dir/out")"
+if [ -n "$sources" ]; then
+    grep -qF "this build does not" "$dir/out" || complain "$tutti knows of PMIx: $(cat "$dir/out")"
+    grep -rlE '^ *# *include <(uc[pstm]/|pmix)' "$sources/src" "$sources/include" |
+        grep -vE '/(ucx_[^/]*|discover_pmix)\.[ch]$' >"$dir/others" && complain "want headers too: $(cat "$dir/others")"
+fi
 
 [ $failures = 0 ]
