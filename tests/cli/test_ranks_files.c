@@ -168,7 +168,7 @@ static void a_pipe_without_a_name_is_read(void **state)
     (void)state;
     shell("cat $/set | @ svm-train -q --threads 1 /dev/stdin $/piped && cmp $/model $/piped", 0, "");
     shell("cat $/ring.sched | @ coll check /dev/stdin", 0, "right for every vector length");
-    shell("cat $/job.yaml | @ plan /dev/stdin", 0, "loop: ");
+    shell("cat $/job.yaml | @ plan /dev/stdin", 0, "loop each step: ");
     shell("cat $/job.yaml | @ train /dev/stdin --ranks 2", 2, "is a pipe, which one rank alone can read");
 }
 
