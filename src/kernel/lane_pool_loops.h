@@ -153,11 +153,42 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
     }
 }
 
+/* Windows that neither overlap nor leave gaps: each gradient and each winner is taken once for all of its window's row. As a sum of one, so
+ * that a zero has the sign that it would have there. */
+INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, tutti_dtype type)
+{
+    const int64_t oy = y / c->kernel, first = y % c->kernel * c->kernel;
+    const int64_t covered = oy < c->out_height ? c->out_width * c->kernel : 0;
+    const float area = (float)(c->kernel * c->kernel);
+    for (int64_t l = 0; l < c->lanes; l += WIDTH) {
+        const int64_t lane = begin_at(l, c->lanes, WIDTH), row = y * c->width * c->lanes + lane;
+        for (int64_t ox = 0; ox < covered / c->kernel; ox++) {
+            const int64_t at = (oy * c->out_width + ox) * c->lanes + lane;
+            const vector g = take(c->in, at, type);
+            for (int64_t i = 0; i < c->kernel; i++) {
+                const vector share = is_max ? keep(g, equal_bytes(c->winner + at, (uint8_t)(first + i))) : g / area;
+                put(c->to, row + (ox * c->kernel + i) * c->lanes, share + (vector){0}, type);
+            }
+        }
+        for (int64_t x = covered; x < c->width; x++) put(c->to, row + x * c->lanes, (vector){0}, type);
+    }
+}
+
+/* Of windows that neither overlap nor leave gaps. */
+static bool is_tiled(const tutti_pool_call *c)
+{
+    return c->pad == 0 && c->kernel == c->stride && c->out_width * c->kernel <= c->width;
+}
+
 INLINE void pool_gradient_typed(const tutti_pool_call *call, int64_t y, tutti_dtype type)
 {
     const tutti_pool_call copy = *call, *c = &copy;
-    const bool is_whole = c->lanes >= WIDTH;
-    if (c->is_max && is_whole)
+    const bool is_whole = c->lanes >= WIDTH, tiled = is_whole && is_tiled(c);
+    if (c->is_max && tiled)
+        tiled_gradient_row(c, y, true, type);
+    else if (tiled)
+        tiled_gradient_row(c, y, false, type);
+    else if (c->is_max && is_whole)
         gradient_row(c, y, true, true, type);
     else if (c->is_max)
         gradient_row(c, y, true, false, type);
