@@ -112,6 +112,23 @@ typedef void tutti_pool_loop(const tutti_pool_call *c, int64_t y);
 /* Sums over the positions of a plane: sum[l] for each lane. */
 typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum);
 
+/* --- convolutions of one sample (onednn_conv_lanes.c) --- */
+
+/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. What of out_channels does not fill vectors of the
+ * row is at most half a one. */
+enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5 }; /* at least: out_width, kernel * channels */
+typedef struct {
+    int64_t channels, width; /* of the input */
+    int64_t out_channels, out_height, out_width, kernel;
+    const float *in;
+    const float *weights, *bias; /* (kernel, kernel, channels, out_channels); bias NULL = none */
+    float *out;
+    bool relu;
+    const float *dout;
+    float *dweights; /* as weights; added to */
+} tutti_conv_call;
+typedef void tutti_conv_loop(const tutti_conv_call *c);
+
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
 /* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no channel. */
@@ -144,6 +161,7 @@ typedef struct {
     tutti_copy_loop *copy;
     tutti_pool_loop *pool, *pool_gradient;
     tutti_plane_sums *plane_sums;
+    tutti_conv_loop *conv, *conv_gradient; /* writes out; adds to dweights */
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);
     /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */

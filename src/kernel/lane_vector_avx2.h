@@ -50,6 +50,28 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
+/* --- the lower half of a vector; n numbers of it --- */
+
+static inline half_vector lower_half(vector v)
+{
+    return (half_vector)_mm256_castps256_ps128((__m256)v);
+}
+
+static inline half_vector multiply_add_half(half_vector a, half_vector b, half_vector c)
+{
+    return (half_vector)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+}
+
+static inline half_vector load_some_half(const float *from, int64_t n)
+{
+    return (half_vector)_mm_maskload_ps(from, _mm256_castsi256_si128(first_lanes(n)));
+}
+
+static inline void store_some_half(float *to, half_vector v, int64_t n)
+{
+    _mm_maskstore_ps(to, _mm256_castsi256_si128(first_lanes(n)), (__m128)v);
+}
+
 static inline vector square_root(vector v)
 {
     return (vector)_mm256_sqrt_ps((__m256)v);

@@ -44,6 +44,28 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
 
+/* --- the lower half of a vector; n numbers of it --- */
+
+static inline half_vector lower_half(vector v)
+{
+    return (half_vector)_mm512_castps512_ps256((__m512)v);
+}
+
+static inline half_vector multiply_add_half(half_vector a, half_vector b, half_vector c)
+{
+    return (half_vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+
+static inline half_vector load_some_half(const float *from, int64_t n)
+{
+    return (half_vector)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1), from);
+}
+
+static inline void store_some_half(float *to, half_vector v, int64_t n)
+{
+    _mm256_mask_storeu_ps(to, (__mmask8)((1u << n) - 1), (__m256)v);
+}
+
 static inline vector square_root(vector v)
 {
     return (vector)_mm512_sqrt_ps((__m512)v);

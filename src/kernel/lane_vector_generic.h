@@ -47,6 +47,30 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return a * b + c;
 }
 
+/* --- the lower half of a vector; n numbers of it --- */
+
+static inline half_vector lower_half(vector v)
+{
+    return (half_vector){v[0], v[1]};
+}
+
+static inline half_vector multiply_add_half(half_vector a, half_vector b, half_vector c)
+{
+    return a * b + c;
+}
+
+static inline half_vector load_some_half(const float *from, int64_t n)
+{
+    half_vector v = {0};
+    memcpy(&v, from, (size_t)n * sizeof *from);
+    return v;
+}
+
+static inline void store_some_half(float *to, half_vector v, int64_t n)
+{
+    memcpy(to, &v, (size_t)n * sizeof *to);
+}
+
 static inline vector square_root(vector v)
 {
     return (vector){sqrtf(v[0]), sqrtf(v[1]), sqrtf(v[2]), sqrtf(v[3])};

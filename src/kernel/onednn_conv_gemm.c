@@ -45,6 +45,13 @@ static bool lies_innermost(tutti_onednn_state *s, dnnl_memory_desc_t order, cons
     return s->failed == dnnl_success && tutti_onednn_same_order(order, innermost);
 }
 
+bool tutti_onednn_channels_lie_innermost(tutti_kernel *k)
+{
+    tutti_onednn_state *s = k->state;
+    return s->failed == dnnl_success && lies_innermost(s, s->in, &k->in[0].shape) &&
+           lies_innermost(s, s->out, &k->out.shape);
+}
+
 bool tutti_onednn_sums_bias(tutti_kernel *k)
 {
     tutti_onednn_state *s = k->state;
@@ -58,11 +65,10 @@ bool tutti_onednn_multiplies_windows(tutti_kernel *k)
     const int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
     if (s->failed != dnnl_success || s->nthreads > 1 || at->stride > 1 || at->groups > 1 || at->kernel == 1)
         return false;
-    return in >= BLOCK / 2 && out >= 2 * in && out % BLOCK != 0 && lies_innermost(s, s->in, &k->in[0].shape) &&
-           lies_innermost(s, s->out, &k->out.shape);
+    return in >= BLOCK / 2 && out >= 2 * in && out % BLOCK != 0 && tutti_onednn_channels_lie_innermost(k);
 }
 
-static tutti_onednn_windows describe(const tutti_kernel *k)
+tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k)
 {
     const tutti_conv_attrs *at = k->attrs;
     const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
@@ -75,7 +81,9 @@ static tutti_onednn_windows describe(const tutti_kernel *k)
                               .kernel = at->kernel,
                               .pad = at->pad,
                               .rows = out[0] * out[2],
-                              .size = at->kernel * at->kernel * in[1]};
+                              .size = at->kernel * at->kernel * in[1],
+                              .relu = at->relu,
+                              .bias = k->nparams > 1};
     const int64_t fit = TILE_FLOATS / (w.size * w.out_width);
     w.tile = min64(w.rows, fit < 1 ? 1 : fit);
     return w;
@@ -180,7 +188,7 @@ static void sum_bias(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 void tutti_onednn_add_bias_sum(tutti_kernel *k)
 {
     tutti_onednn_state *s = k->state;
-    tutti_onednn_windows w = describe(k);
+    tutti_onednn_windows w = tutti_onednn_windows_of(k);
     const int64_t wide = SUM_FLOATS / w.out_channels;
     w.tile = wide < 1 ? 1 : wide;
     w.tile_at = tutti_onednn_take(&s->backward_params, (size_t)(w.tile * w.out_channels) * sizeof(float));
@@ -190,7 +198,7 @@ void tutti_onednn_add_bias_sum(tutti_kernel *k)
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights)
 {
     tutti_onednn_state *s = k->state;
-    tutti_onednn_windows w = describe(k);
+    tutti_onednn_windows w = tutti_onednn_windows_of(k);
     const_dnnl_memory_desc_t flat = tutti_onednn_innermost(s, &k->params[0].shape);
     w.tile_at = tutti_onednn_take(&s->backward_params, tile_bytes(&w));
     w.product_at = tutti_onednn_take(&s->backward_params, (size_t)(w.size * w.out_channels) * sizeof(float));
@@ -202,7 +210,7 @@ void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t w
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights)
 {
     tutti_onednn_state *s = k->state;
-    tutti_onednn_windows w = describe(k);
+    tutti_onednn_windows w = tutti_onednn_windows_of(k);
     const_dnnl_memory_desc_t flat = tutti_onednn_innermost(s, &k->params[0].shape);
     w.tile_at = tutti_onednn_take(&s->backward_data, tile_bytes(&w));
     w.product_at = tutti_onednn_take(&s->backward_data, (size_t)(w.size * w.out_channels) * sizeof(float));

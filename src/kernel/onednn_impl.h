@@ -43,7 +43,7 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c). */
+/* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c, onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad;
@@ -51,6 +51,7 @@ typedef struct {
     int64_t size;               /* of a window, floats */
     int64_t tile;               /* what is done at once: rows of outputs, or for sums of the bias positions */
     size_t tile_at, product_at; /* in scratch, bytes */
+    bool relu, bias;            /* forward: merged; there is one */
 } tutti_onednn_windows;
 
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
@@ -137,11 +138,17 @@ void tutti_onednn_add_input_gradient(tutti_onednn_state *s, dnnl_primitive_desc_
                                      const_dnnl_memory_desc_t weights);
 /* Gradients of convolutions by products of our own (onednn_conv_gemm.c): whether they are faster than the library's, and the
  * steps that they add to the backward passes. weights: the order in which those lie in the regions. */
+tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
+bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and output */
 bool tutti_onednn_multiplies_windows(tutti_kernel *k);
 bool tutti_onednn_sums_bias(tutti_kernel *k);
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
+/* The same by loops in lanes (onednn_conv_lanes.c): forward with its bias and merged ReLU, the gradients of weights and bias. */
+bool tutti_onednn_convolves_in_lanes(tutti_kernel *k);
+void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 /* The output has this order and type from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */

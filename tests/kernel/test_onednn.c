@@ -172,7 +172,8 @@ static void batch_norm_in_every_order_gives_what_the_reference_gives(void **stat
     }
 }
 
-/* Channels innermost: by the library and, where the outputs are twice as many, by products of windows. */
+/* Channels innermost: by the library, by products of windows where the outputs are twice as many, and in lanes where those fill few
+ * vectors badly. */
 static void convolutions_with_channels_innermost_give_what_the_reference_gives(void **state)
 {
     (void)state;
@@ -182,7 +183,10 @@ static void convolutions_with_channels_innermost_give_what_the_reference_gives(v
         padded = {.out_channels = 50, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true, .relu = true},
         beyond = {.out_channels = 50, .kernel = 3, .stride = 1, .pad = 4, .groups = 1},
         strided = {.out_channels = 50, .kernel = 3, .stride = 2, .pad = 1, .groups = 1, .bias = true},
-        as_many = {.out_channels = 20, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true};
+        as_many = {.out_channels = 20, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true},
+        few = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true, .relu = true},
+        thirds = {.out_channels = 36, .kernel = 3, .stride = 1, .groups = 1},
+        half = {.out_channels = 8, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true};
     static const kernel_case cases[] = {
         {"conv", &valid, {4, {3, 20, 14, 13}}, true, false, 1, .what = "tiles of several samples, not square"},
         {"conv", &padded, {4, {2, 20, 21, 9}}, true, false, 1, .what = "padding, a tile left over, relu"},
@@ -190,6 +194,10 @@ static void convolutions_with_channels_innermost_give_what_the_reference_gives(v
         {"conv", &beyond, {4, {2, 20, 3, 2}}, true, false, 1, .what = "windows wholly in the padding, without bias"},
         {"conv", &strided, {4, {2, 20, 7, 6}}, true, false, 1, .what = "stride 2"},
         {"conv", &as_many, {4, {2, 20, 9, 7}}, true, false, 1, .what = "as many outputs, relu"},
+        {"conv", &as_many, {4, {2, 20, 9, 12}}, true, false, 1, .what = "as many outputs, wide, relu"},
+        {"conv", &few, {4, {3, 1, 9, 11}}, true, false, 1, .what = "one channel, padding, relu"},
+        {"conv", &thirds, {4, {2, 3, 5, 13}}, true, false, 1, .what = "three channels, without bias"},
+        {"conv", &half, {4, {2, 5, 6, 10}}, true, false, 1, .what = "half a vector of outputs"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         producers from;
