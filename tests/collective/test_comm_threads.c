@@ -333,6 +333,15 @@ static const char *bad_calls_body(tutti_comm *comm, void *arg)
     EXPECT(tutti_comm_run(comm, &call, &err) == TUTTI_ERR_USAGE && strstr(err.text, "root"));
     call.root = 0, call.collective = TUTTI_ALLREDUCE; /* and after all that it still works */
     EXPECT(!tutti_comm_run(comm, &call, &err));
+    char name[8] = "auto"; /* and in the same place another name */
+    call.algorithm = name;
+    EXPECT(!tutti_comm_run(comm, &call, &err) && !tutti_comm_run(comm, &call, &err));
+    strcpy(name, "rign");
+    EXPECT(tutti_comm_run(comm, &call, &err) == TUTTI_ERR_USAGE && strstr(err.text, "ring"));
+    strcpy(name, "ring");
+    EXPECT(!tutti_comm_run(comm, &call, &err));
+    strcpy(name, "auto");
+    EXPECT(!tutti_comm_run(comm, &call, &err));
     return NULL;
 }
 

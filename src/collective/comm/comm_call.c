@@ -83,7 +83,8 @@ static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 /* A loop makes the same call again and again: what was found out about the last one holds. Arrays and names may have changed inside. */
 static bool is_last(const tutti_comm *comm, const tutti_call *call)
 {
-    return comm->has_last && !call->counts && !call->algorithm && !memcmp(&comm->last.call, call, sizeof *call);
+    if (!comm->has_last || call->counts || memcmp(&comm->last.call, call, sizeof *call)) return false;
+    return tutti_is_auto(call) && !comm->last.notice.algorithm[0]; /* and was */
 }
 
 static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_failure *err)

@@ -100,8 +100,10 @@ void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 typedef struct {
     int64_t invocations;
     int64_t bytes_read, bytes_written; /* by this rank, one invocation */
-    int64_t copies;        /* bytes copied only in order to be sent, here or where they arrive (0 on the direct path) */
-    double wait_s, work_s; /* summed over invocations: waiting for peers; reducing and copying */
+    int64_t copies; /* bytes copied only in order to be sent, here or where they arrive (0 on the direct path) */
+    double wait_s,
+        work_s; /* summed over invocations: waiting for peers, what is over within a microsecond not counted; reducing
+                            * and copying */
     /* Of the last invocation, if it was timed (clock_ns): when the caller last started or told it, when it was done. */
     int64_t told_ns, done_ns;
     double
