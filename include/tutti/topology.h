@@ -120,8 +120,22 @@ typedef struct tutti_topology {
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
 } tutti_topology;
 
+/* What the operating system says about this machine (hwloc, else /sys). 0 = unknown. Cost: milliseconds; who
+ * wants several things of it looks once and passes it on. */
+typedef struct {
+    int ncores;           /* that the host allows its processes */
+    int own_cores;        /* that this process may use of them: its affinity mask */
+    int nsockets;         /* of the machine */
+    int64_t core_cache;   /* bytes of cache private to one core (largest level) */
+    int64_t shared_cache; /* bytes of last-level caches, all together; beyond core_cache */
+} tutti_host_shape;
+void tutti_topology_detect(tutti_host_shape *out);
+
 /* TUTTI_ERR_USAGE names the unknown or wrong part of the text. */
 tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_failure *err);
+/* The same where the machine has been looked at already; NULL: it is looked at if the kind wants to know. */
+tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *machine, tutti_topology *out,
+                                     tutti_failure *err);
 /* Every figure that has an effect; parsing it gives the same figures, all "given". The text is the caller's (free()). */
 char *tutti_topology_print(const tutti_topology *t);
 /* Several lines for people: each figure, its unit, where it is from, what it means. The text is the caller's (free()). */
@@ -134,6 +148,9 @@ enum { TUTTI_TOPOLOGY_NOTES = 600 };
  * know, a sentence a line: that this process may use fewer, that fitted figures are of another number and are not used; "" = nothing. */
 tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
                                      tutti_failure *err);
+/* The same where the machine has been looked at already. */
+tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncores, tutti_topology *out,
+                                       char notes[TUTTI_TOPOLOGY_NOTES], tutti_failure *err);
 /* Where tune writes and of_this_host reads: $TUTTI_TOPOLOGY, else $XDG_CACHE_HOME/tutti/host.topology, else
  * ~/.cache/tutti/host.topology. The text is the caller's (free()). */
 char *tutti_topology_tuned_path(void);
@@ -182,15 +199,6 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 /* host_of[r]: the lowest rank of those whose memory rank r can map: all of a `host`, of one host of a `cluster`; else r. */
 void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
 
-/* What the operating system says about this machine (hwloc, else /sys). 0 = unknown. */
-typedef struct {
-    int ncores;           /* that the host allows its processes */
-    int own_cores;        /* that this process may use of them: its affinity mask */
-    int nsockets;         /* of the machine */
-    int64_t core_cache;   /* bytes of cache private to one core (largest level) */
-    int64_t shared_cache; /* bytes of last-level caches, all together; beyond core_cache */
-} tutti_host_shape;
-void tutti_topology_detect(tutti_host_shape *out);
 typedef struct {
     char name[16];
     double bytes_per_s; /* 0 = it does not say */

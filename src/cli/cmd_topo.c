@@ -13,18 +13,34 @@ static const tutti_command verbs[] = {
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
-tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err)
+static tutti_status cores_of(const tutti_flags *f, long *out, tutti_failure *err)
+{
+    *out = 0;
+    return f ? tutti_cli_int(f, "cores", 1, 1 << 16, 0, out, err) : TUTTI_OK;
+}
+
+tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,
+                                   tutti_failure *err)
 {
     char notes[TUTTI_TOPOLOGY_NOTES];
-    long ncores = 0;
-    tutti_status st = f ? tutti_cli_int(f, "cores", 1, 1 << 16, 0, &ncores, err) : TUTTI_OK;
-    if (st) return st;
-    if (strcmp(text, "host") && ncores)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of 'host', not of '%s'", text);
-    if (strcmp(text, "host")) return tutti_topology_parse(text, out, err);
-    st = tutti_topology_of_cores((int)ncores, out, notes, err);
+    long ncores;
+    tutti_status st = cores_of(f, &ncores, err);
+    if (!st) st = tutti_topology_of_machine(machine, (int)ncores, out, notes, err);
     if (!st) fputs(notes, stderr);
     return st;
+}
+
+tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err)
+{
+    tutti_host_shape machine;
+    long ncores;
+    if (!strcmp(text, "host")) {
+        tutti_topology_detect(&machine);
+        return tutti_topo_of_machine(f, &machine, out, err);
+    }
+    tutti_status st = cores_of(f, &ncores, err);
+    if (!st && ncores) st = tutti_fail(err, TUTTI_ERR_USAGE, "--cores is of 'host', not of '%s'", text);
+    return st ? st : tutti_topology_parse(text, out, err);
 }
 
 int tutti_cmd_topo(int argc, char **argv)

@@ -73,23 +73,23 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
 }
 
 /* What is measured is measured on the cores that this process may use, and is of those. */
-static void take_own_cores(tutti_topology *t)
+static tutti_status open_own_cores(tutti_topology *t, tutti_failure *err)
 {
-    tutti_host_shape shape;
-    tutti_topology_detect(&shape);
-    if (shape.own_cores >= shape.ncores) return;
-    printf("this process may use %d of the host's %d cores: the figures are for so many\n\n", shape.own_cores,
-           shape.ncores);
-    t->figure[TUTTI_FIGURE_CORES] = shape.own_cores;
-    t->figure[TUTTI_FIGURE_CACHE] = (double)(shape.core_cache * shape.own_cores + shape.shared_cache);
+    tutti_host_shape machine;
+    tutti_topology_detect(&machine);
+    if (machine.own_cores < machine.ncores) {
+        printf("this process may use %d of the host's %d cores: the figures are for so many\n\n", machine.own_cores,
+               machine.ncores);
+        machine.ncores = machine.own_cores;
+    }
+    return tutti_topology_parse_on("host", &machine, t, err);
 }
 
 static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
     tutti_tune_case cases[TUTTI_NTUNE_CASES];
-    tutti_status status = tutti_topology_parse("host", &t, err);
-    if (!status) take_own_cores(&t);
+    tutti_status status = open_own_cores(&t, err);
     if (!status) status = tutti_tune_host(&t, cases, err);
     if (status) return status;
     char *described = tutti_topology_describe(&t), *standard = tutti_topology_tuned_path();

@@ -15,6 +15,9 @@ int tutti_topo_map(int argc, char **argv);
 /* "host" with its fitted figures, or a text form. --cores, where the command has it (f may be NULL), is of "host"; what a person should know of that goes to
  * stderr. */
 tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topology *out, tutti_failure *err);
+/* The first of the two, of a machine that has been looked at already. */
+tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,
+                                   tutti_failure *err);
 /* A row for the tables of flags. */
 #define TUTTI_TOPO_CORES_FLAG                                                                                          \
     {                                                                                                                  \

@@ -17,16 +17,14 @@ static void print_bytes(const char *what, long long bytes)
         printf("  %-9s %lld KiB\n", what, bytes >> 10);
 }
 
-static void print_machine(const tutti_topology *t)
+static void print_machine(const tutti_topology *t, const tutti_host_shape *shape)
 {
-    tutti_host_shape shape;
     tutti_host_nic nics[MAX_NICS];
     char *described = tutti_topology_describe(t);
-    tutti_topology_detect(&shape);
-    printf("\n%s\nthis machine\n  cores     %d, %d of them for this process, sockets %d\n", described, shape.ncores,
-           shape.own_cores, shape.nsockets);
-    print_bytes("cache", shape.core_cache);
-    print_bytes("shared", shape.shared_cache);
+    printf("\n%s\nthis machine\n  cores     %d, %d of them for this process, sockets %d\n", described, shape->ncores,
+           shape->own_cores, shape->nsockets);
+    print_bytes("cache", shape->core_cache);
+    print_bytes("shared", shape->shared_cache);
     int n = tutti_topology_detect_nics(nics, MAX_NICS);
     for (int i = 0; i < n; i++) {
         printf("  nic       %s", nics[i].name);
@@ -42,11 +40,13 @@ static void print_machine(const tutti_topology *t)
 static tutti_status detect(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
-    tutti_status status = tutti_topo_open(f, "host", &t, err);
+    tutti_host_shape machine;
+    tutti_topology_detect(&machine);
+    tutti_status status = tutti_topo_of_machine(f, &machine, &t, err);
     if (status) return status;
     char *text = tutti_topology_print(&t);
     printf("%s\n", text);
-    if (tutti_cli_has(f, "describe")) print_machine(&t);
+    if (tutti_cli_has(f, "describe")) print_machine(&t, &machine);
     free(text);
     return TUTTI_OK;
 }

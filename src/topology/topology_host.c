@@ -13,25 +13,17 @@ static int32_t ncores_of(const tutti_topology *t)
     return (int32_t)t->figure[TUTTI_FIGURE_CORES];
 }
 
-void tutti_topology_set_cores(tutti_topology *t, int ncores)
+static void host_take(tutti_topology *t, const tutti_host_shape *machine)
 {
-    tutti_host_shape shape = {0};
-    tutti_topology_detect(&shape);
-    if (ncores > 0) shape.ncores = ncores;
-    if (shape.ncores > 0) {
-        t->figure[TUTTI_FIGURE_CORES] = shape.ncores;
+    if (machine->ncores > 0) {
+        t->figure[TUTTI_FIGURE_CORES] = machine->ncores;
         t->from[TUTTI_FIGURE_CORES] = TUTTI_FROM_DETECTED;
     }
-    int64_t cache = shape.core_cache * shape.ncores + shape.shared_cache;
+    int64_t cache = machine->core_cache * machine->ncores + machine->shared_cache;
     if (cache > 0) {
         t->figure[TUTTI_FIGURE_CACHE] = (double)cache;
         t->from[TUTTI_FIGURE_CACHE] = TUTTI_FROM_DETECTED;
     }
-}
-
-static void host_detect(tutti_topology *t)
-{
-    tutti_topology_set_cores(t, 0);
 }
 
 static int32_t host_nlinks(const tutti_topology *t, int32_t nranks)
@@ -87,7 +79,7 @@ const tutti_topology_row tutti_topology_host_row = {
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
     .maps_memory = true,
-    .detect = host_detect,
+    .take = host_take,
     .nseats = host_nseats,
     .nlinks = host_nlinks,
     .link = host_link,

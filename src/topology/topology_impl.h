@@ -22,9 +22,9 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    bool maps_memory;                  /* ranks of a group (without groups: all) map each other's memory */
-    unsigned places;                   /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
-    void (*detect)(tutti_topology *t); /* fills in what this machine tells; NULL = nothing */
+    bool maps_memory; /* ranks of a group (without groups: all) map each other's memory */
+    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
+    void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* what this machine tells; NULL = nothing */
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,
                           tutti_failure *err); /* figures that do not go together; NULL = none */
@@ -53,9 +53,6 @@ static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
 {
     return (int32_t)t->figure[f];
 }
-
-/* host: figures that follow from the number of cores, 0 = all that the host allows. */
-void tutti_topology_set_cores(tutti_topology *t, int ncores);
 
 /* The link out of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);

@@ -110,7 +110,16 @@ static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
     return status ? status : tutti_place_check(t, err);
 }
 
-tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_failure *err)
+static void take_machine(const tutti_topology_row *row, const tutti_host_shape *machine, tutti_topology *t)
+{
+    tutti_host_shape detected;
+    if (!row->take) return;
+    if (!machine) tutti_topology_detect(&detected);
+    row->take(t, machine ? machine : &detected);
+}
+
+tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *machine, tutti_topology *out,
+                                     tutti_failure *err)
 {
     size_t n = strcspn(text, ",");
     tutti_topology t = {0};
@@ -121,7 +130,7 @@ tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_f
         t.figure[row->presets[i].figure] = row->presets[i].value;
         t.from[row->presets[i].figure] = row->presets[i].from;
     }
-    if (row->detect) row->detect(&t);
+    take_machine(row, machine, &t);
     while (text[n] == ',') {
         text += n + 1;
         n = strcspn(text, ",");
@@ -131,6 +140,11 @@ tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_f
     status = whole_check(&t, err);
     if (!status) *out = t;
     return status;
+}
+
+tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_failure *err)
+{
+    return tutti_topology_parse_on(text, NULL, out, err);
 }
 
 static void value_print(const tutti_topology *t, tutti_figure f, tutti_strbuf *out)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/cores.h"
 #include "../base/file.h"
 #include "../base/strbuf.h"
 #include "topology_impl.h"
@@ -49,7 +48,8 @@ static void note(char notes[TUTTI_TOPOLOGY_NOTES], const char *format, ...)
 }
 
 /* The topology in the file; false: there is none. */
-static tutti_status read_fitted(const char *path, tutti_topology *out, bool *found, tutti_failure *err)
+static tutti_status read_fitted(const char *path, const tutti_host_shape *machine, tutti_topology *out, bool *found,
+                                tutti_failure *err)
 {
     char *text = NULL;
     size_t nbytes = 0;
@@ -57,7 +57,7 @@ static tutti_status read_fitted(const char *path, tutti_topology *out, bool *fou
     if (!*found) return TUTTI_OK;
     tutti_status status = tutti_file_read(path, MAX_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
     char *line = status ? NULL : last_line(text);
-    if (!status) status = tutti_topology_parse(line ? line : "", out, err);
+    if (!status) status = tutti_topology_parse_on(line ? line : "", machine, out, err);
     if (status) tutti_fail_at(err, "%s (written by 'tutti coll tune'; remove it or tune again)", path);
     free(text);
     return status;
@@ -80,27 +80,35 @@ static void take_fitted(const tutti_topology *fitted, const char *path, tutti_to
         }
 }
 
-tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
-                                     tutti_failure *err)
+tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncores, tutti_topology *out,
+                                       char notes[TUTTI_TOPOLOGY_NOTES], tutti_failure *err)
 {
-    const int own = tutti_cores_usable(), host = tutti_cores_usable_of_host();
+    const int own = machine->own_cores, host = machine->ncores;
+    tutti_host_shape share = *machine;
     tutti_topology fitted;
     bool found;
     if (notes) notes[0] = '\0';
-    tutti_status status = tutti_topology_parse("host", out, err);
+    if (ncores > 0) share.ncores = ncores;
+    tutti_status status = tutti_topology_parse_on("host", &share, out, err);
     if (status) return status;
-    if (ncores > 0)
-        tutti_topology_set_cores(out, ncores);
-    else if (own < host)
+    if (ncores <= 0 && own < host)
         note(notes,
              "this process may use %d of the host's %d cores (taskset, a launcher's binding): --cores %d is for those "
              "alone\n",
              own, host, own);
     char *path = tutti_topology_tuned_path();
-    status = read_fitted(path, &fitted, &found, err);
+    status = read_fitted(path, machine, &fitted, &found, err);
     if (!status && found) take_fitted(&fitted, path, out, notes);
     free(path);
     return status;
+}
+
+tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
+                                     tutti_failure *err)
+{
+    tutti_host_shape machine;
+    tutti_topology_detect(&machine);
+    return tutti_topology_of_machine(&machine, ncores, out, notes, err);
 }
 
 tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err)
