@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control_group.h"
+
 static int read_mask(tutti_core_set *out)
 {
     memset(out, 0, sizeof *out);
@@ -62,49 +64,44 @@ void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more)
 
 /* --- quota --- */
 
-/* "/user.slice/run.scope", of control groups version 2; "" = none. */
-static void read_group_path(char path[3000])
+/* Two numbers of one file ("max 100000": no limit), or of two. */
+static bool read_quota(const tutti_control_walk *walk, double *quota, double *period)
 {
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[3000];
-    path[0] = '\0';
-    while (f && fgets(line, sizeof line, f)) {
-        if (strncmp(line, "0::", 3)) continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(path, 3000, "%s", line + 3);
-        break;
+    static const char *const files[3][2] = {{NULL}, {"cpu.cfs_quota_us", "cpu.cfs_period_us"}, {"cpu.max", NULL}};
+    double *out[2] = {quota, period};
+    int nread = 0;
+    for (int i = 0; i < 2 && files[walk->version][i]; i++) {
+        char path[TUTTI_CONTROL_PATH + 32];
+        snprintf(path, sizeof path, "%s/%s", walk->folder, files[walk->version][i]);
+        FILE *f = fopen(path, "re");
+        while (f && nread < 2 && fscanf(f, "%lf", out[nread]) == 1) nread++;
+        if (f) fclose(f);
     }
-    if (f) fclose(f);
-    if (!strcmp(path, "/")) path[0] = '\0';
+    return nread == 2;
 }
 
-static void tighten(tutti_core_quota *q, const char *folder)
+static void tighten(tutti_core_quota *q, const tutti_control_walk *walk)
 {
-    char file[3100];
     double quota, period;
     struct stat info;
-    snprintf(file, sizeof file, "%s/cpu.max", folder);
-    FILE *f = fopen(file, "re");
-    if (!f) return;
-    const int n = fscanf(f, "%lf %lf", &quota, &period); /* "max 100000": no limit */
-    fclose(f);
-    if (n != 2 || !(quota > 0) || !(period > 0) || (q->cores > 0 && quota / period >= q->cores)) return;
+    if (!read_quota(walk, &quota, &period)) return;
+    if (!(quota > 0) || !(period > 0) || (q->cores > 0 && quota / period >= q->cores)) return;
     q->cores = quota / period;
-    q->group = stat(folder, &info) == 0 ? (uint64_t)info.st_ino : 0;
+    q->group = stat(walk->folder, &info) == 0 ? (uint64_t)info.st_ino : 0;
+}
+
+tutti_core_quota tutti_cores_quota_under(const char *root)
+{
+    tutti_core_quota q = {0};
+    tutti_control_walk walk;
+    tutti_control_walk_begin(&walk, root, "cpu");
+    while (tutti_control_walk_next(&walk)) tighten(&q, &walk);
+    return q;
 }
 
 tutti_core_quota tutti_cores_quota(void)
 {
-    tutti_core_quota q = {0};
-    char path[3000], folder[3050];
-    read_group_path(path);
-    for (;;) {
-        snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", path);
-        tighten(&q, folder);
-        char *slash = strrchr(path, '/');
-        if (!slash) return q;
-        *slash = '\0';
-    }
+    return tutti_cores_quota_under("");
 }
 
 int tutti_cores_within(int n, double quota)

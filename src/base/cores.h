@@ -3,7 +3,7 @@
  *
  *   own      those that this process may run on (its affinity mask: taskset, a launcher's binding)
  *   host     those that this host allows its processes: online and in the cpuset of the control group, whatever the mask
- *   quota    cores' worth of time that the control group may use (cpu.max)
+ *   quota    cores' worth of time that the control groups may use (cpu.max, cpu.cfs_quota_us)
  * Ranks of one group have the union of their own ones together (tutti_group_ncores). Threads: shared. */
 #ifndef TUTTI_BASE_CORES_H
 #define TUTTI_BASE_CORES_H
@@ -27,6 +27,7 @@ typedef struct {
     uint64_t group; /* tells control groups of one machine apart */
 } tutti_core_quota;
 tutti_core_quota tutti_cores_quota(void);
+tutti_core_quota tutti_cores_quota_under(const char *root); /* where /proc and /sys lie in a folder, for tests */
 /* n cores, as far as the quota goes; at least 1. */
 int tutti_cores_within(int n, double quota);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: reads what the kernel says: /proc/meminfo, the control group (version 2), /proc/self/statm. */
+/* memory.c: reads what the kernel says: /proc/meminfo, the control groups, /proc/self/statm. */
 #include "memory.h"
 
 #include <stdio.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "control_group.h"
 
 static const int64_t NEVER_REFUSED = 16 << 20;
 
@@ -39,15 +41,39 @@ static int64_t left_of_system(void)
     return (free_kb + (swap_kb > 0 ? swap_kb : 0)) << 10;
 }
 
-/* "max" where there is no limit. Pages of files that nobody uses are counted as used, but make room. */
-static int64_t left_of_group(void)
+typedef struct {
+    const char *limit, *used, *unused;
+} group_files;
+
+static int64_t number_in(const char *folder, const char *file, const char *key)
 {
-    const int64_t limit = number_of("/sys/fs/cgroup/memory.max", ""),
-                  used = number_of("/sys/fs/cgroup/memory.current", "");
-    const int64_t unused = number_of("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    char path[TUTTI_CONTROL_PATH + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return number_of(path, key);
+}
+
+/* "max", or more than there is, where there is no limit. Pages of files that nobody uses are counted as used, but make room. */
+static int64_t left_of_group(const tutti_control_walk *walk)
+{
+    static const group_files files[3] = {
+        [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+        [2] = {"memory.max", "memory.current", "inactive_file "},
+    };
+    const group_files *name = &files[walk->version];
+    const int64_t limit = number_in(walk->folder, name->limit, ""), used = number_in(walk->folder, name->used, "");
+    const int64_t unused = number_in(walk->folder, "memory.stat", name->unused);
     if (limit < 0 || used < 0) return INT64_MAX;
-    const int64_t left = limit - used + (unused > 0 ? unused : 0);
-    return left > 0 ? left : 0;
+    const int64_t taken = used - (unused > 0 ? least(unused, used) : 0);
+    return limit > taken ? limit - taken : 0;
+}
+
+int64_t tutti_memory_left_of_groups(const char *root)
+{
+    int64_t left = INT64_MAX;
+    tutti_control_walk walk;
+    tutti_control_walk_begin(&walk, root, "memory");
+    while (tutti_control_walk_next(&walk)) left = least(left, left_of_group(&walk));
+    return left;
 }
 
 static int64_t left_of_addresses(void)
@@ -61,7 +87,7 @@ static int64_t left_of_addresses(void)
 
 int64_t tutti_memory_left(void)
 {
-    return least(left_of_system(), least(left_of_group(), left_of_addresses()));
+    return least(left_of_system(), least(tutti_memory_left_of_groups(""), left_of_addresses()));
 }
 
 tutti_status tutti_memory_check(int64_t nbytes, const char *what, const char *remedy, tutti_failure *err)

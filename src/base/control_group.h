@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_group.h: the control groups around this process, from the innermost to the root: each may set a limit, and the tightest holds.
+ * Of both versions: where a system has both, a controller belongs to one of them, and the other's folders have no file of it.
+ *
+ *     tutti_control_walk walk;
+ *     tutti_control_walk_begin(&walk, "", "memory");
+ *     while (tutti_control_walk_next(&walk)) read(walk.folder, walk.version == 2 ? "memory.max" : "memory.limit_in_bytes");
+ *
+ * In a container the kernel may name groups that are not to be seen there: folders may be missing. Threads: owner. */
+#ifndef TUTTI_BASE_CONTROL_GROUP_H
+#define TUTTI_BASE_CONTROL_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TUTTI_CONTROL_PATH = 4096 };
+
+typedef struct {
+    int version;                     /* 1 or 2 */
+    char folder[TUTTI_CONTROL_PATH]; /* of the group that next came to */
+    const char *root, *controller;
+    size_t stem; /* bytes of folder up to the root group's end */
+} tutti_control_walk;
+
+/* root: in front of /proc and /sys, "" for this machine; controller: "cpu", "memory". Both must outlive the walk. */
+void tutti_control_walk_begin(tutti_control_walk *walk, const char *root, const char *controller);
+bool tutti_control_walk_next(tutti_control_walk *walk);
+
+#endif
