@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../base/arena.h"
+#include "../base/file.h"
 #include "../base/strbuf.h"
 #include "../collective/comm/comm_group.h"
 #include "../collective/launch/join.h"
@@ -158,13 +159,12 @@ static tutti_status check_place(const char *path, tutti_failure *err)
         return S_ISDIR(info.st_mode)
                    ? tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a folder; a file's name is wanted", path)
                    : TUTTI_OK;
-    const char *slash = strrchr(path, '/');
-    tutti_strbuf folder = {0};
-    tutti_strbuf_printf(&folder, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);
+    char *folder = tutti_file_folder(path);
     tutti_status st = TUTTI_OK;
-    if (access(folder.text, W_OK) != 0)
+    errno = ENOTDIR;
+    if ((stat(folder, &info) == 0 && !S_ISDIR(info.st_mode)) || access(folder, W_OK) != 0)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot create the model: %s", path, strerror(errno));
-    tutti_strbuf_release(&folder);
+    free(folder);
     return st;
 }
 
