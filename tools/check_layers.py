@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow.
+"""Compares the #includes under src/ and include/ with docs/layers.txt and prints each that the file does not allow, and what the file
+allows though no #include needs it: a door that nobody uses is an invitation.
 
 usage: tools/check_layers.py [ROOT] [--library FILE.a]
 --library: also looks for circles of files that call each other, by the symbols of a built library (needs nm).
@@ -69,11 +70,23 @@ def module_of(folder, allowed):
     return None
 
 
-def finding(root, path, owner, include, quote, layers):
-    """Why `owner` may not include this, or None."""
+def unused(layers, used):
+    """The permissions that are not in `used`, a sentence each."""
+    allowed, libraries, _, private, _ = layers
+    for module, others in allowed.items():
+        for other in sorted(o for o in others if (module, o) not in used):
+            yield f"{module} may include {other}, and does not"
+    for header, modules in [*((f"<{pattern}>", m) for pattern, m in libraries.items()), *private.items()]:
+        for module in sorted(m for m in modules if (header, m) not in used):
+            yield f"{header} is also for {module}, which does not include it"
+
+
+def finding(root, path, owner, include, quote, layers, used):
+    """Why `owner` may not include this, or None. What allows it goes into `used`."""
     allowed, libraries, public, private, _ = layers
     for pattern, modules in libraries.items():
         if fnmatch.fnmatch(include, pattern):
+            used.add((f"<{pattern}>", owner))
             return None if owner in modules else f"<{include}> is for {', '.join(sorted(modules))} only"
     if include.startswith("tutti/"):
         if include not in public:
@@ -88,8 +101,10 @@ def finding(root, path, owner, include, quote, layers):
         if not target.startswith("src/"):
             return f'"{include}" lies outside src'
         other = module_of(os.path.dirname(target)[len("src/"):], allowed)
+        used.add((target[len("src/"):], owner))
         if other != owner and target.endswith("_impl.h") and owner not in private.get(target[len("src/"):], ()):
             return f"{target} is private to {other}"
+    used.add((owner, other))
     if other == owner or other in allowed.get(owner, set()):
         return None
     return f"{owner} may not include {other} ({include})"
@@ -143,7 +158,7 @@ def main():
         del arguments[at:at + 2]
     root = os.path.abspath(arguments[0] if arguments else os.path.join(os.path.dirname(__file__), ".."))
     layers = read_layers(os.path.join(root, "docs/layers.txt"))
-    findings, nincludes = [], 0
+    findings, nincludes, used = [], 0, set()
     for top in ("src", "include"):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in sorted(n for n in names if n.endswith((".c", ".h"))):
@@ -161,11 +176,12 @@ def main():
                     if not match:
                         continue
                     nincludes += 1
-                    why = finding(root, path, owner, match.group(2), match.group(1), layers)
+                    why = finding(root, path, owner, match.group(2), match.group(1), layers, used)
                     if why:
                         findings.append(f"{shown}:{number}: {why}")
     if library:
         check_circles(root, library, layers, findings)
+    findings += (f"docs/layers.txt: {words}" for words in unused(layers, used))
     print("\n".join(findings) if findings else f"layers: {nincludes} includes as docs/layers.txt says")
     return 1 if findings else 0
 
