@@ -140,6 +140,23 @@ static int32_t held_peer(const tutti_exchange *x)
     return step < 0 ? -1 : x->ops[step].peer;
 }
 
+/* The rank without whose signal nothing here can move; -1: there may be several. Who waits for 300 ranks in turn is woken by those few
+ * that are late, and not by each that is early: between 300 ranks that is 90,000 rings a phase. */
+static int only_peer(const tutti_exchange *x)
+{
+    int peer = -1;
+    if (x->group->wire) return -1;
+    for (const tutti_exchange *other = x->group->exchanges; other; other = other->next)
+        if (other != x && other->active) return -1;
+    for (int32_t q = 0; q < x->nsequences; q++) {
+        if (x->sequences[q].at == x->sequences[q].nops) continue;
+        const tutti_op *op = &x->ops[x->sequences[q].ops[x->sequences[q].at]];
+        if (op->kind != TUTTI_STEP_WAIT || op->when & ~x->when || (peer >= 0 && peer != op->peer)) return -1;
+        peer = op->peer;
+    }
+    return peer;
+}
+
 static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
 {
     tutti_exchange *x = w->x;
@@ -149,16 +166,18 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
         tutti_flight_note(g->flight, TUTTI_FLIGHT_WAIT, x->name, x->invocation, tutti_exchange_held_step(x),
                           held_peer(x), tutti_exchange_missing(x));
     w->asleep = true;
-    if (tutti_patience_is_long(&w->patience)) {
+    if (tutti_patience_asks(g, &w->patience)) {
         tutti_strbuf_printf(&words, "%s waits in exchange '%s'; not arrived: ", g->peers[g->rank].describe, x->name);
         tutti_exchange_list_absent(x, true, &words);
         w->patience.stopped = tutti_group_has_stopped(g);
     }
-    double left = tutti_patience_left(g, &w->patience, words.text);
+    double left = tutti_patience_left(g, &w->patience, words.text ? words.text : "");
     tutti_strbuf_release(&words);
     if (left <= 0) return fail_late(x, err);
     struct pollfd wire = {.fd = tutti_driver_descriptor(g), .events = POLLIN};
+    g->only = 1 + only_peer(x);
     tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, x);
+    g->only = 0;
     if (g->failed) return report(x, err);
     tutti_status s = look_at_wire(w, err);
     if (s) return s;

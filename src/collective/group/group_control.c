@@ -81,7 +81,7 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
                                    tutti_failure *err)
 {
     char words[TUTTI_WORDS] = "";
-    if (tutti_patience_is_long(patience)) describe_wait(g, c, patience, words);
+    if (tutti_patience_asks(g, patience)) describe_wait(g, c, patience, words);
     double left = tutti_patience_left(g, patience, words);
     if (left <= 0) return fail_late(g, c, err);
     struct pollfd wait = {.fd = g->peers[from].control, .events = POLLIN};

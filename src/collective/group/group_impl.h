@@ -11,7 +11,8 @@
  * peer has neither mesh nor bell nor board, and no memory of it is mapped.
  *
  * Sleeping (Dekker, all four accesses sequentially consistent): a sleeper sets asleep, looks at its counters once more, then
- * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other.
+ * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other. Who can only go
+ * on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
  * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_frame.c
  * and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c,
@@ -28,13 +29,14 @@
 #include "group.h"
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
+enum { TUTTI_ASLEEP = 1, TUTTI_ASLEEP_FOR = 2 };
 enum { TUTTI_WATCH_NS = 10000000 }; /* sockets are looked at so often by who does not sleep */
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
 
 /* Two lines, so that a rank counting its calls does not disturb who looks whether it sleeps. */
 typedef struct {
-    _Alignas(64) _Atomic uint32_t asleep;
+    _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the rank whose rings it hears */
     _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
 } tutti_board;
 
@@ -132,6 +134,7 @@ struct tutti_group {
     int culprit;         /* who died, -1 = nobody in particular */
     char words[TUTTI_WORDS];
     int nlong;             /* peers in a long phase */
+    int only;              /* 1 + the rank whose ring alone wakes us; 0: anybody's does */
     int64_t last_watch_ns; /* when the sockets were last looked at */
 
     pthread_mutex_t star_lock;  /* one frame at a time on the control sockets: tutti_group_abort is any thread's */
@@ -157,7 +160,8 @@ struct tutti_group {
     tutti_peer_memory peer_memory;
     char peers_closed[300]; /* why */
 
-    void (*look)(void *arg); /* before each sleep; NULL = nobody */
+    void (*look)(void *arg); /* before a sleep, now and then; NULL = nobody */
+    int64_t looked_ns;       /* when it did */
     void *look_arg;
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
@@ -175,18 +179,16 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 /* How long a blocking call has waited. Time during which a peer is in a long phase does not count. */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
+    int64_t ask_ns; /* what the absent do is asked when so much is used; 0: it has not been yet */
     bool noticed;
     bool stopped; /* who is waited for does not run: the notice comes at once */
 } tutti_patience;
 void tutti_patience_begin(tutti_patience *p);
-/* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notice after 15 s. */
+/* Seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notice after 15 s; "": not yet. */
 double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words);
 
-/* So long that it is worth asking the system what the absent ranks do. */
-static inline bool tutti_patience_is_long(const tutti_patience *p)
-{
-    return p->used_ns > (int64_t)1e9;
-}
+/* Whether it is time to ask the system what the absent ranks do, for `words`. */
+bool tutti_patience_asks(const tutti_group *g, tutti_patience *p);
 
 /* Sleeps at most timeout_s until a doorbell rings, a mesh message comes or one of `extra` (at most TUTTI_MOST_EXTRA) is ready; handles
  * mesh messages.

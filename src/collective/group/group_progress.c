@@ -130,7 +130,7 @@ static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n, in
     atomic_store(&d->asleep, true);
     if (aside_ms < 0) return true;
     const bool active = is_active(g);
-    if (active) atomic_store(&own->asleep, 1);
+    if (active) atomic_store(&own->asleep, TUTTI_ASLEEP);
     if (advance(g) || !g->wire->row->arm(g->wire)) {
         atomic_store(&own->asleep, 0);
         return false;

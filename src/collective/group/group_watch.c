@@ -13,7 +13,8 @@
 #include "../../base/clock.h"
 #include "group_impl.h"
 
-enum { NEWS = 64 };
+enum { NEWS = 64, LOOK_NS = 100000000 };
+static const int64_t FIRST_NS = 1000000000, STOPPED_NS = 1500000000, NOTICE_NS = 14000000000;
 
 /* --- one message --- */
 
@@ -235,6 +236,21 @@ void tutti_patience_begin(tutti_patience *p)
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
 }
 
+/* Each rank that asks reads what the system says of each other one: 300 of them, asking at every sleep, did nothing else any more. So the
+ * first time waits for the number of ranks, and then each takes as long again, but for the one before the notice. */
+bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
+{
+    enum { A_RANK_NS = 20000000 };
+    const int64_t first = (int64_t)g->nmachine * A_RANK_NS > FIRST_NS ? (int64_t)g->nmachine * A_RANK_NS : FIRST_NS;
+    if (p->used_ns <= (p->ask_ns ? p->ask_ns : first)) return false;
+    p->ask_ns = 2 * p->used_ns;
+    if (p->used_ns < STOPPED_NS)
+        p->ask_ns = STOPPED_NS;
+    else if (p->used_ns < NOTICE_NS && p->ask_ns > NOTICE_NS)
+        p->ask_ns = NOTICE_NS;
+    return true;
+}
+
 /* Between hosts nobody sees who has come how far: who waits says so, and who does not say so is waited for. */
 enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
 
@@ -258,7 +274,7 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
     if (g->nlong == 0) p->used_ns += now - p->last_ns;
     p->last_ns = now;
     tell_waiting(g, p, now);
-    if (!p->noticed && p->used_ns > (p->stopped ? (int64_t)15e8 : (int64_t)14e9)) {
+    if (*words && !p->noticed && p->used_ns > (p->stopped ? STOPPED_NS : NOTICE_NS)) {
         p->noticed = true;
         if (g->notice) g->notice(g->notice_arg, words);
     }
@@ -268,7 +284,9 @@ double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words)
 void tutti_group_ring(tutti_group *g, int rank)
 {
     tutti_peer *p = &g->peers[rank];
-    if (atomic_load(&p->board->asleep) && atomic_exchange(&p->board->asleep, 0))
+    const uint32_t asleep = atomic_load(&p->board->asleep);
+    const bool hears = asleep == TUTTI_ASLEEP || asleep == TUTTI_ASLEEP_FOR + (uint32_t)g->rank;
+    if (hears && atomic_exchange(&p->board->asleep, 0))
         (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
 }
 
@@ -295,6 +313,15 @@ static void empty_bell(const tutti_group *g)
     (void)!read(g->peers[g->rank].bell, &rings, sizeof rings); /* non-blocking */
 }
 
+/* To look costs reads of every peer's memory, and 300 ranks on two cores sleep thousands of times. Who waits in vain sleeps again within
+ * a second. */
+static void look_around(tutti_group *g)
+{
+    if (!g->look || (g->looked_ns && g->last_watch_ns - g->looked_ns < LOOK_NS)) return;
+    g->looked_ns = g->last_watch_ns;
+    g->look(g->look_arg);
+}
+
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
@@ -305,10 +332,10 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
                                                  {.fd = g->signal_fd, .events = POLLIN}};
     for (int i = 0; i < nextra; i++) polls[3 + i] = extra[i];
     g->last_watch_ns = tutti_clock_ns();
-    if (timeout_s > 0 && g->look && !g->failed) g->look(g->look_arg);
+    if (timeout_s > 0 && !g->failed) look_around(g);
     if (timeout_s > 0 && g->failed) timeout_s = 0; /* only what has come */
     bool stay = timeout_s > 0;
-    if (stay && own) atomic_store(&own->asleep, 1);
+    if (stay && own) atomic_store(&own->asleep, g->only ? TUTTI_ASLEEP_FOR + (uint32_t)g->only - 1 : TUTTI_ASLEEP);
     if (stay && recheck && recheck(arg)) stay = false;
     if (atomic_load(&g->aborted)) stay = false;
     const int ready = poll(polls, (nfds_t)(3 + nextra), stay ? (int)(timeout_s * 1e3) + 1 : 0);
