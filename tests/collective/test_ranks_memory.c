@@ -166,6 +166,26 @@ static const char *enrolled_body(tutti_comm *comm)
     return wrong ? wrong : "fine";
 }
 
+static int mappings_named(const char *name)
+{
+    char line[512];
+    int n = 0;
+    FILE *f = fopen("/proc/self/maps", "re");
+    while (f && fgets(line, sizeof line, f)) n += strstr(line, name) != NULL;
+    if (f) fclose(f);
+    return n;
+}
+
+/* With a file a rank there would be a mapping and a descriptor for each pair of them. */
+static const char *one_file_body(tutti_comm *comm)
+{
+    tutti_failure err = {0};
+    void *memory;
+    EXPECT(!tutti_comm_alloc(comm, 5000, &memory, &err));
+    snprintf(words, sizeof words, "%d of allocations", mappings_named("/memfd:allocation"));
+    return words;
+}
+
 static const char *killed_body(tutti_comm *comm)
 {
     tutti_failure err = {0};
@@ -186,7 +206,8 @@ static int run_as_rank(const char *mode)
         const char *mode;
         const char *(*body)(tutti_comm *comm);
     } modes[] = {{"sums", sums_body},     {"filtered", filtered_body}, {"absent", absent_body},
-                 {"forked", forked_body}, {"enrolled", enrolled_body}, {"killed", killed_body}};
+                 {"forked", forked_body}, {"enrolled", enrolled_body}, {"one file", one_file_body},
+                 {"killed", killed_body}};
     tutti_failure err = {0};
     tutti_comm *comm = NULL;
     const char *said = NULL;
@@ -282,6 +303,12 @@ static void enrolled_memory_is_summed_between_processes_and_hosts(void **state)
     unsetenv("TEST_HOSTS");
 }
 
+static void ranks_of_a_host_share_one_file_of_a_region(void **state)
+{
+    (void)state;
+    all_must_say("one file", 4, "1 of allocations");
+}
+
 static void who_dies_in_the_middle_is_named(void **state)
 {
     (void)state;
@@ -303,6 +330,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_that_is_not_there_is_named),
         cmocka_unit_test(a_child_of_fork_is_refused_and_its_parent_is_not_disturbed),
         cmocka_unit_test(enrolled_memory_is_summed_between_processes_and_hosts),
+        cmocka_unit_test(ranks_of_a_host_share_one_file_of_a_region),
         cmocka_unit_test(who_dies_in_the_middle_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

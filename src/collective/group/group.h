@@ -54,6 +54,13 @@ tutti_status tutti_group_all_gather(tutti_group *group, const char *what, const 
 /* Same value everywhere or TUTTI_ERR_RENDEZVOUS naming two ranks and both values. */
 tutti_status tutti_group_agree(tutti_group *group, const char *what, const char *value, tutti_failure *err);
 
+/* Whether all is well everywhere; else the first rank's status and words that it is not, for all, but for one that has a failure of its
+ * own in err. */
+tutti_status tutti_group_all_well(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
+/* The second half of that, where all know already that rank `first` has failed: `own` is its failure, which all then have. */
+tutti_status tutti_group_tell_failure(tutti_group *group, const char *what, int first, const tutti_failure *own,
+                                      tutti_failure *err);
+
 /* Whether all ranks are ready: own status if it is a failure, else that of the first rank that is not, with empty words: it says why. */
 tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
 

@@ -8,23 +8,35 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static bool populate(void *base, size_t bytes, int fd)
+int tutti_memory_file_open(const char *name)
 {
+    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+void *tutti_memory_file_map(int fd, size_t bytes)
+{
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED) return NULL;
     madvise(base, bytes, MADV_HUGEPAGE); /* refused where the system forbids it: then pages are small */
-    if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0) return true;
+    return base;
+}
+
+bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
+{
+    if (madvise((char *)base + offset, bytes, MADV_POPULATE_WRITE) == 0) return true;
     if (errno != EINVAL) return false;
-    return fallocate(fd, 0, 0, (off_t)bytes) == 0; /* kernels before 5.14 */
+    return fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0; /* kernels before 5.14 */
 }
 
 int tutti_memory_file_make(const char *name, size_t bytes, void **base)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    *base = MAP_FAILED;
+    int fd = tutti_memory_file_open(name);
+    *base = NULL;
     if (fd < 0) return -1;
-    if (ftruncate(fd, (off_t)bytes) == 0) *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (*base != MAP_FAILED && populate(*base, bytes, fd)) return fd;
+    if (ftruncate(fd, (off_t)bytes) == 0) *base = tutti_memory_file_map(fd, bytes);
+    if (*base && tutti_memory_file_populate(fd, *base, 0, bytes)) return fd;
     int problem = errno;
-    if (*base != MAP_FAILED) munmap(*base, bytes);
+    if (*base) munmap(*base, bytes);
     close(fd);
     errno = problem;
     return -1;

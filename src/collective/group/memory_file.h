@@ -5,6 +5,10 @@
 
 #include "group_impl.h"
 
+/* The three that make one are called one by one where ranks share it: each has the pages of its own part brought. */
+int tutti_memory_file_open(const char *name);       /* empty; -1 and errno */
+void *tutti_memory_file_map(int fd, size_t nbytes); /* from its beginning, for reading and writing; NULL and errno */
+bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes); /* false and errno */
 /* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
 /* To every near peer, as `id`. */

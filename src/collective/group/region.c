@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region.c: memory of every rank, mapped by all of its host: memfd between processes, plain memory between threads and for one alone;
+/* region.c: memory of every rank, mapped by all of its host: a memfd between processes, plain memory between threads and for one alone;
  * or the caller's own, of which it has a descriptor.
  *
- * A memfd has no name in any file system: when the last process is gone, so is the memory. The pages are populated at create,
- * because a shared page that cannot be had later would be a SIGBUS in the middle of a step. Huge pages are asked for and taken
- * where the system allows them for shared memory. The descriptors travel over the mesh. */
+ * A memfd has no name in any file system: when the last process is gone, so is the memory. It is one for all ranks of a host, made by
+ * the lowest of them: one each would be 90,000 descriptors sent and mapped between 300 ranks, for every region. A rank has the pages of
+ * its own part brought at create, so that they lie near it, and because a shared page that cannot be had later would be a SIGBUS in the
+ * middle of a step. Huge pages are asked for and taken where the system allows them for shared memory. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +17,7 @@
 #include "../../base/pages.h"
 #include "group_impl.h"
 #include "memory_file.h"
+#include "share.h"
 
 /* Threads: one rank's memory and how many ranks still map it. All of them hang on the boards that the groups share: when a create
  * fails in one rank after others have heard all notices, nobody knows who still uses it, and it goes with the last group. */
@@ -34,6 +35,8 @@ struct tutti_region {
     tutti_group *group;          /* where the wire knows it */
     tutti_wire_memory *memory;   /* NULL: no wire */
     uint64_t *far;               /* where memory of far peers begins, as they see it */
+    void *whole;                 /* the file of this host's ranks; NULL: each has its own, or is a thread */
+    size_t whole_bytes;
     struct {
         void *base;
         size_t bytes, mapped;
@@ -46,7 +49,6 @@ typedef struct {
     uint64_t bytes, memory; /* threads: where it is, of create a thread_memory */
     uint64_t offset;        /* in what the descriptor is of */
     uint32_t status;
-    char words[300];
 } region_notice;
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -58,12 +60,11 @@ static size_t round_up(size_t bytes)
     return bytes ? (bytes + page - 1) / page * page : page;
 }
 
-static void describe_shortage(region_notice *own, const tutti_group *g, const char *name, size_t need)
+static tutti_status fail_short(const tutti_group *g, const char *name, size_t need, tutti_failure *why)
 {
-    own->status = TUTTI_ERR_FAILED;
-    snprintf(own->words, sizeof own->words, "%s: region '%s' needs %.1f MB and the system has %.1f MB left (%s)",
-             g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)tutti_memory_left(),
-             strerror(errno));
+    return tutti_fail(why, TUTTI_ERR_FAILED, "%s: region '%s' needs %.1f MB and the system has %.1f MB left (%s)",
+                      g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * (double)tutti_memory_left(),
+                      strerror(errno));
 }
 
 /* --- memory of threads --- */
@@ -108,63 +109,116 @@ static bool is_alone(const tutti_group *g)
     return true;
 }
 
-static int create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own)
+static tutti_status create_thread_memory(tutti_region *region, const tutti_group *g, region_notice *own, size_t mapped)
 {
-    size_t mapped = round_up(own->bytes);
-    int fd = -1;
-    errno = ENOMEM;
-    if (mapped > (uint64_t)tutti_memory_left()) {
-        describe_shortage(own, g, name, mapped);
-        return -1;
-    }
-    region->part[g->rank].bytes = own->bytes;
-    if (region->boards) {
-        thread_memory *memory = tutti_alloc(sizeof *memory);
-        memory->bytes = aligned_alloc(4096, mapped);
-        if (memory->bytes) {
-            memset(memory->bytes, 0, mapped);
-            memory->users = g->nranks;
-            keep(memory, g->thread_boards);
-            own->memory = (uint64_t)(uintptr_t)memory;
-            return -1;
-        }
+    thread_memory *memory = tutti_alloc(sizeof *memory);
+    memory->bytes = aligned_alloc(4096, mapped);
+    if (!memory->bytes) {
         free(memory);
+        return TUTTI_ERR_FAILED;
+    }
+    memset(memory->bytes, 0, mapped);
+    memory->users = g->nranks;
+    keep(memory, region->boards);
+    own->memory = (uint64_t)(uintptr_t)memory;
+    return TUTTI_OK;
+}
+
+/* Of processes the maker alone makes something yet: *fd. */
+static tutti_status create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own,
+                               int *fd, tutti_failure *why)
+{
+    const size_t mapped = round_up(own->bytes);
+    bool made = false;
+    errno = ENOMEM;
+    region->part[g->rank].bytes = own->bytes;
+    if (mapped > (uint64_t)tutti_memory_left()) return fail_short(g, name, mapped, why);
+    if (region->boards) {
+        made = create_thread_memory(region, g, own, mapped) == TUTTI_OK;
     } else if (is_alone(g)) { /* huge pages may be had that shared memory is refused */
         region->part[g->rank].base = tutti_pages_take(mapped);
         region->part[g->rank].mapped = region->part[g->rank].base ? mapped : 0;
-        region->own_pages = true;
-        if (region->part[g->rank].base) return -1;
+        region->own_pages = made = region->part[g->rank].base;
     } else {
-        fd = tutti_memory_file_make(name, mapped, &region->part[g->rank].base);
-        if (fd >= 0) {
-            region->part[g->rank].mapped = mapped;
-            return fd;
-        }
-        region->part[g->rank].base = NULL;
+        if (tutti_group_makes(g)) *fd = tutti_memory_file_open(name);
+        made = !tutti_group_makes(g) || *fd >= 0;
     }
-    describe_shortage(own, g, name, mapped);
-    return -1;
+    return made ? TUTTI_OK : fail_short(g, name, mapped, why);
 }
 
 static tutti_status exchange_notices(tutti_group *g, const char *what, const region_notice *own, region_notice *all,
-                                     tutti_failure *err)
+                                     const tutti_failure *why, tutti_failure *err)
 {
-    tutti_status s = tutti_group_all_gather(g, what, own, all, sizeof *own, err);
-    for (int r = 0; !s && r < g->nranks; r++)
-        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    int r = 0;
+    const tutti_status s = tutti_group_all_gather(g, what, own, all, sizeof *own, err);
+    while (!s && r < g->nranks && !all[r].status) r++;
+    return s || r == g->nranks ? s : tutti_group_tell_failure(g, what, r, why, err);
+}
+
+/* --- the file of a host's ranks --- */
+
+/* Where each near rank's part begins in it: huge ones where a huge page can begin. */
+static size_t lay_out(tutti_region *region, const tutti_group *g, const region_notice *all, size_t *at)
+{
+    size_t end = 0;
+    for (int r = 0; r < g->nranks; r++) {
+        const size_t bytes = round_up(all[r].bytes), page = bytes >= HUGE_PAGE ? HUGE_PAGE : 1;
+        region->part[r].bytes = all[r].bytes;
+        if (!tutti_group_is_near(g, r)) continue;
+        at[r] = (end + page - 1) / page * page;
+        end = at[r] + bytes;
+    }
+    return end;
+}
+
+static tutti_status map_whole(tutti_region *region, tutti_group *g, const char *name, int fd, const size_t *at,
+                              tutti_failure *err)
+{
+    const size_t own = round_up(region->part[g->rank].bytes);
+    region->whole = tutti_memory_file_map(fd, region->whole_bytes);
+    if (!region->whole)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: region '%s': cannot map %zu bytes: %s",
+                          g->peers[g->rank].describe, name, region->whole_bytes, strerror(errno));
+    if (!tutti_memory_file_populate(fd, region->whole, at[g->rank], own)) return fail_short(g, name, own, err);
+    for (int r = 0; r < g->nranks; r++)
+        if (tutti_group_is_near(g, r)) region->part[r].base = (char *)region->whole + at[r];
+    return TUTTI_OK;
+}
+
+/* The others have it in any case: one that is too short is a failure of all that look for pages in it. */
+static tutti_status share_whole(tutti_region *region, tutti_group *g, const char *name, int fd,
+                                const region_notice *all, tutti_failure *err)
+{
+    size_t *at = tutti_alloc(sizeof *at * (size_t)g->nranks);
+    const int maker = tutti_group_maker(g);
+    tutti_status s = TUTTI_OK;
+    region->whole_bytes = lay_out(region, g, all, at);
+    if (region->own_pages) {
+        free(at);
+        return TUTTI_OK;
+    }
+    if (maker != g->rank) {
+        s = tutti_memory_file_receive(g, maker, name, g->regions, &fd, err);
+    } else {
+        if (ftruncate(fd, (off_t)region->whole_bytes)) s = fail_short(g, name, region->whole_bytes, err);
+        tutti_memory_file_send(g, g->regions, fd);
+    }
+    if (!s) s = map_whole(region, g, name, fd, at, err);
+    if (maker != g->rank && fd >= 0) close(fd);
+    free(at);
     return s;
 }
 
-/* --- peers' parts --- */
+/* --- memory of the callers' own --- */
 
-/* Own pages have been there since create; enrolled ones are where the caller has mapped them. */
+/* Ours is where the caller has mapped it. */
 static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *name, int r, const region_notice *notice,
                              tutti_failure *err)
 {
     int fd;
     tutti_status s = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
     if (s) return s;
-    const size_t mapped = region->enrolled ? (size_t)notice->bytes : round_up(notice->bytes);
+    const size_t mapped = (size_t)notice->bytes;
     void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)notice->offset);
     int problem = errno;
     close(fd);
@@ -211,25 +265,32 @@ static tutti_region *begin(tutti_group *g, bool enrolled)
     return region;
 }
 
-/* Own memory is there, or own says why it is not; fd: what peers map, -1 = none. */
-static tutti_status join(tutti_region *region, tutti_group *g, const char *name, region_notice *own, int fd,
-                         tutti_failure *err)
+/* What of the own part a wire is to know. */
+static size_t own_mapped(const tutti_region *region, int rank)
+{
+    return region->enrolled ? region->part[rank].bytes : round_up(region->part[rank].bytes);
+}
+
+/* Own memory is there, or own.status and *why say why it is not; fd: what peers map, -1 = none. */
+static tutti_status join(tutti_region *region, tutti_group *g, const char *name, const region_notice *own, int fd,
+                         const tutti_failure *why, tutti_failure *err)
 {
     region_notice *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    tutti_status s = exchange_notices(g, name, own, all, err);
+    tutti_status s = exchange_notices(g, name, own, all, why, err);
     if (region->boards) {
         if (!s) adopt_threads(region, all);
-    } else if (!s) {
-        tutti_failure why = {0};
-        own->status = map_peers(region, g, name, fd, all, &why);
-        snprintf(own->words, sizeof own->words, "%.290s", why.text);
-        s = exchange_notices(g, name, own, all, err); /* nobody begins before everybody has mapped */
-        if (!s && g->wire) {
-            const size_t mapped = region->enrolled ? own->bytes : region->part[g->rank].mapped;
-            region->group = g;
-            region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
-            s = tutti_group_enrol(g, name, region->part[g->rank].base, mapped, &region->memory, region->far, err);
-        }
+    } else if (!s && g->nranks > 1) {
+        tutti_failure unmapped = {0};
+        s = region->enrolled ? map_peers(region, g, name, fd, all, &unmapped)
+                             : share_whole(region, g, name, fd, all, &unmapped);
+        s = tutti_group_all_well(g, name, s, &unmapped); /* nobody begins before everybody has mapped */
+        if (s) tutti_fail(err, s, "%s", unmapped.text);
+    }
+    if (!s && g->wire && !region->boards) {
+        region->group = g;
+        region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
+        s = tutti_group_enrol(g, name, region->part[g->rank].base, own_mapped(region, g->rank), &region->memory,
+                              region->far, err);
     }
     free(all);
     return s;
@@ -240,8 +301,10 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
 {
     tutti_region *region = begin(g, false);
     region_notice own = {.bytes = own_bytes};
-    const int fd = create_own(region, g, name, &own);
-    const tutti_status s = join(region, g, name, &own, fd, err);
+    tutti_failure why = {0};
+    int fd = -1;
+    own.status = create_own(region, g, name, &own, &fd, &why);
+    const tutti_status s = join(region, g, name, &own, fd, &why, err);
     if (fd >= 0) close(fd);
     if (s)
         tutti_region_destroy(region);
@@ -255,13 +318,14 @@ tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_en
 {
     tutti_region *region = begin(g, true);
     region_notice own = {.bytes = memory->nbytes, .memory = (uint64_t)(uintptr_t)memory->at};
+    tutti_failure why = {0};
     own.offset = (uint64_t)memory->offset;
     region->part[g->rank].base = memory->at;
     region->part[g->rank].bytes = memory->nbytes;
     /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
     if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL)
-        describe_shortage(&own, g, name, memory->nbytes);
-    const tutti_status s = join(region, g, name, &own, memory->fd, err);
+        own.status = fail_short(g, name, memory->nbytes, &why);
+    const tutti_status s = join(region, g, name, &own, memory->fd, &why, err);
     if (s)
         tutti_region_destroy(region);
     else
@@ -296,6 +360,7 @@ void tutti_region_destroy(tutti_region *region)
             tutti_pages_give_back(region->part[r].base, mapped); /* nobody else's are mapped */
         if (mapped && !region->own_pages) munmap(region->part[r].base, mapped);
     }
+    if (region->whole) munmap(region->whole, region->whole_bytes);
     free(region->far);
     free(region);
 }

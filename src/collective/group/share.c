@@ -26,7 +26,7 @@ typedef struct {
     char words[300];
 } share_notice;
 
-static int maker_of(const tutti_group *g)
+int tutti_group_maker(const tutti_group *g)
 {
     int maker = 0;
     while (!tutti_group_is_near(g, maker)) maker++;
@@ -35,7 +35,7 @@ static int maker_of(const tutti_group *g)
 
 bool tutti_group_makes(const tutti_group *g)
 {
-    return maker_of(g) == g->rank;
+    return tutti_group_maker(g) == g->rank;
 }
 
 int tutti_group_ranks_here(const tutti_group *g)
@@ -82,7 +82,7 @@ static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const char *name
     if (fd >= 0)
         tutti_memory_file_send(g, g->regions, fd);
     else
-        s = tutti_memory_file_receive(g, maker_of(g), name, g->regions, &fd, err);
+        s = tutti_memory_file_receive(g, tutti_group_maker(g), name, g->regions, &fd, err);
     if (!s) s = map(b, g, name, fd, err);
     if (fd >= 0) close(fd);
     return s;
@@ -101,7 +101,7 @@ tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t 
     tutti_status s = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !s; r++)
         if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
-    if (!s) b->nbytes = all[maker_of(g)].nbytes;
+    if (!s) b->nbytes = all[tutti_group_maker(g)].nbytes;
     free(all);
     if (!s && b->nbytes)
         s = take(b, g, name, fd, err);

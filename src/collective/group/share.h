@@ -9,6 +9,7 @@
 
 /* Whether this rank makes them: it is the lowest of its host. */
 bool tutti_group_makes(const tutti_group *group);
+int tutti_group_maker(const tutti_group *group); /* that rank, of this host */
 /* Ranks of this host. */
 int tutti_group_ranks_here(const tutti_group *group);
 
