@@ -14,7 +14,7 @@ typedef struct {
     uint64_t words;           /* hash of the words that must agree */
     uint64_t part, next_part; /* hashes of the own part and of the next rank's, as this rank has them */
     uint64_t nbytes;          /* of its part of the shared memory, without counters of channels */
-    int32_t nchannels;
+    int32_t nchannels, nbuffers;
 } exchange_notice;
 
 /* Memory of exchanges that were made together. */
@@ -124,20 +124,18 @@ static tutti_status compare(tutti_group *g, const tutti_exchange_request *reques
 }
 
 /* Exchanges of one schedule share its hashes: `like` is an earlier request with the same one. */
-static void fill_notice(const tutti_exchange *x, const tutti_exchange_request *q, const exchange_notice *like,
-                        exchange_notice *out)
+static void fill_notice(const tutti_exchange *x, const tutti_exchange_request *q, const tutti_part *part,
+                        const exchange_notice *like, exchange_notice *out)
 {
     const int rank = x->group->rank, nranks = x->group->nranks;
     char words[WORDS];
-    tutti_part part;
     describe(tutti_schedule_head(q->schedule), &q->binding, words, sizeof words);
     out->words = tutti_hash(words, strlen(words));
     out->part = like ? like->part : tutti_schedule_part_hash(q->schedule, rank);
     out->next_part = like ? like->next_part : tutti_schedule_part_hash(q->schedule, (rank + 1) % nranks);
-    tutti_schedule_part(q->schedule, rank, &part);
-    out->nchannels = tutti_part_channels(&part);
-    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(&part, nranks, 0, &x->vector, q->binding.plain) : 0;
-    tutti_part_release(&part);
+    out->nchannels = tutti_part_channels(part);
+    out->nbuffers = part->nbuffers;
+    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(part, nranks, 0, &x->vector, q->binding.plain) : 0;
 }
 
 /* Where each exchange lies in the memory of each rank; returns the bytes that this rank needs for all. */
@@ -152,8 +150,11 @@ static size_t lay_out(const tutti_group *g, tutti_exchange **x, const exchange_n
         size_t at = 0;
         for (int i = 0; i < n; i++) {
             const size_t counters = (size_t)TUTTI_LINE * (size_t)g->nranks * (size_t)x[i]->nchannels;
+            const exchange_notice *notice = &all[(size_t)r * (size_t)n + (size_t)i];
             x[i]->at[r] = at;
-            at += (all[(size_t)r * (size_t)n + (size_t)i].nbytes + counters + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+            x[i]->nbuffers[r] = notice->nbuffers;
+            at += (notice->nbytes + counters + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+            x[i]->buffers_at[r] = at - tutti_buffers_bytes(notice->nbuffers);
         }
         if (r == g->rank) own = at;
     }
@@ -161,38 +162,22 @@ static size_t lay_out(const tutti_group *g, tutti_exchange **x, const exchange_n
 }
 
 /* One round for all of them. */
-static tutti_status agree(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
+static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {
+    tutti_group *g = x[0]->group;
     const size_t each = sizeof(exchange_notice) * (size_t)n;
     exchange_notice *own = tutti_alloc(each), *all = tutti_alloc(each * (size_t)g->nranks);
     for (int i = 0; i < n; i++) {
         int k = 0;
         while (requests[k].schedule != requests[i].schedule) k++;
-        fill_notice(x[i], &requests[i], k < i ? &own[k] : NULL, &own[i]);
+        fill_notice(x[i], &requests[i], &parts[i], k < i ? &own[k] : NULL, &own[i]);
     }
     tutti_status s = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, all, each, err);
     if (!s) s = compare(g, requests, all, n, err);
     if (!s) *nbytes = lay_out(g, x, all, n);
     free(own), free(all);
     return s;
-}
-
-/* A rank that could not bind tells the others, so that nobody starts what will never end. */
-static tutti_status share_status(tutti_group *g, tutti_status own, tutti_failure *err)
-{
-    struct {
-        uint32_t status;
-        char words[400];
-    } mine = {.status = own}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    if (own && err) snprintf(mine.words, sizeof mine.words, "%.390s", err->text);
-    tutti_failure why = {0};
-    tutti_status s = tutti_group_all_gather(g, "exchange bound", &mine, all, sizeof mine, &why);
-    for (int r = 0; r < g->nranks && !s; r++)
-        if (all[r].status) s = tutti_fail(&why, (tutti_status)all[r].status, "%s", all[r].words);
-    free(all);
-    if (s && !own) tutti_fail(err, s, "%s", why.text);
-    return own ? own : s;
 }
 
 static bool is_any_active(const tutti_group *g)
@@ -234,6 +219,8 @@ static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
     x->group = g;
     x->priority = q->binding.priority;
     x->at = TUTTI_ARENA_NEW(&x->arena, size_t, g->nranks);
+    x->buffers_at = TUTTI_ARENA_NEW(&x->arena, size_t, g->nranks);
+    x->nbuffers = TUTTI_ARENA_NEW(&x->arena, int32_t, g->nranks);
     snprintf(x->name, sizeof x->name, "%s", q->binding.name);
     snprintf(x->algorithm, sizeof x->algorithm, "%s", tutti_schedule_head(q->schedule)->algorithm);
     return x;
@@ -253,13 +240,14 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     return TUTTI_OK;
 }
 
-static tutti_status bind(tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
+/* Peers place our buffers too: making each other's parts for that would be work in the cube of the ranks. */
+static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti_part *parts, int n, tutti_failure *err)
 {
-    tutti_part part;
-    tutti_schedule_part(q->schedule, x->group->rank, &part);
-    const tutti_status s = tutti_exchange_bind(x, q->schedule, &part, &q->binding, err);
-    tutti_part_release(&part);
-    return s;
+    for (int i = 0; i < n; i++)
+        if (parts[i].nbuffers)
+            memcpy(tutti_exchange_buffers(x[i], g->rank), parts[i].buffers,
+                   sizeof(tutti_buffer) * (size_t)parts[i].nbuffers);
+    return tutti_group_barrier(g, "buffers of exchanges", err);
 }
 
 static tutti_status make(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
@@ -268,15 +256,21 @@ static tutti_status make(tutti_group *g, const tutti_exchange_request *requests,
     tutti_failure own = {0}, unfit = {0};
     size_t nbytes = 0;
     tutti_status refused = TUTTI_OK;
+    tutti_part *parts = tutti_alloc(sizeof *parts * (size_t)n);
+    for (int i = 0; i < n; i++) tutti_schedule_part(requests[i].schedule, g->rank, &parts[i]);
     for (int i = 0; i < n && !refused; i++)
         refused = take_vector(x[i], tutti_schedule_head(requests[i].schedule), &requests[i].binding, &unfit);
-    tutti_status s = agree(g, requests, x, n, &nbytes, &own);
+    tutti_status s = agree(requests, x, parts, n, &nbytes, &own);
     if (!s && refused) s = tutti_fail(&own, refused, "%s", unfit.text);
     if (!s) s = share_memory(g, x, n, nbytes, &own);
+    if (!s) s = show_buffers(g, x, parts, n, &own);
     if (!s) {
-        for (int i = 0; i < n && !s; i++) s = bind(x[i], &requests[i], &own);
-        s = share_status(g, s, &own);
+        for (int i = 0; i < n && !s; i++)
+            s = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, &own);
+        s = tutti_group_all_well(g, "exchange bound", s, &own); /* so that nobody starts what will never end */
     }
+    for (int i = 0; i < n; i++) tutti_part_release(&parts[i]);
+    free(parts);
     return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
 }
 

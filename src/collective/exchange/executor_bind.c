@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_bind.c: slices become addresses, channels become counter words: at create, and where memory is plain again when the
  * vector's length changes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/clock.h"
@@ -64,17 +65,15 @@ static void bind_signal(tutti_binder *b, const tutti_step *step, tutti_op *op)
 /* The i-th signal (or wait) on a channel has ordinal i; all of an invocation are `each`. */
 static void number_counters(tutti_exchange *x, tutti_step_kind kind)
 {
+    int32_t *each = tutti_alloc(sizeof *each * ((size_t)x->group->nranks * (size_t)x->nchannels + 1));
     for (int32_t i = 0; i < x->nops; i++) {
         tutti_op *op = &x->ops[i];
         if (op->kind != kind) continue;
-        op->each = op->ordinal = 0;
-        for (int32_t k = 0; k < x->nops; k++) {
-            const tutti_op *other = &x->ops[k];
-            if (other->kind != kind || other->peer != op->peer || other->channel != op->channel) continue;
-            op->each++;
-            if (k <= i) op->ordinal++;
-        }
+        op->ordinal = ++each[op->peer * x->nchannels + op->channel];
     }
+    for (int32_t i = 0; i < x->nops; i++)
+        if (x->ops[i].kind == kind) x->ops[i].each = each[x->ops[i].peer * x->nchannels + x->ops[i].channel];
+    free(each);
 }
 
 static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tutti_step *step, tutti_op *op)

@@ -85,6 +85,8 @@ struct tutti_exchange {
     tutti_exchange_memory *memory; /* shared with those that were made together */
     tutti_region *region;          /* the memory's */
     size_t *at;                    /* where in it, on each rank */
+    size_t *buffers_at;            /* and where there that rank's buffers stand, for those who map it */
+    int32_t *nbuffers;
     tutti_op *ops;
     int32_t nops;
     int32_t *deps;
@@ -163,6 +165,13 @@ static inline char *tutti_exchange_base(const tutti_exchange *x, int rank)
     return base ? base + x->at[rank] : NULL;
 }
 
+/* What that rank has shown of its buffers; NULL: a far rank. */
+static inline tutti_buffer *tutti_exchange_buffers(const tutti_exchange *x, int rank)
+{
+    char *base = tutti_region_base(x->region, rank);
+    return base ? (tutti_buffer *)(void *)(base + x->buffers_at[rank]) : NULL;
+}
+
 /* Fills ops, sequences, deps, pointers from this rank's part; `layout` was agreed before. */
 tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedule, const tutti_part *part,
                                  const tutti_exchange_binding *binding, tutti_failure *err);
@@ -173,6 +182,7 @@ void tutti_exchange_point(const tutti_binder *b, const tutti_part *part);
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v,
                                 bool plain);
 int32_t tutti_part_channels(const tutti_part *part);
+size_t tutti_buffers_bytes(int32_t nbuffers); /* of them, the last of a rank's part of the memory */
 /* Inputs, then outputs. */
 static inline const tutti_slice *tutti_step_slice(const tutti_part *part, const tutti_step *step, int32_t k)
 {

@@ -36,7 +36,12 @@ size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t ncha
     for (int32_t i = 0; i < part->nbuffers; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH)
             bytes += bank_bytes(&part->buffers[i], v, plain) * (size_t)part->buffers[i].banks;
-    return bytes;
+    return bytes + tutti_buffers_bytes(part->nbuffers);
+}
+
+size_t tutti_buffers_bytes(int32_t nbuffers)
+{
+    return ((size_t)nbuffers * sizeof(tutti_buffer) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
 }
 
 int32_t tutti_part_channels(const tutti_part *part)
@@ -102,29 +107,39 @@ static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t
 }
 
 /* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
+static void place_buffers(tutti_binder *b, int32_t rank, const tutti_buffer *buffers, int32_t n)
+{
+    tutti_rank_places *r = &b->ranks[rank];
+    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels), packed = 0;
+    r->places = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer_place, n + 1);
+    r->nbuffers = n;
+    for (int32_t i = 0; i < n; i++) {
+        tutti_buffer_place *place = &r->places[i];
+        const bool own_scratch = buffers[i].role == TUTTI_BUFFER_SCRATCH;
+        if (own_scratch)
+            place_scratch(b, rank, &buffers[i], &scratch, place);
+        else
+            *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
+        lay_window(b, &buffers[i], &packed, place);
+        if (!own_scratch && !place->plain && place_in_region(b, rank, &buffers[i], place)) place->banks = 0;
+    }
+    if (!b->binding.plain || !n) return;
+    r->buffers = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer, n);
+    memcpy(r->buffers, buffers, sizeof *buffers * (size_t)n);
+}
+
+/* A near rank has shown its own; a far one's are found by making its part, which costs its steps. */
 void tutti_binder_need(tutti_binder *b, int32_t rank)
 {
     tutti_part part;
     if (b->ranks[rank].places) return;
+    const tutti_buffer *shown = tutti_exchange_buffers(b->x, rank);
+    if (shown) {
+        place_buffers(b, rank, shown, b->x->nbuffers[rank]);
+        return;
+    }
     tutti_schedule_part(b->schedule, rank, &part);
-    tutti_rank_places *r = &b->ranks[rank];
-    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels), packed = 0;
-    r->places = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer_place, part.nbuffers + 1);
-    r->nbuffers = part.nbuffers;
-    for (int32_t i = 0; i < part.nbuffers; i++) {
-        tutti_buffer_place *place = &r->places[i];
-        const bool own_scratch = part.buffers[i].role == TUTTI_BUFFER_SCRATCH;
-        if (own_scratch)
-            place_scratch(b, rank, &part.buffers[i], &scratch, place);
-        else
-            *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
-        lay_window(b, &part.buffers[i], &packed, place);
-        if (!own_scratch && !place->plain && place_in_region(b, rank, &part.buffers[i], place)) place->banks = 0;
-    }
-    if (b->binding.plain) {
-        r->buffers = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer, part.nbuffers + 1);
-        memcpy(r->buffers, part.buffers, sizeof *part.buffers * (size_t)part.nbuffers);
-    }
+    place_buffers(b, rank, part.buffers, part.nbuffers);
     tutti_part_release(&part);
 }
 
