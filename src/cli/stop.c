@@ -118,7 +118,10 @@ tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out
     if (problem) {
         pthread_sigmask(SIG_SETMASK, &s->before, NULL);
         release(s);
-        return tutti_fail(err, TUTTI_ERR_FAILED, "cannot listen for signals: %s", strerror(problem));
+        return tutti_fail(
+            err, TUTTI_ERR_FAILED,
+            "cannot start the thread that listens for signals: %s (memory, ulimit -v; processes, ulimit -u)",
+            strerror(problem));
     }
     *out = s;
     return TUTTI_OK;

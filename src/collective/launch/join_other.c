@@ -2,6 +2,7 @@
 /* join_other.c: how a rank finds rank 0 and says hello. Rank 0 may come later: it is called until the deadline. */
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,14 @@ static void tell_unreached(tutti_joining *j, int problem)
     j->config->notice(j->config->notice_arg, words);
 }
 
+/* fe80::/10 is on every link, so without an interface the system does not know where. */
+static bool lacks_scope(const struct addrinfo *a)
+{
+    if (a->ai_family != AF_INET6) return false;
+    const struct sockaddr_in6 *six = (const void *)a->ai_addr;
+    return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && !six->sin6_scope_id;
+}
+
 static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
 {
     char port[16], who[32];
@@ -64,6 +73,13 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
     if (problem)
         return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: MASTER_ADDR '%s': %s", j->config->master_addr,
                           gai_strerror(problem));
+    if (lacks_scope(found)) {
+        freeaddrinfo(found);
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "join: MASTER_ADDR '%s' is an address of one link alone: name the interface too, as in %s%%eth0",
+            j->config->master_addr, j->config->master_addr);
+    }
     while ((*out = connect_once(found, (int)(1e3 * CONNECT_S))) < 0) {
         problem = errno;
         if (tutti_clock_s() >= j->until || tutti_open_files_is_limit(problem)) break;

@@ -75,6 +75,27 @@ static int place_in(const char *list, const char *name)
     return -1;
 }
 
+static bool is_there(const struct ifaddrs *all, const char *name, size_t n)
+{
+    tcp_address a;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (read_address(i, &a) && strlen(a.name) == n && !strncmp(a.name, name, n)) return true;
+    return false;
+}
+
+/* A list that is half right is a mistake too: bytes would go another way than was asked for. */
+static bool are_there(const struct ifaddrs *all, const char *list)
+{
+    bool any = false;
+    for (const char *at = list; *at;) {
+        const size_t n = strcspn(at, ",");
+        if (n && !is_there(all, at, n)) return false;
+        any |= n > 0;
+        at += n + (at[n] == ',');
+    }
+    return any;
+}
+
 static tutti_status fail_unknown(const char *wanted, const struct ifaddrs *all, tutti_failure *err)
 {
     tutti_strbuf names = {0};
@@ -83,8 +104,9 @@ static tutti_status fail_unknown(const char *wanted, const struct ifaddrs *all, 
         if (!read_address(i, &a) || (names.text && place_in(names.text, a.name) >= 0)) continue;
         tutti_strbuf_printf(&names, "%s%s", names.length ? "," : "", a.name);
     }
-    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_NET_IF='%s': no such interface is up here with an address; there are: %s",
-               wanted, names.text ? names.text : "none");
+    tutti_fail(err, TUTTI_ERR_USAGE,
+               "TUTTI_NET_IF='%.200s': no such interface is up here with an address; there are: %s", wanted,
+               names.text ? names.text : "none");
     tutti_strbuf_release(&names);
     return TUTTI_ERR_USAGE;
 }
@@ -120,7 +142,7 @@ tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_
         return tutti_fail(err, TUTTI_ERR_FAILED, "wire tcp: cannot list the interfaces: %s", strerror(errno));
     list(all, wanted, false, out, n);
     if (*n == 0 && !wanted) list(all, NULL, true, out, n);
-    tutti_status s = *n == 0 && wanted ? fail_unknown(wanted, all, err) : TUTTI_OK;
+    tutti_status s = wanted && !are_there(all, wanted) ? fail_unknown(wanted, all, err) : TUTTI_OK;
     freeifaddrs(all);
     return s;
 }
