@@ -7,15 +7,26 @@
 #include "../../base/hash.h"
 #include "executor_impl.h"
 
-enum { WORDS = 340 };
+enum { WORDS = 400 };
 
-/* What every rank tells of each exchange before memory is shared. */
+/* What every rank tells of each exchange before memory is shared; who is no member, the words alone. */
 typedef struct {
     uint64_t words;           /* hash of the words that must agree */
-    uint64_t part, next_part; /* hashes of the own part and of the next rank's, as this rank has them */
+    uint64_t part, next_part; /* hashes of the own part and of the next member's, as this rank has them */
     uint64_t nbytes;          /* of its part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
 } exchange_notice;
+
+/* Of all ranks: [rank][exchange]. */
+typedef struct {
+    exchange_notice *notices;
+    int nexchanges;
+} notice_table;
+
+static const exchange_notice *notice_of(const notice_table *t, int rank, int exchange)
+{
+    return &t->notices[(size_t)rank * (size_t)t->nexchanges + (size_t)exchange];
+}
 
 /* Memory of exchanges that were made together. */
 struct tutti_exchange_memory {
@@ -28,28 +39,37 @@ static int32_t count_blocks(const tutti_schedule_header *h)
     return h->collective == TUTTI_ALL_TO_ALL ? h->nranks * h->nranks : h->nranks;
 }
 
-/* "3 0 5 1": as many as there is room for, then a hash of all. */
-static void describe_counts(const int64_t *counts, int32_t nblocks, char out[96])
+/* ", counts 3 0 5 1": as many as there is room for, then a hash of all. */
+static void describe_list(const char *what, const int64_t *numbers, int32_t n, char out[96])
 {
     enum { ROOM = 60 };
-    int length = snprintf(out, 96, ", counts");
-    for (int32_t i = 0; i < nblocks && length < ROOM; i++)
-        length += snprintf(out + length, 96 - (size_t)length, " %lld", (long long)counts[i]);
-    const unsigned hash = (unsigned)tutti_hash(counts, sizeof *counts * (size_t)nblocks);
+    int length = snprintf(out, 96, ", %s", what);
+    for (int32_t i = 0; i < n && length < ROOM; i++)
+        length += snprintf(out + length, 96 - (size_t)length, " %lld", (long long)numbers[i]);
+    const unsigned hash = (unsigned)tutti_hash(numbers, sizeof *numbers * (size_t)n);
     if (length >= ROOM) snprintf(out + length, 96 - (size_t)length, " .. (hash %08x)", hash);
+}
+
+static void describe_members(const tutti_exchange_binding *b, char out[96])
+{
+    const int32_t n = b->nmembers > 0 ? b->nmembers : 0;
+    int64_t *members = tutti_alloc(sizeof *members * (size_t)n + 1);
+    for (int32_t i = 0; i < n; i++) members[i] = b->members[i];
+    describe_list("over ranks", members, n, out);
+    free(members);
 }
 
 static void describe(const tutti_schedule_header *h, const tutti_exchange_binding *binding, char *out, size_t size)
 {
-    char counts[96] = "";
-    if (binding->counts) describe_counts(binding->counts, count_blocks(h), counts);
-    snprintf(out, size, "%.64s %s of %d ranks, root %d, %d slots, %s, %lld elements%s, %s %s, '%.60s'", h->algorithm,
-             tutti_collective_name(h->collective), h->nranks, h->root, h->slots,
+    char counts[96] = "", members[96] = "";
+    if (binding->counts) describe_list("counts", binding->counts, count_blocks(h), counts);
+    if (binding->members) describe_members(binding, members);
+    snprintf(out, size, "%.64s %s of %d ranks%s, root %d, %d slots, %s, %lld elements%s, %s %s, '%.60s'", h->algorithm,
+             tutti_collective_name(h->collective), h->nranks, members, h->root, h->slots,
              h->in_place ? "in place" : "out of place", (long long)binding->n, counts, tutti_dtype_name(binding->type),
              tutti_operation_name(binding->op), binding->name);
 }
 
-/* All ranks have been told the same, so all refuse or none does. */
 static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *h,
                                 const tutti_exchange_binding *binding, tutti_failure *err)
 {
@@ -77,20 +97,22 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-/* Two files may say the same of themselves and differ inside. Each rank looks at its own part and the next rank's: hashing all
- * would cost all of them at every rank. -1: all is well; else the rank whose next one has another part. */
-static int find_other_part(const exchange_notice *all, int nranks, int stride)
+/* Two files may say the same of themselves and differ inside. Each member looks at its own part and the next one's: hashing all
+ * would cost all of them at every rank. -1: all is well; else the member whose next one has another part. */
+static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, int i)
 {
-    for (int r = 0; r < nranks; r++)
-        if (all[(size_t)r * (size_t)stride].next_part != all[(size_t)((r + 1) % nranks) * (size_t)stride].part)
-            return r;
+    for (int32_t m = 0; m < x->nmembers; m++) {
+        const int rank = x->members[m], next = x->members[(m + 1) % x->nmembers];
+        if (notice_of(t, rank, i)->next_part != notice_of(t, next, i)->part) return m;
+    }
     return -1;
 }
 
 /* All ranks have found the same exchange, and tell what they have there. */
-static tutti_status tell_difference(tutti_group *g, const tutti_exchange_request *q, const exchange_notice *all,
-                                    int stride, tutti_failure *err)
+static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchange_request *q, const notice_table *t,
+                                    int i, tutti_failure *err)
 {
+    tutti_group *g = x->group;
     char own[WORDS], one[17], other[17], (*words)[WORDS] = tutti_alloc(WORDS * (size_t)g->nranks);
     describe(tutti_schedule_head(q->schedule), &q->binding, own, sizeof own);
     tutti_status s = tutti_group_all_gather(g, "exchanges that differ", own, words, WORDS, err);
@@ -99,9 +121,10 @@ static tutti_status tell_difference(tutti_group *g, const tutti_exchange_request
             s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
                            g->peers[0].describe, words[0], g->peers[r].describe, words[r]);
     if (!s) {
-        const int r = find_other_part(all, g->nranks, stride), next = (r + 1) % g->nranks;
-        tutti_hash_text(all[(size_t)r * (size_t)stride].next_part, one);
-        tutti_hash_text(all[(size_t)next * (size_t)stride].part, other);
+        const int32_t m = find_other_part(x, t, i);
+        const int r = x->members[m], next = x->members[(m + 1) % x->nmembers];
+        tutti_hash_text(notice_of(t, r, i)->next_part, one);
+        tutti_hash_text(notice_of(t, next, i)->part, other);
         s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
                        "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
                        next, one, g->peers[r].describe, other, words[r]);
@@ -110,73 +133,81 @@ static tutti_status tell_difference(tutti_group *g, const tutti_exchange_request
     return s;
 }
 
-/* A table of notices, [rank][exchange]. */
-static tutti_status compare(tutti_group *g, const tutti_exchange_request *requests, const exchange_notice *all, int n,
-                            tutti_failure *err)
+/* refused: parts have not been looked at. */
+static tutti_status compare(tutti_exchange *const *x, const tutti_exchange_request *requests, const notice_table *t,
+                            bool refused, tutti_failure *err)
 {
-    for (int i = 0; i < n; i++) {
-        bool differ = find_other_part(&all[i], g->nranks, n) >= 0;
-        for (int r = 1; r < g->nranks; r++)
-            differ = differ || all[i].words != all[(size_t)r * (size_t)n + (size_t)i].words;
-        if (differ) return tell_difference(g, &requests[i], &all[i], n, err);
+    for (int i = 0; i < t->nexchanges; i++) {
+        bool differ = !refused && find_other_part(x[i], t, i) >= 0;
+        for (int r = 1; r < x[i]->group->nranks; r++)
+            differ = differ || notice_of(t, 0, i)->words != notice_of(t, r, i)->words;
+        if (differ) return tell_difference(x[i], &requests[i], t, i, err);
     }
     return TUTTI_OK;
 }
 
-/* Exchanges of one schedule share its hashes: `like` is an earlier request with the same one. */
-static void fill_notice(const tutti_exchange *x, const tutti_exchange_request *q, const tutti_part *part,
-                        const exchange_notice *like, exchange_notice *out)
+/* Exchanges of one schedule share its hashes: `like` is an earlier one with the same, in the same place of it. */
+static void fill_part(const tutti_exchange *x, const tutti_exchange_request *q, const tutti_part *part,
+                      const exchange_notice *like, exchange_notice *out)
 {
-    const int rank = x->group->rank, nranks = x->group->nranks;
-    char words[WORDS];
-    describe(tutti_schedule_head(q->schedule), &q->binding, words, sizeof words);
-    out->words = tutti_hash(words, strlen(words));
-    out->part = like ? like->part : tutti_schedule_part_hash(q->schedule, rank);
-    out->next_part = like ? like->next_part : tutti_schedule_part_hash(q->schedule, (rank + 1) % nranks);
+    out->part = like ? like->part : tutti_schedule_part_hash(q->schedule, x->me);
+    out->next_part = like ? like->next_part : tutti_schedule_part_hash(q->schedule, (x->me + 1) % x->nmembers);
     out->nchannels = tutti_part_channels(part);
     out->nbuffers = part->nbuffers;
-    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(part, nranks, 0, &x->vector, q->binding.plain) : 0;
+    out->nbytes = x->vector.bytes ? tutti_exchange_own_bytes(part, x->nmembers, 0, &x->vector, q->binding.plain) : 0;
 }
 
-/* Where each exchange lies in the memory of each rank; returns the bytes that this rank needs for all. */
-static size_t lay_out(const tutti_group *g, tutti_exchange **x, const exchange_notice *all, int n)
+/* parts: this rank's own; NULL: it does not want them. */
+static void fill_notices(tutti_exchange *const *x, const tutti_exchange_request *requests, const tutti_part *parts,
+                         int n, exchange_notice *own)
 {
-    size_t own = 0;
-    for (int i = 0; i < n; i++)
-        for (int r = 0; r < g->nranks; r++)
-            if (all[(size_t)r * (size_t)n + (size_t)i].nchannels > x[i]->nchannels)
-                x[i]->nchannels = all[(size_t)r * (size_t)n + (size_t)i].nchannels;
-    for (int r = 0; r < g->nranks; r++) {
-        size_t at = 0;
-        for (int i = 0; i < n; i++) {
-            const size_t counters = (size_t)TUTTI_LINE * (size_t)g->nranks * (size_t)x[i]->nchannels;
-            const exchange_notice *notice = &all[(size_t)r * (size_t)n + (size_t)i];
-            x[i]->at[r] = at;
-            x[i]->nbuffers[r] = notice->nbuffers;
-            at += (notice->nbytes + counters + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
-            x[i]->buffers_at[r] = at - tutti_buffers_bytes(notice->nbuffers);
-        }
-        if (r == g->rank) own = at;
+    char words[WORDS];
+    for (int i = 0; i < n; i++) {
+        const tutti_exchange_request *q = &requests[i];
+        int k = 0;
+        describe(tutti_schedule_head(q->schedule), &q->binding, words, sizeof words);
+        own[i].words = tutti_hash(words, strlen(words));
+        if (!parts || x[i]->me < 0) continue;
+        while (requests[k].schedule != q->schedule || x[k]->me != x[i]->me) k++;
+        fill_part(x[i], q, &parts[i], k < i ? &own[k] : NULL, &own[i]);
     }
+}
+
+/* Where each exchange lies in the memory of each member; returns the bytes that this rank needs for all. */
+static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const notice_table *t)
+{
+    size_t *end = tutti_alloc(sizeof *end * (size_t)g->nranks);
+    for (int i = 0; i < t->nexchanges; i++) {
+        for (int32_t m = 0; m < x[i]->nmembers; m++)
+            if (notice_of(t, x[i]->members[m], i)->nchannels > x[i]->nchannels)
+                x[i]->nchannels = notice_of(t, x[i]->members[m], i)->nchannels;
+        const size_t counters = (size_t)TUTTI_LINE * (size_t)x[i]->nmembers * (size_t)x[i]->nchannels;
+        for (int32_t m = 0; m < x[i]->nmembers; m++) {
+            const int r = x[i]->members[m];
+            x[i]->at[m] = end[r];
+            x[i]->nbuffers[m] = notice_of(t, r, i)->nbuffers;
+            end[r] += (notice_of(t, r, i)->nbytes + counters + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
+            x[i]->buffers_at[m] = end[r] - tutti_buffers_bytes(notice_of(t, r, i)->nbuffers);
+        }
+    }
+    const size_t own = end[g->rank];
+    free(end);
     return own;
 }
 
-/* One round for all of them. */
+/* One round for all of them. parts: NULL: this rank does not want them as they are; so do all that were asked for the same. */
 static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {
     tutti_group *g = x[0]->group;
     const size_t each = sizeof(exchange_notice) * (size_t)n;
-    exchange_notice *own = tutti_alloc(each), *all = tutti_alloc(each * (size_t)g->nranks);
-    for (int i = 0; i < n; i++) {
-        int k = 0;
-        while (requests[k].schedule != requests[i].schedule) k++;
-        fill_notice(x[i], &requests[i], &parts[i], k < i ? &own[k] : NULL, &own[i]);
-    }
-    tutti_status s = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, all, each, err);
-    if (!s) s = compare(g, requests, all, n, err);
-    if (!s) *nbytes = lay_out(g, x, all, n);
-    free(own), free(all);
+    exchange_notice *own = tutti_alloc(each);
+    const notice_table table = {tutti_alloc(each * (size_t)g->nranks), n};
+    fill_notices(x, requests, parts, n, own);
+    tutti_status s = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, table.notices, each, err);
+    if (!s) s = compare(x, requests, &table, !parts, err);
+    if (!s && parts) *nbytes = lay_out(g, x, &table);
+    free(own), free(table.notices);
     return s;
 }
 
@@ -201,29 +232,37 @@ static void insert(tutti_group *g, tutti_exchange *x)
     g->traffic = &traffic;
 }
 
-static tutti_status check_wire(const tutti_group *g, const tutti_exchange_request *q, tutti_failure *err)
+static tutti_status check_wire(const tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(q->schedule);
-    const bool fits = h->wire != TUTTI_WIRE_TWO_SIDED && (h->wire != TUTTI_WIRE_MAPPED || g->nhosts == 1);
-    if (fits && h->nranks == g->nranks && q->binding.n >= 0) return TUTTI_OK;
+    const int nhosts = tutti_members_count_hosts(x);
+    const bool fits = h->wire != TUTTI_WIRE_TWO_SIDED && (h->wire != TUTTI_WIRE_MAPPED || nhosts == 1);
+    if (fits && q->binding.n >= 0) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for its %d ranks "
+                      "exchange '%s': the schedule is %s for %d ranks; this group needs one lowered for %d ranks "
                       "on %d host%s",
-                      q->binding.name, tutti_wire_class_name(h->wire), h->nranks, g->nranks, g->nhosts,
-                      g->nhosts == 1 ? "" : "s");
+                      q->binding.name, tutti_wire_class_name(h->wire), h->nranks, x->nmembers, nhosts,
+                      nhosts == 1 ? "" : "s");
 }
 
 static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
 {
     tutti_exchange *x = tutti_alloc(sizeof *x);
     x->group = g;
+    x->me = -1;
     x->priority = q->binding.priority;
-    x->at = TUTTI_ARENA_NEW(&x->arena, size_t, g->nranks);
-    x->buffers_at = TUTTI_ARENA_NEW(&x->arena, size_t, g->nranks);
-    x->nbuffers = TUTTI_ARENA_NEW(&x->arena, int32_t, g->nranks);
     snprintf(x->name, sizeof x->name, "%s", q->binding.name);
     snprintf(x->algorithm, sizeof x->algorithm, "%s", tutti_schedule_head(q->schedule)->algorithm);
     return x;
+}
+
+/* Whether it can be had, as far as one rank can tell. All have been told the same, so all refuse or none does. */
+static tutti_status take(tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(q->schedule);
+    tutti_status s = tutti_members_take(x, h->nranks, &q->binding, err);
+    if (!s) s = check_wire(x, q, err);
+    return s ? s : take_vector(x, h, &q->binding, err);
 }
 
 /* The memory of all of them: one region, because each costs rounds and, between 300 ranks, 90,000 mappings. */
@@ -240,14 +279,39 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     return TUTTI_OK;
 }
 
+/* This rank's own, where it is a member. */
+static tutti_part *take_parts(tutti_exchange *const *x, const tutti_exchange_request *requests, int n)
+{
+    tutti_part *parts = tutti_alloc(sizeof *parts * (size_t)n);
+    for (int i = 0; i < n; i++)
+        if (x[i]->me >= 0) tutti_schedule_part(requests[i].schedule, x[i]->me, &parts[i]);
+    return parts;
+}
+
+static void release_parts(tutti_exchange *const *x, tutti_part *parts, int n)
+{
+    for (int i = 0; i < n && parts; i++)
+        if (x[i]->me >= 0) tutti_part_release(&parts[i]);
+    free(parts);
+}
+
 /* Peers place our buffers too: making each other's parts for that would be work in the cube of the ranks. */
 static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti_part *parts, int n, tutti_failure *err)
 {
     for (int i = 0; i < n; i++)
-        if (parts[i].nbuffers)
-            memcpy(tutti_exchange_buffers(x[i], g->rank), parts[i].buffers,
+        if (x[i]->me >= 0 && parts[i].nbuffers)
+            memcpy(tutti_exchange_buffers(x[i], x[i]->me), parts[i].buffers,
                    sizeof(tutti_buffer) * (size_t)parts[i].nbuffers);
     return tutti_group_barrier(g, "buffers of exchanges", err);
+}
+
+static tutti_status bind_all(tutti_exchange **x, const tutti_exchange_request *requests, const tutti_part *parts, int n,
+                             tutti_failure *err)
+{
+    tutti_status s = TUTTI_OK;
+    for (int i = 0; i < n && !s; i++)
+        if (x[i]->me >= 0) s = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
+    return tutti_group_all_well(x[0]->group, "exchange bound", s, err); /* so that nobody starts what will never end */
 }
 
 static tutti_status make(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
@@ -256,35 +320,28 @@ static tutti_status make(tutti_group *g, const tutti_exchange_request *requests,
     tutti_failure own = {0}, unfit = {0};
     size_t nbytes = 0;
     tutti_status refused = TUTTI_OK;
-    tutti_part *parts = tutti_alloc(sizeof *parts * (size_t)n);
-    for (int i = 0; i < n; i++) tutti_schedule_part(requests[i].schedule, g->rank, &parts[i]);
-    for (int i = 0; i < n && !refused; i++)
-        refused = take_vector(x[i], tutti_schedule_head(requests[i].schedule), &requests[i].binding, &unfit);
+    for (int i = 0; i < n && !refused; i++) refused = take(x[i], &requests[i], &unfit);
+    tutti_part *parts = refused ? NULL : take_parts(x, requests, n);
     tutti_status s = agree(requests, x, parts, n, &nbytes, &own);
     if (!s && refused) s = tutti_fail(&own, refused, "%s", unfit.text);
     if (!s) s = share_memory(g, x, n, nbytes, &own);
     if (!s) s = show_buffers(g, x, parts, n, &own);
-    if (!s) {
-        for (int i = 0; i < n && !s; i++)
-            s = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, &own);
-        s = tutti_group_all_well(g, "exchange bound", s, &own); /* so that nobody starts what will never end */
-    }
-    for (int i = 0; i < n; i++) tutti_part_release(&parts[i]);
-    free(parts);
+    if (!s) s = bind_all(x, requests, parts, n, &own);
+    release_parts(x, parts, n);
     return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
 }
 
 tutti_status tutti_exchange_create_all(tutti_group *g, const tutti_exchange_request *requests, int n,
                                        tutti_exchange **out, tutti_failure *err)
 {
-    for (int i = 0; i < n; i++)
-        if (check_wire(g, &requests[i], err)) return TUTTI_ERR_USAGE;
     for (int i = 0; i < n; i++) out[i] = begin(g, &requests[i]);
     const tutti_status s = n ? make(g, requests, out, n, err) : TUTTI_OK;
     if (!s) tutti_group_lock(g);
-    for (int i = 0; i < n && !s; i++) insert(g, out[i]);
+    for (int i = 0; i < n && !s; i++)
+        if (out[i]->me >= 0) insert(g, out[i]);
     if (!s) tutti_group_unlock(g);
-    for (int i = 0; i < n && s; i++) tutti_exchange_destroy(out[i]), out[i] = NULL;
+    for (int i = 0; i < n; i++)
+        if (s || out[i]->me < 0) tutti_exchange_destroy(out[i]), out[i] = NULL;
     return s;
 }
 

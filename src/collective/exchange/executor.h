@@ -6,6 +6,9 @@
  * Waiting: spin about 2 us if ranks <= cores, then sched_yield about 50 us, then sleep on one descriptor
  * set (doorbells, control sockets), so more ranks than cores do not collapse.
  *
+ * An exchange is over all ranks of a group or over some, its members: the schedule's rank i is then the group's rank members[i].
+ * Any number of them may be in flight, over disjoint members or over some of the same.
+ *
  * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
  * Between hosts bytes travel over the group's wire, and a thread of the group makes progress while the owner computes.
  * Several exchanges may be in flight; tutti_exchange_progress drives all of them.
@@ -31,6 +34,9 @@ typedef struct {
 typedef struct {
     const char *name; /* named in failures and traces: "gradients of bucket 2" */
     int64_t n;        /* elements of the vector */
+    /* Ranks of the group, one for each of the schedule's, in any order; NULL: all, in theirs. Copied. */
+    const int32_t *members;
+    int32_t nmembers;
     tutti_dtype type; /* zero: f32, sum */
     tutti_operation op;
     /* Uneven blocks: elements of block r of the ranks' blocks, sum n (all-to-all: nranks^2, block (i, j) at i * nranks + j). Point
@@ -52,11 +58,15 @@ typedef struct {
     int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 
-/* schedule: lowered for the hosts of the group (tutti_schedule_lower_hosts, or any lowering on one host) and checked; must
- * outlive the exchange. Scratch and counters are allocated here. */
+/* schedule: lowered for the hosts of the members (tutti_schedule_lower_hosts, or any lowering on one host) and checked; must
+ * outlive the exchange. Scratch and counters are allocated here. A call of the whole group, also where members are some of it: all
+ * compare what they were asked for, in rounds over rank 0 that cost the same for one exchange and for all of a plan. *out: NULL on a
+ * rank that is no member. TUTTI_ERR_USAGE: a list of members that is none (a rank twice, or not of the group, another number of them
+ * than the schedule has); TUTTI_ERR_RENDEZVOUS: the ranks were asked for different exchanges, with both; on all ranks alike. */
 tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
-/* Several in as many rounds as one, in memory that is made once: what a plan needs. out: n of them; after a failure NULL. */
+/* Several in as many rounds as one, in memory that is made once: what a plan needs. out: n of them, NULL where this rank is no member
+ * and after a failure. */
 typedef struct {
     const tutti_schedule *schedule;
     tutti_exchange_binding binding;

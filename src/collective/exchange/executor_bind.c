@@ -12,15 +12,15 @@ static tutti_status bind_slice(tutti_binder *b, const tutti_slice *s, int64_t *n
 {
     tutti_binder_need(b, s->rank);
     if (s->buffer < 0 || s->buffer >= b->ranks[s->rank].nbuffers)
-        return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': rank %d has no buffer %d", b->x->name, s->rank,
-                          s->buffer);
+        return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': rank %d has no buffer %d", b->x->name,
+                          b->x->members[s->rank], s->buffer);
     const tutti_buffer_place *p = &b->ranks[s->rank].places[s->buffer];
     if (p->banks == 0) return b->err && b->err->status ? b->err->status : TUTTI_ERR_USAGE;
     const tutti_vector *v = &b->x->vector;
-    if (p->plain && s->rank != b->x->group->rank && b->x->group->peer_memory == TUTTI_PEERS_CLOSED)
+    if (p->plain && s->rank != b->x->me && b->x->group->peer_memory == TUTTI_PEERS_CLOSED)
         return tutti_fail(b->err, TUTTI_ERR_USAGE,
                           "exchange '%s': a step of rank %d touches buffer %d of rank %d, which lies in plain memory",
-                          b->x->name, b->x->group->rank, s->buffer, s->rank);
+                          b->x->name, b->x->group->rank, s->buffer, b->x->members[s->rank]);
     int64_t from = tutti_vector_point(v, s->first, s->of), to = tutti_vector_point(v, s->first + s->count, s->of);
     *n = to - from;
     size_t end = to > from ? (size_t)(to - p->origin) * v->bytes : 0;
@@ -28,7 +28,7 @@ static tutti_status bind_slice(tutti_binder *b, const tutti_slice *s, int64_t *n
         return tutti_fail(
             b->err, TUTTI_ERR_USAGE,
             "exchange '%s': elements %lld..%lld of buffer %d of rank %d need %zu bytes, the region has %zu", b->x->name,
-            (long long)from, (long long)to, s->buffer, s->rank, end, p->bytes_left);
+            (long long)from, (long long)to, s->buffer, b->x->members[s->rank], end, p->bytes_left);
     return TUTTI_OK;
 }
 
@@ -57,9 +57,9 @@ static void bind_signal(tutti_binder *b, const tutti_step *step, tutti_op *op)
     tutti_exchange *x = b->x;
     char *base = tutti_binder_memory(b, x->region, step->peer, &op->wire) + x->at[step->peer];
     if (op->wire)
-        op->far = (uint64_t)(uintptr_t)base + counter_offset(x, x->group->rank, step->channel);
+        op->far = (uint64_t)(uintptr_t)base + counter_offset(x, x->me, step->channel);
     else
-        op->counter = counter_at(x, step->peer, x->group->rank, step->channel);
+        op->counter = counter_at(x, step->peer, x->me, step->channel);
 }
 
 /* The i-th signal (or wait) on a channel has ordinal i; all of an invocation are `each`. */
@@ -79,14 +79,14 @@ static void number_counters(tutti_exchange *x, tutti_step_kind kind)
 static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tutti_step *step, tutti_op *op)
 {
     tutti_exchange *x = b->x;
-    int me = x->group->rank;
-    *op = (tutti_op){.kind = step->kind, .when = step->when, .peer = step->peer, .channel = step->channel};
+    *op = (tutti_op){.kind = step->kind, .when = step->when, .peer = -1, .channel = step->channel};
+    if (step->peer >= 0) op->peer = x->members[step->peer];
     op->stage = step->stage;
     op->first_dep = step->first_dep, op->ndeps = step->ndeps;
     switch (step->kind) {
     case TUTTI_STEP_NOP: return TUTTI_OK;
     case TUTTI_STEP_SIGNAL: bind_signal(b, step, op); return TUTTI_OK;
-    case TUTTI_STEP_WAIT: op->counter = counter_at(x, me, step->peer, step->channel); return TUTTI_OK;
+    case TUTTI_STEP_WAIT: op->counter = counter_at(x, x->me, step->peer, step->channel); return TUTTI_OK;
     case TUTTI_STEP_REDUCE:
         op->folds = TUTTI_ARENA_NEW(&x->arena, uint8_t, step->nins);
         memcpy((uint8_t *)(uintptr_t)op->folds, part->folds + step->first_fold, (size_t)step->nins);
@@ -114,7 +114,7 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
                 b->err, TUTTI_ERR_USAGE,
                 "exchange '%s': a %s touches memory of rank %d, which is on another host: the schedule was "
                 "lowered for other hosts than these",
-                b->x->name, tutti_step_kind_name(step->kind), s->rank);
+                b->x->name, tutti_step_kind_name(step->kind), b->x->members[s->rank]);
         op->wire = wire;
         if (k > 0 && n != op->n)
             return tutti_fail(b->err, TUTTI_ERR_DATA, "exchange '%s': a step with slices of %lld and %lld elements",
@@ -129,7 +129,7 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
 static tutti_slice owned_by(const tutti_binder *b, const tutti_part *part)
 {
     const tutti_schedule_header *h = tutti_schedule_head(b->schedule);
-    const int me = b->x->group->rank;
+    const int32_t me = b->x->me;
     tutti_slice owned = {.rank = me, .buffer = -1, .first = 0, .count = 1, .of = 1};
     if (b->x->op != TUTTI_AVG || !tutti_collective_reduces(h->collective)) return owned;
     if (h->collective == TUTTI_REDUCE && me != h->root) return owned;
@@ -189,7 +189,7 @@ static tutti_status count_sets(tutti_binder *b)
 {
     tutti_exchange *x = b->x;
     x->nsets = 1;
-    for (int r = 0; r < x->group->nranks; r++)
+    for (int32_t r = 0; r < x->nmembers; r++)
         for (int32_t i = 0; b->ranks[r].places && i < b->ranks[r].nbuffers; i++)
             if (b->ranks[r].places[i].banks > 1) x->nsets = common_multiple(x->nsets, b->ranks[r].places[i].banks);
     if (x->nsets <= TUTTI_MAX_BANK_SETS) return TUTTI_OK;
@@ -235,7 +235,7 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
 {
     tutti_binder *b = TUTTI_ARENA_NEW(&x->arena, tutti_binder, 1);
     *b = (tutti_binder){.x = x, .schedule = schedule, .binding = *binding, .err = err};
-    b->ranks = TUTTI_ARENA_NEW(&x->arena, tutti_rank_places, x->group->nranks);
+    b->ranks = TUTTI_ARENA_NEW(&x->arena, tutti_rank_places, x->nmembers);
     x->nops = part->nsteps;
     x->ops = TUTTI_ARENA_NEW(&x->arena, tutti_op, part->nsteps + 1);
     x->deps = TUTTI_ARENA_NEW(&x->arena, int32_t, part->ndeps + 1);
@@ -253,7 +253,7 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     if (binding->plain) tutti_plain_bind(b, npointers);
     tutti_exchange_point(b, part);
     if (!binding->plain) tutti_stores_choose(x, schedule, binding->past_caches);
-    x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->group->rank);
+    x->started = (tutti_counter *)(void *)tutti_exchange_base(x, x->me);
     b->err = NULL; /* the caller's */
     return TUTTI_OK;
 }

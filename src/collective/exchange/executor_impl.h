@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_impl.h: an exchange after binding: steps with addresses instead of slices.
  *
- * Shared region of an exchange, one part a rank:   [started][aim][counter (src 0, channel 0)] ... [scratch buffers]
+ * Two numbers mean a rank. Parts, slices, buffers, counters and offsets in the exchange's memory go by the schedule's (`member`: an index
+ * into x->members); sockets, bells, wires, regions and words go by the group's (`rank`; of a bound step: peer).
+ *
+ * Shared region of an exchange, one part a member:   [started][aim][counter (src 0, channel 0)] ... [scratch buffers]
  *   started   invocations that this rank has begun; serves failures only ("who has not arrived")
  *   aim       where this rank's plain memory lies (executor_plain.c)
  *   counter   one u64 on a cache line of its own for each (source, channel): written by the source alone, read by the
@@ -11,7 +14,7 @@
  * Memory of far peers has addresses of theirs: they go to the wire and are never followed here. A put or signal over the wire
  * is complete when its source may be reused; puts behind it, and a signal to the same peer, start before that.
  *
- * Files: executor.c (life), executor_bind.c (slices to addresses) and executor_place.c (where buffers lie), executor_plain.c (memory
+ * Files: executor.c (life), members.c, executor_bind.c (slices to addresses) and executor_place.c (where buffers lie), executor_plain.c (memory
  * that is no region) and executor_peer.c (that of peers), executor_run.c (steps), executor_stores.c, executor_wait.c, executor_words.c. */
 #ifndef TUTTI_EXECUTOR_IMPL_H
 #define TUTTI_EXECUTOR_IMPL_H
@@ -42,7 +45,7 @@ typedef struct {
 typedef struct {
     tutti_step_kind kind;
     uint32_t when;
-    int32_t peer, channel, stage;
+    int32_t peer, channel, stage; /* peer: the group's rank */
     bool stream;
     int32_t first_dep, ndeps;   /* into exchange.deps */
     int32_t nins, nouts, first; /* into a pointer set: inputs, then outputs */
@@ -80,12 +83,15 @@ struct tutti_exchange {
     tutti_group *group;
     struct tutti_exchange *next;
     tutti_arena arena;
+    const int32_t *members; /* the group's rank of each of the schedule's */
+    int32_t nmembers, me;   /* this rank's place among them; -1: it is none */
+    bool over_some;         /* not simply all of the group */
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
     int priority;                  /* group->exchanges is in this order */
     tutti_exchange_memory *memory; /* shared with those that were made together */
     tutti_region *region;          /* the memory's */
-    size_t *at;                    /* where in it, on each rank */
-    size_t *buffers_at;            /* and where there that rank's buffers stand, for those who map it */
+    size_t *at;                    /* where in it, on each member */
+    size_t *buffers_at;            /* and where there that member's buffers stand, for those who map it */
     int32_t *nbuffers;
     tutti_op *ops;
     int32_t nops;
@@ -124,6 +130,17 @@ struct tutti_exchange {
     tutti_exchange_stats stats;
 };
 
+/* --- members (members.c) --- */
+
+/* Whether these are members for a schedule of `nplaces` ranks, and this rank's place among them, -1: none. `what` begins the words. */
+tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, const int32_t *members,
+                                int32_t nmembers, int32_t *me, tutti_failure *err);
+/* The same, into x. */
+tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_exchange_binding *binding,
+                                tutti_failure *err);
+/* Hosts that they are on. */
+int tutti_members_count_hosts(const tutti_exchange *x);
+
 /* --- binding --- */
 
 /* Where a buffer of one rank lies: in our address space, or in that of a far rank. */
@@ -152,24 +169,24 @@ typedef struct {
     tutti_failure *err;
 } tutti_binder;
 
-/* executor_place.c. Places all buffers of the rank, if they are not yet; and plain ones again when the vector's length has changed. */
-void tutti_binder_need(tutti_binder *b, int32_t rank);
+/* executor_place.c. Places all buffers of the member, if they are not yet; and plain ones again when the vector's length has changed. */
+void tutti_binder_need(tutti_binder *b, int32_t member);
 void tutti_binder_lay_again(tutti_binder *b);
-/* Where memory of `rank` begins: mapped here, or as the far rank sees it itself. */
-char *tutti_binder_memory(const tutti_binder *b, const tutti_region *region, int32_t rank, tutti_wire **wire);
+/* Where memory of the member begins: mapped here, or as the far rank sees it itself. */
+char *tutti_binder_memory(const tutti_binder *b, const tutti_region *region, int32_t member, tutti_wire **wire);
 
-/* Where the exchange's own memory of `rank` begins, mapped here; NULL: a far rank. */
-static inline char *tutti_exchange_base(const tutti_exchange *x, int rank)
+/* Where the exchange's own memory of the member begins, mapped here; NULL: a far rank. */
+static inline char *tutti_exchange_base(const tutti_exchange *x, int32_t member)
 {
-    char *base = tutti_region_base(x->region, rank);
-    return base ? base + x->at[rank] : NULL;
+    char *base = tutti_region_base(x->region, x->members[member]);
+    return base ? base + x->at[member] : NULL;
 }
 
-/* What that rank has shown of its buffers; NULL: a far rank. */
-static inline tutti_buffer *tutti_exchange_buffers(const tutti_exchange *x, int rank)
+/* What that member has shown of its buffers; NULL: a far rank. */
+static inline tutti_buffer *tutti_exchange_buffers(const tutti_exchange *x, int32_t member)
 {
-    char *base = tutti_region_base(x->region, rank);
-    return base ? (tutti_buffer *)(void *)(base + x->buffers_at[rank]) : NULL;
+    char *base = tutti_region_base(x->region, x->members[member]);
+    return base ? (tutti_buffer *)(void *)(base + x->buffers_at[member]) : NULL;
 }
 
 /* Fills ops, sequences, deps, pointers from this rank's part; `layout` was agreed before. */
@@ -178,8 +195,8 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
 /* Elements of each step, and of the result that this rank averages; their addresses: again when a plain vector's length changes. */
 tutti_status tutti_exchange_measure(tutti_binder *b, const tutti_part *part);
 void tutti_exchange_point(const tutti_binder *b, const tutti_part *part);
-/* Bytes of this rank's part of the shared memory (each channel adds TUTTI_LINE a rank), and the channels that a part uses. */
-size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v,
+/* Bytes of this rank's part of the shared memory (each channel adds TUTTI_LINE a member), and the channels that a part uses. */
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nmembers, int32_t nchannels, const tutti_vector *v,
                                 bool plain);
 int32_t tutti_part_channels(const tutti_part *part);
 size_t tutti_buffers_bytes(int32_t nbuffers); /* of them, the last of a rank's part of the memory */
@@ -204,7 +221,7 @@ typedef struct {
 
 /* A pointer into plain memory of a rank: pointers[set][at] = its aim + offset. */
 typedef struct {
-    int32_t set, at, rank;
+    int32_t set, at, member;
     bool out;
     size_t offset;
 } tutti_plain_pointer;
@@ -214,7 +231,7 @@ struct tutti_plain {
     tutti_part part;
     tutti_plain_pointer *own, *peers; /* of peers: set 0 alone, in the order of the ops */
     int32_t nown, npeers;
-    int32_t *owner;          /* of each pointer of a set: the peer whose plain memory it is, -1 = none */
+    int32_t *owner; /* of each pointer of a set: the peer (the group's rank) whose plain memory it is, -1 = none */
     bool stream, shown_past; /* outputs bypass the caches in this invocation; what is shown does */
     size_t average;          /* of the elements that this rank divides, in out */
     char *bounce;            /* NULL: peers' memory is as our own */
@@ -226,7 +243,7 @@ void tutti_plain_release(tutti_plain *plain);
 /* Operand k of op i is this slice of plain memory; so is what this rank averages. */
 void tutti_plain_note(tutti_exchange *x, int32_t i, int32_t k, int32_t set, const tutti_slice *s);
 void tutti_plain_note_average(tutti_exchange *x, const tutti_slice *owned);
-tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t rank);
+tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member);
 /* Where this step finds the peers' memory in this invocation; its waits are over. */
 void tutti_plain_find_peers(const tutti_exchange *x, const tutti_op *op);
 /* executor_peer.c: n elements of a step from element `from` on, that of peers through the system. False: it cannot, now (a peer has
@@ -250,16 +267,16 @@ static inline int64_t tutti_vector_point(const tutti_vector *v, int64_t k, int64
 
 /* --- where it stands, for failures and reports --- */
 
-/* Invocations that `rank` has begun; -1: a far rank. */
-int64_t tutti_exchange_begun(const tutti_exchange *x, int rank);
-bool tutti_exchange_is_absent(const tutti_exchange *x, int rank);
+/* Invocations that the member has begun; -1: a far rank. */
+int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member);
+bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member);
 /* with_state: also what the system says of their processes, which is asked for. */
 void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out);
 /* "exchange 'sum' (ring, invocation 3): step 4 (wait, stage 1) for rank 2 (...) on channel 0, 4096 bytes still to write here" */
 void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out);
 /* What the group asks of all of them (tutti_group_traffic). */
 bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out);
-int64_t tutti_exchange_count_begun(const tutti_group *g, int rank);
+int64_t tutti_exchange_count_begun(const tutti_group *g, int rank, int64_t *own);
 /* The step that holds the first sequence that is held up; -1: none is. Bytes that this rank has yet to write. */
 int32_t tutti_exchange_held_step(const tutti_exchange *x);
 int64_t tutti_exchange_missing(const tutti_exchange *x);

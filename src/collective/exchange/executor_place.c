@@ -24,15 +24,15 @@ static size_t bank_bytes(const tutti_buffer *b, const tutti_vector *v, bool plai
     return (window_bytes(b, v) + (plain ? v->bytes : 0) + TUTTI_LINE - 1) / TUTTI_LINE * TUTTI_LINE;
 }
 
-static size_t counters_bytes(int nranks, int32_t nchannels)
+static size_t counters_bytes(int nmembers, int32_t nchannels)
 {
-    return TUTTI_LINE * (TUTTI_OWN_LINES + (size_t)nranks * (size_t)nchannels);
+    return TUTTI_LINE * (TUTTI_OWN_LINES + (size_t)nmembers * (size_t)nchannels);
 }
 
-size_t tutti_exchange_own_bytes(const tutti_part *part, int nranks, int32_t nchannels, const tutti_vector *v,
+size_t tutti_exchange_own_bytes(const tutti_part *part, int nmembers, int32_t nchannels, const tutti_vector *v,
                                 bool plain)
 {
-    size_t bytes = counters_bytes(nranks, nchannels);
+    size_t bytes = counters_bytes(nmembers, nchannels);
     for (int32_t i = 0; i < part->nbuffers; i++)
         if (part->buffers[i].role == TUTTI_BUFFER_SCRATCH)
             bytes += bank_bytes(&part->buffers[i], v, plain) * (size_t)part->buffers[i].banks;
@@ -52,17 +52,18 @@ int32_t tutti_part_channels(const tutti_part *part)
     return channels;
 }
 
-char *tutti_binder_memory(const tutti_binder *b, const tutti_region *region, int32_t rank, tutti_wire **wire)
+char *tutti_binder_memory(const tutti_binder *b, const tutti_region *region, int32_t member, tutti_wire **wire)
 {
+    const int rank = b->x->members[member];
     *wire = tutti_group_is_near(b->x->group, rank) ? NULL : b->x->group->wire;
     return *wire ? (char *)(uintptr_t)tutti_region_far(region, rank) : tutti_region_base(region, rank);
 }
 
-static void place_scratch(const tutti_binder *b, int32_t rank, const tutti_buffer *buffer, size_t *scratch,
+static void place_scratch(const tutti_binder *b, int32_t member, const tutti_buffer *buffer, size_t *scratch,
                           tutti_buffer_place *out)
 {
     tutti_wire *wire;
-    char *base = tutti_binder_memory(b, b->x->region, rank, &wire) + b->x->at[rank];
+    char *base = tutti_binder_memory(b, b->x->region, member, &wire) + b->x->at[member];
     size_t each = bank_bytes(buffer, &b->x->vector, b->binding.plain);
     *out = (tutti_buffer_place){
         .base = base + *scratch, .stride = each, .banks = buffer->banks, .bytes_left = each, .wire = wire};
@@ -74,9 +75,10 @@ static bool is_input(const tutti_binder *b, const tutti_buffer *buffer)
     return buffer->role == TUTTI_BUFFER_IN || tutti_schedule_head(b->schedule)->in_place;
 }
 
-static tutti_status place_in_region(const tutti_binder *b, int32_t rank, const tutti_buffer *buffer,
+static tutti_status place_in_region(const tutti_binder *b, int32_t member, const tutti_buffer *buffer,
                                     tutti_buffer_place *out)
 {
+    const int rank = b->x->members[member];
     const int32_t ordinal = buffer->role == TUTTI_BUFFER_IN ? buffer->ordinal : 0;
     if (is_input(b, buffer) && ordinal >= b->binding.nin)
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': rank %d has input %d, the binding gives only %d",
@@ -87,7 +89,7 @@ static tutti_status place_in_region(const tutti_binder *b, int32_t rank, const t
         offset > tutti_region_bytes(place->region, rank))
         return tutti_fail(b->err, TUTTI_ERR_USAGE, "exchange '%s': no place for buffer %s of rank %d", b->x->name,
                           buffer->name, rank);
-    out->base = tutti_binder_memory(b, place->region, rank, &out->wire) + offset;
+    out->base = tutti_binder_memory(b, place->region, member, &out->wire) + offset;
     out->bytes_left = tutti_region_bytes(place->region, rank) - offset;
     return TUTTI_OK;
 }
@@ -107,46 +109,46 @@ static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t
 }
 
 /* A buffer that has no place is refused only if a step uses it: banks 0 marks it. */
-static void place_buffers(tutti_binder *b, int32_t rank, const tutti_buffer *buffers, int32_t n)
+static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *buffers, int32_t n)
 {
-    tutti_rank_places *r = &b->ranks[rank];
-    size_t scratch = counters_bytes(b->x->group->nranks, b->x->nchannels), packed = 0;
+    tutti_rank_places *r = &b->ranks[member];
+    size_t scratch = counters_bytes(b->x->nmembers, b->x->nchannels), packed = 0;
     r->places = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer_place, n + 1);
     r->nbuffers = n;
     for (int32_t i = 0; i < n; i++) {
         tutti_buffer_place *place = &r->places[i];
         const bool own_scratch = buffers[i].role == TUTTI_BUFFER_SCRATCH;
         if (own_scratch)
-            place_scratch(b, rank, &buffers[i], &scratch, place);
+            place_scratch(b, member, &buffers[i], &scratch, place);
         else
             *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
         lay_window(b, &buffers[i], &packed, place);
-        if (!own_scratch && !place->plain && place_in_region(b, rank, &buffers[i], place)) place->banks = 0;
+        if (!own_scratch && !place->plain && place_in_region(b, member, &buffers[i], place)) place->banks = 0;
     }
     if (!b->binding.plain || !n) return;
     r->buffers = TUTTI_ARENA_NEW(&b->x->arena, tutti_buffer, n);
     memcpy(r->buffers, buffers, sizeof *buffers * (size_t)n);
 }
 
-/* A near rank has shown its own; a far one's are found by making its part, which costs its steps. */
-void tutti_binder_need(tutti_binder *b, int32_t rank)
+/* A near member has shown its own; a far one's are found by making its part, which costs its steps. */
+void tutti_binder_need(tutti_binder *b, int32_t member)
 {
     tutti_part part;
-    if (b->ranks[rank].places) return;
-    const tutti_buffer *shown = tutti_exchange_buffers(b->x, rank);
+    if (b->ranks[member].places) return;
+    const tutti_buffer *shown = tutti_exchange_buffers(b->x, member);
     if (shown) {
-        place_buffers(b, rank, shown, b->x->nbuffers[rank]);
+        place_buffers(b, member, shown, b->x->nbuffers[member]);
         return;
     }
-    tutti_schedule_part(b->schedule, rank, &part);
-    place_buffers(b, rank, part.buffers, part.nbuffers);
+    tutti_schedule_part(b->schedule, member, &part);
+    place_buffers(b, member, part.buffers, part.nbuffers);
     tutti_part_release(&part);
 }
 
 void tutti_binder_lay_again(tutti_binder *b)
 {
-    for (int rank = 0; rank < b->x->group->nranks; rank++) {
-        const tutti_rank_places *r = &b->ranks[rank];
+    for (int32_t member = 0; member < b->x->nmembers; member++) {
+        const tutti_rank_places *r = &b->ranks[member];
         size_t packed = 0;
         for (int32_t i = 0; r->places && i < r->nbuffers; i++) lay_window(b, &r->buffers[i], &packed, &r->places[i]);
     }

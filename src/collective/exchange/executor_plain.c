@@ -14,9 +14,9 @@ enum {
     LEAST_BOUNCE = 1 << 12
 }; /* bytes of all operands that are copied: they stay in a second cache */
 
-tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t rank)
+tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member)
 {
-    char *base = tutti_exchange_base(x, rank);
+    char *base = tutti_exchange_base(x, member);
     return base ? (tutti_aim *)(void *)(base + TUTTI_LINE) : NULL;
 }
 
@@ -31,10 +31,10 @@ void tutti_plain_note(tutti_exchange *x, int32_t i, int32_t k, int32_t set, cons
 {
     tutti_plain *p = x->plain;
     tutti_op *op = &x->ops[i];
-    const bool own = s->rank == x->group->rank;
+    const bool own = s->rank == x->me;
     const bool out = p->binder->ranks[s->rank].buffers[s->buffer].role == TUTTI_BUFFER_OUT;
     const tutti_plain_pointer pointer = {set, op->first + k, s->rank, out, offset_of(x, s)};
-    p->owner[pointer.at] = own ? -1 : s->rank;
+    p->owner[pointer.at] = own ? -1 : x->members[s->rank];
     if (own) {
         p->own[p->nown++] = pointer;
     } else if (set == 0) {
@@ -57,7 +57,7 @@ static int32_t count_copied(const tutti_exchange *x, const tutti_part *part)
         int32_t ins = 0, outs = 0;
         for (int32_t k = 0; k < x->ops[i].nins + x->ops[i].nouts; k++) {
             const tutti_slice *s = tutti_step_slice(part, &part->steps[i], k);
-            if (s->rank == x->group->rank || !x->plain->binder->ranks[s->rank].places[s->buffer].plain) continue;
+            if (s->rank == x->me || !x->plain->binder->ranks[s->rank].places[s->buffer].plain) continue;
             *(k < x->ops[i].nins ? &ins : &outs) += 1;
         }
         if (ins + (outs > 0) > most) most = ins + (outs > 0);
@@ -71,7 +71,7 @@ void tutti_plain_bind(tutti_binder *b, int32_t npointers)
     tutti_plain *p = x->plain = TUTTI_ARENA_NEW(&x->arena, tutti_plain, 1);
     p->binder = b;
     p->shown_past = b->binding.past_caches;
-    tutti_schedule_part(b->schedule, x->group->rank, &p->part);
+    tutti_schedule_part(b->schedule, x->me, &p->part);
     p->own = TUTTI_ARENA_NEW(&x->arena, tutti_plain_pointer, npointers * x->nsets + 1);
     p->peers = TUTTI_ARENA_NEW(&x->arena, tutti_plain_pointer, npointers + 1);
     p->owner = TUTTI_ARENA_NEW(&x->arena, int32_t, npointers + 1);
@@ -118,7 +118,7 @@ void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n,
     }
     x->average = (char *)out + p->average;
     p->stream = stream;
-    tutti_aim *aim = tutti_plain_aim_of(x, x->group->rank);
+    tutti_aim *aim = tutti_plain_aim_of(x, x->me);
     atomic_store_explicit(&aim->in, (uint64_t)(uintptr_t)in, memory_order_relaxed);
     atomic_store_explicit(&aim->out, (uint64_t)(uintptr_t)out, memory_order_relaxed);
 }
@@ -128,7 +128,7 @@ void tutti_plain_find_peers(const tutti_exchange *x, const tutti_op *op)
     char **pointers = x->pointers[x->invocation % x->nsets];
     for (int32_t i = 0; i < op->npeers; i++) {
         const tutti_plain_pointer *to = &x->plain->peers[op->first_peer + i];
-        tutti_aim *aim = tutti_plain_aim_of(x, to->rank);
+        tutti_aim *aim = tutti_plain_aim_of(x, to->member);
         const uint64_t base = atomic_load_explicit(to->out ? &aim->out : &aim->in, memory_order_relaxed);
         pointers[to->at] = (char *)(uintptr_t)base + to->offset;
     }

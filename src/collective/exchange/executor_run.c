@@ -163,7 +163,7 @@ static bool average_block(tutti_exchange *x)
 {
     const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
     const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
-    tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->group->nranks);
+    tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->nmembers);
     x->averaged += n;
     if (x->averaged < x->naverage) return false;
     x->averaged = 0;

@@ -13,7 +13,8 @@ static const double MARGIN = 0.9;
 
 static double vectors_bytes(const tutti_exchange *x, const tutti_schedule *schedule)
 {
-    const double vectors = x->group->nmachine * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
+    const int sharing = x->nmembers < x->group->nmachine ? x->nmembers : x->group->nmachine;
+    const double vectors = sharing * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
     return vectors * (double)x->vector.n * (double)x->vector.bytes;
 }
 

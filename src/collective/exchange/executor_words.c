@@ -3,26 +3,27 @@
 #include "../../base/strbuf.h"
 #include "executor_impl.h"
 
-int64_t tutti_exchange_begun(const tutti_exchange *x, int rank)
+int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member)
 {
-    const tutti_counter *started = (const tutti_counter *)(const void *)tutti_exchange_base(x, rank);
+    const tutti_counter *started = (const tutti_counter *)(const void *)tutti_exchange_base(x, member);
     return started ? (int64_t)atomic_load(started) : -1;
 }
 
 /* A far rank says after a while whether it waits too; who does not is absent. */
-bool tutti_exchange_is_absent(const tutti_exchange *x, int rank)
+bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member)
 {
-    const int64_t begun = tutti_exchange_begun(x, rank);
-    if (rank == x->group->rank) return false;
-    return begun < 0 ? !tutti_group_is_waiting(x->group, rank) : begun <= x->invocation;
+    const int64_t begun = tutti_exchange_begun(x, member);
+    if (member == x->me) return false;
+    return begun < 0 ? !tutti_group_is_waiting(x->group, x->members[member]) : begun <= x->invocation;
 }
 
 void tutti_exchange_list_absent(const tutti_exchange *x, bool with_state, tutti_strbuf *out)
 {
     const tutti_group *g = x->group;
     const size_t before = out->length;
-    for (int r = 0; r < g->nranks; r++) {
-        const bool absent = tutti_exchange_is_absent(x, r);
+    for (int32_t member = 0; member < x->nmembers; member++) {
+        const int r = x->members[member];
+        const bool absent = tutti_exchange_is_absent(x, member);
         if (!absent && !(with_state && r != g->rank && tutti_peer_is_stopped(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s%s", out->length > before ? ", " : "", g->peers[r].describe,
                             with_state ? tutti_peer_condition(g, r) : "", absent ? "" : " after it began");
@@ -50,7 +51,15 @@ void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out)
 {
     const tutti_group *g = x->group;
     const int32_t i = tutti_exchange_held_step(x);
-    tutti_strbuf_printf(out, "exchange '%s' (%s, invocation %lld): ", x->name, x->algorithm, (long long)x->invocation);
+    tutti_strbuf_printf(out, "exchange '%s' (%s, invocation %lld", x->name, x->algorithm, (long long)x->invocation);
+    if (x->over_some) tutti_strbuf_puts(out, ", over ranks");
+    for (int32_t member = 0; member < x->nmembers && x->over_some; member++)
+        tutti_strbuf_printf(out, " %d", x->members[member]);
+    tutti_strbuf_puts(out, "): ");
+    if (!x->active) {
+        tutti_strbuf_puts(out, "not under way");
+        return;
+    }
     if (i >= 0) {
         const tutti_op *op = &x->ops[i];
         tutti_strbuf_printf(out, "step %d (%s, stage %d)", i, tutti_step_kind_name(op->kind), op->stage);
@@ -78,12 +87,22 @@ bool tutti_exchange_describe_all(const tutti_group *g, tutti_strbuf *out)
     return any;
 }
 
-int64_t tutti_exchange_count_begun(const tutti_group *g, int rank)
+static int32_t find_member(const tutti_exchange *x, int rank)
+{
+    int32_t member = x->nmembers - 1;
+    while (member >= 0 && x->members[member] != rank) member--;
+    return member;
+}
+
+int64_t tutti_exchange_count_begun(const tutti_group *g, int rank, int64_t *own)
 {
     int64_t sum = 0;
     for (const tutti_exchange *x = g->exchanges; x; x = x->next) {
-        const int64_t begun = tutti_exchange_begun(x, rank);
-        if (begun > 0) sum += begun;
+        const int32_t member = find_member(x, rank);
+        const int64_t begun = member < 0 ? -1 : tutti_exchange_begun(x, member);
+        if (begun < 0) continue;
+        sum += begun;
+        *own += tutti_exchange_begun(x, x->me);
     }
     return sum;
 }

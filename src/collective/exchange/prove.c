@@ -10,7 +10,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/hash.h"
-#include "../group/group_impl.h"
+#include "executor_impl.h"
 #include "tutti/check.h"
 
 typedef struct {
@@ -19,19 +19,19 @@ typedef struct {
     char words[600];
 } verdict;
 
-static void judge(const tutti_schedule *s, int nranks, verdict *v, uint64_t *parts)
+static void judge(const tutti_schedule *s, int32_t nmembers, verdict *v, uint64_t *parts)
 {
     tutti_failure why = {0};
     tutti_check_report report;
     v->status = tutti_schedule_check(s, &report, &why);
     snprintf(v->words, sizeof v->words, "%.590s", why.text);
     v->hash = tutti_schedule_hash(s);
-    for (int r = 0; r < nranks && parts; r++) parts[r] = tutti_schedule_part_hash(s, r);
+    for (int32_t m = 0; m < nmembers && parts; m++) parts[m] = tutti_schedule_part_hash(s, m);
 }
 
-static tutti_status compare(tutti_group *g, const tutti_schedule *s, uint64_t proved, tutti_failure *err)
+static tutti_status compare(tutti_group *g, const tutti_schedule *s, int32_t me, uint64_t proved, tutti_failure *err)
 {
-    const uint64_t own = tutti_schedule_part_hash(s, g->rank);
+    const uint64_t own = tutti_schedule_part_hash(s, me);
     char words[TUTTI_WORDS], one[17], other[17];
     if (own == proved) return TUTTI_OK;
     tutti_hash_text(proved, one), tutti_hash_text(own, other);
@@ -44,20 +44,42 @@ static tutti_status compare(tutti_group *g, const tutti_schedule *s, uint64_t pr
     return tutti_group_report(g, err);
 }
 
-tutti_status tutti_group_prove(tutti_group *g, const tutti_schedule *schedule, uint64_t *hash, tutti_failure *err)
+/* me: this rank's place in the schedule, -1: none. */
+static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_t me, uint64_t *hash,
+                          tutti_failure *err)
 {
+    const int32_t n = tutti_schedule_head(schedule)->nranks;
     verdict v = {0};
-    uint64_t *parts = tutti_alloc(sizeof *parts * (size_t)g->nranks);
+    uint64_t *parts = tutti_alloc(sizeof *parts * (size_t)n);
     if (g->rank == 0) {
         tutti_group_long_phase_begin(g, "proof of a schedule");
-        judge(schedule, g->nranks, &v, g->nranks > 1 ? parts : NULL);
+        judge(schedule, n, &v, g->nranks > 1 ? parts : NULL);
         tutti_group_long_phase_end(g);
     }
     tutti_status s = tutti_group_broadcast(g, "proof of a schedule", 0, &v, sizeof v, err);
     if (!s && v.status) s = tutti_fail(err, (tutti_status)v.status, "%s", v.words);
-    if (!s) s = tutti_group_broadcast(g, "proved parts", 0, parts, sizeof *parts * (size_t)g->nranks, err);
-    if (!s && g->nranks > 1) s = compare(g, schedule, parts[g->rank], err);
+    if (!s) s = tutti_group_broadcast(g, "proved parts", 0, parts, sizeof *parts * (size_t)n, err);
+    if (!s && g->nranks > 1 && me >= 0) s = compare(g, schedule, me, parts[me], err);
     free(parts);
     *hash = v.hash;
     return s;
+}
+
+tutti_status tutti_group_prove(tutti_group *g, const tutti_schedule *schedule, uint64_t *hash, tutti_failure *err)
+{
+    const int32_t n = tutti_schedule_head(schedule)->nranks;
+    if (n == g->nranks) return prove(g, schedule, g->rank, hash, err);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "proof of a schedule for %d ranks in a group of %d", n, g->nranks);
+}
+
+tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *schedule, const int32_t *members,
+                                     int32_t nmembers, uint64_t *hash, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    int32_t me;
+    tutti_status s = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks, members,
+                                        nmembers, &me, &why);
+    s = tutti_group_all_ready(g, "members of a proof", s, &why);
+    if (s && !why.text[0]) tutti_fail(&why, s, "proof of a schedule: another rank has a list that is none of members");
+    return s ? tutti_fail(err, s, "%s", why.text) : prove(g, schedule, me, hash, err);
 }

@@ -19,12 +19,19 @@
 /* A request that comes as a signal to every rank arrives from each of the others as well. */
 static const int64_t ONCE_NS = 1000000000;
 
-/* Everything that a near rank has begun: control calls and exchanges. -1: a far rank, which only says whether it waits. */
-static int64_t begun_by(const tutti_group *g, int rank)
+/* Control calls and exchanges that a near rank has begun, and how many of the same this one has. */
+typedef struct {
+    int64_t begun, own;
+} headway;
+
+/* False: a far rank, which only says whether it waits. */
+static bool look_at(const tutti_group *g, int rank, headway *out)
 {
-    if (!g->peers[rank].board) return -1;
-    const int64_t calls = (int64_t)atomic_load(&g->peers[rank].board->entered);
-    return calls + (g->traffic ? g->traffic->count_begun(g, rank) : 0);
+    const tutti_board *board = g->peers[rank].board;
+    if (!board) return false;
+    *out = (headway){(int64_t)atomic_load(&board->entered), (int64_t)g->calls};
+    if (g->traffic) out->begun += g->traffic->count_begun(g, rank, &out->own);
+    return true;
 }
 
 static void print_far(const tutti_group *g, tutti_strbuf *out)
@@ -35,17 +42,21 @@ static void print_far(const tutti_group *g, tutti_strbuf *out)
                                 tutti_group_is_waiting(g, r) ? "waits too" : "has not said that it waits");
 }
 
+/* Ranks share some exchanges and not others: who is behind is so by what it shares with this one. */
 static void print_progress(const tutti_group *g, tutti_strbuf *out)
 {
-    int64_t least = INT64_MAX, most = -1;
+    int64_t least = INT64_MAX, most = INT64_MIN; /* ahead of this rank */
     int slowest = -1;
+    headway all = {0}, h;
+    (void)look_at(g, g->rank, &all);
     tutti_strbuf_puts(out, "  exchanges and calls begun:");
     for (int r = 0; r < g->nranks; r++) {
-        const int64_t begun = begun_by(g, r);
-        if (begun < 0) continue;
-        tutti_strbuf_printf(out, "%s rank %d: %lld", most < 0 ? "" : ",", r, (long long)begun);
-        if (begun < least) least = begun, slowest = r;
-        if (begun > most) most = begun;
+        if (!look_at(g, r, &h)) continue;
+        tutti_strbuf_printf(out, "%s rank %d: %lld", slowest < 0 ? "" : ",", r, (long long)h.begun);
+        if (h.own != all.own) tutti_strbuf_printf(out, " (this one, of these: %lld)", (long long)h.own);
+        const int64_t ahead = h.begun - h.own;
+        if (ahead < least) least = ahead, slowest = r;
+        if (ahead > most) most = ahead;
     }
     /* Stopped in the middle of what all have begun: behind all the same. */
     for (int r = 0; r < g->nranks && most == least; r++)

@@ -107,8 +107,9 @@ typedef struct {
     /* One round over wire and exchanges: true if anything moved. */
     bool (*advance)(tutti_group *group);
     bool (*is_active)(const tutti_group *group);
-    /* Invocations that `rank` has begun; 0: a far rank. */
-    int64_t (*count_begun)(const tutti_group *group, int rank);
+    /* Invocations that `rank` has begun of the exchanges that it shares with this rank, and to *own how many this one has of these;
+     * 0: a far rank. */
+    int64_t (*count_begun)(const tutti_group *group, int rank, int64_t *own);
     /* A line for each that is under way: where it stands, who has not arrived. False: none is. */
     bool (*describe)(const tutti_group *group, tutti_strbuf *out);
 } tutti_group_traffic;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* members.c: which ranks of a group an exchange is over, and in which of the schedule's places. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../base/arena.h"
+#include "executor_impl.h"
+
+tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t nplaces, const int32_t *members,
+                                int32_t nmembers, int32_t *me, tutti_failure *err)
+{
+    if (nmembers != nplaces)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the schedule is for %d ranks, and %d are its members", what,
+                          nplaces, nmembers);
+    int32_t *place_of = tutti_alloc(sizeof *place_of * (size_t)g->nranks); /* 1 + the place; 0: none yet */
+    tutti_status s = TUTTI_OK;
+    for (int32_t i = 0; i < nmembers && !s; i++) {
+        const int32_t rank = members[i];
+        if (rank < 0 || rank >= g->nranks)
+            s = tutti_fail(err, TUTTI_ERR_USAGE, "%s: its member %d is rank %d; the group has ranks 0 to %d", what, i,
+                           rank, g->nranks - 1);
+        else if (place_of[rank])
+            s = tutti_fail(err, TUTTI_ERR_USAGE, "%s: rank %d is its member %d and its member %d", what, rank,
+                           place_of[rank] - 1, i);
+        else
+            place_of[rank] = i + 1;
+    }
+    *me = s ? -1 : place_of[g->rank] - 1;
+    free(place_of);
+    return s;
+}
+
+tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_exchange_binding *binding,
+                                tutti_failure *err)
+{
+    const tutti_group *g = x->group;
+    const int32_t n = binding->members ? binding->nmembers : g->nranks;
+    char what[sizeof x->name + 16];
+    snprintf(what, sizeof what, "exchange '%s'", x->name);
+    if (n < 1 || n > g->nranks) /* before room is made for them */
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %d members, in a group of %d ranks", what, n, g->nranks);
+    int32_t *members = TUTTI_ARENA_NEW(&x->arena, int32_t, n);
+    x->over_some = n != g->nranks;
+    for (int32_t i = 0; i < n; i++) {
+        members[i] = binding->members ? binding->members[i] : i;
+        x->over_some |= members[i] != i;
+    }
+    x->members = members, x->nmembers = n;
+    x->at = TUTTI_ARENA_NEW(&x->arena, size_t, n);
+    x->buffers_at = TUTTI_ARENA_NEW(&x->arena, size_t, n);
+    x->nbuffers = TUTTI_ARENA_NEW(&x->arena, int32_t, n);
+    return tutti_members_find(g, what, nplaces, members, n, &x->me, err);
+}
+
+int tutti_members_count_hosts(const tutti_exchange *x)
+{
+    int n = 0;
+    for (int32_t i = 0; i < x->nmembers; i++) {
+        int32_t first = 0;
+        while (x->group->hosts[x->members[first]] != x->group->hosts[x->members[i]]) first++;
+        n += first == i;
+    }
+    return n;
+}
