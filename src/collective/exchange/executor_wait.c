@@ -240,8 +240,17 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
     return TUTTI_OK;
 }
 
+/* An exchange over all stalls, and looks, when anybody is lost. Over some it may go on for ever without a look, while others wait
+ * for this rank to go, too, or for rank 0 to pass the news on. */
+static bool is_time_to_look(const tutti_exchange *x)
+{
+    return x->over_some && tutti_clock_ns() - x->group->last_watch_ns > TUTTI_WATCH_NS;
+}
+
 tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err)
 {
+    if (is_time_to_look(x)) tutti_group_watch(x->group);
+    if (x->over_some && x->group->failed) return report(x, err);
     tutti_driver_take_over(x->group);
     tutti_status s = wait_driving(x, done, err);
     tutti_driver_hand_back(x->group);
@@ -261,6 +270,6 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     *done = !x->active;
     tutti_group_unlock(g);
     if (x->active && x->stuck) return fail_stuck(x, err);
-    if (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS) tutti_group_watch(g);
-    return !*done && g->failed ? report(x, err) : TUTTI_OK;
+    if (is_time_to_look(x) || (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS)) tutti_group_watch(g);
+    return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }

@@ -279,6 +279,55 @@ static void a_deadline_names_members_by_their_ranks(void **state)
     run_ranks(PARTED, 0.3, late_body, NULL);
 }
 
+/* Ranks 1 and 2 sum, and rank 0 alone, which never waits for anybody; rank 3 ends the run. */
+static const char *ended_body(tutti_group *g, void *arg)
+{
+    static const int32_t one[] = {0}, pair[] = {1, 2};
+    const int me = tutti_group_rank(g);
+    tutti_schedule *compiled[2] = {0}, *lowered[2];
+    tutti_exchange *x[2];
+    tutti_region *region;
+    tutti_failure err = {0};
+    tutti_exchange_request requests[2];
+    (void)arg;
+    EXPECT(!tutti_region_create(g, "data", 4096, &region, &err));
+    const tutti_place place = {region, 0};
+    for (int i = 0; i < 2; i++) {
+        const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = i + 1};
+        EXPECT((lowered[i] = make(&q, "direct", &compiled[i])) != NULL);
+        requests[i].schedule = lowered[i];
+        requests[i].binding = (tutti_exchange_binding){.name = i ? "pair" : "one",
+                                                       .n = 10,
+                                                       .members = i ? pair : one,
+                                                       .nmembers = i + 1,
+                                                       .in = &place,
+                                                       .nin = 1,
+                                                       .out = {region, 2048}};
+    }
+    EXPECT(!tutti_exchange_create_all(g, requests, 2, x, &err));
+    tutti_status s = TUTTI_OK;
+    const double until = tutti_clock_s() + 5;
+    if (me == 3) {
+        tutti_clock_sleep_s(0.05);
+        tutti_group_abort(g, "enough");
+    }
+    while (me != 3 && !s && tutti_clock_s() < until) {
+        tutti_exchange_start(x[me > 0], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+        s = tutti_exchange_wait(x[me > 0], &err);
+    }
+    EXPECT(me == 3 || (s == TUTTI_ERR_PEER && strstr(err.text, "ended the run: enough")));
+    for (int i = 0; i < 2; i++) tutti_exchange_destroy(x[i]);
+    for (int i = 0; i < 2; i++) tutti_schedule_destroy(lowered[i]), tutti_schedule_destroy(compiled[i]);
+    tutti_region_destroy(region);
+    return NULL;
+}
+
+static void who_never_waits_hears_of_the_end_all_the_same(void **state)
+{
+    (void)state;
+    run_ranks(4, 20, ended_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +337,7 @@ int main(void)
         cmocka_unit_test(plain_memory_of_members_is_found),
         cmocka_unit_test(a_list_that_is_none_is_refused_in_words_on_all_ranks),
         cmocka_unit_test(a_deadline_names_members_by_their_ranks),
+        cmocka_unit_test(who_never_waits_hears_of_the_end_all_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
