@@ -48,6 +48,16 @@ void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line)
     return p;
 }
 
+void *tutti_grow_past_at(void *array, int32_t n, int32_t *capacity, size_t element, const char *file, int line)
+{
+    enum { FIRST = 16 };
+    int64_t room = *capacity;
+    while (room <= n) room = room ? 2 * room : FIRST;
+    if (room > INT32_MAX || (size_t)room > SIZE_MAX / element) tutti_no_memory_at(0, file, line);
+    *capacity = (int32_t)room;
+    return tutti_realloc_at(array, element * (size_t)room, file, line);
+}
+
 static tutti_arena_block *block_create(size_t size)
 {
     const size_t alignment = size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;

@@ -39,8 +39,7 @@ typedef struct {
 static void add_point(points *p, double x, double y)
 {
     if (p->n == p->capacity) {
-        p->capacity = p->capacity ? 2 * p->capacity : 256;
-        p->x = tutti_realloc(p->x, sizeof *p->x * (size_t)p->capacity);
+        p->x = tutti_grow(p->x, p->n, &p->capacity, sizeof *p->x);
         p->y = tutti_realloc(p->y, sizeof *p->y * (size_t)p->capacity);
     }
     p->x[p->n] = x;

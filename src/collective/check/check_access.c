@@ -32,10 +32,7 @@ bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutt
 
 static void keep_witness(tutti_checker *c, const tutti_witness *w)
 {
-    if (c->nwitnesses == c->witnesses_capacity) {
-        c->witnesses_capacity = c->witnesses_capacity ? 2 * c->witnesses_capacity : 16;
-        c->witnesses = tutti_realloc(c->witnesses, sizeof *c->witnesses * (size_t)c->witnesses_capacity);
-    }
+    c->witnesses = tutti_grow(c->witnesses, c->nwitnesses, &c->witnesses_capacity, sizeof *c->witnesses);
     c->witnesses[c->nwitnesses++] = *w;
 }
 

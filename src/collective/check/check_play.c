@@ -178,10 +178,7 @@ static bool play_put(tutti_checker *c, tutti_thread *t, const tutti_check_step *
 
 static void note_seen(tutti_channel *ch, int32_t thread, int32_t clock)
 {
-    if (ch->ntaken >= ch->seen_capacity) {
-        ch->seen_capacity *= 2;
-        ch->seen = tutti_realloc(ch->seen, sizeof *ch->seen * 2 * (size_t)ch->seen_capacity);
-    }
+    ch->seen = tutti_grow(ch->seen, ch->ntaken, &ch->seen_capacity, 2 * sizeof *ch->seen);
     ch->seen[2 * ch->ntaken] = thread;
     ch->seen[2 * ch->ntaken + 1] = clock;
 }

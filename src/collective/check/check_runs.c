@@ -97,10 +97,7 @@ void tutti_pieces_add(tutti_checker *c, uint32_t value, int32_t ncells)
         c->pieces[c->npieces - 1].ncells += ncells;
         return;
     }
-    if (c->npieces == c->pieces_capacity) {
-        c->pieces_capacity = c->pieces_capacity ? 2 * c->pieces_capacity : 64;
-        c->pieces = tutti_realloc(c->pieces, sizeof *c->pieces * (size_t)c->pieces_capacity);
-    }
+    c->pieces = tutti_grow(c->pieces, c->npieces, &c->pieces_capacity, sizeof *c->pieces);
     c->pieces[c->npieces++] = (tutti_value_piece){value, ncells};
 }
 

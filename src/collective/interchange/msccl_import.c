@@ -95,10 +95,7 @@ static void say_run(writer *w, const msccl_step *s, msccl_place at, int32_t i, i
 static void begin_line(writer *w, int32_t step, int32_t stage)
 {
     msccl_rank *r = &w->m->ranks[w->gpu];
-    if (r->nsteps == r->capacity) {
-        r->capacity = r->capacity ? 2 * r->capacity : 64;
-        r->origin = tutti_realloc(r->origin, 2 * sizeof *r->origin * (size_t)r->capacity);
-    }
+    r->origin = tutti_grow(r->origin, r->nsteps, &r->capacity, 2 * sizeof *r->origin);
     if (w->text) {
         r->origin[2 * r->nsteps] = w->block;
         r->origin[2 * r->nsteps + 1] = step;

@@ -133,13 +133,6 @@ static void begin_gpu(reader *x, const char **list)
     x->ngpus_seen++;
 }
 
-static void *grown(void *array, int32_t n, int32_t *capacity, size_t size)
-{
-    if (n < *capacity) return array;
-    *capacity = *capacity ? 2 * *capacity : 8;
-    return tutti_realloc(array, size * (size_t)*capacity);
-}
-
 static void begin_block(reader *x, const char **list)
 {
     msccl_gpu *g = x->gpu;
@@ -160,7 +153,7 @@ static void begin_block(reader *x, const char **list)
         if (b.recv >= 0 && o->recv == b.recv)
             refuse(x, "blocks %d and %d both receive from GPU %d on chan %d", i, id, b.recv, b.channel);
     }
-    g->blocks = grown(g->blocks, g->nblocks, &g->capacity, sizeof *g->blocks);
+    g->blocks = tutti_grow(g->blocks, g->nblocks, &g->capacity, sizeof *g->blocks);
     x->block = &g->blocks[g->nblocks++];
     *x->block = b;
 }
@@ -203,7 +196,7 @@ static void begin_step(reader *x, const char **list)
     if (++x->nsteps > MAX_STEPS || x->nmoves > MAX_MOVES)
         refuse(x, "more than a million steps or eight million chunks");
     if (x->status != TUTTI_OK) return;
-    b->steps = grown(b->steps, b->nsteps, &b->capacity, sizeof *b->steps);
+    b->steps = tutti_grow(b->steps, b->nsteps, &b->capacity, sizeof *b->steps);
     b->steps[b->nsteps++] = s;
 }
 

@@ -9,10 +9,7 @@ static const tutti_slice own_memory = {.rank = -1, .of = 1};
 
 int32_t msccl_rooms_add(msccl_rooms *r, const msccl_room *room)
 {
-    if (r->nrooms == r->capacity) {
-        r->capacity = r->capacity ? 2 * r->capacity : 16;
-        r->rooms = tutti_realloc(r->rooms, sizeof *r->rooms * (size_t)r->capacity);
-    }
+    r->rooms = tutti_grow(r->rooms, r->nrooms, &r->capacity, sizeof *r->rooms);
     r->rooms[r->nrooms] = *room;
     return r->nrooms++;
 }
@@ -77,10 +74,7 @@ int32_t msccl_room_of(const msccl_rooms *r, msccl_place at, int32_t position)
 static void note(msccl_rooms *r, msccl_place at, int32_t position)
 {
     if (msccl_natural(r->m, r->gpu, at) == position || find(r, at, position)) return;
-    if (r->ntenants == r->tenants_capacity) {
-        r->tenants_capacity = r->tenants_capacity ? 2 * r->tenants_capacity : 64;
-        r->tenants = tutti_realloc(r->tenants, sizeof *r->tenants * (size_t)r->tenants_capacity);
-    }
+    r->tenants = tutti_grow(r->tenants, r->ntenants, &r->tenants_capacity, sizeof *r->tenants);
     int32_t *first = &r->tenant_of[msccl_location(r->m, r->gpu, at)];
     r->tenants[r->ntenants] = (msccl_tenant){-1, position, *first};
     *first = r->ntenants++;

@@ -52,10 +52,7 @@ static msccl_line *add_line(msccl_writer *w, int32_t block, const char *type, ms
                             int32_t count)
 {
     msccl_out_block *b = &w->blocks[block];
-    if (b->nlines == b->capacity) {
-        b->capacity = b->capacity ? 2 * b->capacity : 16;
-        b->lines = tutti_realloc(b->lines, sizeof *b->lines * (size_t)b->capacity);
-    }
+    b->lines = tutti_grow(b->lines, b->nlines, &b->capacity, sizeof *b->lines);
     b->lines[b->nlines] = (msccl_line){type, src, dst, count, -1, -1, false};
     return &b->lines[b->nlines++];
 }

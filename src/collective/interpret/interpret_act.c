@@ -84,10 +84,7 @@ static bool chunk_of(const tutti_world *w, const tutti_slice *s, int64_t at, int
 static void put_into_flight(tutti_run *run, const position *p, int64_t to, tutti_word value)
 {
     int32_t line = run->world->line_of[p->rank][p->index];
-    if (run->nflights == run->flights_capacity) {
-        run->flights_capacity = run->flights_capacity ? 2 * run->flights_capacity : 64;
-        run->flights = tutti_realloc(run->flights, sizeof *run->flights * (size_t)run->flights_capacity);
-    }
+    run->flights = tutti_grow(run->flights, run->nflights, &run->flights_capacity, sizeof *run->flights);
     run->flights[run->nflights++] = (tutti_flight){to, value, line, run->state.lines[line].given + 1};
 }
 

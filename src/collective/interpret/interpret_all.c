@@ -36,10 +36,7 @@ typedef struct {
 
 static void push(state_stack *stack, const tutti_state *state)
 {
-    if (stack->n == stack->capacity) {
-        stack->capacity = stack->capacity ? 2 * stack->capacity : 64;
-        stack->blocks = tutti_realloc(stack->blocks, sizeof *stack->blocks * (size_t)stack->capacity);
-    }
+    stack->blocks = tutti_grow(stack->blocks, stack->n, &stack->capacity, sizeof *stack->blocks);
     char *copy = tutti_alloc(state->nbytes);
     stack->blocks[stack->n++] = memcpy(copy, state->block, state->nbytes);
 }

@@ -95,10 +95,7 @@ static tutti_status accept_caller(reception *m, tutti_failure *err)
                                                                    : TUTTI_OK;
     int at = 0;
     while (at < m->ncallers && m->callers[at].fd >= 0) at++;
-    if (at == m->capacity) {
-        m->capacity = m->capacity ? 2 * m->capacity : 16;
-        m->callers = tutti_realloc(m->callers, sizeof *m->callers * (size_t)m->capacity);
-    }
+    m->callers = tutti_grow(m->callers, at, &m->capacity, sizeof *m->callers);
     if (at == m->ncallers) m->ncallers++;
     m->callers[at] = (caller){.fd = fd};
     return TUTTI_OK;

@@ -26,10 +26,7 @@ static void add(levels *v, tutti_piece piece, int32_t at_least)
     tutti_lowering *l = v->l;
     if (piece.level < at_least) v->fits = false;
     if (piece.level > v->top[piece.step]) v->top[piece.step] = piece.level;
-    if (l->npieces == l->pieces_capacity) {
-        l->pieces_capacity = l->pieces_capacity ? 2 * l->pieces_capacity : 64;
-        l->pieces = tutti_realloc(l->pieces, sizeof *l->pieces * (size_t)l->pieces_capacity);
-    }
+    l->pieces = tutti_grow(l->pieces, l->npieces, &l->pieces_capacity, sizeof *l->pieces);
     l->pieces[l->npieces++] = piece;
 }
 

@@ -49,8 +49,7 @@ int32_t tutti_maxflow_arc(tutti_maxflow *f, int32_t src, int32_t dst, int64_t ca
 {
     assert(src >= 0 && dst >= 0 && src < f->nnodes && dst < f->nnodes && src != dst && capacity >= 0);
     if (f->narcs == f->capacity) {
-        f->capacity = f->capacity ? 2 * f->capacity : 16;
-        f->halves = tutti_realloc(f->halves, 2 * (size_t)f->capacity * sizeof *f->halves);
+        f->halves = tutti_grow(f->halves, f->narcs, &f->capacity, 2 * sizeof *f->halves);
         f->limits = tutti_realloc(f->limits, (size_t)f->capacity * sizeof *f->limits);
     }
     int32_t i = f->narcs++;

@@ -38,10 +38,7 @@ void tutti_network_add(tutti_network *g, int32_t src, int32_t dst, int64_t capac
     if (!capacity) return;
     int32_t i = tutti_network_find(g, src, dst);
     if (i < 0) {
-        if (g->narcs == g->arcs_capacity) {
-            g->arcs_capacity = g->arcs_capacity ? 2 * g->arcs_capacity : 16;
-            g->arcs = tutti_realloc(g->arcs, (size_t)g->arcs_capacity * sizeof *g->arcs);
-        }
+        g->arcs = tutti_grow(g->arcs, g->narcs, &g->arcs_capacity, sizeof *g->arcs);
         i = g->narcs++;
         g->arcs[i] = (tutti_arc){src, dst, 0};
     }

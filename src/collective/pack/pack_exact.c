@@ -31,10 +31,7 @@ typedef struct {
 static void add_tree(forest *f, int32_t root, int64_t many)
 {
     size_t bytes = (size_t)f->w.nranks * sizeof(int32_t);
-    if (f->ntrees == f->capacity) {
-        f->capacity = f->capacity ? 2 * f->capacity : 16;
-        f->trees = tutti_realloc(f->trees, (size_t)f->capacity * sizeof *f->trees);
-    }
+    f->trees = tutti_grow(f->trees, f->ntrees, &f->capacity, sizeof *f->trees);
     growing *t = &f->trees[f->ntrees++];
     *t = (growing){root, 1, many, tutti_alloc(bytes), tutti_alloc(bytes)};
     for (int32_t v = 0; v < f->w.nranks; v++) t->chosen[v] = -1, t->depth[v] = v == root ? 0 : -1;

@@ -32,26 +32,19 @@ void tutti_packing_release(tutti_packing *p)
     *p = (tutti_packing){0};
 }
 
-static void *grown(void *array, int32_t n, int32_t *capacity, size_t size)
-{
-    if (n < *capacity) return array;
-    *capacity = *capacity ? 2 * *capacity : 16;
-    return tutti_realloc(array, (size_t)*capacity * size);
-}
-
 void tutti_packing_tree(tutti_packing *p, int32_t root, int64_t weight)
 {
     assert(p->nedges == p->ntrees * (p->nranks - 1));
-    p->trees = grown(p->trees, p->ntrees, &p->trees_capacity, sizeof *p->trees);
+    p->trees = tutti_grow(p->trees, p->ntrees, &p->trees_capacity, sizeof *p->trees);
     p->trees[p->ntrees++] = (tutti_packed_tree){root, weight, p->nedges};
 }
 
 void tutti_packing_edge(tutti_packing *p, int32_t src, int32_t dst, const int32_t *via, int32_t nvia)
 {
-    p->edges = grown(p->edges, p->nedges, &p->edges_capacity, sizeof *p->edges);
+    p->edges = tutti_grow(p->edges, p->nedges, &p->edges_capacity, sizeof *p->edges);
     p->edges[p->nedges++] = (tutti_tree_edge){src, dst, p->nvia, nvia};
     for (int32_t i = 0; i < nvia; i++) {
-        p->via = grown(p->via, p->nvia, &p->via_capacity, sizeof *p->via);
+        p->via = tutti_grow(p->via, p->nvia, &p->via_capacity, sizeof *p->via);
         p->via[p->nvia++] = via[i];
     }
 }

@@ -33,8 +33,7 @@ void tutti_lp_release(tutti_lp *lp)
 double *tutti_lp_row(tutti_lp *lp, double limit)
 {
     if (lp->nrows == lp->room) {
-        lp->room = lp->room ? 2 * lp->room : 64;
-        lp->rows = tutti_realloc(lp->rows, (size_t)lp->room * (size_t)lp->ncolumns * sizeof(double));
+        lp->rows = tutti_grow(lp->rows, lp->nrows, &lp->room, (size_t)lp->ncolumns * sizeof(double));
         lp->limit = tutti_realloc(lp->limit, (size_t)lp->room * sizeof(double));
     }
     double *row = lp->rows + (size_t)lp->nrows * (size_t)lp->ncolumns;

@@ -27,19 +27,13 @@ void tutti_ways_release(tutti_ways *w)
 
 static void push_via(tutti_ways *w, int32_t node)
 {
-    if (w->nvia == w->via_capacity) {
-        w->via_capacity = w->via_capacity ? 2 * w->via_capacity : 64;
-        w->via = tutti_realloc(w->via, (size_t)w->via_capacity * sizeof *w->via);
-    }
+    w->via = tutti_grow(w->via, w->nvia, &w->via_capacity, sizeof *w->via);
     w->via[w->nvia++] = node;
 }
 
 static void push_way(tutti_ways *w, const tutti_way *way)
 {
-    if (w->nways == w->ways_capacity) {
-        w->ways_capacity = w->ways_capacity ? 2 * w->ways_capacity : 64;
-        w->ways = tutti_realloc(w->ways, (size_t)w->ways_capacity * sizeof *w->ways);
-    }
+    w->ways = tutti_grow(w->ways, w->nways, &w->ways_capacity, sizeof *w->ways);
     w->ways[w->nways++] = *way;
 }
 

@@ -80,18 +80,10 @@ const tutti_slice *tutti_part_far(const tutti_part *part, int32_t step)
     return &s->far[step];
 }
 
-/* Makes room for one more element; the arrays double. */
-static void *room(void *array, int32_t n, int32_t *capacity, size_t size)
-{
-    if (n < *capacity) return array;
-    *capacity = *capacity ? *capacity * 2 : 16;
-    return tutti_realloc(array, size * (size_t)*capacity);
-}
-
 int32_t tutti_part_buffer(tutti_part_builder *b, const tutti_buffer *buffer)
 {
     tutti_part *p = &b->part;
-    p->buffers = room(p->buffers, p->nbuffers, &b->buffers_capacity, sizeof *p->buffers);
+    p->buffers = tutti_grow(p->buffers, p->nbuffers, &b->buffers_capacity, sizeof *p->buffers);
     p->buffers[p->nbuffers] = *buffer;
     return p->nbuffers++;
 }
@@ -99,8 +91,8 @@ int32_t tutti_part_buffer(tutti_part_builder *b, const tutti_buffer *buffer)
 int32_t tutti_part_step(tutti_part_builder *b, const tutti_step *step)
 {
     tutti_part *p = &b->part;
-    p->steps = room(p->steps, p->nsteps, &b->steps_capacity, sizeof *p->steps);
-    b->far = room(b->far, p->nsteps, &b->far_capacity, sizeof *b->far);
+    p->steps = tutti_grow(p->steps, p->nsteps, &b->steps_capacity, sizeof *p->steps);
+    b->far = tutti_grow(b->far, p->nsteps, &b->far_capacity, sizeof *b->far);
     p->steps[p->nsteps] = (tutti_step){.kind = step->kind,
                                        .sequence = step->sequence,
                                        .stage = step->stage,
@@ -119,7 +111,7 @@ int32_t tutti_part_step(tutti_part_builder *b, const tutti_step *step)
 static void add_slice(tutti_part_builder *b, tutti_slice slice)
 {
     tutti_part *p = &b->part;
-    p->slices = room(p->slices, p->nslices, &b->slices_capacity, sizeof *p->slices);
+    p->slices = tutti_grow(p->slices, p->nslices, &b->slices_capacity, sizeof *p->slices);
     p->slices[p->nslices++] = slice;
 }
 
@@ -135,7 +127,7 @@ void tutti_part_fold(tutti_part_builder *b, tutti_slice slice, int folds)
 {
     tutti_part *p = &b->part;
     tutti_part_in(b, slice);
-    p->folds = room(p->folds, p->nfolds, &b->folds_capacity, sizeof *p->folds);
+    p->folds = tutti_grow(p->folds, p->nfolds, &b->folds_capacity, sizeof *p->folds);
     p->folds[p->nfolds++] = (uint8_t)folds;
 }
 
@@ -148,7 +140,7 @@ void tutti_part_out(tutti_part_builder *b, tutti_slice slice)
 void tutti_part_dep(tutti_part_builder *b, int32_t step)
 {
     tutti_part *p = &b->part;
-    p->deps = room(p->deps, p->ndeps, &b->deps_capacity, sizeof *p->deps);
+    p->deps = tutti_grow(p->deps, p->ndeps, &b->deps_capacity, sizeof *p->deps);
     p->deps[p->ndeps++] = step;
     p->steps[p->nsteps - 1].ndeps++;
 }

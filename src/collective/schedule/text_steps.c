@@ -73,10 +73,7 @@ static tutti_status read_outputs(tutti_text *t, int32_t rank, tutti_lexer *x, tu
         tutti_slice slice;
         tutti_status st = read_slice(t, rank, x, &slice);
         if (st != TUTTI_OK) return st;
-        if (*n == capacity) {
-            capacity = capacity ? 2 * capacity : 4;
-            *outs = tutti_realloc(*outs, sizeof **outs * (size_t)capacity);
-        }
+        *outs = tutti_grow(*outs, *n, &capacity, sizeof **outs);
         (*outs)[(*n)++] = slice;
     } while (x->length && !tutti_lex_is(x, "<-"));
     return tutti_lex_expect(x, "<-");
@@ -102,8 +99,7 @@ static tutti_status read_sum(tutti_text *t, int32_t rank, tutti_lexer *x)
     t->open[0] = 0;
     while (!clause(x)) {
         if (tutti_lex_is(x, "(")) {
-            if (depth + 1 >= t->open_capacity)
-                t->open = tutti_realloc(t->open, sizeof *t->open * (size_t)(t->open_capacity *= 2));
+            t->open = tutti_grow(t->open, depth + 1, &t->open_capacity, sizeof *t->open);
             t->open[++depth] = 0;
         } else if (tutti_lex_is(x, ")")) {
             if (!after_input || !depth || t->open[depth] != 2 || !one_more(t, --depth))
