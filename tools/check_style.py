@@ -76,8 +76,36 @@ def check_c(root, shown, text, findings):
             findings.append(f"{shown}:{number}: '{match.group(0)}' is known to methods and rules alone")
 
 
+# A type that is defined, not only announced; the names of all that a file calls or defines.
+TYPE = re.compile(r"^typedef\b(?:[^;{}]|\{(?:[^{}]|\{[^{}]*\})*\})*?(?:\b(tutti_\w+)|\(\*(tutti_\w+)\)\([^;]*\))\s*;", re.M)
+ANNOUNCED = re.compile(r"^typedef (?:struct|union) (tutti_\w+) \1;$")
+CALLED = re.compile(r"\b(tutti_\w+)\(")
+
+
+class Meanings:
+    """No name of ours is two types, or a type and a function: whoever includes both headers could not compile."""
+
+    def __init__(self):
+        self.types, self.calls = {}, {}
+
+    def read(self, shown, code, findings):
+        for match in TYPE.finditer(code):
+            name = match.group(1) or match.group(2)
+            if ANNOUNCED.match(match.group(0)):
+                continue
+            if name in self.types:
+                findings.append(f"{shown}: the type {name} is another one in {self.types[name]}")
+            self.types[name] = shown
+        for name in CALLED.findall(code):
+            self.calls.setdefault(name, shown)
+
+    def compare(self, findings):
+        for name in sorted(set(self.types) & set(self.calls)):
+            findings.append(f"{self.calls[name]}: the function {name} has the name of a type in {self.types[name]}")
+
+
 def check_tree(root, findings):
-    where = {}
+    where, meanings = {}, Meanings()
     for top in TOPS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
             folders[:] = [f for f in folders if f not in ("__pycache__", "node_modules")]
@@ -94,6 +122,9 @@ def check_tree(root, findings):
                     findings.append(f"{shown}: {nlines} lines; at most {MAX_FILE}")
                 if not name.endswith(".py"):
                     check_c(root, shown, text, findings)
+                if top in ("src", "include") and not name.endswith(".py"):
+                    meanings.read(shown, strip(text), findings)
+    meanings.compare(findings)
     return len(where)
 
 

@@ -105,7 +105,7 @@ typedef enum {
 } tutti_figure;
 const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
 
-typedef enum { TUTTI_PLACE_BLOCK, TUTTI_PLACE_ROUND_ROBIN, TUTTI_PLACE_PARITY, TUTTI_PLACE_LIST } tutti_placement;
+typedef enum { TUTTI_PLACE_BLOCK, TUTTI_PLACE_ROUND_ROBIN, TUTTI_PLACE_PARITY, TUTTI_PLACE_LIST } tutti_seating;
 typedef enum { TUTTI_ROUTING_DMODK, TUTTI_ROUTING_ECMP } tutti_routing;
 typedef enum { TUTTI_WIRES_BOTH, TUTTI_WIRES_NVLINK, TUTTI_WIRES_PCIE } tutti_wires;
 typedef enum { TUTTI_INSIDE_PCIE, TUTTI_INSIDE_NIC } tutti_inside;
@@ -159,7 +159,7 @@ char *tutti_topology_tuned_path(void);
 tutti_status tutti_topology_fits(const tutti_topology *t, int32_t nranks, tutti_failure *err);
 /* Seats that ranks may take (a host, GPU or node each); star and host: as many as there are ranks. */
 int32_t tutti_topology_nseats(const tutti_topology *t, int32_t nranks);
-bool tutti_topology_has_place(const tutti_topology *t, tutti_placement place); /* has its kind this placement? */
+bool tutti_topology_has_place(const tutti_topology *t, tutti_seating place); /* has its kind this placement? */
 int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank);
 /* Puts rank r on seat[r], all different, nranks <= TUTTI_MAX_SEATS_LISTED. */
 void tutti_topology_place(tutti_topology *t, int32_t nranks, const int32_t *seat);

@@ -33,7 +33,7 @@ tutti_status tutti_coll_pack_channels(const tutti_topology *machine, const tutti
 {
     static const char *const names[] = {"NVLink", "PCIe"};
     static const tutti_wires wires[] = {TUTTI_WIRES_NVLINK, TUTTI_WIRES_PCIE};
-    tutti_channel channels[2];
+    tutti_pack_channel channels[2];
     double carried[2];
     if (machine->kind != TUTTI_TOPOLOGY_DGX1P && machine->kind != TUTTI_TOPOLOGY_DGX1V)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--channels: dgx1p and dgx1v have NVLinks and PCIe");

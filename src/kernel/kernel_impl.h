@@ -79,8 +79,8 @@ tutti_dropout_keys tutti_op_dropout_keys(const tutti_kernel_args *a, int64_t sam
 /* Output positions [first, end) of one dimension whose window element k lies inside the input and not in the padding. */
 typedef struct {
     int64_t first, end;
-} tutti_span;
-tutti_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout);
+} tutti_window_span;
+tutti_window_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout);
 
 /* Does a backward pass read input i? */
 static inline bool tutti_kernel_reads_again(const tutti_kernel *k, int i)

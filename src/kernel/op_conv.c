@@ -75,7 +75,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 /* One weight and one pair of planes: all that the three passes differ in is what is added to what. */
 typedef struct {
     int64_t h, w, out_h, out_w; /* of the planes */
-    tutti_span y, x;            /* output positions at which this weight meets an element of the input */
+    tutti_window_span y, x;     /* output positions at which this weight meets an element of the input */
     int64_t stride, dy, dx;     /* input position = output position * stride + (dy, dx) */
 } tap;
 
@@ -95,11 +95,11 @@ static tap tap_at(const tutti_kernel *k, int64_t i, int64_t j)
 }
 
 /* Channels of the input that output channel n sees. */
-static tutti_span channels_of(const tutti_kernel *k, int64_t n)
+static tutti_window_span channels_of(const tutti_kernel *k, int64_t n)
 {
     const tutti_conv_attrs *at = k->attrs;
     int64_t ninputs = k->in[0].shape.dim[1] / at->groups, group = n / (at->out_channels / at->groups);
-    return (tutti_span){group * ninputs, (group + 1) * ninputs};
+    return (tutti_window_span){group * ninputs, (group + 1) * ninputs};
 }
 
 static void add_to_out(const tap *t, float weight, const float *in, float *out)
@@ -140,7 +140,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
         for (int64_t n = 0; n < out[1]; n++) {
             float *to = (float *)a->out + (b * out[1] + n) * out_plane;
             for (int64_t e = 0; e < out_plane; e++) to[e] = at->bias ? a->param[1][n] : 0;
-            tutti_span seen = channels_of(k, n);
+            tutti_window_span seen = channels_of(k, n);
             const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
             for (int64_t c = seen.first; c < seen.end; c++)
                 for (int64_t i = 0; i < at->kernel; i++)
@@ -170,7 +170,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
     float *dweight = a->dparam[0];
     for (int64_t n = 0; n < out[1]; n++) {
-        tutti_span seen = channels_of(k, n);
+        tutti_window_span seen = channels_of(k, n);
         for (int64_t c = seen.first; c < seen.end; c++)
             for (int64_t i = 0; i < at->kernel; i++)
                 for (int64_t j = 0; j < at->kernel; j++) {
@@ -193,7 +193,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     memset(a->din[0], 0, k->in[0].bytes);
     for (int64_t b = 0; b < out[0]; b++)
         for (int64_t n = 0; n < out[1]; n++) {
-            tutti_span seen = channels_of(k, n);
+            tutti_window_span seen = channels_of(k, n);
             const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
             for (int64_t c = seen.first; c < seen.end; c++)
                 for (int64_t i = 0; i < at->kernel; i++)

@@ -150,10 +150,10 @@ double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti
     return (double)at->kernel * (double)at->kernel * (double)tutti_shape_count(out);
 }
 
-tutti_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout)
+tutti_window_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout)
 {
     /* 0 <= o * stride + k - pad <= nin - 1 */
-    tutti_span span = {0, nout};
+    tutti_window_span span = {0, nout};
     if (pad > k) span.first = (pad - k + stride - 1) / stride;
     int64_t room = nin - 1 + pad - k;
     int64_t end = room < 0 ? 0 : room / stride + 1;

@@ -31,7 +31,7 @@ static int32_t parity_seat(const tutti_topology *t, int32_t rank)
 
 int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank)
 {
-    switch ((tutti_placement)t->figure[TUTTI_FIGURE_PLACE]) {
+    switch ((tutti_seating)t->figure[TUTTI_FIGURE_PLACE]) {
     case TUTTI_PLACE_BLOCK: return rank;
     case TUTTI_PLACE_ROUND_ROBIN: {
         int32_t size = group_size(t), ngroups = tutti_topology_nseats(t, 0) / size;
@@ -68,7 +68,7 @@ void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host
     free(first);
 }
 
-bool tutti_topology_has_place(const tutti_topology *t, tutti_placement place)
+bool tutti_topology_has_place(const tutti_topology *t, tutti_seating place)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     if (!tutti_topology_preset(row, TUTTI_FIGURE_PLACE)) return place == TUTTI_PLACE_BLOCK;
@@ -93,7 +93,7 @@ static tutti_status list_check(const tutti_topology *t, tutti_failure *err)
 
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err)
 {
-    tutti_placement place = (tutti_placement)t->figure[TUTTI_FIGURE_PLACE];
+    tutti_seating place = (tutti_seating)t->figure[TUTTI_FIGURE_PLACE];
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     if (!tutti_topology_preset(row, TUTTI_FIGURE_PLACE) || place == TUTTI_PLACE_BLOCK) return TUTTI_OK;
     if (place == TUTTI_PLACE_LIST && !t->nlisted)

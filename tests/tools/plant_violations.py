@@ -14,6 +14,8 @@ HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* %s: for the test. */\n"
 GOOD = {
     "src/base/arena.h": "",
     "src/kernel/kernel.h": '#include <oneapi/dnnl/dnnl.h>\n#include "../base/arena.h"\n',
+    "src/kernel/value.h": "typedef struct tutti_value {\n    int n[2];\n} tutti_value;\ntypedef struct tutti_other tutti_other;\n",
+    "src/kernel/other.h": "typedef struct tutti_other tutti_other;\n",
     "src/collective/wire/wire_impl.h": "",
     "src/collective/group/group.h": '#include "../wire/wire_impl.h"\n#include "../wire/wire.h"\n',
     "src/collective/wire/wire.h": "",
@@ -56,6 +58,8 @@ PLANTED = [
     ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
     ("check_style.py", "src/training/run/step.c", "/* after the all-gather */\n", "known to methods and rules alone"),
     ("check_style.py", "tests/idx.c", "", "has the same name"),
+    ("check_style.py", "src/data/same.h", "typedef struct {\n    int n;\n} tutti_value;\n", "the type tutti_value is another one in src/"),
+    ("check_style.py", "src/data/call.h", "int tutti_value(int n);\n", "the function tutti_value has the name of a type in src/"),
     ("check_docs.py", "README.md", "[there](docs/gone.md)\n", "link to docs/gone.md: no such file"),
     ("check_docs.py", "README.md", "[there](docs/commands.md#gone)\n", "no such heading"),
     ("check_docs.py", "README.md", "as `src/data/gone.c` says\n", "names src/data/gone.c: no such file"),

@@ -20,7 +20,7 @@
 
 enum { ALIGNMENT = 64, BLOCK = 32, SMALL = 64 };
 
-void tutti_clocks_init(tutti_clocks *c, const tutti_layout *layouts, int32_t nranks, int64_t max_events)
+void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events)
 {
     c->wide = max_events >= INT16_MAX;
     int32_t ncounts = 0, nmarks = 0;
@@ -42,7 +42,7 @@ void tutti_clocks_release(tutti_clocks *c)
     tutti_arena_release(&c->arena);
 }
 
-static tutti_base *new_base(tutti_clocks *c, const tutti_layout *layout)
+static tutti_base *new_base(tutti_clocks *c, const tutti_clock_layout *layout)
 {
     tutti_base *base = c->spare;
     if (base) {
@@ -66,7 +66,7 @@ static void drop_base(tutti_clocks *c, tutti_base *base)
     c->spare = base;
 }
 
-void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_layout *layout)
+void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_clock_layout *layout)
 {
     *t = (tutti_clock){.base = new_base(c, layout), .thread = thread, .own = 1, .via = -1};
     t->base->maker = thread;
@@ -186,7 +186,7 @@ static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
  * share no memory change nothing. */
 static bool has_more(const tutti_base *to, const tutti_base *from)
 {
-    const tutti_layout *a = to->layout, *b = from->layout;
+    const tutti_clock_layout *a = to->layout, *b = from->layout;
     for (int32_t i = 0, k = 0; i < a->nnear && k < b->nnear;) {
         if (a->near[i] != b->near[k]) {
             *(a->near[i] < b->near[k] ? &i : &k) += 1;
@@ -204,7 +204,7 @@ static bool has_more(const tutti_base *to, const tutti_base *from)
 /* What both layouts have: a walk over two ascending lists of neighbours. */
 static void join_common(tutti_base *to, const tutti_base *from)
 {
-    const tutti_layout *a = to->layout, *b = from->layout;
+    const tutti_clock_layout *a = to->layout, *b = from->layout;
     for (int32_t i = 0, k = 0; i < a->nnear && k < b->nnear;) {
         if (a->near[i] != b->near[k]) {
             if (a->near[i] < b->near[k])

@@ -67,11 +67,11 @@ typedef struct {
     int32_t *start;       /* nnear + 1: where near[i]'s threads begin in counts; its marks are at 2 * i */
     const int32_t *first_thread, *rank_of;
     int32_t ncounts, nmarks;
-} tutti_layout;
+} tutti_clock_layout;
 typedef struct tutti_base {
     int32_t refs;
     struct tutti_base *next; /* free list */
-    const tutti_layout *layout;
+    const tutti_clock_layout *layout;
     /* a thread: its clock, as known (the holder's own entry is stale); in 32 bits, or (wide = NULL) in 16 */
     int32_t *wide;
     int16_t *narrow;
@@ -88,7 +88,7 @@ typedef struct {
     size_t begin, count_bytes, mark_bytes; /* of a base: counts begin there, marks follow */
     bool wide;                             /* counts may pass 2^15 */
 } tutti_clocks;
-static inline int32_t tutti_layout_rank(const tutti_layout *l, int32_t rank)
+static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t rank)
 {
     int32_t lo = 0, hi = l->nnear;
     while (lo < hi) {
@@ -101,13 +101,13 @@ static inline int32_t tutti_layout_rank(const tutti_layout *l, int32_t rank)
     return lo < l->nnear && l->near[lo] == rank ? lo : -1;
 }
 /* Where the entry of a thread or mark stands, -1 = nowhere. */
-static inline int32_t tutti_layout_thread(const tutti_layout *l, int32_t thread)
+static inline int32_t tutti_layout_thread(const tutti_clock_layout *l, int32_t thread)
 {
     if (!l->near) return thread;
     int32_t rank = l->rank_of[thread], at = tutti_layout_rank(l, rank);
     return at < 0 ? -1 : l->start[at] + thread - l->first_thread[rank];
 }
-static inline int32_t tutti_layout_mark(const tutti_layout *l, int32_t mark)
+static inline int32_t tutti_layout_mark(const tutti_clock_layout *l, int32_t mark)
 {
     if (!l->near) return mark;
     int32_t at = tutti_layout_rank(l, mark / 2);
@@ -125,9 +125,9 @@ typedef struct {
     int32_t via, via_own, age;
     bool released; /* `own` was handed out: the next event needs a new one */
 } tutti_clock;
-void tutti_clocks_init(tutti_clocks *c, const tutti_layout *layouts, int32_t nranks, int64_t max_events);
+void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);
-void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_layout *layout);
+void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_clock_layout *layout);
 tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; drop it */
 void tutti_clock_drop(tutti_clocks *c, tutti_news *news);
 void tutti_clock_hear(tutti_clocks *c, tutti_clock *t, const tutti_news *news);
@@ -179,7 +179,7 @@ typedef struct {
     int32_t ndependents, nleft;
     bool done;
     tutti_news news;
-} tutti_node;
+} tutti_step_node;
 
 typedef struct {
     tutti_buffer *buffers;
@@ -190,7 +190,7 @@ typedef struct {
     tutti_check_step *steps; /* grouped by sequence */
     int32_t nsteps;
     int32_t *args;
-    tutti_node *nodes;
+    tutti_step_node *nodes;
     int32_t nnodes;
     int32_t first_leaf; /* leaf of `in` ordinal o: first_leaf + o */
     int32_t nleaves;
@@ -260,7 +260,7 @@ typedef struct {
     bool full;         /* clocks know everybody; else a race is only a suspicion */
     bool reuses;       /* sequences of a rank overwrite what others of it have read */
     uint64_t *touched; /* rank x rank bits, while loading */
-    tutti_layout *layouts;
+    tutti_clock_layout *layouts;
     int32_t *first_thread, *rank_of; /* a rank; a thread */
     tutti_check_rank *ranks;
     tutti_storage *storages;

@@ -31,7 +31,7 @@ static void full_layout(tutti_checker *c)
 {
     c->full = true;
     for (int32_t r = 0; r < c->head->nranks; r++)
-        c->layouts[r] = (tutti_layout){.nmarks = 2 * c->head->nranks, .ncounts = c->nthreads};
+        c->layouts[r] = (tutti_clock_layout){.nmarks = 2 * c->head->nranks, .ncounts = c->nthreads};
 }
 
 /* All who touch what r touches; the number of them. */
@@ -50,9 +50,9 @@ static int32_t neighbours(const tutti_checker *c, int32_t r, uint64_t *const *to
 
 static void near_layout(tutti_checker *c, int32_t r, const uint64_t *near, int32_t n)
 {
-    tutti_layout *l = &c->layouts[r];
-    *l = (tutti_layout){.near = TUTTI_ARENA_NEW(&c->arena, int32_t, n),
-                        .start = TUTTI_ARENA_NEW(&c->arena, int32_t, n + 1)};
+    tutti_clock_layout *l = &c->layouts[r];
+    *l = (tutti_clock_layout){.near = TUTTI_ARENA_NEW(&c->arena, int32_t, n),
+                              .start = TUTTI_ARENA_NEW(&c->arena, int32_t, n + 1)};
     l->first_thread = c->first_thread;
     l->rank_of = c->rank_of;
     for (int32_t q = 0; q < c->head->nranks; q++) {
@@ -76,7 +76,7 @@ void tutti_layout_end(tutti_checker *c)
 {
     int32_t p = c->head->nranks;
     size_t words = ((size_t)p + 63) / 64;
-    c->layouts = TUTTI_ARENA_NEW(&c->arena, tutti_layout, p);
+    c->layouts = TUTTI_ARENA_NEW(&c->arena, tutti_clock_layout, p);
     if (c->full || c->reuses || is_crowded(c, words)) {
         full_layout(c);
         return;

@@ -211,10 +211,10 @@ static tutti_status find_nodes(tutti_checker *c, loader *l)
         }
     }
     if (nargs > INT32_MAX / 2) return tutti_fail(c->err, TUTTI_ERR_FAILED, "rank %d: too many slices", p->rank);
-    l->rank->nodes = TUTTI_ARENA_NEW(&c->arena, tutti_node, l->rank->nnodes + 1);
+    l->rank->nodes = TUTTI_ARENA_NEW(&c->arena, tutti_step_node, l->rank->nnodes + 1);
     l->rank->args = TUTTI_ARENA_NEW(&c->arena, int32_t, nargs);
     for (int32_t i = 0; i < p->nsteps; i++)
-        if (--l->node_of[i] >= 0) l->rank->nodes[l->node_of[i]] = (tutti_node){.step = i, .waiter = -1};
+        if (--l->node_of[i] >= 0) l->rank->nodes[l->node_of[i]] = (tutti_step_node){.step = i, .waiter = -1};
     return TUTTI_OK;
 }
 

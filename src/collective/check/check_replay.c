@@ -26,7 +26,7 @@ static bool deps_met(tutti_checker *c, tutti_thread *t, const tutti_check_step *
     tutti_check_rank *rank = &c->ranks[t->rank];
     const int32_t *args = args_of(c, t->rank, s);
     for (; t->ndeps_met < args[0]; t->ndeps_met++) {
-        tutti_node *node = &rank->nodes[args[3 + t->ndeps_met]];
+        tutti_step_node *node = &rank->nodes[args[3 + t->ndeps_met]];
         if (!node->done) {
             t->next_waiter = node->waiter;
             node->waiter = t->clock.thread;
@@ -49,7 +49,7 @@ void tutti_check_complete(tutti_checker *c, int32_t thread)
     t->at++;
     t->ndeps_met = 0;
     if (s->node < 0) return;
-    tutti_node *node = &rank->nodes[s->node];
+    tutti_step_node *node = &rank->nodes[s->node];
     node->done = true;
     node->nleft = node->ndependents;
     node->news = tutti_clock_tell(&t->clock);

@@ -11,12 +11,12 @@ enum { PART = 1 << 22 }; /* bytes of a long vector after which it may go another
 
 /* --- blocks of the caller's memory, in the order of the stage --- */
 
-static void add_blocks(tutti_block *to, const tutti_call *call, int32_t first, int32_t step, int32_t n, const void *at,
-                       size_t bytes)
+static void add_blocks(tutti_call_block *to, const tutti_call *call, int32_t first, int32_t step, int32_t n,
+                       const void *at, size_t bytes)
 {
     char *next = (char *)(uintptr_t)at;
     for (int32_t k = 0; k < n; k++) {
-        to[k] = (tutti_block){next, tutti_block_count(call, first + k * step)};
+        to[k] = (tutti_call_block){next, tutti_block_count(call, first + k * step)};
         next += (size_t)to[k].n * bytes;
     }
 }
@@ -28,10 +28,10 @@ static void list_blocks(tutti_request *q)
     const tutti_call *c = &q->call;
     const int32_t p = comm->nranks, me = comm->rank;
     const bool is_root = me == c->root;
-    tutti_block *in = TUTTI_ARENA_NEW(&q->arena, tutti_block, 2 * p), *out = in + p;
+    tutti_call_block *in = TUTTI_ARENA_NEW(&q->arena, tutti_call_block, 2 * p), *out = in + p;
     q->in = in, q->out = out;
     q->nin = q->nout = 1;
-    in[0] = (tutti_block){(char *)(uintptr_t)c->in, c->count}, out[0] = (tutti_block){c->out, c->count};
+    in[0] = (tutti_call_block){(char *)(uintptr_t)c->in, c->count}, out[0] = (tutti_call_block){c->out, c->count};
     switch (c->collective) {
     case TUTTI_BROADCAST: q->nin = is_root; break;
     case TUTTI_REDUCE: q->nout = is_root; break;
@@ -71,7 +71,7 @@ static void lay_out(tutti_request *q, const tutti_call_plan *plan)
     char *in = (char *)(uintptr_t)c->in, *out = c->out;
     if (in_vector && c->collective == TUTTI_ALL_GATHER) in = out;
     if (in_vector && c->collective == TUTTI_REDUCE_SCATTER) out = in;
-    q->one_in = (tutti_block){in, plan->total}, q->one_out = (tutti_block){out, plan->total};
+    q->one_in = (tutti_call_block){in, plan->total}, q->one_out = (tutti_call_block){out, plan->total};
     q->length = plan->longest;
     q->piece = q->lane->piece;
     if (path == TUTTI_PATH_SHOWN) q->piece = even_piece(plan->longest, q->lane->piece);

@@ -62,7 +62,7 @@ struct tutti_lane {
 typedef struct {
     char *at;
     int64_t n;
-} tutti_block;
+} tutti_call_block;
 
 struct tutti_request {
     tutti_comm *comm;                            /* NULL: it is gone, and so is what the request was prepared on */
@@ -71,9 +71,9 @@ struct tutti_request {
     tutti_request *next_prepared, **prepared_at; /* of the communicator's */
     tutti_call call;
     tutti_notice notice;
-    size_t bytes;          /* of an element */
-    tutti_block *in, *out; /* staged: blocks in the order of the stage */
-    tutti_block one_in, one_out;
+    size_t bytes;               /* of an element */
+    tutti_call_block *in, *out; /* staged: blocks in the order of the stage */
+    tutti_call_block one_in, one_out;
     int32_t nin, nout;
     int64_t length, at; /* of the longest block; what of it is through */
     int64_t piece;      /* most of it that the next invocation moves */

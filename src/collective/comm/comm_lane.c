@@ -12,7 +12,7 @@
 
 /* --- pieces --- */
 
-static int64_t left_of(const tutti_block *b, const tutti_request *q)
+static int64_t left_of(const tutti_call_block *b, const tutti_request *q)
 {
     const int64_t left = b->n - q->at;
     return left < 0 ? 0 : left < q->piece ? left : q->piece;
@@ -24,7 +24,7 @@ static void copy_piece(const tutti_request *q, bool in)
     const size_t apart = (size_t)l->piece * q->bytes;
     const bool past = in ? tutti_way_at((tutti_way)l->key.way)->past_caches : q->large;
     for (int32_t k = 0; k < (in ? q->nin : q->nout); k++) {
-        const tutti_block *b = in ? &q->in[k] : &q->out[k];
+        const tutti_call_block *b = in ? &q->in[k] : &q->out[k];
         char *user = b->at + (size_t)q->at * q->bytes, *stage = (in ? l->stage_in : l->stage_out) + (size_t)k * apart;
         const size_t nbytes = (size_t)left_of(b, q) * q->bytes;
         if (nbytes) tutti_reduce_copy(in ? &stage : &user, 1, in ? user : stage, nbytes, past);

@@ -47,7 +47,7 @@ static tutti_slice range_of(int32_t v, int32_t s)
     return tutti_slice_at(0, 0, tutti_bits_reversed(v, s), 1, 1 << s);
 }
 
-static void halve(tutti_walk *w, const block *mine)
+static void halve(tutti_part_walk *w, const block *mine)
 {
     int32_t v = w->r - mine->first;
     for (int32_t s = 0; s < mine->lg; s++) {
@@ -59,7 +59,7 @@ static void halve(tutti_walk *w, const block *mine)
 }
 
 /* The sums of the smaller blocks reach mine, and mine the larger one. */
-static void go_up(tutti_walk *w, const neighbours *n)
+static void go_up(tutti_part_walk *w, const neighbours *n)
 {
     int32_t v = w->r - n->mine.first, g = n->mine.lg;
     if (n->smaller.lg >= 0) {
@@ -72,7 +72,7 @@ static void go_up(tutti_walk *w, const neighbours *n)
         tutti_walk_give(w, above, n->larger.first + u, from, range_of(u, above), above);
 }
 
-static void come_down(tutti_walk *w, const neighbours *n)
+static void come_down(tutti_part_walk *w, const neighbours *n)
 {
     int32_t v = w->r - n->mine.first, g = n->mine.lg, above = n->larger.lg, last = 2 * n->up - 1;
     for (int32_t u = v; above >= 0 && u < 1 << above; u += 1 << g)
@@ -90,7 +90,7 @@ static void binary_blocks_part(const tutti_compile_request *q, int32_t r, tutti_
 {
     const neighbours n = blocks_around(q->nranks, r);
     tutti_compile_buffers(q, r, b);
-    tutti_walk w = tutti_walk_begin(q, r, b, n.up);
+    tutti_part_walk w = tutti_walk_begin(q, r, b, n.up);
     halve(&w, &n.mine);
     go_up(&w, &n);
     come_down(&w, &n);

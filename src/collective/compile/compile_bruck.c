@@ -16,7 +16,7 @@
 #include "compile_impl.h"
 
 typedef struct {
-    tutti_walk walk;
+    tutti_part_walk walk;
     int32_t p, lg; /* 2^(lg-1) < p <= 2^lg */
     int32_t sums;  /* buffer of partial sums */
 } bruck;

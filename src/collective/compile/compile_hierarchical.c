@@ -39,10 +39,10 @@ static tutti_status hierarchical_accept(const tutti_compile_request *q, tutti_fa
 }
 
 /* My group's slices, each with its owner, on to the master: the slice of rank i is i - t hops away after t steps. */
-static void bring_to_master(tutti_walk *w, const tutti_line *group, int32_t stage)
+static void bring_to_master(tutti_part_walk *w, const tutti_line *group, int32_t stage)
 {
     int32_t n = group->n, before = (group->me + n - 1) % n;
-    const tutti_cut slices = tutti_cut_range(whole, n);
+    const tutti_line_cut slices = tutti_cut_range(whole, n);
     for (int32_t t = 0; t < n - 1; t++) {
         int32_t give = group->me - t, take = before - t;
         if (give > 0)
@@ -51,9 +51,9 @@ static void bring_to_master(tutti_walk *w, const tutti_line *group, int32_t stag
     }
 }
 
-static void bring_from_master(tutti_walk *w, const tutti_line *group, int32_t stage)
+static void bring_from_master(tutti_part_walk *w, const tutti_line *group, int32_t stage)
 {
-    const tutti_cut slices = tutti_cut_range(whole, group->n);
+    const tutti_line_cut slices = tutti_cut_range(whole, group->n);
     int32_t me = group->me, rank = w->r;
     for (int32_t t = 0; t < group->n && group->n > 1; t++) {
         tutti_slice slice = tutti_cut_piece(&slices, t, 0);
@@ -78,9 +78,9 @@ static void hierarchical_part(const tutti_compile_request *q, int32_t r, tutti_p
     int32_t p = q->nranks, k = q->param[0], ngroups = (p + k - 1) / k, mine = r / k;
     int32_t before = (mine + ngroups - 1) % ngroups, masters_at = 2 * (k - 1);
     const tutti_line group = {mine * k, 1, group_size(p, k, mine), r % k}, masters = {0, k, ngroups, mine};
-    const tutti_cut slices = tutti_cut_range(whole, group.n), shares = tutti_cut_range(whole, ngroups);
+    const tutti_line_cut slices = tutti_cut_range(whole, group.n), shares = tutti_cut_range(whole, ngroups);
     tutti_compile_buffers(q, r, b);
-    tutti_walk w = tutti_walk_begin(q, r, b, k - 1 + ngroups - 1);
+    tutti_part_walk w = tutti_walk_begin(q, r, b, k - 1 + ngroups - 1);
     tutti_walk_ring_scatter(&w, &group, 0, &slices, TUTTI_WALK_IN, TUTTI_WALK_IN, TUTTI_WALK_OUT, 0);
     bring_to_master(&w, &group, group.n - 1);
     if (group.me == 0) {

@@ -99,20 +99,21 @@ typedef struct {
     uint32_t first;            /* conditions of messages that come before anything was made */
     uint32_t pull, push;       /* hints of messages that are summed, and of results */
     int32_t made, told;        /* steps, -1 = none: what is sent next is there; what the last send came after */
-} tutti_walk;
+} tutti_part_walk;
 /* After tutti_compile_buffers: adds ninboxes inboxes (empty until used). A walk of an allreduce, unless its fields are changed. */
-tutti_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes);
+tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes);
 /* `what` is a range of the vector; its rank and buffer are ignored. Peer and I agree on stage and number of the inbox.
  * give and add: the peer adds what lies in my buffer `from`; I add what lies in its buffer `from` to my `own`, into `to`. */
-void tutti_walk_give(tutti_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
+void tutti_walk_give(tutti_part_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
 typedef struct {
     int32_t from, own, to; /* buffers */
     bool theirs_first;     /* order of the sum */
 } tutti_walk_sum;
-void tutti_walk_add(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox, tutti_walk_sum sum);
+void tutti_walk_add(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox,
+                    tutti_walk_sum sum);
 /* show and take: from my out to the peer's; from its to mine. */
-void tutti_walk_show(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
-void tutti_walk_take(tutti_walk *w, int32_t stage, int32_t peer, tutti_slice what);
+void tutti_walk_show(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what);
+void tutti_walk_take(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what);
 
 /* The all-to-all of bruck (bruck_blocks.c), after tutti_compile_buffers. */
 void tutti_bruck_blocks(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
@@ -125,25 +126,26 @@ typedef struct {
 typedef struct {
     int32_t first, by_member, count, of;
     int32_t npieces, by_piece;
-} tutti_cut;
+} tutti_line_cut;
 /* A range in n equal slices of one piece. */
-static inline tutti_cut tutti_cut_range(tutti_slice range, int32_t n)
+static inline tutti_line_cut tutti_cut_range(tutti_slice range, int32_t n)
 {
-    return (tutti_cut){range.first * n, range.count, range.count, range.of * n, 1, 0};
+    return (tutti_line_cut){range.first * n, range.count, range.count, range.of * n, 1, 0};
 }
-static inline tutti_slice tutti_cut_piece(const tutti_cut *c, int32_t j, int32_t i)
+static inline tutti_slice tutti_cut_piece(const tutti_line_cut *c, int32_t j, int32_t i)
 {
     return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
 }
 /* n - 1 stages from `stage`: the line's sum of my pieces lies in buffer `home`; partial sums lie in w->sums. own, before:
  * buffers where my part and that of the rank before me lie. (n - 1) npieces inboxes from `inbox`. n = 1: nothing. */
-void tutti_walk_ring_scatter(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c, int32_t own,
-                             int32_t before, int32_t home, int32_t inbox);
+void tutti_walk_ring_scatter(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c,
+                             int32_t own, int32_t before, int32_t home, int32_t inbox);
 /* n - 1 stages: all pieces, of which each member has its own, are in everyone's out. */
-void tutti_walk_ring_gather(tutti_walk *w, const tutti_line *l, int32_t stage, const tutti_cut *c);
+void tutti_walk_ring_gather(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c);
 /* Allreduce of a range over a grid: rings along `near`, of my slice along `far`, along `near` again. 2(near.n - 1) +
  * 2(far.n - 1) stages from 0, near.n + far.n - 2 inboxes from `inbox`. */
-void tutti_walk_grid(tutti_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range, int32_t inbox);
+void tutti_walk_grid(tutti_part_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range,
+                     int32_t inbox);
 
 extern const tutti_algorithm tutti_algorithm_direct, tutti_algorithm_one_shot, tutti_algorithm_ring,
     tutti_algorithm_halving_doubling, tutti_algorithm_binary_blocks, tutti_algorithm_bruck,

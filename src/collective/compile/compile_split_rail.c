@@ -39,10 +39,10 @@ static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_fail
 }
 
 typedef struct {
-    tutti_walk walk;
+    tutti_part_walk walk;
     tutti_line group, rail;
-    tutti_cut shares; /* of a group's members: slices that their rails own, one a group */
-    tutti_cut slices; /* of my rail's members */
+    tutti_line_cut shares; /* of a group's members: slices that their rails own, one a group */
+    tutti_line_cut slices; /* of my rail's members */
 } rails;
 
 static void scatter(rails *g)
@@ -70,8 +70,8 @@ static void split_rail_part(const tutti_compile_request *q, int32_t r, tutti_par
     bool scatters = q->collective == TUTTI_REDUCE_SCATTER;
     tutti_compile_buffers(q, r, b);
     rails g = {.group = {r / k * k, 1, k, r % k}, .rail = {r % k, k, ngroups, r / k}};
-    g.shares = (tutti_cut){0, 1, 1, p, ngroups, k};
-    g.slices = (tutti_cut){r % k, k, 1, p, 1, 0};
+    g.shares = (tutti_line_cut){0, 1, 1, p, ngroups, k};
+    g.slices = (tutti_line_cut){r % k, k, 1, p, 1, 0};
     int32_t sums = scatters ? tutti_compile_scratch(b, tutti_slice_at(r, 0, 0, 1, 1), 1) : TUTTI_WALK_OUT;
     if (scatters) ninboxes = (k - 1) * ngroups + ngroups - 1;
     g.walk = tutti_walk_begin(q, r, b, q->collective == TUTTI_ALL_GATHER ? 0 : ninboxes);

@@ -60,7 +60,7 @@ static void swing_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
 {
     int32_t p = q->nranks, lg = log2_of(p);
     tutti_compile_buffers(q, r, b);
-    tutti_walk w = tutti_walk_begin(q, r, b, lg);
+    tutti_part_walk w = tutti_walk_begin(q, r, b, lg);
     for (int32_t s = 0; s < lg; s++) {
         int32_t peer = partner(r, s, p), from = s ? TUTTI_WALK_OUT : TUTTI_WALK_IN;
         tutti_walk_give(&w, s, peer, from, range_of(q, lg, peer, s + 1), s);

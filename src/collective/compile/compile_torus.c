@@ -42,7 +42,7 @@ static void torus_part(const tutti_compile_request *q, int32_t r, tutti_part_bui
     const tutti_line column = {r % columns, columns, rows, r / columns};
     tutti_compile_buffers(q, r, b);
     int32_t ninboxes = rows + columns - 2;
-    tutti_walk w = tutti_walk_begin(q, r, b, ways * ninboxes), other = w;
+    tutti_part_walk w = tutti_walk_begin(q, r, b, ways * ninboxes), other = w;
     tutti_walk_grid(&w, &row, &column, tutti_slice_at(0, 0, 0, 1, ways), 0);
     other.sequence = 2, other.channel = 1;
     if (ways > 1) tutti_walk_grid(&other, &column, &row, tutti_slice_at(0, 0, 1, 1, 2), ninboxes);

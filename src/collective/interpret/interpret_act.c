@@ -85,7 +85,7 @@ static void put_into_flight(tutti_run *run, const position *p, int64_t to, tutti
 {
     int32_t line = run->world->line_of[p->rank][p->index];
     run->flights = tutti_grow(run->flights, run->nflights, &run->flights_capacity, sizeof *run->flights);
-    run->flights[run->nflights++] = (tutti_flight){to, value, line, run->state.lines[line].given + 1};
+    run->flights[run->nflights++] = (tutti_word_flight){to, value, line, run->state.lines[line].given + 1};
 }
 
 /* Copy, reduce, put: for each chunk, each input is read, then each output is written. */

@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
     int32_t src, dst, number;
-} tutti_line; /* a channel */
+} tutti_message_line; /* a channel */
 
 typedef struct {
     const tutti_part_source *source;
@@ -37,7 +37,7 @@ typedef struct {
     tutti_actor *actors;
     int32_t *first_actor; /* a rank: its sequences, then scribbler, then feeder */
     int32_t **line_of;    /* rank, step: line or -1 */
-    tutti_line *lines;
+    tutti_message_line *lines;
     int64_t **place; /* rank, buffer: first word in memory; bank b starts b * n later */
     int64_t nwords;
     uint8_t *shared;  /* a word of bank 0 .. : more than one actor, one of them writing */
@@ -84,7 +84,7 @@ typedef struct {
     int64_t to;
     tutti_word value;
     int32_t line, ordinal; /* visible at the latest when the signal of this ordinal is seen */
-} tutti_flight;
+} tutti_word_flight;
 typedef struct tutti_parcel {
     struct tutti_parcel *next;
     int64_t nwords;
@@ -94,7 +94,7 @@ typedef struct tutti_parcel {
 typedef struct {
     tutti_world *world;
     tutti_state state;
-    tutti_flight *flights;
+    tutti_word_flight *flights;
     int32_t nflights, flights_capacity;
     tutti_parcel **parcels; /* a line: oldest message */
     tutti_parcel **partial; /* an actor: what it is about to send */

@@ -55,7 +55,7 @@ static int32_t find_line(tutti_world *w, int32_t src, int32_t dst, int32_t numbe
     for (int32_t i = 0; i < w->nlines; i++)
         if (w->lines[i].src == src && w->lines[i].dst == dst && w->lines[i].number == number) return i;
     w->lines = tutti_realloc(w->lines, sizeof *w->lines * ((size_t)w->nlines + 1));
-    w->lines[w->nlines] = (tutti_line){src, dst, number};
+    w->lines[w->nlines] = (tutti_message_line){src, dst, number};
     return w->nlines++;
 }
 

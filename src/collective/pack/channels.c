@@ -6,7 +6,7 @@
 #include "channels.h"
 
 /* T if the channels that begin up to `latest` carry everything. */
-static double ends(const tutti_channel *c, int32_t n, double bytes, double latest)
+static double ends(const tutti_pack_channel *c, int32_t n, double bytes, double latest)
 {
     double rate = 0, paid = bytes;
     for (int32_t i = 0; i < n; i++)
@@ -14,7 +14,7 @@ static double ends(const tutti_channel *c, int32_t n, double bytes, double lates
     return paid / rate;
 }
 
-double tutti_channels_fill(const tutti_channel *channels, int32_t nchannels, double bytes, double *carried)
+double tutti_channels_fill(const tutti_pack_channel *channels, int32_t nchannels, double bytes, double *carried)
 {
     double latest = -1, end = INFINITY;
     for (int32_t turn = 0; turn < nchannels; turn++) {

@@ -13,9 +13,9 @@
 typedef struct {
     double rate;    /* bytes/s, > 0 */
     double setup_s; /* >= 0 */
-} tutti_channel;
+} tutti_pack_channel;
 
 /* carried[c]: bytes; their sum is `bytes`. Returns T (0 for nothing). nchannels >= 1. */
-double tutti_channels_fill(const tutti_channel *channels, int32_t nchannels, double bytes, double *carried);
+double tutti_channels_fill(const tutti_pack_channel *channels, int32_t nchannels, double bytes, double *carried);
 
 #endif

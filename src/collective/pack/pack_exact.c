@@ -52,7 +52,7 @@ static void divide(forest *f, int32_t tree, int64_t many)
 /* How many of the tree may take the way. */
 static int64_t allowed(const forest *f, int32_t tree, int32_t way)
 {
-    const tutti_way *e = &f->w.ways[way];
+    const tutti_packing_way *e = &f->w.ways[way];
     int32_t n = f->w.nranks;
     int64_t others = 0, most = f->trees[tree].many < e->capacity ? f->trees[tree].many : e->capacity;
     tutti_maxflow *flow = tutti_maxflow_create(n + f->ntrees);
@@ -81,7 +81,7 @@ static int32_t next_way(const forest *f, int32_t tree, int64_t *many)
     while (*many < t->many) {
         int32_t way = -1;
         for (int32_t i = 0; i < f->w.nways; i++) {
-            const tutti_way *e = &f->w.ways[i], *now = way < 0 ? NULL : &f->w.ways[way];
+            const tutti_packing_way *e = &f->w.ways[i], *now = way < 0 ? NULL : &f->w.ways[way];
             if (tried[i] || !e->capacity || t->depth[e->src] < 0 || t->depth[e->dst] >= 0) continue;
             bool nearer = !now || t->depth[e->src] < t->depth[now->src];
             if (nearer || (t->depth[e->src] == t->depth[now->src] && e->capacity > now->capacity)) way = i;
@@ -104,7 +104,7 @@ static void grow(forest *f)
             assert(way >= 0 && many > 0); /* the theorem; the demands were met */
             if (many < f->trees[tree].many) divide(f, tree, f->trees[tree].many - many);
             growing *t = &f->trees[tree];
-            tutti_way *e = &f->w.ways[way];
+            tutti_packing_way *e = &f->w.ways[way];
             t->chosen[e->dst] = way, t->depth[e->dst] = t->depth[e->src] + 1, t->nreached++;
             e->capacity -= many;
         }

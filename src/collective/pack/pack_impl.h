@@ -14,10 +14,10 @@ typedef struct {
     int32_t src, dst;
     int64_t capacity;
     int32_t first_via, nvia;
-} tutti_way;
+} tutti_packing_way;
 typedef struct {
     int32_t nranks, nways, nvia;
-    tutti_way *ways;
+    tutti_packing_way *ways;
     int32_t *via;
     int32_t ways_capacity, via_capacity;
 } tutti_ways;

@@ -31,7 +31,7 @@ static void push_via(tutti_ways *w, int32_t node)
     w->via[w->nvia++] = node;
 }
 
-static void push_way(tutti_ways *w, const tutti_way *way)
+static void push_way(tutti_ways *w, const tutti_packing_way *way)
 {
     w->ways = tutti_grow(w->ways, w->nways, &w->ways_capacity, sizeof *w->ways);
     w->ways[w->nways++] = *way;
@@ -55,7 +55,7 @@ static bool met(const splitting *s)
 /* in > switch > out gets `amount` of a way of its own; the way's number. */
 static int32_t join(splitting *s, int32_t in, int32_t out, int64_t amount)
 {
-    tutti_way way = {s->w.ways[in].src, s->w.ways[out].dst, amount, s->w.nvia, 0};
+    tutti_packing_way way = {s->w.ways[in].src, s->w.ways[out].dst, amount, s->w.nvia, 0};
     for (int32_t i = 0; i < s->w.ways[in].nvia; i++) push_via(&s->w, s->w.via[s->w.ways[in].first_via + i]);
     push_via(&s->w, s->w.ways[in].dst);
     for (int32_t i = 0; i < s->w.ways[out].nvia; i++) push_via(&s->w, s->w.via[s->w.ways[out].first_via + i]);
@@ -77,7 +77,7 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     int32_t n = 0;
     *sum = 0;
     for (int32_t i = 0; i < s->w.nways; i++) {
-        const tutti_way *way = &s->w.ways[i];
+        const tutti_packing_way *way = &s->w.ways[i];
         if ((in ? way->dst : way->src) != node || !way->capacity) continue;
         if (way->src == way->dst) continue; /* what turned back elsewhere leads nowhere */
         list[n++] = i;
@@ -96,7 +96,7 @@ static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const in
     for (int32_t i = 0; i < before; i++) old[i] = s->w.ways[i].capacity;
     for (int32_t i = 0; i < nins; i++)
         for (int32_t k = 0; k < nouts; k++) {
-            const tutti_way a = s->w.ways[ins[i]], b = s->w.ways[outs[k]];
+            const tutti_packing_way a = s->w.ways[ins[i]], b = s->w.ways[outs[k]];
             int64_t elsewhere = sum - old[ins[i]], least = a.capacity < b.capacity ? a.capacity : b.capacity;
             if (a.src == b.dst || elsewhere <= 0) continue;
             int64_t share = (int64_t)((double)old[ins[i]] * (double)old[outs[k]] / (double)elsewhere);
@@ -160,7 +160,7 @@ tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const i
 {
     splitting s = {.nnodes = g->nnodes, .demand = demand, .w.nranks = g->nranks};
     for (int32_t i = 0; i < g->narcs; i++) {
-        tutti_way way = {.src = g->arcs[i].src, .dst = g->arcs[i].dst};
+        tutti_packing_way way = {.src = g->arcs[i].src, .dst = g->arcs[i].dst};
         way.capacity = g->arcs[i].capacity / scale.den * scale.num;
         push_way(&s.w, &way);
     }
@@ -185,7 +185,7 @@ void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, i
         int32_t before = n;
         for (int32_t v = 0; v < w->nranks; v++) {
             if (reached[v] || !reached[w->ways[chosen[v]].src]) continue;
-            const tutti_way *e = &w->ways[chosen[v]];
+            const tutti_packing_way *e = &w->ways[chosen[v]];
             tutti_packing_edge(out, e->src, v, e->nvia ? w->via + e->first_via : NULL, e->nvia);
             reached[v] = true;
             n++;

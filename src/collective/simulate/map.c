@@ -245,7 +245,7 @@ static void starts_try(board *b, const tutti_topology *t, tutti_map_load *least,
     int32_t p = b->traffic.nranks;
     for (int place = TUTTI_PLACE_BLOCK; place < TUTTI_PLACE_LIST; place++) {
         tutti_topology other = *t;
-        if (!tutti_topology_has_place(t, (tutti_placement)place)) continue;
+        if (!tutti_topology_has_place(t, (tutti_seating)place)) continue;
         other.figure[TUTTI_FIGURE_PLACE] = place;
         other.nlisted = 0;
         seats_read(b, &other, p);

@@ -11,7 +11,7 @@ static void two_channels_divide_as_in_the_closed_form(void **state)
 {
     (void)state;
     for (int k = 0; k < 50; k++) {
-        const tutti_channel c[] = {{60e9, 0}, {10e9, 1e-4}};
+        const tutti_pack_channel c[] = {{60e9, 0}, {10e9, 1e-4}};
         double bytes = 4e5 * k, carried[2], pcie = bytes * 10e9 / 70e9 - 1e-4 * 10e9 * 60e9 / 70e9;
         double end = tutti_channels_fill(c, 2, bytes, carried);
         assert_true(fabs(carried[1] - fmax(0, pcie)) <= 1e-9 * bytes + 1e-6);
@@ -24,12 +24,12 @@ static void everybody_who_carries_ends_together_and_nobody_else_could_help(void 
 {
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        tutti_channel c[6];
+        tutti_pack_channel c[6];
         double carried[6], sum = 0;
         int32_t n = 1 + (int32_t)(seed % 6);
         for (int32_t i = 0; i < n; i++) {
             tutti_random4 r = tutti_random(seed, TUTTI_STREAM_TEST, (uint64_t)i, 0);
-            c[i] = (tutti_channel){1 + (double)(r.word[0] % 100), (double)(r.word[1] % 50)};
+            c[i] = (tutti_pack_channel){1 + (double)(r.word[0] % 100), (double)(r.word[1] % 50)};
         }
         double bytes = (double)(seed * 37 % 5000) + 1, end = tutti_channels_fill(c, n, bytes, carried);
         for (int32_t i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ static void everybody_who_carries_ends_together_and_nobody_else_could_help(void 
 static void nothing_takes_no_time(void **state)
 {
     (void)state;
-    const tutti_channel c[] = {{5, 2}, {7, 3}};
+    const tutti_pack_channel c[] = {{5, 2}, {7, 3}};
     double carried[2];
     assert_true(tutti_channels_fill(c, 2, 0, carried) == 0);
     assert_true(carried[0] == 0 && carried[1] == 0);
