@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_schedule.c: from flags, or from a file, to a schedule: what compile, check and bench begin with. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,8 +86,11 @@ static tutti_status lower(const tutti_flags *f, tutti_coll_schedule *s, tutti_fa
         return tutti_fail(err, TUTTI_ERR_USAGE, "--wire and --hosts both say what to lower for: give one");
     }
     const char *const wires[] = {"two-sided", "mapped", "one-sided"};
+    enum { NWIRES = sizeof wires / sizeof *wires };
+    static_assert(NWIRES == (int)TUTTI_WIRE_MIXED,
+                  "a word for each, in their order, but for that which --hosts asks for");
     int wire = TUTTI_WIRE_TWO_SIDED;
-    tutti_status st = choose(f, "wire", wires, 3, &wire, err);
+    tutti_status st = choose(f, "wire", wires, NWIRES, &wire, err);
     s->schedule = s->source;
     if (st != TUTTI_OK || wire == TUTTI_WIRE_TWO_SIDED) return st;
     return tutti_schedule_lower(s->source, (tutti_wire_class)wire, &s->schedule, err);

@@ -4,6 +4,7 @@
  * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
  * is not row-major; and a row may know f32 only: half_adapter.c stands before it where activations have 16 bits. So every
  * engine has every op in every precision, and a new op needs one file only. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static tutti_order prefers_rows(tutti_precision precision)
 const tutti_kernel_engine tutti_kernel_engine_reference = {"reference",        find_nothing, find_no_half,
                                                            multiplies_nothing, prefers_rows, describe_reference};
 
-static const char *const precisions[TUTTI_NPRECISIONS] = {"f32", "bf16", "f16"};
+static const char *const precisions[] = {"f32", "bf16", "f16"};
+static_assert(sizeof precisions / sizeof *precisions == TUTTI_NPRECISIONS, "a name for each, in their order");
 
 const char *tutti_precision_name(tutti_precision p)
 {

@@ -5,6 +5,7 @@
  * to the first lane that is free when it begins. */
 #include "chrome_trace.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 
 enum { MAX_LANES = 64, MOST_RANKS_LISTED = 30 };
 
-static const char *const track_name[TUTTI_NTRACKS] = {"compute", "exchange", "loader"};
+static const char *const track_name[] = {"compute", "exchange", "loader"};
+static_assert(sizeof track_name / sizeof *track_name == TUTTI_NTRACKS, "a name for each track, in their order");
 
 typedef struct {
     const tutti_trace *trace;

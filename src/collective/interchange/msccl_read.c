@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_read.c: XML -> program. Elements and attributes that are not known are passed over, as other readers do; numbers have
  * ranges, references are looked up, and every refusal names the line. Entities and other documents are never loaded. */
+#include <assert.h>
 #include <expat.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 
 enum { MAX_GPUS = 4096, MAX_CHUNKS = 1 << 18, MAX_BLOCKS = 4096, MAX_STEPS = 1 << 20, MAX_MOVES = 1 << 23 };
 
-const char *const msccl_type_names[MSCCL_NTYPES] = {"nop", "s", "r", "cpy", "re", "rrc", "rrs", "rcs", "rrcs"};
+const char *const msccl_type_names[MSCCL_NTYPES] = {
+    [MSCCL_NOP] = "nop", [MSCCL_SEND] = "s",  [MSCCL_RECV] = "r",  [MSCCL_COPY] = "cpy", [MSCCL_REDUCE] = "re",
+    [MSCCL_RRC] = "rrc", [MSCCL_RRS] = "rrs", [MSCCL_RCS] = "rcs", [MSCCL_RRCS] = "rrcs"};
 const unsigned msccl_does[MSCCL_NTYPES] = {
     [MSCCL_SEND] = MSCCL_READS | MSCCL_GIVES,
     [MSCCL_RECV] = MSCCL_WRITES | MSCCL_TAKES,
@@ -89,6 +92,8 @@ static void begin_algo(reader *x, const char **list)
     /* in the order of tutti_collective, then the other spellings */
     static const char *const names[] = {"allreduce", "reduce_scatter", "allgather", NULL,           "broadcast",
                                         "reduce",    "alltoall",       NULL,        "reducescatter"};
+    enum { OTHER = TUTTI_NCOLLECTIVES };
+    static_assert(sizeof names / sizeof *names == OTHER + 1, "a name for each, in their order, and the other spelling");
     tutti_msccl *m = x->m;
     const char *name = attribute(list, "name"), *protocol = attribute(list, "proto"), *coll = attribute(list, "coll");
     if (coll && !strcmp(coll, "custom")) {
@@ -96,7 +101,7 @@ static void begin_algo(reader *x, const char **list)
         return;
     }
     int which = choice(x, list, "coll", names, sizeof names / sizeof names[0]);
-    m->collective = which == 8 ? TUTTI_REDUCE_SCATTER : (tutti_collective)which;
+    m->collective = which == OTHER ? TUTTI_REDUCE_SCATTER : (tutti_collective)which;
     snprintf(m->name, sizeof m->name, "%s", name ? name : "unnamed");
     snprintf(m->protocol, sizeof m->protocol, "%s", protocol ? protocol : "");
     m->ngpus = number(x, list, "ngpus", 1, MAX_GPUS, 0);

@@ -10,7 +10,8 @@
 
 const char *tutti_packing_use_name(tutti_packing_use use)
 {
-    static const char *const names[TUTTI_NPACKING_USES] = {"broadcast", "allreduce", "all-gather"};
+    static const char *const names[] = {"broadcast", "allreduce", "all-gather"};
+    static_assert(sizeof names / sizeof *names == TUTTI_NPACKING_USES, "a name for each use, in their order");
     return names[use];
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_names.c: the words for enums, used by the text form, failures and the command line. */
+#include <assert.h>
 #include <string.h>
 
 #include "tutti/schedule.h"
@@ -11,8 +12,9 @@ static const char *word(const char *const *words, unsigned n, unsigned i)
 
 const char *tutti_collective_name(tutti_collective c)
 {
-    static const char *const words[TUTTI_NCOLLECTIVES] = {"allreduce", "reduce-scatter", "all-gather", "gather",
-                                                          "broadcast", "reduce",         "all-to-all", "barrier"};
+    static const char *const words[] = {"allreduce", "reduce-scatter", "all-gather", "gather",
+                                        "broadcast", "reduce",         "all-to-all", "barrier"};
+    static_assert(sizeof words / sizeof *words == TUTTI_NCOLLECTIVES, "a word for each, in their order");
     return word(words, TUTTI_NCOLLECTIVES, (unsigned)c);
 }
 
@@ -49,17 +51,21 @@ bool tutti_collective_has_root(tutti_collective c)
 const char *tutti_wire_class_name(tutti_wire_class c)
 {
     static const char *const words[] = {"two-sided", "mapped", "one-sided", "mixed"};
+    static_assert(sizeof words / sizeof *words == TUTTI_NWIRE_CLASSES, "a word for each, in their order");
     return word(words, TUTTI_NWIRE_CLASSES, (unsigned)c);
 }
 
 const char *tutti_determinism_name(tutti_determinism d)
 {
     static const char *const words[] = {"per-slice", "fixed", "canonical"};
-    return word(words, 3, (unsigned)d);
+    enum { N = sizeof words / sizeof *words };
+    static_assert(N == TUTTI_DETERMINISM_CANONICAL + 1, "a word for each, in their order");
+    return word(words, N, (unsigned)d);
 }
 
 const char *tutti_step_kind_name(tutti_step_kind k)
 {
     static const char *const words[] = {"nop", "send", "recv", "put", "signal", "wait", "reduce", "copy"};
-    return word(words, 8, (unsigned)k);
+    static_assert(sizeof words / sizeof *words == TUTTI_NSTEP_KINDS, "a word for each, in their order");
+    return word(words, TUTTI_NSTEP_KINDS, (unsigned)k);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_parse.c: reads the text form twice: header and buffers of all ranks, then the steps, whose slices may lie on ranks
  * that come later. The schedule keeps the parts. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,9 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
     static const char *const wires[] = {"two-sided", "mapped", "one-sided", "mixed"};
     static const char *const classes[] = {"per-slice", "fixed", "canonical"};
     static const char *const answers[] = {"no", "yes"};
+    enum { NCLASSES = sizeof classes / sizeof *classes };
+    static_assert(sizeof wires / sizeof *wires == TUTTI_NWIRE_CLASSES, "a word for each, in their order");
+    static_assert(NCLASSES == TUTTI_DETERMINISM_CANONICAL + 1, "a word for each, in their order");
     tutti_schedule_header *h = &t->head;
     int i = 0;
     tutti_status st = TUTTI_OK;
@@ -97,7 +101,7 @@ static tutti_status read_header_value(tutti_text *t, tutti_lexer *x, int key)
         h->wire = (tutti_wire_class)i;
         return st == TUTTI_OK && h->wire == TUTTI_WIRE_MIXED ? read_hosts(t, x) : st;
     default:
-        st = tutti_lex_choice(x, "a class of sums", classes, 3, &i);
+        st = tutti_lex_choice(x, "a class of sums", classes, NCLASSES, &i);
         h->determinism = (tutti_determinism)i;
         return st;
     }
@@ -163,11 +167,13 @@ static tutti_status read_buffer_clauses(tutti_lexer *x, tutti_buffer *b)
 static tutti_status read_buffer(tutti_text *t, int32_t rank, tutti_lexer *x)
 {
     static const char *const roles[] = {"in", "out", "scratch"};
+    enum { NROLES = sizeof roles / sizeof *roles };
+    static_assert(NROLES == TUTTI_BUFFER_SCRATCH + 1, "a word for each, in their order");
     tutti_part_builder *builder = &t->ranks[rank].builder;
     tutti_buffer b = {.banks = 1, .window = {rank, builder->part.nbuffers, 0, 1, 1}};
     int role = 0;
     tutti_status st = read_name(x, "", b.name, sizeof b.name);
-    if (st == TUTTI_OK) st = tutti_lex_choice(x, "a role", roles, 3, &role);
+    if (st == TUTTI_OK) st = tutti_lex_choice(x, "a role", roles, NROLES, &role);
     b.role = (tutti_buffer_role)role;
     if (st == TUTTI_OK) st = read_buffer_clauses(x, &b);
     if (st == TUTTI_OK && b.role == TUTTI_BUFFER_IN && !b.nleaves) st = tutti_lex_fail(x, "'leaves' is wanted");

@@ -3,6 +3,7 @@
  *
  * A slice of another rank is named by that rank's buffer, so the names of all ranks' buffers are gathered first, but only
  * where slices may lie elsewhere; parts are generated one at a time. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ static void print_step(printer *p, int32_t i)
 static void print_buffer(tutti_strbuf *out, const tutti_buffer *b)
 {
     static const char *const roles[] = {"in", "out", "scratch"};
+    static_assert(sizeof roles / sizeof *roles == TUTTI_BUFFER_SCRATCH + 1, "a word for each, in their order");
     tutti_strbuf_printf(out, "  buffer %.16s %s", b->name, roles[b->role]);
     if (b->ordinal) tutti_strbuf_printf(out, " ordinal %d", b->ordinal);
     if (b->banks != 1) tutti_strbuf_printf(out, " banks %d", b->banks);

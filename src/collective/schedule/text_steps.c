@@ -4,6 +4,7 @@
  *   seq Q stage S KIND ... [after STEP ...] [needs ready free] [hint pull no-ack]
  *
  * A sum is written with one pair of parentheses an addition; the number of ) after an input is its folds. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,8 +201,8 @@ static tutti_status read_clauses(tutti_text *t, int32_t rank, tutti_lexer *x)
 
 tutti_status tutti_text_step(tutti_text *t, int32_t rank, tutti_lexer *x)
 {
-    static const char *const kinds[TUTTI_NSTEP_KINDS] = {"nop",    "send", "recv",   "put",
-                                                         "signal", "wait", "reduce", "copy"};
+    static const char *const kinds[] = {"nop", "send", "recv", "put", "signal", "wait", "reduce", "copy"};
+    static_assert(sizeof kinds / sizeof *kinds == TUTTI_NSTEP_KINDS, "a word for each, in their order");
     tutti_step step = tutti_local_step(TUTTI_STEP_NOP, 0, 0, 0);
     int kind = 0;
     tutti_status st = tutti_lex_expect(x, "seq");
