@@ -18,17 +18,17 @@ static void put_text(tutti_failure *err, const char *whole)
         snprintf(err->text, sizeof err->text, "%.*s%s%s", (int)half, whole, gap, whole + n - half);
 }
 
-tutti_status tutti_fail(tutti_failure *err, tutti_status status, const char *format, ...)
+tutti_status tutti_fail(tutti_failure *err, tutti_status st, const char *format, ...)
 {
-    if (!err) return status;
+    if (!err) return st;
     va_list args;
     char whole[WHOLE];
     va_start(args, format);
-    err->status = status;
+    err->status = st;
     vsnprintf(whole, sizeof whole, format, args);
     va_end(args);
     put_text(err, whole);
-    return status;
+    return st;
 }
 
 tutti_status tutti_fail_at(tutti_failure *err, const char *where_format, ...)
@@ -45,9 +45,9 @@ tutti_status tutti_fail_at(tutti_failure *err, const char *where_format, ...)
     return err->status;
 }
 
-const char *tutti_status_name(tutti_status status)
+const char *tutti_status_name(tutti_status st)
 {
-    switch (status) {
+    switch (st) {
     case TUTTI_OK: return "ok";
     case TUTTI_ERR_FAILED: return "failed";
     case TUTTI_ERR_USAGE: return "usage";

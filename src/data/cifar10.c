@@ -51,10 +51,10 @@ static tutti_status file_add(tutti_dataset *d, const char *path, tutti_failure *
 {
     char *bytes = NULL;
     size_t nbytes = 0;
-    tutti_status status = tutti_file_read(path, MAX_FILE, TUTTI_ERR_DATA, &bytes, &nbytes, err);
-    if (!status) status = records_add(d, path, (const uint8_t *)bytes, (int64_t)nbytes, err);
+    tutti_status st = tutti_file_read(path, MAX_FILE, TUTTI_ERR_DATA, &bytes, &nbytes, err);
+    if (!st) st = records_add(d, path, (const uint8_t *)bytes, (int64_t)nbytes, err);
     free(bytes);
-    return status;
+    return st;
 }
 
 tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
@@ -63,13 +63,13 @@ tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split 
     static const char *const names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                         "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
     const int first = split == TUTTI_SPLIT_TRAIN ? 0 : 5, end = split == TUTTI_SPLIT_TRAIN ? 5 : 6;
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     d->shape = (tutti_shape){.ndims = 3, .dim = {3, SIDE, SIDE}};
     d->nclasses = NCLASSES;
-    for (int i = first; i < end && !status; i++) {
+    for (int i = first; i < end && !st; i++) {
         char *path = file_path(config->path, names[i]);
-        status = file_add(d, path, err);
+        st = file_add(d, path, err);
         free(path);
     }
-    return status ? status : tutti_dataset_take(config, split, config->path, d->count, &d->count, err);
+    return st ? st : tutti_dataset_take(config, split, config->path, d->count, &d->count, err);
 }

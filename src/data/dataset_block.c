@@ -57,13 +57,13 @@ tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_
                                       size_t nbytes, tutti_dataset **out, tutti_failure *err)
 {
     tutti_dataset *d;
-    tutti_status status = tutti_dataset_begin(config, &d, err);
-    if (status) return status;
-    status = take_block(d, block, nbytes, err);
-    if (!status) status = tutti_dataset_complete(config, split, d, err);
-    if (status)
+    tutti_status st = tutti_dataset_begin(config, &d, err);
+    if (st) return st;
+    st = take_block(d, block, nbytes, err);
+    if (!st) st = tutti_dataset_complete(config, split, d, err);
+    if (st)
         tutti_dataset_destroy(d);
     else
         *out = d;
-    return status;
+    return st;
 }

@@ -79,10 +79,10 @@ static tutti_status unknown_set(const char *name, tutti_failure *err)
 {
     tutti_strbuf list = {0};
     for (int i = 0; i < NROWS; i++) tutti_strbuf_printf(&list, "%s%s", i ? ", " : "", rows[i].name);
-    tutti_status status =
+    tutti_status st =
         tutti_fail(err, TUTTI_ERR_USAGE, "data.set: no set '%s'; there are %s", name ? name : "", list.text);
     tutti_strbuf_release(&list);
-    return status;
+    return st;
 }
 
 static tutti_status path_check(const tutti_dataset_row *row, const tutti_dataset_config *config, tutti_failure *err)
@@ -141,10 +141,10 @@ tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failu
     if (config->train_samples < 0 || config->test_samples < 0)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: a set of %lld training and %lld test samples cannot be",
                           (long long)config->train_samples, (long long)config->test_samples);
-    tutti_status status = path_check(row, config, err);
-    if (!status) status = shape_check(row, config, err);
-    if (!status) status = pictures_check(row, config, err);
-    return status ? status : normal_check(config, err);
+    tutti_status st = path_check(row, config, err);
+    if (!st) st = shape_check(row, config, err);
+    if (!st) st = pictures_check(row, config, err);
+    return st ? st : normal_check(config, err);
 }
 
 tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,
@@ -176,9 +176,9 @@ static tutti_status normal_fill(tutti_dataset *d, const tutti_dataset_config *c,
     if (d->nchannels > TUTTI_MAX_CHANNELS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: samples of %d channels; at most %d", d->nchannels,
                           TUTTI_MAX_CHANNELS);
-    tutti_status status = normal_pick("mean", c->mean, c->nmean, d->row->mean, d->nchannels, d->mean, err);
-    if (!status) status = normal_pick("std", c->std, c->nstd, d->row->std, d->nchannels, d->std, err);
-    if (status || !d->pixels) return status;
+    tutti_status st = normal_pick("mean", c->mean, c->nmean, d->row->mean, d->nchannels, d->mean, err);
+    if (!st) st = normal_pick("std", c->std, c->nstd, d->row->std, d->nchannels, d->std, err);
+    if (st || !d->pixels) return st;
     d->normal = tutti_alloc(sizeof *d->normal * (size_t)d->nchannels);
     for (int k = 0; k < d->nchannels; k++)
         for (int byte = 0; byte < 256; byte++) d->normal[k][byte] = (float)((byte / 255.0 - d->mean[k]) / d->std[k]);
@@ -201,8 +201,8 @@ static tutti_status augment_pick(tutti_dataset *d, const tutti_dataset_config *c
 
 tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err)
 {
-    tutti_status status = tutti_dataset_check(config, err);
-    if (status) return status;
+    tutti_status st = tutti_dataset_check(config, err);
+    if (st) return st;
     *out = tutti_alloc(sizeof **out);
     (*out)->row = row_find(config->set);
     (*out)->skip_bad = config->skip_bad;
@@ -215,23 +215,23 @@ tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_sp
     if (!d->nstored) d->nstored = d->count;
     d->nchannels = d->shape.ndims == 3 ? (int)d->shape.dim[0] : 1;
     d->channel_bytes = tutti_shape_count(&d->shape) / d->nchannels;
-    tutti_status status = augment_pick(d, config, split, err);
-    return status ? status : normal_fill(d, config, err);
+    tutti_status st = augment_pick(d, config, split, err);
+    return st ? st : normal_fill(d, config, err);
 }
 
 tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
                                 tutti_failure *err)
 {
     tutti_dataset *d;
-    tutti_status status = tutti_dataset_begin(config, &d, err);
-    if (status) return status;
-    status = d->row->open(config, split, d, err);
-    if (!status) status = tutti_dataset_complete(config, split, d, err);
-    if (status)
+    tutti_status st = tutti_dataset_begin(config, &d, err);
+    if (st) return st;
+    st = d->row->open(config, split, d, err);
+    if (!st) st = tutti_dataset_complete(config, split, d, err);
+    if (st)
         tutti_dataset_destroy(d);
     else
         *out = d;
-    return status;
+    return st;
 }
 
 void tutti_dataset_destroy(tutti_dataset *d)

@@ -40,9 +40,9 @@ tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_co
     if (count > most)
         return tutti_fail(err, TUTTI_ERR_USAGE, "data: %lld drawn samples are more than the %lld that fit in memory",
                           (long long)count, (long long)most);
-    tutti_status status = tutti_memory_check(count * (bytes + (int64_t)sizeof *d->labels), "drawn samples",
-                                             "draw fewer (data.train_samples, data.test_samples)", err);
-    if (status) return status;
+    tutti_status st = tutti_memory_check(count * (bytes + (int64_t)sizeof *d->labels), "drawn samples",
+                                         "draw fewer (data.train_samples, data.test_samples)", err);
+    if (st) return st;
     d->shape = set->shape;
     d->count = count;
     d->nclasses = NCLASSES;

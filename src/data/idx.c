@@ -21,17 +21,17 @@ typedef struct {
 /* Up to n bytes; what is wrong with the file is said with the place. */
 static tutti_status read_some(reader *r, void *into, int64_t n, int64_t *got)
 {
-    const tutti_status status = tutti_gunzip_read(r->file, into, n, got, r->err);
+    const tutti_status st = tutti_gunzip_read(r->file, into, n, got, r->err);
     r->offset += *got;
-    if (status) tutti_fail_at(r->err, "%s: byte %lld", r->path, (long long)r->offset);
-    return status;
+    if (st) tutti_fail_at(r->err, "%s: byte %lld", r->path, (long long)r->offset);
+    return st;
 }
 
 static tutti_status read_exactly(reader *r, void *into, int64_t n)
 {
     int64_t got;
-    const tutti_status status = read_some(r, into, n, &got);
-    if (status || got == n) return status;
+    const tutti_status st = read_some(r, into, n, &got);
+    if (st || got == n) return st;
     return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: the file ends here, %lld bytes early", r->path,
                       (long long)r->offset, (long long)(n - got));
 }
@@ -39,8 +39,8 @@ static tutti_status read_exactly(reader *r, void *into, int64_t n)
 static tutti_status read_header(reader *r, int min_dims, int max_dims, tutti_idx *out)
 {
     uint8_t head[4], number[4];
-    tutti_status status = read_exactly(r, head, sizeof head);
-    if (status) return status;
+    tutti_status st = read_exactly(r, head, sizeof head);
+    if (st) return st;
     if (head[0] || head[1] || head[2] != TYPE_UNSIGNED_BYTE || head[3] < min_dims || head[3] > max_dims)
         return tutti_fail(r->err, TUTTI_ERR_DATA,
                           "%s: byte 0: magic number %02x%02x%02x%02x, wanted 000008%02x to 000008%02x (unsigned bytes, "
@@ -49,8 +49,8 @@ static tutti_status read_header(reader *r, int min_dims, int max_dims, tutti_idx
     out->ndims = head[3];
     out->nbytes = 1;
     for (int i = 0; i < out->ndims; i++) {
-        status = read_exactly(r, number, sizeof number);
-        if (status) return status;
+        st = read_exactly(r, number, sizeof number);
+        if (st) return st;
         int64_t dim = (int64_t)number[0] << 24 | number[1] << 16 | number[2] << 8 | number[3];
         if (dim == 0)
             return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: dimension %d is 0: there is nothing in it",
@@ -85,8 +85,8 @@ static tutti_status check_end(reader *r)
 {
     char extra;
     int64_t got;
-    const tutti_status status = read_some(r, &extra, 1, &got);
-    if (status || !got) return status;
+    const tutti_status st = read_some(r, &extra, 1, &got);
+    if (st || !got) return st;
     return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: byte %lld: more bytes than the header promises", r->path,
                       (long long)r->offset - 1);
 }
@@ -95,24 +95,23 @@ tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_
 {
     reader r = {NULL, path, 0, err};
     tutti_idx idx = {0};
-    tutti_status status = tutti_gunzip_open(path, &r.file, err);
-    if (status) {
+    tutti_status st = tutti_gunzip_open(path, &r.file, err);
+    if (st) {
         tutti_fail_at(err, "%s", path);
-        return status;
+        return st;
     }
-    status = read_header(&r, min_dims, max_dims, &idx);
-    if (!status) status = check_size(&r, &idx);
-    if (!status) {
+    st = read_header(&r, min_dims, max_dims, &idx);
+    if (!st) st = check_size(&r, &idx);
+    if (!st) {
         idx.bytes = malloc((size_t)idx.nbytes);
-        status = idx.bytes
-                     ? read_exactly(&r, idx.bytes, idx.nbytes)
-                     : tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld bytes", path, (long long)idx.nbytes);
+        st = idx.bytes ? read_exactly(&r, idx.bytes, idx.nbytes)
+                       : tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld bytes", path, (long long)idx.nbytes);
     }
-    if (!status) status = check_end(&r);
+    if (!st) st = check_end(&r);
     tutti_gunzip_close(r.file);
-    if (status)
+    if (st)
         free(idx.bytes);
     else
         *out = idx;
-    return status;
+    return st;
 }

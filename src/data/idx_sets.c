@@ -59,13 +59,13 @@ static tutti_status classes_count(const char *folder, int *nclasses, tutti_failu
 {
     tutti_idx labels = {0};
     char *path = NULL;
-    tutti_status status = file_read(folder, "train", "labels", &labels, &path, err);
+    tutti_status st = file_read(folder, "train", "labels", &labels, &path, err);
     int largest = 0;
     for (int64_t i = 0; i < labels.nbytes; i++) largest = labels.bytes[i] > largest ? labels.bytes[i] : largest;
     *nclasses = largest + 1;
     free(labels.bytes);
     free(path);
-    return status;
+    return st;
 }
 
 static tutti_status pair_check(const tutti_idx *images, const char *image_path, const tutti_idx *labels,
@@ -109,19 +109,19 @@ static tutti_status pair_open(const tutti_dataset_config *config, tutti_split sp
     const char *name = split == TUTTI_SPLIT_TRAIN ? "train" : "t10k";
     char *image_path = NULL, *label_path = NULL;
     tutti_idx images = {0}, labels = {0};
-    tutti_status status = file_read(config->path, name, "images", &images, &image_path, err);
-    if (!status && side) status = side_check(&images, image_path, side, err);
-    if (!status) status = file_read(config->path, name, "labels", &labels, &label_path, err);
-    if (!status) status = pair_check(&images, image_path, &labels, label_path, nclasses, err);
-    if (!status) status = tutti_dataset_take(config, split, image_path, images.dim[0], &d->count, err);
+    tutti_status st = file_read(config->path, name, "images", &images, &image_path, err);
+    if (!st && side) st = side_check(&images, image_path, side, err);
+    if (!st) st = file_read(config->path, name, "labels", &labels, &label_path, err);
+    if (!st) st = pair_check(&images, image_path, &labels, label_path, nclasses, err);
+    if (!st) st = tutti_dataset_take(config, split, image_path, images.dim[0], &d->count, err);
     d->shape = sample_shape(&images);
     d->nclasses = nclasses;
     d->pixels = images.bytes;
-    d->labels = status ? NULL : labels_widen(&labels);
+    d->labels = st ? NULL : labels_widen(&labels);
     free(labels.bytes);
     free(image_path);
     free(label_path);
-    return status;
+    return st;
 }
 
 tutti_status tutti_mnist_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
@@ -133,6 +133,6 @@ tutti_status tutti_mnist_open(const tutti_dataset_config *config, tutti_split sp
 tutti_status tutti_idx_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err)
 {
     int nclasses = 0;
-    tutti_status status = classes_count(config->path, &nclasses, err);
-    return status ? status : pair_open(config, split, nclasses, 0, d, err);
+    tutti_status st = classes_count(config->path, &nclasses, err);
+    return st ? st : pair_open(config, split, nclasses, 0, d, err);
 }

@@ -44,8 +44,8 @@ tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *
     im->is_png = nbytes >= sizeof png && !memcmp(bytes, png, sizeof png);
     if (!im->is_png && (nbytes < sizeof jpeg || memcmp(bytes, jpeg, sizeof jpeg) != 0))
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: byte 0: neither a JPEG nor a PNG file", name);
-    tutti_status status = im->is_png ? tutti_png_open(im, err) : tutti_jpeg_open(im, err);
-    if (status) return status;
+    tutti_status st = im->is_png ? tutti_png_open(im, err) : tutti_jpeg_open(im, err);
+    if (st) return st;
     if ((int64_t)im->width * im->height > TUTTI_IMAGE_MAX_PIXELS)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: %d x %d pixels; at most %d in all", name, im->width, im->height,
                           TUTTI_IMAGE_MAX_PIXELS);

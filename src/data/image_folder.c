@@ -114,13 +114,13 @@ static tutti_status class_add(tutti_image_folder *f, int32_t label, tutti_failur
 {
     name_list pictures = {0};
     char *path = path_join(f->top, f->classes[label]);
-    tutti_status status = names_read(path, false, &pictures, err);
-    if (!status && !pictures.n)
-        status = tutti_fail(err, TUTTI_ERR_DATA, "%s: no .jpg, .jpeg or .png file in it: a class needs one", path);
-    for (int64_t i = 0; i < pictures.n && !status; i++) picture_add(f, pictures.names[i], label);
+    tutti_status st = names_read(path, false, &pictures, err);
+    if (!st && !pictures.n)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no .jpg, .jpeg or .png file in it: a class needs one", path);
+    for (int64_t i = 0; i < pictures.n && !st; i++) picture_add(f, pictures.names[i], label);
     names_release(&pictures);
     free(path);
-    return status;
+    return st;
 }
 
 static int32_t class_find(const tutti_image_folder *f, const char *name)
@@ -134,46 +134,45 @@ static int32_t class_find(const tutti_image_folder *f, const char *name)
 static tutti_status classes_add(tutti_image_folder *f, tutti_failure *err)
 {
     name_list found = {0};
-    tutti_status status = names_read(f->top, true, &found, err);
-    for (int64_t i = 0; i < found.n && !status; i++) {
+    tutti_status st = names_read(f->top, true, &found, err);
+    for (int64_t i = 0; i < found.n && !st; i++) {
         const int32_t label = class_find(f, found.names[i]);
-        status = label < 0 ? tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: the training set has no class of this name",
-                                        f->top, found.names[i])
-                           : class_add(f, label, err);
+        st = label < 0 ? tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: the training set has no class of this name", f->top,
+                                    found.names[i])
+                       : class_add(f, label, err);
     }
     names_release(&found);
-    return status;
+    return st;
 }
 
 static tutti_status folder_fill(const char *path, bool train, tutti_image_folder *f, tutti_failure *err)
 {
     name_list classes = {0};
-    tutti_status status = top_find(path, true, &f->top, err);
-    if (!status) status = names_read(f->top, true, &classes, err);
+    tutti_status st = top_find(path, true, &f->top, err);
+    if (!st) st = names_read(f->top, true, &classes, err);
     f->classes = classes.names;
     f->nclasses = (int)classes.n;
-    if (!status && !classes.n)
-        status = tutti_fail(err, TUTTI_ERR_DATA, "%s: no folder in it: each class needs one", f->top);
-    if (!status && !train) {
+    if (!st && !classes.n) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no folder in it: each class needs one", f->top);
+    if (!st && !train) {
         char *top = NULL;
-        status = top_find(path, false, &top, err);
+        st = top_find(path, false, &top, err);
         free(f->top);
         f->top = top;
     }
-    if (!status) status = classes_add(f, err);
-    if (!status && !f->nfiles) status = tutti_fail(err, TUTTI_ERR_DATA, "%s: no picture in it", f->top);
-    return status;
+    if (!st) st = classes_add(f, err);
+    if (!st && !f->nfiles) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no picture in it", f->top);
+    return st;
 }
 
 tutti_status tutti_image_folder_open(const char *path, bool train, tutti_image_folder **out, tutti_failure *err)
 {
     tutti_image_folder *f = tutti_alloc(sizeof *f);
-    tutti_status status = folder_fill(path, train, f, err);
-    if (status)
+    tutti_status st = folder_fill(path, train, f, err);
+    if (st)
         tutti_image_folder_close(f);
     else
         *out = f;
-    return status;
+    return st;
 }
 
 void tutti_image_folder_close(tutti_image_folder *f)
@@ -221,12 +220,12 @@ tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **byt
                                    tutti_failure *err)
 {
     int fd;
-    tutti_status status = tutti_file_open(path, TUTTI_ERR_DATA, &fd, err);
-    if (status) {
+    tutti_status st = tutti_file_open(path, TUTTI_ERR_DATA, &fd, err);
+    if (st) {
         tutti_fail_at(err, "%s", path);
-        return status;
+        return st;
     }
-    status = descriptor_read(fd, path, most, bytes, room, nbytes, err);
+    st = descriptor_read(fd, path, most, bytes, room, nbytes, err);
     close(fd);
-    return status;
+    return st;
 }

@@ -75,10 +75,10 @@ static int64_t position(const tutti_image *im)
 
 static tutti_status refused(tutti_image *im, tutti_failure *err)
 {
-    tutti_status status =
+    tutti_status st =
         tutti_fail(err, TUTTI_ERR_DATA, "%s: byte %lld: %s", im->name, (long long)position(im), im->jpeg_errors.words);
     jpeg_abort_decompress(&im->jpeg);
-    return status;
+    return st;
 }
 
 tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)

@@ -32,8 +32,8 @@ tutti_status tutti_images_open(const tutti_dataset_config *config, tutti_split s
 {
     const int64_t size = config->size ? config->size : DEFAULT_SIZE;
     tutti_image_folder *folder = NULL;
-    tutti_status status = tutti_image_folder_open(config->path, split == TUTTI_SPLIT_TRAIN, &folder, err);
-    if (status) return status;
+    tutti_status st = tutti_image_folder_open(config->path, split == TUTTI_SPLIT_TRAIN, &folder, err);
+    if (st) return st;
     d->own = folder;
     d->shape = (tutti_shape){.ndims = 3, .dim = {3, size, size}};
     d->nclasses = folder->nclasses;
@@ -137,13 +137,13 @@ tutti_status tutti_images_read(const tutti_dataset *d, void *reader, tutti_pass 
     int width, height;
     tutti_pixels pixels;
     tutti_image_folder_path(d->own, stored, &r->path);
-    tutti_status status = tutti_image_file_read(r->path.text, MAX_FILE, &r->bytes, &r->room, &nbytes, err);
-    if (!status) status = tutti_image_open(r->image, r->path.text, r->bytes, nbytes, &width, &height, err);
-    if (status) return status;
+    tutti_status st = tutti_image_file_read(r->path.text, MAX_FILE, &r->bytes, &r->room, &nbytes, err);
+    if (!st) st = tutti_image_open(r->image, r->path.text, r->bytes, nbytes, &width, &height, err);
+    if (st) return st;
     const tutti_view view = d->crop ? view_random(pass, index, width, height, size) : view_middle(width, height, size);
-    status = tutti_image_decode(r->image, &view, &pixels, err);
-    if (!status) tutti_resample(r->resampler, &pixels, r->scale, r->shift, is_mirrored(d, pass, index), sample);
-    return status;
+    st = tutti_image_decode(r->image, &view, &pixels, err);
+    if (!st) tutti_resample(r->resampler, &pixels, r->scale, r->shift, is_mirrored(d, pass, index), sample);
+    return st;
 }
 
 int32_t tutti_images_label(const tutti_dataset *d, int64_t stored)

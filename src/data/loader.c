@@ -168,8 +168,8 @@ static tutti_status threads_start(tutti_loader *l, tutti_failure *err)
 
 tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader **out, tutti_failure *err)
 {
-    tutti_status status = arguments_check(config, err);
-    if (status) return status;
+    tutti_status st = arguments_check(config, err);
+    if (st) return st;
     const tutti_shape shape = tutti_dataset_shape(config->data);
     tutti_loader *l = tutti_alloc(sizeof *l);
     l->c = *config;
@@ -179,13 +179,13 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
     if (l->nparts > l->c.n) l->nparts = l->c.n;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    status = slots_make(l, err);
-    if (!status) status = threads_start(l, err);
-    if (status)
+    st = slots_make(l, err);
+    if (!st) st = threads_start(l, err);
+    if (st)
         tutti_loader_destroy(l);
     else
         *out = l;
-    return status;
+    return st;
 }
 
 /* The slot that the caller held becomes free with its next call. */

@@ -21,8 +21,8 @@ tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split sp
     d->nclasses = (int)config->classes;
     d->count = wanted ? wanted : train ? DEFAULT_TRAIN : DEFAULT_TEST;
     d->nstored = d->count < NDISTINCT ? d->count : NDISTINCT;
-    tutti_status status = tutti_memory_check(d->nstored * bytes, "samples of noise", "use a smaller data.shape", err);
-    if (status) return status;
+    tutti_status st = tutti_memory_check(d->nstored * bytes, "samples of noise", "use a smaller data.shape", err);
+    if (st) return st;
     d->pixels = tutti_alloc((size_t)(d->nstored * bytes));
     d->labels = tutti_alloc((size_t)d->nstored * sizeof *d->labels);
     for (int64_t i = 0; i < d->nstored * bytes; i += 16) {

@@ -43,10 +43,10 @@ static tutti_status read_or_replace(tutti_reader *r, tutti_pass pass, int64_t in
     for (int64_t k = 0; k < d->count; k++) {
         const int64_t stored = stored_at(d, (index + k) % d->count);
         tutti_failure why;
-        const tutti_status status = d->row->read(d, r->own, pass, index, stored, sample, &why);
+        const tutti_status st = d->row->read(d, r->own, pass, index, stored, sample, &why);
         *label = d->row->label(d, stored);
-        if (!status) return TUTTI_OK;
-        if (!d->skip_bad || status != TUTTI_ERR_DATA) return tutti_fail(err, status, "%s", why.text);
+        if (!st) return TUTTI_OK;
+        if (!d->skip_bad || st != TUTTI_ERR_DATA) return tutti_fail(err, st, "%s", why.text);
         if (k > 0) continue;
         r->nreplaced++;
         r->why = why;

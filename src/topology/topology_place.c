@@ -79,16 +79,16 @@ static tutti_status list_check(const tutti_topology *t, tutti_failure *err)
 {
     int32_t nseats = tutti_topology_nseats(t, 0);
     uint8_t *taken = tutti_alloc((size_t)nseats);
-    tutti_status status = TUTTI_OK;
-    for (int32_t r = 0; r < t->nlisted && !status; r++) {
+    tutti_status st = TUTTI_OK;
+    for (int32_t r = 0; r < t->nlisted && !st; r++) {
         if (t->listed[r] >= nseats)
-            status = tutti_fail(err, TUTTI_ERR_USAGE, "topology: place: there is no seat %d, only 0 to %d",
-                                (int)t->listed[r], (int)nseats - 1);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "topology: place: there is no seat %d, only 0 to %d",
+                            (int)t->listed[r], (int)nseats - 1);
         else if (taken[t->listed[r]]++)
-            status = tutti_fail(err, TUTTI_ERR_USAGE, "topology: place: seat %d is taken twice", (int)t->listed[r]);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "topology: place: seat %d is taken twice", (int)t->listed[r]);
     }
     free(taken);
-    return status;
+    return st;
 }
 
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err)

@@ -106,8 +106,8 @@ static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
             return tutti_fail(err, TUTTI_ERR_USAGE, "topology: %s has no effect here; see docs/topologies.md, %s",
                               tutti_figure_name(f), row->name);
     }
-    tutti_status status = row->check ? row->check(t, err) : TUTTI_OK;
-    return status ? status : tutti_place_check(t, err);
+    tutti_status st = row->check ? row->check(t, err) : TUTTI_OK;
+    return st ? st : tutti_place_check(t, err);
 }
 
 static void take_machine(const tutti_topology_row *row, const tutti_host_shape *machine, tutti_topology *t)
@@ -123,8 +123,8 @@ tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *m
 {
     size_t n = strcspn(text, ",");
     tutti_topology t = {0};
-    tutti_status status = kind_find(text, n, &t.kind, err);
-    if (status) return status;
+    tutti_status st = kind_find(text, n, &t.kind, err);
+    if (st) return st;
     const tutti_topology_row *row = tutti_topology_row_at((int)t.kind);
     for (int i = 0; i < row->npresets; i++) {
         t.figure[row->presets[i].figure] = row->presets[i].value;
@@ -134,12 +134,12 @@ tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *m
     while (text[n] == ',') {
         text += n + 1;
         n = strcspn(text, ",");
-        status = item_parse(&t, text, n, err);
-        if (status) return status;
+        st = item_parse(&t, text, n, err);
+        if (st) return st;
     }
-    status = whole_check(&t, err);
-    if (!status) *out = t;
-    return status;
+    st = whole_check(&t, err);
+    if (!st) *out = t;
+    return st;
 }
 
 tutti_status tutti_topology_parse(const char *text, tutti_topology *out, tutti_failure *err)

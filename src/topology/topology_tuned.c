@@ -55,12 +55,12 @@ static tutti_status read_fitted(const char *path, const tutti_host_shape *machin
     size_t nbytes = 0;
     *found = !access(path, F_OK);
     if (!*found) return TUTTI_OK;
-    tutti_status status = tutti_file_read(path, MAX_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
-    char *line = status ? NULL : last_line(text);
-    if (!status) status = tutti_topology_parse_on(line ? line : "", machine, out, err);
-    if (status) tutti_fail_at(err, "%s (written by 'tutti coll tune'; remove it or tune again)", path);
+    tutti_status st = tutti_file_read(path, MAX_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
+    char *line = st ? NULL : last_line(text);
+    if (!st) st = tutti_topology_parse_on(line ? line : "", machine, out, err);
+    if (st) tutti_fail_at(err, "%s (written by 'tutti coll tune'; remove it or tune again)", path);
     free(text);
-    return status;
+    return st;
 }
 
 static void take_fitted(const tutti_topology *fitted, const char *path, tutti_topology *out, char *notes)
@@ -89,18 +89,18 @@ tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncor
     bool found;
     if (notes) notes[0] = '\0';
     if (ncores > 0) share.ncores = ncores;
-    tutti_status status = tutti_topology_parse_on("host", &share, out, err);
-    if (status) return status;
+    tutti_status st = tutti_topology_parse_on("host", &share, out, err);
+    if (st) return st;
     if (ncores <= 0 && own < host)
         note(notes,
              "this process may use %d of the host's %d cores (taskset, a launcher's binding): --cores %d is for those "
              "alone\n",
              own, host, own);
     char *path = tutti_topology_tuned_path();
-    status = read_fitted(path, machine, &fitted, &found, err);
-    if (!status && found) take_fitted(&fitted, path, out, notes);
+    st = read_fitted(path, machine, &fitted, &found, err);
+    if (!st && found) take_fitted(&fitted, path, out, notes);
     free(path);
-    return status;
+    return st;
 }
 
 tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],

@@ -115,22 +115,22 @@ static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchang
     tutti_group *g = x->group;
     char own[WORDS], one[17], other[17], (*words)[WORDS] = tutti_alloc(WORDS * (size_t)g->nranks);
     describe(tutti_schedule_head(q->schedule), &q->binding, own, sizeof own);
-    tutti_status s = tutti_group_all_gather(g, "exchanges that differ", own, words, WORDS, err);
-    for (int r = 1; r < g->nranks && !s; r++)
+    tutti_status st = tutti_group_all_gather(g, "exchanges that differ", own, words, WORDS, err);
+    for (int r = 1; r < g->nranks && !st; r++)
         if (strcmp(words[0], words[r]))
-            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
-                           g->peers[0].describe, words[0], g->peers[r].describe, words[r]);
-    if (!s) {
+            st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks create different exchanges: %s: %s; %s: %s",
+                            g->peers[0].describe, words[0], g->peers[r].describe, words[r]);
+    if (!st) {
         const int32_t m = find_other_part(x, t, i);
         const int r = x->members[m], next = x->members[(m + 1) % x->nmembers];
         tutti_hash_text(notice_of(t, r, i)->next_part, one);
         tutti_hash_text(notice_of(t, next, i)->part, other);
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                       "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
-                       next, one, g->peers[r].describe, other, words[r]);
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                        "the ranks run different schedules: rank %d's part has hash %s for %s and %s for itself; %s",
+                        next, one, g->peers[r].describe, other, words[r]);
     }
     free(words);
-    return s;
+    return st;
 }
 
 /* refused: parts have not been looked at. */
@@ -204,11 +204,11 @@ static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange
     exchange_notice *own = tutti_alloc(each);
     const notice_table table = {tutti_alloc(each * (size_t)g->nranks), n};
     fill_notices(x, requests, parts, n, own);
-    tutti_status s = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, table.notices, each, err);
-    if (!s) s = compare(x, requests, &table, !parts, err);
-    if (!s && parts) *nbytes = lay_out(g, x, &table);
+    tutti_status st = tutti_group_all_gather(g, n > 1 ? "exchanges" : "exchange", own, table.notices, each, err);
+    if (!st) st = compare(x, requests, &table, !parts, err);
+    if (!st && parts) *nbytes = lay_out(g, x, &table);
     free(own), free(table.notices);
-    return s;
+    return st;
 }
 
 static bool is_any_active(const tutti_group *g)
@@ -260,9 +260,9 @@ static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
 static tutti_status take(tutti_exchange *x, const tutti_exchange_request *q, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(q->schedule);
-    tutti_status s = tutti_members_take(x, h->nranks, &q->binding, err);
-    if (!s) s = check_wire(x, q, err);
-    return s ? s : take_vector(x, h, &q->binding, err);
+    tutti_status st = tutti_members_take(x, h->nranks, &q->binding, err);
+    if (!st) st = check_wire(x, q, err);
+    return st ? st : take_vector(x, h, &q->binding, err);
 }
 
 /* The memory of all of them: one region, because each costs rounds and, between 300 ranks, 90,000 mappings. */
@@ -271,8 +271,8 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     tutti_region *region;
     char name[128];
     snprintf(name, sizeof name, n > 1 ? "%s, and %d more exchanges" : "%s", x[0]->name, n - 1);
-    tutti_status s = tutti_region_create(g, name, nbytes, &region, err);
-    if (s) return s;
+    tutti_status st = tutti_region_create(g, name, nbytes, &region, err);
+    if (st) return st;
     tutti_exchange_memory *memory = tutti_alloc(sizeof *memory);
     *memory = (tutti_exchange_memory){region, n};
     for (int i = 0; i < n; i++) x[i]->memory = memory, x[i]->region = region;
@@ -308,10 +308,10 @@ static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti
 static tutti_status bind_all(tutti_exchange **x, const tutti_exchange_request *requests, const tutti_part *parts, int n,
                              tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
-    for (int i = 0; i < n && !s; i++)
-        if (x[i]->me >= 0) s = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
-    return tutti_group_all_well(x[0]->group, "exchange bound", s, err); /* so that nobody starts what will never end */
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < n && !st; i++)
+        if (x[i]->me >= 0) st = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
+    return tutti_group_all_well(x[0]->group, "exchange bound", st, err); /* so that nobody starts what will never end */
 }
 
 static tutti_status make(tutti_group *g, const tutti_exchange_request *requests, tutti_exchange **x, int n,
@@ -322,36 +322,36 @@ static tutti_status make(tutti_group *g, const tutti_exchange_request *requests,
     tutti_status refused = TUTTI_OK;
     for (int i = 0; i < n && !refused; i++) refused = take(x[i], &requests[i], &unfit);
     tutti_part *parts = refused ? NULL : take_parts(x, requests, n);
-    tutti_status s = agree(requests, x, parts, n, &nbytes, &own);
-    if (!s && refused) s = tutti_fail(&own, refused, "%s", unfit.text);
-    if (!s) s = share_memory(g, x, n, nbytes, &own);
-    if (!s) s = show_buffers(g, x, parts, n, &own);
-    if (!s) s = bind_all(x, requests, parts, n, &own);
+    tutti_status st = agree(requests, x, parts, n, &nbytes, &own);
+    if (!st && refused) st = tutti_fail(&own, refused, "%s", unfit.text);
+    if (!st) st = share_memory(g, x, n, nbytes, &own);
+    if (!st) st = show_buffers(g, x, parts, n, &own);
+    if (!st) st = bind_all(x, requests, parts, n, &own);
     release_parts(x, parts, n);
-    return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
+    return st ? tutti_fail(err, st, "%s", own.text) : TUTTI_OK;
 }
 
 tutti_status tutti_exchange_create_all(tutti_group *g, const tutti_exchange_request *requests, int n,
                                        tutti_exchange **out, tutti_failure *err)
 {
     for (int i = 0; i < n; i++) out[i] = begin(g, &requests[i]);
-    const tutti_status s = n ? make(g, requests, out, n, err) : TUTTI_OK;
-    if (!s) tutti_group_lock(g);
-    for (int i = 0; i < n && !s; i++)
+    const tutti_status st = n ? make(g, requests, out, n, err) : TUTTI_OK;
+    if (!st) tutti_group_lock(g);
+    for (int i = 0; i < n && !st; i++)
         if (out[i]->me >= 0) insert(g, out[i]);
-    if (!s) tutti_group_unlock(g);
+    if (!st) tutti_group_unlock(g);
     for (int i = 0; i < n; i++)
-        if (s || out[i]->me < 0) tutti_exchange_destroy(out[i]), out[i] = NULL;
-    return s;
+        if (st || out[i]->me < 0) tutti_exchange_destroy(out[i]), out[i] = NULL;
+    return st;
 }
 
 tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err)
 {
     tutti_exchange *x = NULL;
-    const tutti_status s = tutti_exchange_create_all(g, &(tutti_exchange_request){schedule, *binding}, 1, &x, err);
-    if (!s) *out = x;
-    return s;
+    const tutti_status st = tutti_exchange_create_all(g, &(tutti_exchange_request){schedule, *binding}, 1, &x, err);
+    if (!st) *out = x;
+    return st;
 }
 
 static void leave_memory(tutti_exchange_memory *memory)

@@ -106,8 +106,8 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
     for (int32_t k = 0; k < op->nins + op->nouts; k++) {
         const tutti_slice *s = tutti_step_slice(part, step, k);
         int64_t n = 0;
-        tutti_status status = bind_slice(b, s, &n);
-        if (status) return status;
+        tutti_status st = bind_slice(b, s, &n);
+        if (st) return st;
         tutti_wire *wire = b->ranks[s->rank].places[s->buffer].wire;
         if (wire && (step->kind != TUTTI_STEP_PUT || k < step->nins))
             return tutti_fail(
@@ -141,11 +141,11 @@ static tutti_slice owned_by(const tutti_binder *b, const tutti_part *part)
 
 tutti_status tutti_exchange_measure(tutti_binder *b, const tutti_part *part)
 {
-    tutti_status s = TUTTI_OK;
-    for (int32_t i = 0; i < part->nsteps && !s; i++) s = measure_step(b, part, &part->steps[i], &b->x->ops[i]);
+    tutti_status st = TUTTI_OK;
+    for (int32_t i = 0; i < part->nsteps && !st; i++) st = measure_step(b, part, &part->steps[i], &b->x->ops[i]);
     const tutti_slice owned = owned_by(b, part);
-    if (!s && owned.buffer >= 0) s = bind_slice(b, &owned, &b->x->naverage);
-    return s;
+    if (!st && owned.buffer >= 0) st = bind_slice(b, &owned, &b->x->naverage);
+    return st;
 }
 
 static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_step *step, const tutti_op *op)
@@ -240,11 +240,11 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
     x->ops = TUTTI_ARENA_NEW(&x->arena, tutti_op, part->nsteps + 1);
     x->deps = TUTTI_ARENA_NEW(&x->arena, int32_t, part->ndeps + 1);
     if (part->ndeps) memcpy(x->deps, part->deps, sizeof *x->deps * (size_t)part->ndeps);
-    tutti_status s = TUTTI_OK;
-    for (int32_t i = 0; i < part->nsteps && !s; i++) s = bind_step(b, part, &part->steps[i], &x->ops[i]);
-    if (!s) s = tutti_exchange_measure(b, part);
-    if (!s) s = count_sets(b);
-    if (s) return s;
+    tutti_status st = TUTTI_OK;
+    for (int32_t i = 0; i < part->nsteps && !st; i++) st = bind_step(b, part, &part->steps[i], &x->ops[i]);
+    if (!st) st = tutti_exchange_measure(b, part);
+    if (!st) st = count_sets(b);
+    if (st) return st;
     for (int32_t i = 0; i < part->nsteps; i++) count_bytes(x, part, &part->steps[i], &x->ops[i]);
     number_counters(x, TUTTI_STEP_SIGNAL);
     number_counters(x, TUTTI_STEP_WAIT);

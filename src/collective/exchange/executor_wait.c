@@ -179,8 +179,8 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, x);
     g->only = 0;
     if (g->failed) return report(x, err);
-    tutti_status s = look_at_wire(w, err);
-    if (s) return s;
+    tutti_status st = look_at_wire(w, err);
+    if (st) return st;
     if (x->active && !advance(g) && is_left_behind(x)) {
         tutti_strbuf text = {0};
         describe(x, &text);
@@ -229,8 +229,8 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
             begin = tutti_clock_ns();
             tutti_patience_begin(&w.patience);
         }
-        tutti_status s = idle(&w, err);
-        if (s) return s;
+        tutti_status st = idle(&w, err);
+        if (st) return st;
     }
     if (w.asleep) tutti_flight_note(g->flight, TUTTI_FLIGHT_WAKE, x->name, x->invocation - 1, -1, -1, 0);
     if (begin) {
@@ -252,9 +252,9 @@ tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done,
     if (is_time_to_look(x)) tutti_group_watch(x->group);
     if (x->over_some && x->group->failed) return report(x, err);
     tutti_driver_take_over(x->group);
-    tutti_status s = wait_driving(x, done, err);
+    tutti_status st = wait_driving(x, done, err);
     tutti_driver_hand_back(x->group);
-    return s;
+    return st;
 }
 
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err)

@@ -13,21 +13,21 @@ tutti_status tutti_members_find(const tutti_group *g, const char *what, int32_t 
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the schedule is for %d ranks, and %d are its members", what,
                           nplaces, nmembers);
     int32_t *place_of = tutti_alloc(sizeof *place_of * (size_t)g->nranks); /* 1 + the place; 0: none yet */
-    tutti_status s = TUTTI_OK;
-    for (int32_t i = 0; i < nmembers && !s; i++) {
+    tutti_status st = TUTTI_OK;
+    for (int32_t i = 0; i < nmembers && !st; i++) {
         const int32_t rank = members[i];
         if (rank < 0 || rank >= g->nranks)
-            s = tutti_fail(err, TUTTI_ERR_USAGE, "%s: its member %d is rank %d; the group has ranks 0 to %d", what, i,
-                           rank, g->nranks - 1);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: its member %d is rank %d; the group has ranks 0 to %d", what, i,
+                            rank, g->nranks - 1);
         else if (place_of[rank])
-            s = tutti_fail(err, TUTTI_ERR_USAGE, "%s: rank %d is its member %d and its member %d", what, rank,
-                           place_of[rank] - 1, i);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: rank %d is its member %d and its member %d", what, rank,
+                            place_of[rank] - 1, i);
         else
             place_of[rank] = i + 1;
     }
-    *me = s ? -1 : place_of[g->rank] - 1;
+    *me = st ? -1 : place_of[g->rank] - 1;
     free(place_of);
-    return s;
+    return st;
 }
 
 tutti_status tutti_members_take(tutti_exchange *x, int32_t nplaces, const tutti_exchange_binding *binding,

@@ -56,13 +56,13 @@ static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_
         judge(schedule, n, &v, g->nranks > 1 ? parts : NULL);
         tutti_group_long_phase_end(g);
     }
-    tutti_status s = tutti_group_broadcast(g, "proof of a schedule", 0, &v, sizeof v, err);
-    if (!s && v.status) s = tutti_fail(err, (tutti_status)v.status, "%s", v.words);
-    if (!s) s = tutti_group_broadcast(g, "proved parts", 0, parts, sizeof *parts * (size_t)n, err);
-    if (!s && g->nranks > 1 && me >= 0) s = compare(g, schedule, me, parts[me], err);
+    tutti_status st = tutti_group_broadcast(g, "proof of a schedule", 0, &v, sizeof v, err);
+    if (!st && v.status) st = tutti_fail(err, (tutti_status)v.status, "%s", v.words);
+    if (!st) st = tutti_group_broadcast(g, "proved parts", 0, parts, sizeof *parts * (size_t)n, err);
+    if (!st && g->nranks > 1 && me >= 0) st = compare(g, schedule, me, parts[me], err);
     free(parts);
     *hash = v.hash;
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_prove(tutti_group *g, const tutti_schedule *schedule, uint64_t *hash, tutti_failure *err)
@@ -77,9 +77,10 @@ tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *sched
 {
     tutti_failure why = {0};
     int32_t me;
-    tutti_status s = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks, members,
-                                        nmembers, &me, &why);
-    s = tutti_group_all_ready(g, "members of a proof", s, &why);
-    if (s && !why.text[0]) tutti_fail(&why, s, "proof of a schedule: another rank has a list that is none of members");
-    return s ? tutti_fail(err, s, "%s", why.text) : prove(g, schedule, me, hash, err);
+    tutti_status st = tutti_members_find(g, "proof of a schedule", tutti_schedule_head(schedule)->nranks, members,
+                                         nmembers, &me, &why);
+    st = tutti_group_all_ready(g, "members of a proof", st, &why);
+    if (st && !why.text[0])
+        tutti_fail(&why, st, "proof of a schedule: another rank has a list that is none of members");
+    return st ? tutti_fail(err, st, "%s", why.text) : prove(g, schedule, me, hash, err);
 }

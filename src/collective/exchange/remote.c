@@ -187,8 +187,8 @@ static tutti_status wait_driving(wish *w, const char *what, tutti_failure *err)
         char words[TUTTI_WORDS];
         snprintf(words, sizeof words, "%s waits for %s", g->peers[g->rank].describe, what);
         const double left = tutti_patience_left(g, &patience, words);
-        tutti_status s = judge(w, left, what, err);
-        if (s) return s;
+        tutti_status st = judge(w, left, what, err);
+        if (st) return st;
         tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, w);
     }
 }
@@ -197,9 +197,9 @@ static tutti_status wait_until(wish *w, const char *what, tutti_failure *err)
 {
     if (is_granted(w)) return TUTTI_OK;
     tutti_driver_take_over(w->group);
-    tutti_status s = wait_driving(w, what, err);
+    tutti_status st = wait_driving(w, what, err);
     tutti_driver_hand_back(w->group);
-    return s;
+    return st;
 }
 
 tutti_status tutti_remote_await(tutti_group *g, const uint64_t *word, uint64_t at_least, tutti_failure *err)
@@ -219,13 +219,14 @@ static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *t
     tutti_put *read = g->wire->row->read(g->wire, rank, address, to, nbytes);
     tutti_group_unlock(g);
     wish w = {.group = g, .read = read, .rank = rank};
-    const tutti_status s = wait_until(&w, what, err);
+    const tutti_status st = wait_until(&w, what, err);
     tutti_group_lock(g);
-    const bool refused = !s && !read->over;
-    if (s) g->wire->halted = true; /* what may be on its way must not find the caller's memory gone */
+    const bool refused = !st && !read->over;
+    if (st) g->wire->halted = true; /* what may be on its way must not find the caller's memory gone */
     tutti_put_release(read);
     tutti_group_unlock(g);
-    return refused ? tutti_fail(err, TUTTI_ERR_USAGE, "read: %s has given up that memory", g->peers[rank].describe) : s;
+    return refused ? tutti_fail(err, TUTTI_ERR_USAGE, "read: %s has given up that memory", g->peers[rank].describe)
+                   : st;
 }
 
 tutti_status tutti_remote_read(tutti_group *g, const tutti_region *region, int rank, size_t offset, void *to,

@@ -59,15 +59,15 @@ static tutti_status check_maps(const tutti_enrolled *e, const struct stat *file,
     mapping m;
     FILE *f = fopen("/proc/self/maps", "re");
     if (!f) return refuse(e, "/proc/self/maps, which says what is mapped, cannot be read", err);
-    tutti_status s = TUTTI_OK;
-    while (!s && at < end && read_line(f, &m)) {
+    tutti_status st = TUTTI_OK;
+    while (!st && at < end && read_line(f, &m)) {
         if (m.end <= at) continue;
-        s = m.begin > at ? refuse(e, "not all of it is mapped", err) : check_mapping(e, file, &m, at, err);
+        st = m.begin > at ? refuse(e, "not all of it is mapped", err) : check_mapping(e, file, &m, at, err);
         at = m.end;
     }
-    if (!s && at < end) s = refuse(e, "not all of it is mapped", err);
+    if (!st && at < end) st = refuse(e, "not all of it is mapped", err);
     fclose(f);
-    return s;
+    return st;
 }
 
 tutti_status tutti_enrolled_check(const tutti_enrolled *e, tutti_failure *err)

@@ -129,17 +129,17 @@ static tutti_status receive_frame(tutti_group *g, const control_call *c, int fro
             tutti_group_set_failed(g, left ? -1 : from, TUTTI_ERR_PEER, words);
             return tutti_group_report(g, err);
         }
-        tutti_status s = await_readable(g, c, from, patience, err);
-        if (s) return s;
+        tutti_status st = await_readable(g, c, from, patience, err);
+        if (st) return st;
     }
 }
 
 /* --- rank 0 --- */
 
-static void reply_text(control_reply *reply, tutti_status status, tutti_strbuf *text)
+static void reply_text(control_reply *reply, tutti_status st, tutti_strbuf *text)
 {
     free(reply->bytes);
-    reply->status = status;
+    reply->status = st;
     reply->nbytes = text->length;
     reply->bytes = tutti_strbuf_detach(text);
 }
@@ -211,9 +211,9 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
     tutti_frame *frames = tutti_alloc(sizeof *frames * (size_t)g->nranks);
     tutti_patience patience;
     tutti_patience_begin(&patience);
-    tutti_status s = TUTTI_OK;
-    for (int r = 1; r < g->nranks && !s; r++) s = receive_frame(g, c, r, &frames[r], &patience, err);
-    if (!s) {
+    tutti_status st = TUTTI_OK;
+    for (int r = 1; r < g->nranks && !st; r++) st = receive_frame(g, c, r, &frames[r], &patience, err);
+    if (!st) {
         answer(g, c, frames, reply);
         tutti_frame_head head;
         fill_head(g, &head, TUTTI_FRAME_REPLY, c->what, reply->nbytes);
@@ -223,7 +223,7 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
     }
     for (int r = 1; r < g->nranks; r++) tutti_frame_release(&frames[r]);
     free(frames);
-    return s;
+    return st;
 }
 
 /* --- the others --- */
@@ -237,10 +237,10 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     fill_head(g, &head, c->kind, c->what, c->nown);
     /* A write that fails means that rank 0 is gone: reading says so with better words. */
     tutti_star_write(g, 0, &head, c->own);
-    tutti_status s = receive_frame(g, c, 0, &f, &patience, err);
-    if (s) {
+    tutti_status st = receive_frame(g, c, 0, &f, &patience, err);
+    if (st) {
         tutti_frame_release(&f);
-        return s;
+        return st;
     }
     *reply = (control_reply){f.head.status, f.body, f.head.nbytes};
     return TUTTI_OK;
@@ -264,15 +264,15 @@ static tutti_status call(tutti_group *g, control_call c, control_reply *reply, t
     tutti_group_watch(g); /* whoever has ended the epoch must not take part: the others would get through without it */
     if (g->failed) return tutti_group_report(g, err);
     begin_call(g, &c);
-    tutti_status s = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
+    tutti_status st = g->rank == 0 ? call_as_zero(g, &c, reply, err) : call_as_other(g, &c, reply, err);
     tutti_flight_note(g->flight, TUTTI_FLIGHT_ANSWER, g->call_what, (int64_t)g->calls, -1, -1, 0);
     g->call_kind = NULL;
-    if (!s && reply->status) {
-        s = tutti_fail(err, (tutti_status)reply->status, "%s", reply->bytes);
+    if (!st && reply->status) {
+        st = tutti_fail(err, (tutti_status)reply->status, "%s", reply->bytes);
         free(reply->bytes);
         reply->bytes = NULL;
     }
-    return s;
+    return st;
 }
 
 /* --- the calls --- */
@@ -281,9 +281,9 @@ tutti_status tutti_group_barrier(tutti_group *g, const char *what, tutti_failure
 {
     control_reply reply;
     if (g->nranks == 1) return TUTTI_OK;
-    tutti_status s = call(g, (control_call){.kind = TUTTI_FRAME_BARRIER, .what = what}, &reply, err);
+    tutti_status st = call(g, (control_call){.kind = TUTTI_FRAME_BARRIER, .what = what}, &reply, err);
     free(reply.bytes);
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_broadcast(tutti_group *g, const char *what, int root, void *bytes, size_t nbytes,
@@ -294,13 +294,13 @@ tutti_status tutti_group_broadcast(tutti_group *g, const char *what, int root, v
     if (nbytes > TUTTI_FRAME_MAX) return tutti_fail(err, TUTTI_ERR_USAGE, "broadcast '%s': %zu bytes", what, nbytes);
     control_call c = {.kind = TUTTI_FRAME_BROADCAST, .what = what, .root = root};
     if (g->rank == root) c.own = bytes, c.nown = nbytes;
-    tutti_status s = call(g, c, &reply, err);
-    if (!s && reply.nbytes != nbytes)
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "broadcast '%s': %s sends %zu bytes, %s expects %zu", what,
-                       g->peers[root].describe, reply.nbytes, g->peers[g->rank].describe, nbytes);
-    if (!s && g->rank != root) memcpy(bytes, reply.bytes, nbytes);
+    tutti_status st = call(g, c, &reply, err);
+    if (!st && reply.nbytes != nbytes)
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "broadcast '%s': %s sends %zu bytes, %s expects %zu", what,
+                        g->peers[root].describe, reply.nbytes, g->peers[g->rank].describe, nbytes);
+    if (!st && g->rank != root) memcpy(bytes, reply.bytes, nbytes);
     free(reply.bytes);
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_all_gather(tutti_group *g, const char *what, const void *own, void *all, size_t nbytes,
@@ -313,11 +313,11 @@ tutti_status tutti_group_all_gather(tutti_group *g, const char *what, const void
     }
     if (nbytes > (size_t)TUTTI_FRAME_MAX / (size_t)g->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "all-gather '%s': %zu bytes a rank", what, nbytes);
-    tutti_status s =
+    tutti_status st =
         call(g, (control_call){.kind = TUTTI_FRAME_GATHER, .what = what, .own = own, .nown = nbytes}, &reply, err);
-    if (!s) memcpy(all, reply.bytes, nbytes * (size_t)g->nranks);
+    if (!st) memcpy(all, reply.bytes, nbytes * (size_t)g->nranks);
     free(reply.bytes);
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_agree(tutti_group *g, const char *what, const char *value, tutti_failure *err)
@@ -326,19 +326,19 @@ tutti_status tutti_group_agree(tutti_group *g, const char *what, const char *val
     if (g->nranks == 1) return TUTTI_OK;
     control_call c = {.kind = TUTTI_FRAME_AGREE, .what = what, .own = value, .nown = strlen(value) + 1};
     if (c.nown > TUTTI_FRAME_MAX) return tutti_fail(err, TUTTI_ERR_USAGE, "agree '%s': the value is too long", what);
-    tutti_status s = call(g, c, &reply, err);
+    tutti_status st = call(g, c, &reply, err);
     free(reply.bytes);
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_all_ready(tutti_group *g, const char *what, tutti_status own, tutti_failure *err)
 {
     uint32_t mine = own, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    tutti_status s = tutti_group_all_gather(g, what, &mine, all, sizeof mine, own ? NULL : err);
-    for (int r = 0; r < g->nranks && !s && !own; r++)
-        if (all[r]) s = tutti_fail(err, (tutti_status)all[r], "%s", "");
+    tutti_status st = tutti_group_all_gather(g, what, &mine, all, sizeof mine, own ? NULL : err);
+    for (int r = 0; r < g->nranks && !st && !own; r++)
+        if (all[r]) st = tutti_fail(err, (tutti_status)all[r], "%s", "");
     free(all);
-    return own ? own : s;
+    return own ? own : st;
 }
 
 tutti_status tutti_group_tell_failure(tutti_group *g, const char *what, int first, const tutti_failure *own,
@@ -352,8 +352,8 @@ tutti_status tutti_group_tell_failure(tutti_group *g, const char *what, int firs
         said.status = own->status;
         snprintf(said.words, sizeof said.words, "%.390s", own->text);
     }
-    const tutti_status s = tutti_group_broadcast(g, what, first, &said, sizeof said, err);
-    return s ? s : tutti_fail(err, (tutti_status)said.status, "%s", said.words);
+    const tutti_status st = tutti_group_broadcast(g, what, first, &said, sizeof said, err);
+    return st ? st : tutti_fail(err, (tutti_status)said.status, "%s", said.words);
 }
 
 /* Words travel when there are some: 400 bytes of each of 300 ranks for each of them were 36 MB a call. */
@@ -363,10 +363,10 @@ tutti_status tutti_group_all_well(tutti_group *g, const char *what, tutti_status
     tutti_failure found = {0}, mine_words = {.status = own};
     int first = 0;
     if (own && err) mine_words = *err;
-    tutti_status s = tutti_group_all_gather(g, what, &mine, all, sizeof mine, &found);
-    while (!s && first < g->nranks && !all[first]) first++;
-    if (!s && first < g->nranks) s = tutti_group_tell_failure(g, what, first, &mine_words, &found);
+    tutti_status st = tutti_group_all_gather(g, what, &mine, all, sizeof mine, &found);
+    while (!st && first < g->nranks && !all[first]) first++;
+    if (!st && first < g->nranks) st = tutti_group_tell_failure(g, what, first, &mine_words, &found);
     free(all);
-    if (s && !own) tutti_fail(err, s, "%s", found.text);
-    return own ? own : s;
+    if (st && !own) tutti_fail(err, st, "%s", found.text);
+    return own ? own : st;
 }

@@ -72,16 +72,16 @@ int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
 
 /* --- failure of the epoch --- */
 
-void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, const char *words)
+void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status st, const char *words)
 {
     if (g->failed) return;
-    g->failed = status;
+    g->failed = st;
     g->culprit = culprit;
     snprintf(g->words, sizeof g->words, "%s", words);
     tutti_mesh_message m = {.kind = culprit >= 0 ? TUTTI_MESH_DEATH : TUTTI_MESH_ABORT,
                             .epoch = g->epoch,
                             .rank = g->rank,
-                            .status = status,
+                            .status = st,
                             .id = (uint64_t)culprit};
     snprintf(m.words, sizeof m.words, "%s", words);
     tutti_group_tell(g, &m);
@@ -192,9 +192,9 @@ tutti_status tutti_group_failure(const tutti_group *g, int *culprit, tutti_failu
     return tutti_group_report(g, err);
 }
 
-void tutti_group_fail(tutti_group *g, tutti_status status, const char *words)
+void tutti_group_fail(tutti_group *g, tutti_status st, const char *words)
 {
-    tutti_group_set_failed(g, -1, status, words);
+    tutti_group_set_failed(g, -1, st, words);
 }
 
 double tutti_group_set_deadline(tutti_group *g, double seconds)

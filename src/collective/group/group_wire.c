@@ -29,37 +29,37 @@ static tutti_status gather(tutti_group *g, const char *what, const void *bytes, 
                            void **all, size_t *stride, tutti_failure *err)
 {
     uint32_t own = (uint32_t)nbytes, most = 0, *sizes = tutti_alloc(sizeof *sizes * (size_t)g->nranks);
-    tutti_status s = nbytes > MOST_BLOB ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: %zu bytes to tell", what, nbytes)
-                                        : tutti_group_all_gather(g, what, &own, sizes, sizeof own, err);
+    tutti_status st = nbytes > MOST_BLOB ? tutti_fail(err, TUTTI_ERR_FAILED, "%s: %zu bytes to tell", what, nbytes)
+                                         : tutti_group_all_gather(g, what, &own, sizes, sizeof own, err);
     for (int r = 0; r < g->nranks; r++) most = sizes[r] > most ? sizes[r] : most;
     free(sizes);
-    if (s) return s;
+    if (st) return st;
     *stride = (sizeof(blob) + most + 8) / 8 * 8;
     blob *mine = tutti_alloc(*stride);
     *mine = (blob){.nbytes = own, .status = status};
     if (nbytes) memcpy(mine->bytes, bytes, nbytes);
     *all = tutti_alloc(*stride * (size_t)g->nranks);
-    s = tutti_group_all_gather(g, what, mine, *all, *stride, err);
-    for (int r = 0; r < g->nranks && !s; r++) {
+    st = tutti_group_all_gather(g, what, mine, *all, *stride, err);
+    for (int r = 0; r < g->nranks && !st; r++) {
         const blob *b = blob_at(*all, *stride, r);
-        if (b->status) s = tutti_fail(err, (tutti_status)b->status, "%s: %s", g->peers[r].describe, b->bytes);
+        if (b->status) st = tutti_fail(err, (tutti_status)b->status, "%s: %s", g->peers[r].describe, b->bytes);
     }
     free(mine);
-    if (s) free(*all);
-    return s;
+    if (st) free(*all);
+    return st;
 }
 
 /* --- the wire --- */
 
 static tutti_status connect_far(tutti_group *g, void *all, size_t stride, tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
-    for (int r = 0; r < g->nranks && !s; r++) {
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < g->nranks && !st; r++) {
         if (tutti_group_is_near(g, r)) continue;
-        s = g->wire->row->connect(g->wire, r, blob_at(all, stride, r)->bytes, err);
-        if (s) tutti_fail_at(err, "to %s", g->peers[r].describe);
+        st = g->wire->row->connect(g->wire, r, blob_at(all, stride, r)->bytes, err);
+        if (st) tutti_fail_at(err, "to %s", g->peers[r].describe);
     }
-    return s;
+    return st;
 }
 
 /* Until all far peers are reached. Sooner than the deadline, so that who cannot be reached is named by who knows why. */
@@ -91,15 +91,15 @@ tutti_status tutti_group_connect_wire(tutti_group *g, const tutti_wire_row *row,
     tutti_status own = row->open(g->rank, g->nranks, &g->wire, &why);
     const void *bytes = own ? why.text : row->address(g->wire, &nbytes);
     if (own) nbytes = strlen(why.text) + 1;
-    tutti_status s = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
-    if (s) return s;
+    tutti_status st = gather(g, "addresses on the wire", bytes, nbytes, own, &all, &stride, err);
+    if (st) return st;
     own = connect_far(g, all, stride, &why);
     free(all);
     if (!own) own = await_far(g, &why);
     if (g->failed) return tutti_fail(err, own, "%s", why.text);
-    s = gather(g, "the wire", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
-    if (!s) free(all);
-    return s;
+    st = gather(g, "the wire", why.text, own ? strlen(why.text) + 1 : 0, own, &all, &stride, err);
+    if (!st) free(all);
+    return st;
 }
 
 const char *tutti_group_asked_wire(void)
@@ -138,8 +138,8 @@ static void describe_wires(tutti_group *g)
 tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failure *err)
 {
     if (g->nhosts == 1) return TUTTI_OK;
-    tutti_status s = *name ? open_row(g, name, err) : tutti_group_choose_wire(g, err);
-    if (s) return s;
+    tutti_status st = *name ? open_row(g, name, err) : tutti_group_choose_wire(g, err);
+    if (st) return st;
     describe_wires(g);
     return tutti_driver_start(g, err);
 }
@@ -174,9 +174,9 @@ tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, siz
 {
     const uint64_t own = (uint64_t)(uintptr_t)base;
     tutti_group_lock(g);
-    tutti_status s = g->wire->row->enrol(g->wire, base, nbytes, memory, err);
+    tutti_status st = g->wire->row->enrol(g->wire, base, nbytes, memory, err);
     tutti_group_unlock(g);
-    return s ? s : tutti_group_all_gather(g, name, &own, addresses, sizeof own, err);
+    return st ? st : tutti_group_all_gather(g, name, &own, addresses, sizeof own, err);
 }
 
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory)

@@ -108,8 +108,8 @@ static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *er
     tutti_wire_memory *memory = NULL;
     trial t = {
         .group = g, .partner = find_partner(g), .mine = tutti_alloc(sizeof *t.mine), .source = tutti_alloc(BYTES)};
-    tutti_status s = tutti_group_enrol(g, "the trial of a wire", t.mine, sizeof *t.mine, &memory, there, err);
-    if (!s && t.partner >= 0) {
+    tutti_status st = tutti_group_enrol(g, "the trial of a wire", t.mine, sizeof *t.mine, &memory, there, err);
+    if (!st && t.partner >= 0) {
         t.there = there[t.partner];
         t.until = tutti_clock_s() + g->deadline_s / 2;
         if (g->rank == 0)
@@ -117,11 +117,11 @@ static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *er
         else
             follow(&t);
     }
-    if (!s) s = tutti_group_all_gather(g, "how fast a wire is", &own, all, sizeof own, err);
+    if (!st) st = tutti_group_all_gather(g, "how fast a wire is", &own, all, sizeof own, err);
     *seconds = all[0];
     if (memory) tutti_group_forget(g, memory);
     free(t.mine), free(t.source), free(there), free(all);
-    return s;
+    return st;
 }
 
 /* What there is, the fastest in g->wire. */
@@ -148,10 +148,10 @@ tutti_status tutti_group_choose_wire(tutti_group *g, tutti_failure *err)
         tutti_failure why = {0};
         if (!(row->can & TUTTI_WIRE_CROSSES_HOSTS) || row->absent) continue;
         g->wire = NULL;
-        tutti_status s = tutti_group_connect_wire(g, row, &why);
-        if (!s) s = time_wire(g, &seconds, &why);
-        if (!s && seconds < 0) s = tutti_fail(&why, TUTTI_ERR_RENDEZVOUS, "the wire %s moved nothing", row->name);
-        if (!s) {
+        tutti_status st = tutti_group_connect_wire(g, row, &why);
+        if (!st) st = time_wire(g, &seconds, &why);
+        if (!st && seconds < 0) st = tutti_fail(&why, TUTTI_ERR_RENDEZVOUS, "the wire %s moved nothing", row->name);
+        if (!st) {
             at += (size_t)snprintf(g->trials + at, sizeof g->trials - at, "%s%s %.3g ms", at ? ", " : "", row->name,
                                    1e3 * seconds);
             keep_faster(g, &best, &best_s, seconds);

@@ -81,13 +81,13 @@ static void try_peers(const tutti_group *g, const probe_notice *all, probe_notic
 
 static tutti_status gather(tutti_group *g, const probe_notice *own, probe_notice *all, bool *closed, tutti_failure *err)
 {
-    tutti_status s = tutti_group_all_gather(g, "memory of peers", own, all, sizeof *own, err);
-    for (int r = 0; r < g->nranks && !s && !*closed; r++) {
-        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    tutti_status st = tutti_group_all_gather(g, "memory of peers", own, all, sizeof *own, err);
+    for (int r = 0; r < g->nranks && !st && !*closed; r++) {
+        if (all[r].status) st = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
         *closed = all[r].closed;
         if (*closed) snprintf(g->peers_closed, sizeof g->peers_closed, "%s", all[r].words);
     }
-    return s;
+    return st;
 }
 
 tutti_status tutti_group_probe_peers(tutti_group *g, tutti_failure *err)
@@ -107,15 +107,15 @@ tutti_status tutti_group_probe_peers(tutti_group *g, tutti_failure *err)
     bool closed = false;
     own.at = (uint64_t)(uintptr_t)&own.number;
     read_wish(&own);
-    tutti_status s = gather(g, &own, all, &closed, err);
-    if (!s && !closed) {
+    tutti_status st = gather(g, &own, all, &closed, err);
+    if (!st && !closed) {
         try_peers(g, all, &own);
-        s = gather(g, &own, all, &closed, err);
+        st = gather(g, &own, all, &closed, err);
     }
-    g->peer_memory = s || closed ? TUTTI_PEERS_CLOSED : TUTTI_PEERS_COPIED;
+    g->peer_memory = st || closed ? TUTTI_PEERS_CLOSED : TUTTI_PEERS_COPIED;
     free(all);
     free(mailbox);
-    return s;
+    return st;
 }
 
 bool tutti_group_has_cores(const tutti_group *g)

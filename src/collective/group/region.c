@@ -150,9 +150,9 @@ static tutti_status exchange_notices(tutti_group *g, const char *what, const reg
                                      const tutti_failure *why, tutti_failure *err)
 {
     int r = 0;
-    const tutti_status s = tutti_group_all_gather(g, what, own, all, sizeof *own, err);
-    while (!s && r < g->nranks && !all[r].status) r++;
-    return s || r == g->nranks ? s : tutti_group_tell_failure(g, what, r, why, err);
+    const tutti_status st = tutti_group_all_gather(g, what, own, all, sizeof *own, err);
+    while (!st && r < g->nranks && !all[r].status) r++;
+    return st || r == g->nranks ? st : tutti_group_tell_failure(g, what, r, why, err);
 }
 
 /* --- the file of a host's ranks --- */
@@ -191,22 +191,22 @@ static tutti_status share_whole(tutti_region *region, tutti_group *g, const char
 {
     size_t *at = tutti_alloc(sizeof *at * (size_t)g->nranks);
     const int maker = tutti_group_maker(g);
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     region->whole_bytes = lay_out(region, g, all, at);
     if (region->own_pages) {
         free(at);
         return TUTTI_OK;
     }
     if (maker != g->rank) {
-        s = tutti_memory_file_receive(g, maker, name, g->regions, &fd, err);
+        st = tutti_memory_file_receive(g, maker, name, g->regions, &fd, err);
     } else {
-        if (ftruncate(fd, (off_t)region->whole_bytes)) s = fail_short(g, name, region->whole_bytes, err);
+        if (ftruncate(fd, (off_t)region->whole_bytes)) st = fail_short(g, name, region->whole_bytes, err);
         tutti_memory_file_send(g, g->regions, fd);
     }
-    if (!s) s = map_whole(region, g, name, fd, at, err);
+    if (!st) st = map_whole(region, g, name, fd, at, err);
     if (maker != g->rank && fd >= 0) close(fd);
     free(at);
-    return s;
+    return st;
 }
 
 /* --- memory of the callers' own --- */
@@ -216,8 +216,8 @@ static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *n
                              tutti_failure *err)
 {
     int fd;
-    tutti_status s = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
-    if (s) return s;
+    tutti_status st = tutti_memory_file_receive(g, r, name, g->regions, &fd, err);
+    if (st) return st;
     const size_t mapped = (size_t)notice->bytes;
     void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)notice->offset);
     int problem = errno;
@@ -235,12 +235,12 @@ static tutti_status map_peers(tutti_region *region, tutti_group *g, const char *
                               const region_notice *notices, tutti_failure *err)
 {
     tutti_memory_file_send(g, g->regions, own_fd);
-    tutti_status s = TUTTI_OK;
-    for (int r = 0; r < g->nranks && !s; r++) {
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < g->nranks && !st; r++) {
         region->part[r].bytes = notices[r].bytes;
-        if (r != g->rank && tutti_group_is_near(g, r)) s = map_peer(region, g, name, r, &notices[r], err);
+        if (r != g->rank && tutti_group_is_near(g, r)) st = map_peer(region, g, name, r, &notices[r], err);
     }
-    return s;
+    return st;
 }
 
 static void adopt_threads(tutti_region *region, const region_notice *notices)
@@ -276,24 +276,24 @@ static tutti_status join(tutti_region *region, tutti_group *g, const char *name,
                          const tutti_failure *why, tutti_failure *err)
 {
     region_notice *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
-    tutti_status s = exchange_notices(g, name, own, all, why, err);
+    tutti_status st = exchange_notices(g, name, own, all, why, err);
     if (region->boards) {
-        if (!s) adopt_threads(region, all);
-    } else if (!s && g->nranks > 1) {
+        if (!st) adopt_threads(region, all);
+    } else if (!st && g->nranks > 1) {
         tutti_failure unmapped = {0};
-        s = region->enrolled ? map_peers(region, g, name, fd, all, &unmapped)
-                             : share_whole(region, g, name, fd, all, &unmapped);
-        s = tutti_group_all_well(g, name, s, &unmapped); /* nobody begins before everybody has mapped */
-        if (s) tutti_fail(err, s, "%s", unmapped.text);
+        st = region->enrolled ? map_peers(region, g, name, fd, all, &unmapped)
+                              : share_whole(region, g, name, fd, all, &unmapped);
+        st = tutti_group_all_well(g, name, st, &unmapped); /* nobody begins before everybody has mapped */
+        if (st) tutti_fail(err, st, "%s", unmapped.text);
     }
-    if (!s && g->wire && !region->boards) {
+    if (!st && g->wire && !region->boards) {
         region->group = g;
         region->far = tutti_alloc(sizeof *region->far * (size_t)g->nranks);
-        s = tutti_group_enrol(g, name, region->part[g->rank].base, own_mapped(region, g->rank), &region->memory,
-                              region->far, err);
+        st = tutti_group_enrol(g, name, region->part[g->rank].base, own_mapped(region, g->rank), &region->memory,
+                               region->far, err);
     }
     free(all);
-    return s;
+    return st;
 }
 
 tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_bytes, tutti_region **out,
@@ -304,13 +304,13 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
     tutti_failure why = {0};
     int fd = -1;
     own.status = create_own(region, g, name, &own, &fd, &why);
-    const tutti_status s = join(region, g, name, &own, fd, &why, err);
+    const tutti_status st = join(region, g, name, &own, fd, &why, err);
     if (fd >= 0) close(fd);
-    if (s)
+    if (st)
         tutti_region_destroy(region);
     else
         *out = region;
-    return s;
+    return st;
 }
 
 tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_enrolled *memory, tutti_region **out,
@@ -325,12 +325,12 @@ tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_en
     /* A page that the file system cannot give would be a SIGBUS later. Kernels before 5.14 cannot tell. */
     if (madvise(memory->at, memory->nbytes, MADV_POPULATE_WRITE) && errno != EINVAL)
         own.status = fail_short(g, name, memory->nbytes, &why);
-    const tutti_status s = join(region, g, name, &own, memory->fd, &why, err);
-    if (s)
+    const tutti_status st = join(region, g, name, &own, memory->fd, &why, err);
+    if (st)
         tutti_region_destroy(region);
     else
         *out = region;
-    return s;
+    return st;
 }
 
 void *tutti_region_base(const tutti_region *region, int rank)

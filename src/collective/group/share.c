@@ -78,14 +78,14 @@ static tutti_status map(tutti_shared_bytes *b, const tutti_group *g, const char 
 
 static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const char *name, int fd, tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (fd >= 0)
         tutti_memory_file_send(g, g->regions, fd);
     else
-        s = tutti_memory_file_receive(g, tutti_group_maker(g), name, g->regions, &fd, err);
-    if (!s) s = map(b, g, name, fd, err);
+        st = tutti_memory_file_receive(g, tutti_group_maker(g), name, g->regions, &fd, err);
+    if (!st) st = map(b, g, name, fd, err);
     if (fd >= 0) close(fd);
-    return s;
+    return st;
 }
 
 tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t nbytes,
@@ -98,20 +98,20 @@ tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t 
     tutti_shared_bytes *b = tutti_alloc(sizeof *b);
     g->regions++; /* their numbers tell descriptors apart */
     int fd = make(g, name, fill, arg, &own);
-    tutti_status s = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
-    for (int r = 0; r < g->nranks && !s; r++)
-        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
-    if (!s) b->nbytes = all[tutti_group_maker(g)].nbytes;
+    tutti_status st = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
+    for (int r = 0; r < g->nranks && !st; r++)
+        if (all[r].status) st = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    if (!st) b->nbytes = all[tutti_group_maker(g)].nbytes;
     free(all);
-    if (!s && b->nbytes)
-        s = take(b, g, name, fd, err);
+    if (!st && b->nbytes)
+        st = take(b, g, name, fd, err);
     else if (fd >= 0)
         close(fd);
-    if (s)
+    if (st)
         tutti_shared_bytes_destroy(b);
     else
         *out = b;
-    return s;
+    return st;
 }
 
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b)

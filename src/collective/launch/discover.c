@@ -40,14 +40,14 @@ tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failu
 {
     tutti_group_config c = {
         .nranks = 1, .master_addr = "127.0.0.1", .master_port = 29500, .master_fd = -1, .fingerprint = ""};
-    tutti_status s = read_deadline(&c.deadline_s, err);
+    tutti_status st = read_deadline(&c.deadline_s, err);
     const tutti_launcher_row *row = find_launcher();
-    if (!s && row) {
+    if (!st && row) {
         c.launcher = row->name;
-        s = row->read(&c, err);
+        st = row->read(&c, err);
     }
-    if (!s) *config = c;
-    return s;
+    if (!st) *config = c;
+    return st;
 }
 
 void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words)

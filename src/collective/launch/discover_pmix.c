@@ -167,26 +167,26 @@ static tutti_status look_up(tutti_group_config *c, tutti_failure *err)
     pmix_status_t status = p->lib.PMIx_Get(&zero, key, NULL, 0, &value);
     if (status != PMIX_SUCCESS) return fail(p, "cannot learn where rank 0 is", status, err);
     const char *text = value->type == PMIX_STRING ? value->data.string : "";
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (sscanf(text, "%llx %d %n", &cookie, &c->master_port, &at) < 2 || at == 0)
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "PMIx: rank 0 has published '%.80s': is it another program?", text);
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "PMIx: rank 0 has published '%.80s': is it another program?", text);
     else if (!tutti_reach_first(text + at, c->master_port, c->deadline_s, p->addr))
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                       "rank %d: none of rank 0's addresses answers within %g s on port %d: %.300s", c->rank,
-                       c->deadline_s, c->master_port, text + at);
-    if (!s) c->cookie = cookie, c->master_addr = p->addr;
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                        "rank %d: none of rank 0's addresses answers within %g s on port %d: %.300s", c->rank,
+                        c->deadline_s, c->master_port, text + at);
+    if (!st) c->cookie = cookie, c->master_addr = p->addr;
     if (value->type == PMIX_STRING) free(value->data.string);
     free(value);
-    return s;
+    return st;
 }
 
 static tutti_status find_zero(tutti_group_config *c, tutti_failure *err)
 {
     int here;
-    tutti_status s = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &here, err);
-    if (!s && c->rank == 0) s = publish(c, here == c->nranks, err);
-    if (!s) s = pass_fence(c->pmix, c->deadline_s, err);
-    return s || c->rank == 0 ? s : look_up(c, err);
+    tutti_status st = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &here, err);
+    if (!st && c->rank == 0) st = publish(c, here == c->nranks, err);
+    if (!st) st = pass_fence(c->pmix, c->deadline_s, err);
+    return st || c->rank == 0 ? st : look_up(c, err);
 }
 
 /* --- the row --- */
@@ -209,18 +209,18 @@ static void end(tutti_group_config *c, int exit_code, const char *words)
 static tutti_status read_pmix(tutti_group_config *c, tutti_failure *err)
 {
     c->pmix = tutti_alloc(sizeof *c->pmix);
-    tutti_status s = load(c->pmix, err);
-    if (!s) s = open_client(c->pmix, err);
-    if (s) {
+    tutti_status st = load(c->pmix, err);
+    if (!st) st = open_client(c->pmix, err);
+    if (st) {
         free(c->pmix);
-        return s;
+        return st;
     }
     c->rank = (int)c->pmix->me.rank;
-    s = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &c->nranks, err);
-    if (!s) s = ask(c->pmix, c->pmix->me.rank, PMIX_LOCAL_RANK, &c->local_rank, err);
-    if (!s && c->nranks > 1) s = find_zero(c, err);
-    if (s) end(c, s, err ? err->text : "");
-    return s;
+    st = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &c->nranks, err);
+    if (!st) st = ask(c->pmix, c->pmix->me.rank, PMIX_LOCAL_RANK, &c->local_rank, err);
+    if (!st && c->nranks > 1) st = find_zero(c, err);
+    if (st) end(c, st, err ? err->text : "");
+    return st;
 }
 
 const tutti_launcher_row tutti_launcher_pmix = {

@@ -34,12 +34,12 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s is set but %s is not: set both or neither",
                           has_rank ? "RANK" : "WORLD_SIZE", has_rank ? "WORLD_SIZE" : "RANK");
     long long nranks, rank, local, port, fd;
-    tutti_status s = tutti_variable_number("WORLD_SIZE", 1, 1 << 20, 1, &nranks, err);
-    if (!s) s = tutti_variable_number("RANK", 0, nranks - 1, 0, &rank, err);
-    if (!s) s = tutti_variable_number("LOCAL_RANK", 0, nranks - 1, rank, &local, err);
-    if (!s) s = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
-    if (!s) s = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
-    if (s) return s;
+    tutti_status st = tutti_variable_number("WORLD_SIZE", 1, 1 << 20, 1, &nranks, err);
+    if (!st) st = tutti_variable_number("RANK", 0, nranks - 1, 0, &rank, err);
+    if (!st) st = tutti_variable_number("LOCAL_RANK", 0, nranks - 1, rank, &local, err);
+    if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
+    if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
+    if (st) return st;
     const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE");
     if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local;

@@ -46,8 +46,8 @@ static tutti_status open_own(tutti_group *g, tutti_joining *j, tutti_failure *er
 {
     char who[48];
     snprintf(who, sizeof who, "join: rank %d of %d", g->rank, g->nranks);
-    tutti_status s = tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + (g->rank ? 0 : g->nranks), who, err);
-    if (s) return s;
+    tutti_status st = tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + (g->rank ? 0 : g->nranks), who, err);
+    if (st) return st;
     g->peers[g->rank].bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->peers[g->rank].bell >= 0) g->news = epoll_create1(EPOLL_CLOEXEC);
     if (g->news >= 0) j->mesh_listener = tutti_mesh_listen(j->hello.mesh_name, j->hello.nranks);
@@ -74,30 +74,30 @@ static tutti_status settle(tutti_group *g, tutti_joining *j, tutti_failure *err)
     g->ncores = j->config->ncores > 0 ? j->config->ncores : j->hellos[g->rank].ncores;
     g->spin = g->nmachine <= g->ncores;
     snprintf(who, sizeof who, "join: %s, one of %d on its host,", g->peers[g->rank].describe, count_near(g));
-    tutti_status s = tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + TUTTI_FILES_A_PEER * count_near(g), who, err);
-    if (s) {
+    tutti_status st = tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + TUTTI_FILES_A_PEER * count_near(g), who, err);
+    if (st) {
         close(j->mesh_listener);
-        return s;
+        return st;
     }
-    s = tutti_mesh_connect(g, j->mesh_listener, j->hellos, err);
-    for (int r = 0; !s && r < g->nranks; r++) s = tutti_group_look_out(g, r, err);
-    if (!s) s = tutti_region_create(g, "board", sizeof(tutti_board), &g->board_region, err);
-    for (int r = 0; !s && r < g->nranks; r++) g->peers[r].board = tutti_region_base(g->board_region, r);
-    if (!s) s = tutti_group_open_wire(g, j->hello.wire, err);
-    return s;
+    st = tutti_mesh_connect(g, j->mesh_listener, j->hellos, err);
+    for (int r = 0; !st && r < g->nranks; r++) st = tutti_group_look_out(g, r, err);
+    if (!st) st = tutti_region_create(g, "board", sizeof(tutti_board), &g->board_region, err);
+    for (int r = 0; !st && r < g->nranks; r++) g->peers[r].board = tutti_region_base(g->board_region, r);
+    if (!st) st = tutti_group_open_wire(g, j->hello.wire, err);
+    return st;
 }
 
 static tutti_status meet(tutti_group *g, tutti_joining *j, tutti_failure *err)
 {
-    tutti_status s = open_own(g, j, err);
-    if (!s) s = g->rank == 0 ? tutti_join_as_zero(g, j, err) : tutti_join_as_other(g, j, err);
-    if (s && j->mesh_listener >= 0) close(j->mesh_listener);
-    if (s) return s;
+    tutti_status st = open_own(g, j, err);
+    if (!st) st = g->rank == 0 ? tutti_join_as_zero(g, j, err) : tutti_join_as_other(g, j, err);
+    if (st && j->mesh_listener >= 0) close(j->mesh_listener);
+    if (st) return st;
     tutti_failure why = {0};
-    s = settle(g, j, &why);
-    if (!s) return TUTTI_OK;
-    tutti_group_set_failed(g, -1, s, why.text); /* the others wait for us */
-    return tutti_fail(err, s, "%s", why.text);
+    st = settle(g, j, &why);
+    if (!st) return TUTTI_OK;
+    tutti_group_set_failed(g, -1, st, why.text); /* the others wait for us */
+    return tutti_fail(err, st, "%s", why.text);
 }
 
 tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err)
@@ -115,18 +115,18 @@ tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **ou
     if (config->ncores > 0) g->ncores = config->ncores;
     tutti_hello_fill(&j.hello, config);
     tutti_group_name_peer(g, g->rank, j.hello.host, j.hello.pid);
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (config->nranks > 1) {
         j.hellos = tutti_alloc(sizeof *j.hellos * (size_t)config->nranks);
         if (config->rank == 0) j.cores = tutti_alloc(sizeof *j.cores * (size_t)config->nranks);
-        s = meet(g, &j, err);
+        st = meet(g, &j, err);
         free(j.hellos), free(j.cores);
     } else if (config->master_fd >= 0) {
         close(config->master_fd);
     }
-    if (s)
+    if (st)
         tutti_group_leave(g);
     else
         *out = g;
-    return s;
+    return st;
 }

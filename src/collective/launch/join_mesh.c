@@ -219,17 +219,17 @@ static tutti_status look_around(meeting *m, tutti_failure *err)
 
 static tutti_status hear(meeting *m, const struct epoll_event *news, int n, tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
-    for (int i = 0; i < n && !s; i++) {
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < n && !st; i++) {
         const uint64_t mark = news[i].data.u64;
         if (mark == LISTENER)
-            accept_all(m, &s, err);
+            accept_all(m, &st, err);
         else if (mark & STRANGER)
             hear_stranger(m, (int)(uint32_t)mark);
         else
-            s = hear_peer(m, (int)mark, err);
+            st = hear_peer(m, (int)mark, err);
     }
-    return s;
+    return st;
 }
 
 static tutti_status meet(meeting *m, tutti_failure *err)
@@ -237,16 +237,16 @@ static tutti_status meet(meeting *m, tutti_failure *err)
     tutti_patience patience;
     struct epoll_event news[NEWS];
     tutti_patience_begin(&patience);
-    tutti_status s = TUTTI_OK;
-    while (!s && m->nmissing > 0) {
-        s = connect_lower_ranks(m, err);
-        if (!s) s = look_around(m, err);
-        if (!s && tutti_patience_left(m->g, &patience, "join") <= 0) s = fail_missing(m->g, err);
-        if (s) break;
+    tutti_status st = TUTTI_OK;
+    while (!st && m->nmissing > 0) {
+        st = connect_lower_ranks(m, err);
+        if (!st) st = look_around(m, err);
+        if (!st && tutti_patience_left(m->g, &patience, "join") <= 0) st = fail_missing(m->g, err);
+        if (st) break;
         const int n = epoll_wait(m->g->news, news, NEWS, m->next < m->g->rank ? AGAIN_MS : 10 * AGAIN_MS);
-        s = hear(m, news, n, err);
+        st = hear(m, news, n, err);
     }
-    return s;
+    return st;
 }
 
 tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err)
@@ -254,11 +254,11 @@ tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello 
     meeting m = {.g = g, .hellos = hellos, .listener = listener};
     m.strangers = tutti_alloc(sizeof *m.strangers * (size_t)g->nranks);
     for (int r = 0; r < g->nranks; r++) m.nmissing += is_missing(g, r);
-    tutti_status s = TUTTI_OK;
-    if (!look_out_for(g, listener, LISTENER)) s = tutti_open_files_fail(errno, "join", err);
-    if (!s) s = meet(&m, err);
+    tutti_status st = TUTTI_OK;
+    if (!look_out_for(g, listener, LISTENER)) st = tutti_open_files_fail(errno, "join", err);
+    if (!st) st = meet(&m, err);
     while (m.nstrangers > 0) drop_stranger(&m, 0);
     close(listener);
     free(m.strangers);
-    return s;
+    return st;
 }

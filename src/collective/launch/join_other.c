@@ -110,28 +110,28 @@ static tutti_status hear_zero(const tutti_joining *j, int fd, tutti_failure *err
 {
     tutti_frame f = {0};
     const int got = await_answer(j, fd, &f);
-    tutti_status s;
+    tutti_status st;
     size_t table = sizeof *j->hellos * (size_t)j->hello.nranks;
     if (got > 0 && f.head.kind == TUTTI_FRAME_WELCOME && f.head.nbytes == table) {
         memcpy(j->hellos, f.body, table);
-        s = TUTTI_OK;
+        st = TUTTI_OK;
     } else if (got > 0 && f.head.kind == TUTTI_FRAME_REFUSED) {
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s", f.body);
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "%s", f.body);
     } else {
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d: rank 0 at %s port %d %s", j->config->rank,
-                       j->config->master_addr, j->config->master_port,
-                       got < 0 ? "hung up, or something else listens there" : "did not answer before the deadline");
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d: rank 0 at %s port %d %s", j->config->rank,
+                        j->config->master_addr, j->config->master_port,
+                        got < 0 ? "hung up, or something else listens there" : "did not answer before the deadline");
     }
     tutti_frame_release(&f);
-    return s;
+    return st;
 }
 
 tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure *err)
 {
     int fd = -1;
     tutti_join_begin_wait(j, TELL_S);
-    tutti_status s = call_zero(j, &fd, err);
-    if (s) return s;
+    tutti_status st = call_zero(j, &fd, err);
+    if (st) return st;
     const size_t length = strlen(j->config->fingerprint), nbytes = sizeof(tutti_join_body) + length;
     tutti_join_body *body = tutti_alloc(nbytes + 1);
     body->hello = j->hello;
@@ -139,10 +139,10 @@ tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure
     memcpy(body->fingerprint, j->config->fingerprint, length);
     tutti_join_send(fd, TUTTI_FRAME_HELLO, body, nbytes);
     free(body);
-    s = hear_zero(j, fd, err);
-    if (s) {
+    st = hear_zero(j, fd, err);
+    if (st) {
         close(fd);
-        return s;
+        return st;
     }
     g->peers[0].control = fd;
     return TUTTI_OK;

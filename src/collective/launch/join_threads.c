@@ -30,10 +30,10 @@ static bool pair_up(tutti_group *const *groups, int a, int b)
 
 static bool look_out_for_all(tutti_group *g)
 {
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     g->news = epoll_create1(EPOLL_CLOEXEC);
-    for (int r = 0; g->news >= 0 && r < g->nranks && !s; r++) s = tutti_group_look_out(g, r, NULL);
-    return g->news >= 0 && !s;
+    for (int r = 0; g->news >= 0 && r < g->nranks && !st; r++) st = tutti_group_look_out(g, r, NULL);
+    return g->news >= 0 && !st;
 }
 
 /* Each group owns a descriptor of each bell, so that leaving closes only its own. */
@@ -78,14 +78,14 @@ tutti_status tutti_group_create_threads(int nranks, double deadline_s, tutti_gro
     for (int b = 1; good && b < nranks; b++)
         for (int a = 0; good && a < b; a++) good = pair_up(groups, a, b);
     for (int r = 0; good && r < nranks; r++) good = look_out_for_all(groups[r]);
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (!good) {
-        s = tutti_fail(err, TUTTI_ERR_FAILED, "group: cannot open the sockets of %d threads: %s (ulimit -n)", nranks,
-                       strerror(errno));
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "group: cannot open the sockets of %d threads: %s (ulimit -n)", nranks,
+                        strerror(errno));
         for (int r = 0; r < nranks; r++) tutti_group_leave(groups[r]);
     } else {
         memcpy(out, groups, sizeof *groups * (size_t)nranks);
     }
     free(groups);
-    return s;
+    return st;
 }

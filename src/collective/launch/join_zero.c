@@ -113,8 +113,8 @@ static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
     }
     tutti_hello_terminate(h);
     c->whole = true;
-    tutti_status s = tutti_hello_compare(&m->j->hello, m->j->config->fingerprint, h, body_of(c)->fingerprint, err);
-    if (s) return s;
+    tutti_status st = tutti_hello_compare(&m->j->hello, m->j->config->fingerprint, h, body_of(c)->fingerprint, err);
+    if (st) return st;
     if (h->rank <= 0 || h->rank >= m->j->hello.nranks)
         return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: host %s, pid %d calls itself rank %d of %d", h->host,
                           h->pid, h->rank, h->nranks);
@@ -147,11 +147,11 @@ static tutti_status fail_absent(const reception *m, tutti_failure *err)
 {
     tutti_strbuf text = {0};
     list_absent(m, &text);
-    tutti_status s =
+    tutti_status st =
         tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank 0 (host %s) waited %g s on port %d; not arrived: %s",
                    m->j->hello.host, m->j->config->deadline_s, m->j->config->master_port, text.text);
     tutti_strbuf_release(&text);
-    return s;
+    return st;
 }
 
 static void tell_absent(reception *m)
@@ -172,12 +172,12 @@ static tutti_status fail_gone(const reception *m, caller *c, tutti_failure *err)
     const tutti_hello *h = &body_of(c)->hello;
     tutti_strbuf text = {0};
     list_absent(m, &text);
-    tutti_status s =
+    tutti_status st =
         tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "join: rank %d (host %s, pid %d) is gone; it was to wait for %s", h->rank,
                    h->host, h->pid, text.text);
     tutti_strbuf_release(&text);
     drop_caller(c, NULL);
-    return s;
+    return st;
 }
 
 static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
@@ -191,13 +191,13 @@ static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
 /* The first refusal is the one that is told. */
 static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     for (int i = 0; i < m->ncallers; i++) {
         if (m->callers[i].fd < 0 || !polls[i + 1].revents) continue;
-        tutti_status this = read_caller(m, &m->callers[i], s ? NULL : err);
-        if (!s) s = this;
+        tutti_status this = read_caller(m, &m->callers[i], st ? NULL : err);
+        if (!st) st = this;
     }
-    return s;
+    return st;
 }
 
 static int poll_callers(const reception *m, struct pollfd **polls)
@@ -216,10 +216,10 @@ static tutti_status collect_callers(reception *m, tutti_failure *err)
     while (m->nmembers < m->j->hello.nranks - 1 && tutti_clock_s() < m->j->until) {
         tell_absent(m);
         if (poll_callers(m, &polls) <= 0) continue;
-        tutti_status s = read_callers(m, polls, refused ? NULL : err);
-        if (!s && polls[0].revents) s = accept_caller(m, refused ? NULL : err);
-        if (!s || refused) continue;
-        refused = s;
+        tutti_status st = read_callers(m, polls, refused ? NULL : err);
+        if (!st && polls[0].revents) st = accept_caller(m, refused ? NULL : err);
+        if (!st || refused) continue;
+        refused = st;
         if (m->j->until > tutti_clock_s() + 1) m->j->until = tutti_clock_s() + 1;
     }
     free(polls);
@@ -232,15 +232,15 @@ tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure 
     tutti_failure own = {0};
     reception m = {.j = j, .listener = -1};
     j->hellos[0] = j->hello;
-    tutti_status s = open_listener(j->config, &m.listener, &own);
-    if (!s) s = collect_callers(&m, &own);
+    tutti_status st = open_listener(j->config, &m.listener, &own);
+    if (!st) st = collect_callers(&m, &own);
     tutti_hello_fill_cores(&j->cores[0]);
-    if (!s) tutti_hello_unite_cores(j->hellos, j->cores, j->hello.nranks);
+    if (!st) tutti_hello_unite_cores(j->hellos, j->cores, j->hello.nranks);
     for (int i = 0; i < m.ncallers; i++) {
         caller *c = &m.callers[i];
         if (c->fd < 0) continue;
-        if (s || !c->whole) {
-            drop_caller(c, s ? own.text : NULL);
+        if (st || !c->whole) {
+            drop_caller(c, st ? own.text : NULL);
             continue;
         }
         tutti_join_send(c->fd, TUTTI_FRAME_WELCOME, j->hellos, sizeof *j->hellos * (size_t)j->hello.nranks);
@@ -249,5 +249,5 @@ tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure 
     }
     if (m.listener >= 0) close(m.listener);
     free(m.callers);
-    return s ? tutti_fail(err, s, "%s", own.text) : TUTTI_OK;
+    return st ? tutti_fail(err, st, "%s", own.text) : TUTTI_OK;
 }

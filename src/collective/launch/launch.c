@@ -251,22 +251,22 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
 {
     launcher l = {.options = options, .nranks = options->nranks, .listener = -1};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
-    tutti_status s = allow_files(options->nranks, err);
-    if (!s) s = open_socket(&l, err);
-    if (s) return s;
+    tutti_status st = allow_files(options->nranks, err);
+    if (!st) st = open_socket(&l, err);
+    if (st) return st;
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     make_cookie(l.cookie);
     fflush(NULL); /* or each rank would print what we have buffered */
     block_signals(&l);
-    s = start_ranks(&l, argv, err);
+    st = start_ranks(&l, argv, err);
     close(l.listener);
-    if (s) kill_all(&l);
+    if (st) kill_all(&l);
     watch(&l);
     /* A helper that a failed rank left behind goes too. An empty group is no target. */
     if (l.nfailed && l.group > 0) kill(-l.group, SIGKILL);
     sigaction(SIGCHLD, &l.child_before, NULL);
     sigprocmask(SIG_SETMASK, &l.before, NULL);
-    if (!s) describe_all(&l, out);
+    if (!st) describe_all(&l, out);
     free(l.ranks);
-    return s;
+    return st;
 }

@@ -200,8 +200,8 @@ static tutti_status board_make(const tutti_schedule *s, const tutti_topology *t,
     *b = (board){.plain = *t};
     if (t->kind == TUTTI_TOPOLOGY_HOST || head->wire != TUTTI_WIRE_TWO_SIDED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "map: only schedules as compiled, on networks, have seats to choose");
-    tutti_status status = tutti_topology_fits(t, head->nranks, err);
-    if (status) return status;
+    tutti_status st = tutti_topology_fits(t, head->nranks, err);
+    if (st) return st;
     b->nseats = tutti_topology_nseats(t, head->nranks);
     b->plain.figure[TUTTI_FIGURE_PLACE] = TUTTI_PLACE_BLOCK;
     b->plain.nlisted = 0;
@@ -264,8 +264,8 @@ tutti_status tutti_map_ranks(const tutti_schedule *s, const tutti_topology *t, i
     int32_t p = tutti_schedule_head(s)->nranks;
     if (p > TUTTI_MAX_SEATS_LISTED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "map: at most %d ranks, not %d", TUTTI_MAX_SEATS_LISTED, (int)p);
-    tutti_status status = board_make(s, t, n, &b, err);
-    if (status) return status;
+    tutti_status st = board_make(s, t, n, &b, err);
+    if (st) return st;
     size_t bytes = (size_t)p * sizeof *out->seat;
     int32_t *found = tutti_alloc(bytes);
     out->seat = tutti_alloc(bytes);
@@ -298,8 +298,8 @@ tutti_status tutti_map_measure(const tutti_schedule *s, const tutti_topology *t,
                                tutti_failure *err)
 {
     board b;
-    tutti_status status = board_make(s, t, n, &b, err);
-    if (status) return status;
+    tutti_status st = board_make(s, t, n, &b, err);
+    if (st) return st;
     *out = board_load(&b);
     board_release(&b);
     return TUTTI_OK;

@@ -277,26 +277,26 @@ static tutti_status maps_check(const tutti_schedule_header *head, const tutti_to
 {
     int32_t *sits = tutti_alloc((size_t)head->nranks * sizeof *sits),
             *first = tutti_alloc((size_t)head->nranks * sizeof *first);
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     tutti_topology_hosts(t, head->nranks, sits);
     for (int32_t r = head->nranks - 1; r >= 0; r--) first[head->host_of ? head->host_of[r] : 0] = r;
-    for (int32_t r = 0; r < head->nranks && !status; r++) {
+    for (int32_t r = 0; r < head->nranks && !st; r++) {
         int32_t other = first[head->host_of ? head->host_of[r] : 0];
         if (sits[r] != sits[other])
-            status = tutti_fail(
+            st = tutti_fail(
                 err, TUTTI_ERR_USAGE,
                 "simulate: in this %s schedule ranks %d and %d map each other's memory, on this %s they do not",
                 tutti_wire_class_name(head->wire), other, r, tutti_topology_kind_name(t->kind));
     }
     free(sits), free(first);
-    return status;
+    return st;
 }
 
 static tutti_status fit_check(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
 {
     bool mapped = head->wire == TUTTI_WIRE_MAPPED;
-    tutti_status status = tutti_topology_fits(t, head->nranks, err);
-    if (status) return status;
+    tutti_status st = tutti_topology_fits(t, head->nranks, err);
+    if (st) return st;
     if (t->kind == TUTTI_TOPOLOGY_HOST && !mapped)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "simulate: a %s schedule does not run on a host (lower it for mapped memory)",
@@ -310,8 +310,8 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const tutti_schedule_header *head = tutti_schedule_head(s);
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     tutti_fabric net = {0};
-    tutti_status status = fit_check(head, t, err);
-    if (status) return status;
+    tutti_status st = fit_check(head, t, err);
+    if (st) return st;
     tutti_traffic traffic;
     tutti_traffic_collect(s, t, n, &traffic);
     *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic.nmessages};

@@ -21,12 +21,12 @@ static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology
 {
     const tutti_compile_request request = {.collective = c->collective, .nranks = c->nranks, .in_place = true};
     tutti_schedule *compiled = NULL, *lowered = NULL;
-    tutti_status status = tutti_schedule_compile(c->algorithm, &request, &compiled, err);
-    if (!status) status = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
-    if (!status) status = tutti_simulate_schedule(lowered, t, c->n, out, err);
+    tutti_status st = tutti_schedule_compile(c->algorithm, &request, &compiled, err);
+    if (!st) st = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
+    if (!st) st = tutti_simulate_schedule(lowered, t, c->n, out, err);
     tutti_schedule_destroy(lowered);
     tutti_schedule_destroy(compiled);
-    return status;
+    return st;
 }
 
 /* Three digits: more would look as if they were known. */
@@ -44,27 +44,27 @@ static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, cons
     tutti_simulation without = {0}, slow = {0};
     tutti_topology other = *t;
     other.figure[figure] = 1e18;
-    tutti_status status = simulate_case(c, &other, &without, err);
+    tutti_status st = simulate_case(c, &other, &without, err);
     other.figure[figure] = 1e8; /* so slow that nothing else counts */
-    if (!status) status = simulate_case(c, &other, &slow, err);
+    if (!st) st = simulate_case(c, &other, &slow, err);
     double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
     double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;
     *value = 1e8 * share / fmax(c->measured_s - rest, c->measured_s / 20);
-    return status;
+    return st;
 }
 
 static tutti_status case_run(tutti_tune_case *c, tutti_figure figure, tutti_topology *t, tutti_failure *err)
 {
     tutti_simulation sim = {0};
     bool touch = figure == TUTTI_FIGURE_REMOTE;
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (figure == TUTTI_FIGURE_ADD || figure == TUTTI_FIGURE_COPY) {
         c->measured_s = tutti_tune_local(figure == TUTTI_FIGURE_ADD, c->n);
         c->value = (figure == TUTTI_FIGURE_ADD ? 3.0 : 2.0) * (double)c->n * TUTTI_ELEMENT_BYTES / c->measured_s;
     } else {
-        status = tutti_tune_time(c->algorithm, c->collective, c->nranks, c->n, touch, &c->measured_s, err);
-        if (!status) status = simulate_case(c, t, &sim, err);
-        if (status) return status;
+        st = tutti_tune_time(c->algorithm, c->collective, c->nranks, c->n, touch, &c->measured_s, err);
+        if (!st) st = simulate_case(c, t, &sim, err);
+        if (st) return st;
         double round_s = c->measured_s / (sim.nrounds > 0 ? sim.nrounds : 1);
         double turns = ceil(c->nranks / t->figure[TUTTI_FIGURE_CORES]);
         if (figure == TUTTI_FIGURE_LATENCY)
@@ -72,12 +72,12 @@ static tutti_status case_run(tutti_tune_case *c, tutti_figure figure, tutti_topo
         else if (figure == TUTTI_FIGURE_SWITCH)
             c->value = fmax(0, round_s - t->figure[TUTTI_FIGURE_LATENCY]) / turns;
         else
-            status = rate_fit(c, figure, t, &c->value, err);
+            st = rate_fit(c, figure, t, &c->value, err);
     }
     c->value = rounded(c->value);
     t->figure[figure] = c->value;
     t->from[figure] = TUTTI_FROM_FITTED;
-    return status;
+    return st;
 }
 
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err)
@@ -104,8 +104,8 @@ tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUN
                                      .collective = rows[i].collective,
                                      .nranks = rows[i].nranks,
                                      .n = rows[i].nbytes / TUTTI_ELEMENT_BYTES};
-        tutti_status status = case_run(&cases[i], rows[i].figure, t, err);
-        if (status) return tutti_fail_at(err, "tune: %s", cases[i].what);
+        tutti_status st = case_run(&cases[i], rows[i].figure, t, err);
+        if (st) return tutti_fail_at(err, "tune: %s", cases[i].what);
     }
     return TUTTI_OK;
 }
@@ -125,8 +125,8 @@ tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows,
                 tutti_simulation sim;
                 tutti_failure refusal = {0};
                 if (simulate_case(&c, t, &sim, &refusal)) continue; /* it cannot serve this */
-                tutti_status status = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, true, &c.measured_s, err);
-                if (status) return status;
+                tutti_status st = tutti_tune_time(c.algorithm, c.collective, nranks, c.n, true, &c.measured_s, err);
+                if (st) return st;
                 rows[(*nrows)++] = (tutti_tune_check){c.algorithm, nranks, c.n, sim.seconds, c.measured_s};
             }
     return TUTTI_OK;

@@ -40,36 +40,36 @@ typedef struct {
 
 static tutti_status block_run(rank_run *r, int invocations, double *seconds)
 {
-    tutti_status status = tutti_group_barrier(r->group, "tune", &r->err);
+    tutti_status st = tutti_group_barrier(r->group, "tune", &r->err);
     float *own = tutti_region_base(r->region, tutti_group_rank(r->group));
     double start = tutti_clock_s();
-    for (int i = 0; i < invocations && !status; i++) {
+    for (int i = 0; i < invocations && !st; i++) {
         if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false); /* memset may bypass the caches */
         tutti_exchange_start(r->exchange, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-        status = tutti_exchange_wait(r->exchange, &r->err);
+        st = tutti_exchange_wait(r->exchange, &r->err);
     }
     *seconds = tutti_clock_s() - start;
-    return status;
+    return st;
 }
 
 /* How many invocations fill a block: rank 0 measures a few and tells the others. */
 static tutti_status invocations_find(rank_run *r)
 {
     double seconds = 0;
-    tutti_status status = block_run(r, 3, &seconds);
+    tutti_status st = block_run(r, 3, &seconds);
     int n = (int)(BLOCK_S / (seconds / 3 + 1e-9));
     r->invocations = n < 1 ? 1 : n > MAX_INVOCATIONS ? MAX_INVOCATIONS : n;
-    if (!status) status = tutti_group_broadcast(r->group, "tune", 0, &r->invocations, sizeof r->invocations, &r->err);
-    return status;
+    if (!st) st = tutti_group_broadcast(r->group, "tune", 0, &r->invocations, sizeof r->invocations, &r->err);
+    return st;
 }
 
 static tutti_status exchange_create(rank_run *r)
 {
     size_t nbytes = ((size_t)r->n * sizeof(float) + 63) / 64 * 64;
-    tutti_status status = tutti_region_create(r->group, "tune", nbytes, &r->region, &r->err);
+    tutti_status st = tutti_region_create(r->group, "tune", nbytes, &r->region, &r->err);
     const tutti_place place = {r->region, 0};
     const tutti_exchange_binding binding = {.name = "tune", .n = r->n, .in = &place, .nin = 1, .out = place};
-    return status ? status : tutti_exchange_create(r->group, r->schedule, &binding, &r->exchange, &r->err);
+    return st ? st : tutti_exchange_create(r->group, r->schedule, &binding, &r->exchange, &r->err);
 }
 
 static void *rank_main(void *arg)
@@ -93,28 +93,28 @@ static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti
 {
     tutti_group **groups = tutti_alloc((size_t)nranks * sizeof(tutti_group *));
     pthread_t *threads = tutti_alloc((size_t)nranks * sizeof *threads);
-    tutti_status status = tutti_group_create_threads(nranks, DEADLINE_S, groups, err);
+    tutti_status st = tutti_group_create_threads(nranks, DEADLINE_S, groups, err);
     int nstarted = 0;
-    for (; nstarted < nranks && !status; nstarted += !status) {
+    for (; nstarted < nranks && !st; nstarted += !st) {
         runs[nstarted].group = groups[nstarted];
         int rc = pthread_create(&threads[nstarted], NULL, rank_main, &runs[nstarted]);
         if (rc) {
-            status = tutti_fail(err, TUTTI_ERR_FAILED, "cannot start %d threads: %s", nranks, strerror(rc));
+            st = tutti_fail(err, TUTTI_ERR_FAILED, "cannot start %d threads: %s", nranks, strerror(rc));
             tutti_group_abort(groups[nstarted], err->text);
             for (int i = nstarted; i < nranks; i++) tutti_group_leave(groups[i]);
         }
     }
     for (int i = 0; i < nstarted; i++) {
         pthread_join(threads[i], NULL);
-        if (!status && runs[i].status) status = tutti_fail(err, runs[i].status, "%s", runs[i].err.text);
+        if (!st && runs[i].status) st = tutti_fail(err, runs[i].status, "%s", runs[i].err.text);
     }
-    if (!status) {
+    if (!st) {
         tutti_sort_doubles(runs[0].block_s, NBLOCKS);
         *seconds = runs[0].block_s[NBLOCKS / 4] / runs[0].invocations;
     }
     free(groups);
     free(threads);
-    return status;
+    return st;
 }
 
 tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective, int nranks, int64_t n, bool touch,
@@ -123,15 +123,15 @@ tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective,
     const tutti_compile_request request = {.collective = collective, .nranks = nranks, .in_place = true};
     tutti_schedule *compiled = NULL, *lowered = NULL;
     rank_run *runs = tutti_alloc((size_t)nranks * sizeof *runs);
-    tutti_status status = tutti_schedule_compile(algorithm, &request, &compiled, err);
-    if (!status) status = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
+    tutti_status st = tutti_schedule_compile(algorithm, &request, &compiled, err);
+    if (!st) st = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
     for (int i = 0; i < nranks; i++) runs[i].schedule = lowered, runs[i].touch = touch, runs[i].n = n;
-    if (!status) status = ranks_run(runs, nranks, seconds, err);
+    if (!st) st = ranks_run(runs, nranks, seconds, err);
     tutti_schedule_destroy(lowered);
     tutti_schedule_destroy(compiled);
     free(runs);
-    if (!status && touch) *seconds -= fmin(*seconds / 2, tutti_tune_local(false, n));
-    return status;
+    if (!st && touch) *seconds -= fmin(*seconds / 2, tutti_tune_local(false, n));
+    return st;
 }
 
 double tutti_tune_local(bool add, int64_t n)
