@@ -17,7 +17,6 @@
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
 #include "tutti/compile.h"
-#include "tutti/lower.h"
 
 enum { ROUNDS = 7, MOST_INPUTS = 64, MOST_STREAMS = 256, CHECKS = 3, BLOCK = 1 << 18 };
 static const double ROUND_S = 0.02;
@@ -27,7 +26,7 @@ typedef struct {
     const tutti_bench_case *what;
     int rank, nranks;
     int64_t n;
-    tutti_schedule *compiled, *lowered;
+    tutti_prepared made;
     tutti_part part;
     tutti_region *in[MOST_INPUTS], *out;
     int nin, streams_in; /* inputs of one rank at most; of all ranks together */
@@ -58,16 +57,14 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
 {
     const tutti_compile_request q = {
         .collective = b->what->collective, .nranks = b->nranks, .slots = b->what->slots, .in_place = b->what->in_place};
-    uint64_t hash;
     tutti_status s = TUTTI_OK;
     snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", b->what->algorithm);
     if (!strcmp(name, "auto")) s = choose(&q, b->n, b->group, name, err);
-    if (!s) s = tutti_schedule_compile(name, &q, &b->compiled, err);
-    if (!s) s = tutti_schedule_lower_hosts(b->compiled, tutti_group_hosts(b->group), &b->lowered, err);
-    if (!s) s = tutti_group_prove(b->group, b->lowered, &hash, err);
+    const tutti_prover together = tutti_group_prover(b->group);
+    if (!s) s = tutti_schedule_prepare(name, &q, tutti_group_hosts(b->group), &together, &b->made, err);
     for (int r = 0; !s && r < b->nranks; r++) {
         tutti_part part;
-        tutti_schedule_part(b->lowered, r, &part);
+        tutti_schedule_part(b->made.lowered, r, &part);
         for (int i = 0; i < part.nbuffers; i++) {
             if (part.buffers[i].role != TUTTI_BUFFER_IN) continue;
             b->streams_in++;
@@ -77,7 +74,7 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
     }
     if (!s && b->nin > MOST_INPUTS)
         s = tutti_fail(err, TUTTI_ERR_USAGE, "%d inputs a rank, at most %d", b->nin, MOST_INPUTS);
-    if (!s) tutti_schedule_part(b->lowered, b->rank, &b->part);
+    if (!s) tutti_schedule_part(b->made.lowered, b->rank, &b->part);
     return s;
 }
 
@@ -104,7 +101,7 @@ static tutti_status bind(bench *b, tutti_failure *err)
                                             .out = {b->out, 0},
                                             .in_window = is_matrix(b),
                                             .out_window = is_matrix(b)};
-    if (!s) s = tutti_exchange_create(b->group, b->lowered, &binding, &b->x, err);
+    if (!s) s = tutti_exchange_create(b->group, b->made.lowered, &binding, &b->x, err);
     return s;
 }
 
@@ -114,8 +111,7 @@ static void release(bench *b)
     for (int k = 0; k < b->nin; k++) tutti_region_destroy(b->in[k]);
     tutti_region_destroy(b->out);
     if (b->part.storage) tutti_part_release(&b->part);
-    tutti_schedule_destroy(b->lowered);
-    tutti_schedule_destroy(b->compiled);
+    tutti_prepared_release(&b->made);
 }
 
 static float *own_memory(const bench *b, tutti_region *region)

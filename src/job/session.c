@@ -88,11 +88,6 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .renew_job = renew_job};
 }
 
-static tutti_status prove_together(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err)
-{
-    return tutti_group_prove(who, lowered, hash, err);
-}
-
 static tutti_job_seat seat_in(const tutti_group *group)
 {
     if (!group) return (tutti_job_seat){0};
@@ -126,7 +121,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err)
 {
-    const tutti_prover together = {prove_together, group};
+    const tutti_prover together = tutti_group_prover(group);
     tutti_status st = tutti_plan_prove(s->parts.plan, &together, err);
     if (st || job->exchange.buckets != TUTTI_BUCKETS_AUTO) return st;
     st = tutti_job_merge_measured(job, group, dir, &s->parts, err);

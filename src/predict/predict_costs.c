@@ -10,7 +10,7 @@ tutti_status tutti_predict_exchange(const tutti_plan *plan, int schedule, int64_
                                     double *seconds, double *lower_s, tutti_failure *err)
 {
     const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    const tutti_plan_schedule *s = &plan->schedules[schedule];
+    const tutti_prepared *s = &plan->schedules[schedule];
     tutti_simulation simulated = {0};
     tutti_status st = TUTTI_OK;
     if (plan->config.nranks > 1) st = tutti_simulate_schedule(host ? s->lowered : s->compiled, t, n, &simulated, err);

@@ -7,18 +7,17 @@
 
 #include "../exchange/prove.h"
 #include "comm_impl.h"
-#include "tutti/lower.h"
 
 struct tutti_made_schedule {
     tutti_made_schedule *next;
     char algorithm[TUTTI_ALGORITHM_TEXT];
     tutti_compile_request request;
-    tutti_schedule *compiled, *lowered;
+    tutti_prepared made;
 };
 
 static void destroy(tutti_made_schedule *m)
 {
-    tutti_schedule_destroy(m->lowered), tutti_schedule_destroy(m->compiled);
+    tutti_prepared_release(&m->made);
     free(m);
 }
 
@@ -31,25 +30,24 @@ static bool is_for(const tutti_made_schedule *m, const char *algorithm, const tu
 tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, const tutti_compile_request *q,
                                       tutti_schedule **out, tutti_failure *err)
 {
-    uint64_t hash;
     for (const tutti_made_schedule *m = comm->made; m; m = m->next)
         if (is_for(m, algorithm, q)) {
-            *out = m->lowered;
+            *out = m->made.lowered;
             return TUTTI_OK;
         }
     tutti_made_schedule *m = tutti_alloc(sizeof *m);
     snprintf(m->algorithm, sizeof m->algorithm, "%s", algorithm);
     m->request = *q;
-    tutti_status s = tutti_schedule_compile(algorithm, q, &m->compiled, err);
-    if (!s) s = tutti_schedule_lower_hosts(m->compiled, tutti_group_hosts(comm->group), &m->lowered, err);
-    if (!s) s = tutti_group_prove(comm->group, m->lowered, &hash, err);
+    const tutti_prover together = tutti_group_prover(comm->group);
+    const tutti_status s =
+        tutti_schedule_prepare(algorithm, q, tutti_group_hosts(comm->group), &together, &m->made, err);
     if (s) {
         destroy(m);
         return s;
     }
     m->next = comm->made;
     comm->made = m;
-    *out = m->lowered;
+    *out = m->made.lowered;
     return TUTTI_OK;
 }
 

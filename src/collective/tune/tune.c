@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 #include "../compile/algorithms.h"
-#include "tutti/compile.h"
-#include "tutti/lower.h"
+#include "../lower/prepare.h"
 
 enum { SMALL_BYTES = 1 << 18, MAX_LARGE_BYTES = 1 << 27 };
 
@@ -20,12 +19,10 @@ static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology
                                   tutti_failure *err)
 {
     const tutti_compile_request request = {.collective = c->collective, .nranks = c->nranks, .in_place = true};
-    tutti_schedule *compiled = NULL, *lowered = NULL;
-    tutti_status st = tutti_schedule_compile(c->algorithm, &request, &compiled, err);
-    if (!st) st = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
-    if (!st) st = tutti_simulate_schedule(lowered, t, c->n, out, err);
-    tutti_schedule_destroy(lowered);
-    tutti_schedule_destroy(compiled);
+    tutti_prepared made = {0};
+    tutti_status st = tutti_schedule_prepare(c->algorithm, &request, NULL, NULL, &made, err);
+    if (!st) st = tutti_simulate_schedule(made.lowered, t, c->n, out, err);
+    tutti_prepared_release(&made);
     return st;
 }
 

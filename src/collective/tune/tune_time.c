@@ -17,9 +17,8 @@
 #include "../../tensor/elementwise.h"
 #include "../exchange/executor.h"
 #include "../launch/join.h"
+#include "../lower/prepare.h"
 #include "tune.h"
-#include "tutti/compile.h"
-#include "tutti/lower.h"
 
 enum { NBLOCKS = 24, MAX_INVOCATIONS = 2000 };
 static const double BLOCK_S = 0.01, DEADLINE_S = 60;
@@ -121,14 +120,12 @@ tutti_status tutti_tune_time(const char *algorithm, tutti_collective collective,
                              double *seconds, tutti_failure *err)
 {
     const tutti_compile_request request = {.collective = collective, .nranks = nranks, .in_place = true};
-    tutti_schedule *compiled = NULL, *lowered = NULL;
+    tutti_prepared made = {0};
     rank_run *runs = tutti_alloc((size_t)nranks * sizeof *runs);
-    tutti_status st = tutti_schedule_compile(algorithm, &request, &compiled, err);
-    if (!st) st = tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, err);
-    for (int i = 0; i < nranks; i++) runs[i].schedule = lowered, runs[i].touch = touch, runs[i].n = n;
+    tutti_status st = tutti_schedule_prepare(algorithm, &request, NULL, NULL, &made, err);
+    for (int i = 0; i < nranks; i++) runs[i].schedule = made.lowered, runs[i].touch = touch, runs[i].n = n;
     if (!st) st = ranks_run(runs, nranks, seconds, err);
-    tutti_schedule_destroy(lowered);
-    tutti_schedule_destroy(compiled);
+    tutti_prepared_release(&made);
     free(runs);
     if (!st && touch) *seconds -= fmin(*seconds / 2, tutti_tune_local(false, n));
     return st;

@@ -21,6 +21,7 @@
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
 
+#include "../../collective/lower/prepare.h"
 #include "../graph/graph.h"
 #include "costs.h"
 #include "tutti/schedule.h"
@@ -96,12 +97,6 @@ typedef struct {
 } tutti_plan_memory;
 
 /* ---- exchanges ---- */
-
-/* Equal ones are one. */
-typedef struct {
-    tutti_schedule *compiled, *lowered; /* lowered: what runs */
-    uint64_t hash;                      /* of what runs */
-} tutti_plan_schedule;
 
 typedef struct {
     int memory; /* of plan->memories */
@@ -181,7 +176,7 @@ typedef struct {
 
     tutti_plan_memory *memories;
     int nmemories;
-    tutti_plan_schedule *schedules;
+    tutti_prepared *schedules; /* equal ones are one */
     int nschedules;
     tutti_plan_exchange *exchanges;
     int nexchanges;
@@ -211,11 +206,6 @@ tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
                               tutti_failure *err);
 void tutti_plan_destroy(tutti_plan *p);
-/* Who proves a lowered schedule and hashes it: in a group one rank for all, so that it costs the others nothing. */
-typedef struct {
-    tutti_status (*prove)(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err);
-    void *who;
-} tutti_prover;
 /* Completes a plan that was built with prove_later: before it runs, is hashed or printed. */
 tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failure *err);
 

@@ -61,13 +61,12 @@ static bool are_equal(const tutti_schedule *a, const tutti_schedule *b)
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out, tutti_failure *err)
 {
     tutti_plan *p = b->plan;
-    tutti_plan_schedule made = {0};
+    tutti_prepared made = {0};
     const tutti_status st = tutti_plan_make_schedule(p, r, &made, err);
     if (st) return st;
     for (int i = 0; i < p->nschedules; i++)
         if (are_equal(p->schedules[i].compiled, made.compiled)) {
-            tutti_schedule_destroy(made.lowered);
-            tutti_schedule_destroy(made.compiled);
+            tutti_prepared_release(&made);
             *out = i;
             return TUTTI_OK;
         }

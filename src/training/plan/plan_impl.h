@@ -17,7 +17,7 @@ void tutti_plan_count_copies(tutti_plan *p);
 /* Memories, schedules, exchanges, as the method declares them (plan_builder.c). */
 tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
 /* Compiles and lowers (plan_schedules.c). */
-tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_plan_schedule *out,
+tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_prepared *out,
                                       tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */

@@ -6,8 +6,6 @@
 
 #include "plan_impl.h"
 #include "tutti/check.h"
-#include "tutti/compile.h"
-#include "tutti/lower.h"
 
 enum { PROVED_ALONE_RANKS = 256 }; /* up to here the proof of a few schedules costs less than half a second */
 
@@ -36,14 +34,7 @@ static void choose(const tutti_plan_config *c, char name[TUTTI_ALGORITHM_TEXT])
         snprintf(name, TUTTI_ALGORITHM_TEXT, "direct");
 }
 
-static tutti_status lower(const tutti_plan *p, const tutti_schedule *compiled, tutti_schedule **lowered,
-                          tutti_failure *err)
-{
-    if (!p->config.host_of) return tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, lowered, err);
-    return tutti_schedule_lower_hosts(compiled, p->config.host_of, lowered, err);
-}
-
-tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_plan_schedule *out,
+tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_prepared *out,
                                       tutti_failure *err)
 {
     const tutti_compile_request request = {.collective = r->collective,
@@ -52,20 +43,14 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
                                            .in_place = r->in_place};
     char name[TUTTI_ALGORITHM_TEXT];
     choose(&p->config, name);
-    *out = (tutti_plan_schedule){0};
-    tutti_status st = tutti_schedule_compile(r->algorithm ? r->algorithm : name, &request, &out->compiled, err);
-    if (!st) st = lower(p, out->compiled, &out->lowered, err);
-    if (!st) return TUTTI_OK;
-    tutti_schedule_destroy(out->compiled);
-    return tutti_fail_at(err, "exchange (%s)", tutti_collective_name(r->collective));
+    const char *algorithm = r->algorithm ? r->algorithm : name;
+    const tutti_status st = tutti_schedule_prepare(algorithm, &request, p->config.host_of, NULL, out, err);
+    return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(r->collective)) : TUTTI_OK;
 }
 
 void tutti_plan_destroy_schedules(tutti_plan *p)
 {
-    for (int i = 0; i < p->nschedules; i++) {
-        tutti_schedule_destroy(p->schedules[i].lowered);
-        tutti_schedule_destroy(p->schedules[i].compiled);
-    }
+    for (int i = 0; i < p->nschedules; i++) tutti_prepared_release(&p->schedules[i]);
 }
 
 /* A schedule is known by the first exchange that travels by it. */

@@ -264,7 +264,7 @@ static void spoil(world *w, spoiling how)
     tutti_plan_exchange *x = &w->plan->exchanges[exchange_of(w->plan, "weights", 1)];
     *owner = (spoiled){w->plan->schedules[x->schedule].lowered, how};
     tutti_schedule *s = tutti_schedule_create(tutti_schedule_head(owner->right), &ops, owner);
-    tutti_plan_schedule *more = tutti_alloc(sizeof *more * (size_t)(w->plan->nschedules + 1));
+    tutti_prepared *more = tutti_alloc(sizeof *more * (size_t)(w->plan->nschedules + 1));
     memcpy(more, w->plan->schedules, sizeof *more * (size_t)w->plan->nschedules);
     more[w->plan->nschedules].lowered = s;
     x->schedule = w->plan->nschedules++;
@@ -273,7 +273,7 @@ static void spoil(world *w, spoiling how)
 
 static void destroy_spoiled(world *w)
 {
-    tutti_plan_schedule *more = w->plan->schedules;
+    tutti_prepared *more = w->plan->schedules;
     destroy(w);
     free(more);
 }

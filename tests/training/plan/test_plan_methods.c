@@ -198,7 +198,7 @@ static void ranks_that_add_in_different_orders_are_refused(void **state)
     static const tutti_schedule_ops ops = {reversed_part, free};
     world w;
     make(&w, "sync-sgd", (tutti_plan_config){.nranks = 3, .algorithm = "one-shot", .replicated = true});
-    tutti_plan_schedule *s = &w.plan->schedules[w.plan->exchanges[exchange_of(w.plan, "gradients", 0)].schedule];
+    tutti_prepared *s = &w.plan->schedules[w.plan->exchanges[exchange_of(w.plan, "gradients", 0)].schedule];
     tutti_schedule *right = s->lowered;
     tutti_schedule_header head = *tutti_schedule_head(right);
     const tutti_schedule **owner = malloc(sizeof *owner);

@@ -135,7 +135,7 @@ static void an_exchange_that_is_not_lowered_is_refused(void **state)
     (void)state;
     world w;
     make(&w, 3, 0, true);
-    tutti_plan_schedule *s = &w.plan->schedules[w.plan->exchanges[find_exchange(w.plan, "verdict")].schedule];
+    tutti_prepared *s = &w.plan->schedules[w.plan->exchanges[find_exchange(w.plan, "verdict")].schedule];
     tutti_schedule *right = s->lowered;
     s->lowered = s->compiled;
     expect_refusal(w.plan, "the allreduce is not lowered for mapped memory of 3 ranks, from one memory to another");
