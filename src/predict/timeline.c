@@ -105,6 +105,7 @@ static void action_play(player *p, const tutti_action *a)
 static tutti_status exchanges_prepare(player *p, const tutti_topology *t, tutti_prediction *out, tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
+    double started = 0;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
         const tutti_plan_exchange *x = &plan->exchanges[i];
@@ -114,8 +115,9 @@ static tutti_status exchanges_prepare(player *p, const tutti_topology *t, tutti_
         st = tutti_predict_exchange(plan, x->schedule, x->count, t, &p->exchanges[i].seconds, &lower_s, err);
         out->exchange_s += p->exchanges[i].seconds * a_step;
         out->lower_s += lower_s * a_step;
-        out->nexchanges++;
+        started += a_step;
     }
+    out->nexchanges = (int)lround(started);
     return st;
 }
 
@@ -160,7 +162,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         out->lower_s = host ? out->compute_s + out->lower_s : fmax(out->compute_s, out->lower_s);
         out->upper_s = out->compute_s + out->exchange_s;
         out->samples_per_s = (double)plan->config.batch / out->step_s;
-        out->exchanged_bytes = plan->total * (int64_t)sizeof(float);
+        out->exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
     }
     free(exchanges);
     return status;

@@ -7,7 +7,7 @@
 static void graph_and_plan_print_and_draw_every_example(void **state)
 {
     (void)state;
-    static const char *const jobs[] = {"mlp", "lenet", "canonical", "lenet-mnist"};
+    static const char *const jobs[] = {"mlp", "lenet", "canonical", "lenet-mnist", "lenet-local"};
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         char arguments[200];
         snprintf(arguments, sizeof arguments, "graph examples/%s.yaml --set kernels=reference", jobs[i]);
@@ -58,6 +58,8 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
                                         "lenet.yaml --ranks 7 --set batch=63 --set exchange.algorithm=halving-doubling",
                                         "lenet.yaml --ranks 64 --set exchange.bucket_bytes=0",
                                         "canonical.yaml --ranks 3",
+                                        "lenet-local.yaml --ranks 3 --set batch=63",
+                                        "lenet.yaml --ranks 5 --set batch=60 --set exchange.update=replicated",
                                         "canonical.yaml --ranks 5 --set model=convnet-bn"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char arguments[200];
