@@ -11,6 +11,10 @@
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
 
+typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
+typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
+typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
+
 enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128 };
 
 typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
@@ -43,7 +47,7 @@ struct tutti_job {
     struct {
         const char *name; /* sync-sgd */
         int64_t period;   /* local-sgd */
-        int average;      /* local-sgd: weights|all */
+        int average;      /* local-sgd: weights|all (tutti_average) */
     } method;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
@@ -57,8 +61,8 @@ struct tutti_job {
     struct {
         const char *algorithm; /* exchange.algorithm: auto, direct, ... */
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
-        int order;             /* exchange.order: ready|priority */
-        int update;            /* exchange.update: sharded|replicated */
+        int order;             /* exchange.order: ready|priority (tutti_turn_rule) */
+        int update;            /* exchange.update: sharded|replicated (tutti_update_place) */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;

@@ -79,6 +79,17 @@ static const tutti_field own[] = {
     JOB(REAL, "eval_every_epochs", eval_every_epochs, "1", 0, 1e6, "test so often; 0 = only at the end"),
 };
 
+/* Words stand in the order of their enums: the first and the last of each list. */
+#define WORDS(first, last, n) _Static_assert((first) == 0 && (last) == (n)-1, "as many words as " #last " says")
+WORDS(TUTTI_AUGMENT_AUTO, TUTTI_AUGMENT_CROP_FLIP, 5);
+WORDS(TUTTI_RATE_CONSTANT, TUTTI_RATE_COSINE, 4);
+WORDS(TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL, 2);
+WORDS(TUTTI_PRECISION_F32, TUTTI_PRECISION_F16, 3);
+WORDS(TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL, 2);
+WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
+WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);
+WORDS(TUTTI_TURN_READY, TUTTI_TURN_PRIORITY, 2);
+
 /* One field a key of the rules. */
 static int list_rule_keys(const tutti_field *first, tutti_field *out)
 {

@@ -13,8 +13,16 @@
 
 const char *tutti_node_kind_name(tutti_node_kind k)
 {
-    static const char *const names[TUTTI_NNODE_KINDS] = {"load", "forward",  "backward-params", "backward-data",
-                                                         "sum",  "exchange", "update"};
+    static const char *const names[] = {
+        [TUTTI_NODE_LOAD] = "load",
+        [TUTTI_NODE_FORWARD] = "forward",
+        [TUTTI_NODE_BACKWARD_PARAMS] = "backward-params",
+        [TUTTI_NODE_SUM] = "sum",
+        [TUTTI_NODE_UPDATE] = "update",
+        [TUTTI_NODE_BACKWARD_DATA] = "backward-data",
+        [TUTTI_NODE_EXCHANGE] = "exchange",
+    };
+    _Static_assert(sizeof names / sizeof *names == TUTTI_NNODE_KINDS, "a word for each");
     return (unsigned)k < TUTTI_NNODE_KINDS ? names[k] : "?";
 }
 
@@ -34,7 +42,12 @@ int tutti_graph_loss_number(const tutti_graph *g, int layer)
 
 /* The mean over slots times the number of slots is the sum over the global batch: that is how loss and the count of
  * correct samples are read back, and why any non-zero @stop ends the run on all ranks at the same step. */
-static const char *const control_names[] = {"@loss", "@correct", "@stop"};
+static const char *const control_names[] = {
+    [TUTTI_CONTROL_LOSS] = "@loss",
+    [TUTTI_CONTROL_CORRECT] = "@correct",
+    [TUTTI_CONTROL_STOP] = "@stop",
+};
+_Static_assert(sizeof control_names / sizeof *control_names == TUTTI_NCONTROLS, "a name for each");
 
 static void add_control_params(tutti_graph *g)
 {

@@ -196,7 +196,10 @@ static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
 
 /* ---- loops ---- */
 
-static const char *const action_names[] = {"kernel", "fold", "start", "tell", "wait", "look", "update"};
+static const char *const action_names[] = {
+    [TUTTI_DO_KERNEL] = "kernel", [TUTTI_DO_FOLD] = "fold", [TUTTI_DO_START] = "start",  [TUTTI_DO_TELL] = "tell",
+    [TUTTI_DO_WAIT] = "wait",     [TUTTI_DO_LOOK] = "look", [TUTTI_DO_APPLY] = "update",
+};
 _Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
 
 const char *tutti_action_kind_name(tutti_action_kind k)
