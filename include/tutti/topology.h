@@ -41,9 +41,9 @@ typedef enum {
     TUTTI_TOPOLOGY_DGX2,
     TUTTI_TOPOLOGY_FAT_TREE,
     TUTTI_TOPOLOGY_BIGRAPH,
-    TUTTI_TOPOLOGY_TORUS,
-    TUTTI_NTOPOLOGY_KINDS
-} tutti_topology_kind;
+    TUTTI_TOPOLOGY_TORUS
+} tutti_topology_kind; /* kinds that programs need not know by name have the numbers behind these */
+int tutti_topology_nkinds(void);
 const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
 const char *tutti_topology_kind_about(tutti_topology_kind kind); /* one line for people */
 

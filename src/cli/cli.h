@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h: the program's commands: one file cmd_<name>.c and one row in main.c each. Threads: owner. */
+/* cli.h: the program's commands: one file cmd_<name>.c each, which ends with its row, and its name in main.c. Threads: owner. */
 #ifndef TUTTI_CLI_H
 #define TUTTI_CLI_H
 
@@ -15,19 +15,6 @@ typedef struct {
     const char *summary;               /* one line for `tutti help` */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 } tutti_command;
-
-int tutti_cmd_train(int argc, char **argv);
-int tutti_cmd_eval(int argc, char **argv);
-int tutti_cmd_graph(int argc, char **argv);
-int tutti_cmd_plan(int argc, char **argv);
-int tutti_cmd_coll(int argc, char **argv);
-int tutti_cmd_topo(int argc, char **argv);
-int tutti_cmd_predict(int argc, char **argv);
-int tutti_cmd_papers(int argc, char **argv);
-int tutti_cmd_ckpt(int argc, char **argv);
-int tutti_cmd_report(int argc, char **argv);
-int tutti_cmd_svm_train(int argc, char **argv);
-int tutti_cmd_svm_predict(int argc, char **argv);
 
 /* A command that is a table of verbs: finds argv[1] in it and runs it; about: a sentence for its help. Returns the exit code. */
 int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,

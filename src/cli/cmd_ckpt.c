@@ -59,7 +59,7 @@ static tutti_status run(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
-int tutti_cmd_ckpt(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "ckpt",
@@ -70,3 +70,5 @@ int tutti_cmd_ckpt(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_ckpt = {"ckpt", "list and verify checkpoints", run_command};

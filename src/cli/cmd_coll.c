@@ -16,9 +16,12 @@ static const tutti_command verbs[] = {
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
-int tutti_cmd_coll(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     return tutti_cli_verb(
         "coll", "Schedules of collectives: what there is, what each does, whether it is right, how long it takes.",
         verbs, NVERBS, argc, argv);
 }
+
+const tutti_command tutti_command_coll = {
+    "coll", "schedules of collectives: compile, check, convert, explain, bench, pack", run_command};

@@ -131,7 +131,7 @@ static tutti_status eval(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
-int tutti_cmd_eval(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "eval",
@@ -144,3 +144,5 @@ int tutti_cmd_eval(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_eval = {"eval", "test accuracy of a checkpoint", run_command};

@@ -28,7 +28,7 @@ static tutti_status show(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
-int tutti_cmd_graph(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "graph",
@@ -42,3 +42,5 @@ int tutti_cmd_graph(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_graph = {"graph", "show what one training step of a job does", run_command};

@@ -83,7 +83,7 @@ static tutti_status papers(const tutti_flags *f, tutti_failure *err)
     return status;
 }
 
-int tutti_cmd_papers(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "papers",
@@ -97,3 +97,5 @@ int tutti_cmd_papers(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_papers = {"papers", "published figures, and ours, computed now", run_command};

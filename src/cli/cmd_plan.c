@@ -107,7 +107,7 @@ static tutti_status plan(const tutti_flags *f, tutti_failure *err)
     return with_plan(f, f->rest[checks], checks ? check : show, err);
 }
 
-int tutti_cmd_plan(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "plan",
@@ -120,3 +120,6 @@ int tutti_cmd_plan(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_plan = {"plan", "show how its ranks do it; 'plan check' proves it free of races",
+                                          run_command};

@@ -213,7 +213,7 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     return status;
 }
 
-int tutti_cmd_predict(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "predict",
@@ -229,3 +229,6 @@ int tutti_cmd_predict(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_predict = {"predict", "how long a step takes, here or on another topology",
+                                             run_command};

@@ -209,7 +209,7 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
-int tutti_cmd_report(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "report",
@@ -225,3 +225,5 @@ int tutti_cmd_report(int argc, char **argv)
     };
     return tutti_cli_run(&form, argc, argv);
 }
+
+const tutti_command tutti_command_report = {"report", "sum up a run and draw its curves", run_command};

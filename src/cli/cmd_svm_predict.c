@@ -142,7 +142,7 @@ static tutti_status predict(const tutti_svm_words *w, tutti_failure *err)
     return st;
 }
 
-int tutti_cmd_svm_predict(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     tutti_svm_words w;
     tutti_failure err = {0};
@@ -154,3 +154,6 @@ int tutti_cmd_svm_predict(int argc, char **argv)
     if (!st) st = predict(&w, &err);
     return st ? tutti_cli_fail("svm-predict", &err) : TUTTI_OK;
 }
+
+const tutti_command tutti_command_svm_predict = {
+    "svm-predict", "labels of a data file by an SVM model (LIBSVM's formats and flags)", run_command};

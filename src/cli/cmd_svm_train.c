@@ -224,7 +224,7 @@ static tutti_status take_environment(const tutti_group_config *config, tutti_svm
     return TUTTI_OK;
 }
 
-int tutti_cmd_svm_train(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     trainer *t = tutti_alloc(sizeof *t);
     tutti_group_config config = {0};
@@ -248,3 +248,6 @@ int tutti_cmd_svm_train(int argc, char **argv)
     free(t);
     return st ? tutti_cli_fail("svm-train", &err) : code;
 }
+
+const tutti_command tutti_command_svm_train = {
+    "svm-train", "train an SVM on one or many ranks (LIBSVM's formats and flags)", run_command};

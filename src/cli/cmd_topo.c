@@ -43,8 +43,10 @@ tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topol
     return st ? st : tutti_topology_parse(text, out, err);
 }
 
-int tutti_cmd_topo(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     return tutti_cli_verb("topo", "Machines: links, what they carry, where each figure is from (docs/topologies.md).",
                           verbs, NVERBS, argc, argv);
 }
+
+const tutti_command tutti_command_topo = {"topo", "machines: make, detect, bounds, map", run_command};

@@ -334,7 +334,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     return st ? tutti_cli_fail("train", &err) : code;
 }
 
-int tutti_cmd_train(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     tutti_flags f;
     tutti_failure err = {0};
@@ -353,3 +353,5 @@ int tutti_cmd_train(int argc, char **argv)
     tutti_group_config_end(&config, code, "tutti train: a rank failed");
     return code;
 }
+
+const tutti_command tutti_command_train = {"train", "train a job on one or many ranks", run_command};

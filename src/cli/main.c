@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c: the table of commands. Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost
- * or deadline, 5 rendezvous, 128+n signal n. */
+/* main.c: the table of commands; a new one is its file, which ends with its row, and its name in COMMANDS. Exit codes: 0 ok,
+ * 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or deadline, 5 rendezvous, 128+n signal n. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,21 +22,17 @@ static int run_version(int argc, char **argv)
     return 0;
 }
 
-static const tutti_command commands[] = {
-    {"coll", "schedules of collectives: compile, check, convert, explain, bench, pack", tutti_cmd_coll},
-    {"ckpt", "list and verify checkpoints", tutti_cmd_ckpt},
-    {"eval", "test accuracy of a checkpoint", tutti_cmd_eval},
-    {"graph", "show what one training step of a job does", tutti_cmd_graph},
-    {"plan", "show how its ranks do it; 'plan check' proves it free of races", tutti_cmd_plan},
-    {"papers", "published figures, and ours, computed now", tutti_cmd_papers},
-    {"predict", "how long a step takes, here or on another topology", tutti_cmd_predict},
-    {"report", "sum up a run and draw its curves", tutti_cmd_report},
-    {"svm-predict", "labels of a data file by an SVM model (LIBSVM's formats and flags)", tutti_cmd_svm_predict},
-    {"svm-train", "train an SVM on one or many ranks (LIBSVM's formats and flags)", tutti_cmd_svm_train},
-    {"topo", "machines: make, detect, bounds, map", tutti_cmd_topo},
-    {"train", "train a job on one or many ranks", tutti_cmd_train},
-    {"version", "print the version", run_version},
-};
+const tutti_command tutti_command_version = {"version", "print the version", run_version};
+
+#define COMMANDS(row)                                                                                                  \
+    row(coll) row(ckpt) row(eval) row(graph) row(plan) row(papers) row(predict) row(report) row(svm_predict)           \
+        row(svm_train) row(topo) row(train) row(version)
+
+#define DECLARE(name) extern const tutti_command tutti_command_##name;
+COMMANDS(DECLARE)
+
+#define ROW(name) &tutti_command_##name,
+static const tutti_command *const commands[] = {COMMANDS(ROW)};
 enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_usage(FILE *to)
@@ -45,7 +41,7 @@ static void print_usage(FILE *to)
             "tutti %s: train networks over many processes; everything that ranks do together is a value that is\n"
             "checked, simulated and run.\n\nusage: tutti COMMAND [arguments], tutti COMMAND --help\n\n",
             TUTTI_VERSION);
-    for (int i = 0; i < NCOMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
+    for (int i = 0; i < NCOMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(to, "\nexit codes: 0 ok, 1 failed, 2 usage or configuration, 3 bad data or checkpoint, 4 peer lost or\n"
                 "deadline, 5 rendezvous, 128+n signal n\n");
 }
@@ -53,7 +49,7 @@ static void print_usage(FILE *to)
 static int unknown(const char *name)
 {
     const char *known[NCOMMANDS];
-    for (int i = 0; i < NCOMMANDS; i++) known[i] = commands[i].name;
+    for (int i = 0; i < NCOMMANDS; i++) known[i] = commands[i]->name;
     const char *nearest = tutti_options_nearest(name, known, NCOMMANDS);
     fprintf(stderr, "tutti: unknown command '%s';%s%s%s 'tutti help' lists them\n", name,
             nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
@@ -63,7 +59,7 @@ static int unknown(const char *name)
 static const tutti_command *command_of(const char *name)
 {
     for (int i = 0; i < NCOMMANDS; i++)
-        if (!strcmp(name, commands[i].name)) return &commands[i];
+        if (!strcmp(name, commands[i]->name)) return commands[i];
     return NULL;
 }
 

@@ -24,7 +24,7 @@ static void print_help(FILE *to)
             "  --dot F     the network for Graphviz, written to file F (- = standard output)\n"
             "  --svg F     the network as a picture\n"
             "  --seated P  how many ranks to seat in it (default: as many as there is room for)\n\nkinds and keys:\n");
-    for (int k = 0; k < TUTTI_NTOPOLOGY_KINDS; k++) {
+    for (int k = 0; k < tutti_topology_nkinds(); k++) {
         char keys[400];
         tutti_topology_kind_keys((tutti_topology_kind)k, keys);
         fprintf(to, "  %-9s %s\n            %s\n", tutti_topology_kind_name((tutti_topology_kind)k),

@@ -57,8 +57,8 @@ static tutti_status file_add(tutti_dataset *d, const char *path, tutti_failure *
     return st;
 }
 
-tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                                tutti_failure *err)
+static tutti_status open_cifar10(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                 tutti_failure *err)
 {
     static const char *const names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                         "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
@@ -73,3 +73,12 @@ tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split 
     }
     return st ? st : tutti_dataset_take(config, split, config->path, d->count, &d->count, err);
 }
+
+const tutti_dataset_row tutti_dataset_cifar10 = {
+    .name = "cifar10",
+    .help = "the CIFAR-10 binary files in the folder data.path",
+    .mean = {0.4914, 0.4822, 0.4465},
+    .std = {0.2470, 0.2435, 0.2616},
+    .files = "data_batch_1.bin to data_batch_5.bin, test_batch.bin",
+    .open = open_cifar10,
+};

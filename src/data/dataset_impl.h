@@ -72,28 +72,6 @@ uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index);
 tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_config *config, tutti_split split,
                               tutti_dataset *d, tutti_failure *err);
 
-tutti_status tutti_digits_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err);
-tutti_status tutti_shapes_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err);
-tutti_status tutti_mnist_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                              tutti_failure *err);
-tutti_status tutti_cifar10_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                                tutti_failure *err);
-tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                              tutti_failure *err);
-tutti_status tutti_idx_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                            tutti_failure *err);
-
-tutti_status tutti_images_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err);
-void tutti_images_close(tutti_dataset *d);
-void *tutti_images_reader_open(const tutti_dataset *d);
-void tutti_images_reader_close(void *reader);
-tutti_status tutti_images_read(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
-                               float *sample, tutti_failure *err);
-int32_t tutti_images_label(const tutti_dataset *d, int64_t stored);
-
 /* digits: 28 x 28 bytes of sample `index` and its label, a pure function of (seed, split, index). */
 enum { TUTTI_DIGIT_SIDE = 28, TUTTI_DIGIT_PIXELS = TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE };
 uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t pixels[TUTTI_DIGIT_PIXELS]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset_table.c: the sets, one row each, and what is checked and filled in for all of them.
+/* dataset_table.c: the sets, and what is checked and filled in for all of them. A new one is its file, which ends with its row, and its
+ * name in SETS.
  *
  * The constants of a row are part of the set's definition, unless the job gives others: mnist has the usual 0.1307 and 0.3081,
  * cifar10 the usual six, images ImageNet's; those of digits and shapes were measured over their training samples of seed 1 (tests measure them
@@ -11,74 +12,31 @@
 #include "../base/strbuf.h"
 #include "dataset_impl.h"
 
-static const char mnist_files[] = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., plain or .gz";
+#define SETS(row) row(digits) row(mnist) row(idx) row(cifar10) row(shapes) row(images) row(noise)
 
-static const tutti_dataset_row rows[] = {
-    {.name = "digits",
-     .help = "handwritten-looking 28x28 digits that the program draws itself",
-     .mean = {0.1335},
-     .std = {0.2361},
-     .open = tutti_digits_open},
-    {.name = "mnist",
-     .help = "the MNIST files in the folder data.path, plain or .gz",
-     .mean = {0.1307},
-     .std = {0.3081},
-     .files = mnist_files,
-     .open = tutti_mnist_open},
-    {.name = "idx",
-     .help = "IDX files of bytes under MNIST's names in the folder data.path, any sample shape",
-     .mean = {0.5},
-     .std = {0.5},
-     .files = mnist_files,
-     .open = tutti_idx_open},
-    {.name = "cifar10",
-     .help = "the CIFAR-10 binary files in the folder data.path",
-     .mean = {0.4914, 0.4822, 0.4465},
-     .std = {0.2470, 0.2435, 0.2616},
-     .files = "data_batch_1.bin to data_batch_5.bin, test_batch.bin",
-     .open = tutti_cifar10_open},
-    {.name = "shapes",
-     .help = "ten 32x32 colour shapes on busy grounds that the program draws itself",
-     .mean = {0.4987, 0.4989, 0.4990},
-     .std = {0.2392, 0.2398, 0.2394},
-     .open = tutti_shapes_open},
-    {.name = "images",
-     .help = "folders of JPEG and PNG files below data.path: train/CLASS, test/CLASS",
-     .mean = {0.485, 0.456, 0.406},
-     .std = {0.229, 0.224, 0.225},
-     .files = "train/CLASS/*.jpg, .jpeg, .png, test/CLASS/... or val/CLASS/...",
-     .pictures = true,
-     .open = tutti_images_open,
-     .close = tutti_images_close,
-     .reader_open = tutti_images_reader_open,
-     .reader_close = tutti_images_reader_close,
-     .read = tutti_images_read,
-     .label = tutti_images_label},
-    {.name = "noise",
-     .help = "made-up samples of data.shape in data.classes classes, for benchmarks",
-     .mean = {0.5},
-     .std = {0.5},
-     .shaped = true,
-     .open = tutti_noise_open},
-};
+#define DECLARE(name) extern const tutti_dataset_row tutti_dataset_##name;
+SETS(DECLARE)
+
+#define ROW(name) &tutti_dataset_##name,
+static const tutti_dataset_row *const rows[] = {SETS(ROW)};
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
 const char *tutti_dataset_name_at(int i)
 {
-    return i >= 0 && i < NROWS ? rows[i].name : NULL;
+    return i >= 0 && i < NROWS ? rows[i]->name : NULL;
 }
 
 static const tutti_dataset_row *row_find(const char *name)
 {
     for (int i = 0; i < NROWS; i++)
-        if (name && !strcmp(rows[i].name, name)) return &rows[i];
+        if (name && !strcmp(rows[i]->name, name)) return rows[i];
     return NULL;
 }
 
 static tutti_status unknown_set(const char *name, tutti_failure *err)
 {
     tutti_strbuf list = {0};
-    for (int i = 0; i < NROWS; i++) tutti_strbuf_printf(&list, "%s%s", i ? ", " : "", rows[i].name);
+    for (int i = 0; i < NROWS; i++) tutti_strbuf_printf(&list, "%s%s", i ? ", " : "", rows[i]->name);
     tutti_status st =
         tutti_fail(err, TUTTI_ERR_USAGE, "data.set: no set '%s'; there are %s", name ? name : "", list.text);
     tutti_strbuf_release(&list);

@@ -230,10 +230,18 @@ uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_
     return label;
 }
 
-tutti_status tutti_digits_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err)
+static tutti_status open_digits(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                tutti_failure *err)
 {
     static const tutti_drawn_set set = {
         .shape = {.ndims = 3, .dim = {1, SIDE, SIDE}}, .train = 60000, .test = 10000, .draw = tutti_digit_draw};
     return tutti_drawn_open(&set, config, split, d, err);
 }
+
+const tutti_dataset_row tutti_dataset_digits = {
+    .name = "digits",
+    .help = "handwritten-looking 28x28 digits that the program draws itself",
+    .mean = {0.1335},
+    .std = {0.2361},
+    .open = open_digits,
+};

@@ -124,15 +124,36 @@ static tutti_status pair_open(const tutti_dataset_config *config, tutti_split sp
     return st;
 }
 
-tutti_status tutti_mnist_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                              tutti_failure *err)
+static const char mnist_files[] = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., plain or .gz";
+
+static tutti_status open_mnist(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                               tutti_failure *err)
 {
     return pair_open(config, split, MNIST_CLASSES, MNIST_SIDE, d, err);
 }
 
-tutti_status tutti_idx_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err)
+static tutti_status open_idx(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                             tutti_failure *err)
 {
     int nclasses = 0;
     tutti_status st = classes_count(config->path, &nclasses, err);
     return st ? st : pair_open(config, split, nclasses, 0, d, err);
 }
+
+const tutti_dataset_row tutti_dataset_mnist = {
+    .name = "mnist",
+    .help = "the MNIST files in the folder data.path, plain or .gz",
+    .mean = {0.1307},
+    .std = {0.3081},
+    .files = mnist_files,
+    .open = open_mnist,
+};
+
+const tutti_dataset_row tutti_dataset_idx = {
+    .name = "idx",
+    .help = "IDX files of bytes under MNIST's names in the folder data.path, any sample shape",
+    .mean = {0.5},
+    .std = {0.5},
+    .files = mnist_files,
+    .open = open_idx,
+};

@@ -27,8 +27,8 @@ typedef struct {
     float scale[3], shift[3];
 } picture_reader;
 
-tutti_status tutti_images_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err)
+static tutti_status open_images(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                tutti_failure *err)
 {
     const int64_t size = config->size ? config->size : DEFAULT_SIZE;
     tutti_image_folder *folder = NULL;
@@ -41,12 +41,12 @@ tutti_status tutti_images_open(const tutti_dataset_config *config, tutti_split s
     return tutti_dataset_take(config, split, config->path, folder->nfiles, &d->count, err);
 }
 
-void tutti_images_close(tutti_dataset *d)
+static void close_images(tutti_dataset *d)
 {
     tutti_image_folder_close(d->own);
 }
 
-void *tutti_images_reader_open(const tutti_dataset *d)
+static void *open_reader(const tutti_dataset *d)
 {
     picture_reader *r = tutti_alloc(sizeof *r);
     r->image = tutti_image_create();
@@ -58,7 +58,7 @@ void *tutti_images_reader_open(const tutti_dataset *d)
     return r;
 }
 
-void tutti_images_reader_close(void *reader)
+static void close_reader(void *reader)
 {
     picture_reader *r = reader;
     tutti_image_destroy(r->image);
@@ -128,8 +128,8 @@ static bool is_mirrored(const tutti_dataset *d, tutti_pass pass, int64_t index)
            31;
 }
 
-tutti_status tutti_images_read(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
-                               float *sample, tutti_failure *err)
+static tutti_status read_sample(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
+                                float *sample, tutti_failure *err)
 {
     picture_reader *r = reader;
     const int size = (int)d->shape.dim[1];
@@ -146,7 +146,22 @@ tutti_status tutti_images_read(const tutti_dataset *d, void *reader, tutti_pass 
     return st;
 }
 
-int32_t tutti_images_label(const tutti_dataset *d, int64_t stored)
+static int32_t label_of(const tutti_dataset *d, int64_t stored)
 {
     return ((const tutti_image_folder *)d->own)->labels[stored];
 }
+
+const tutti_dataset_row tutti_dataset_images = {
+    .name = "images",
+    .help = "folders of JPEG and PNG files below data.path: train/CLASS, test/CLASS",
+    .mean = {0.485, 0.456, 0.406},
+    .std = {0.229, 0.224, 0.225},
+    .files = "train/CLASS/*.jpg, .jpeg, .png, test/CLASS/... or val/CLASS/...",
+    .pictures = true,
+    .open = open_images,
+    .close = close_images,
+    .reader_open = open_reader,
+    .reader_close = close_reader,
+    .read = read_sample,
+    .label = label_of,
+};

@@ -8,8 +8,8 @@
 
 enum { NDISTINCT = 64, DEFAULT_TRAIN = 50000, DEFAULT_TEST = 1000 };
 
-tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                              tutti_failure *err)
+static tutti_status open_noise(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                               tutti_failure *err)
 {
     const bool train = split == TUTTI_SPLIT_TRAIN;
     const int64_t wanted = train ? config->train_samples : config->test_samples;
@@ -36,3 +36,12 @@ tutti_status tutti_noise_open(const tutti_dataset_config *config, tutti_split sp
     }
     return TUTTI_OK;
 }
+
+const tutti_dataset_row tutti_dataset_noise = {
+    .name = "noise",
+    .help = "made-up samples of data.shape in data.classes classes, for benchmarks",
+    .mean = {0.5},
+    .std = {0.5},
+    .shaped = true,
+    .open = open_noise,
+};

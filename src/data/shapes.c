@@ -242,10 +242,18 @@ uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_
     return label;
 }
 
-tutti_status tutti_shapes_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
-                               tutti_failure *err)
+static tutti_status open_shapes(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
+                                tutti_failure *err)
 {
     static const tutti_drawn_set set = {
         .shape = {.ndims = 3, .dim = {3, SIDE, SIDE}}, .train = 50000, .test = 10000, .draw = tutti_shape_draw};
     return tutti_drawn_open(&set, config, split, d, err);
 }
+
+const tutti_dataset_row tutti_dataset_shapes = {
+    .name = "shapes",
+    .help = "ten 32x32 colour shapes on busy grounds that the program draws itself",
+    .mean = {0.4987, 0.4989, 0.4990},
+    .std = {0.2392, 0.2398, 0.2394},
+    .open = open_shapes,
+};

@@ -15,7 +15,7 @@ typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
-enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128 };
+enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128, TUTTI_JOB_NAMES = 240 };
 
 typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
 
@@ -84,7 +84,8 @@ struct tutti_job {
 /* Every key of a job: its own, and those of the rules. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
-    char rules[160]; /* their names, the choices of optimiser.rule */
+    char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES],
+        methods[TUTTI_JOB_NAMES]; /* what names there are to choose from */
     tutti_field_table table;
 } tutti_job_fields;
 /* Makes the table in the caller's memory and returns it. */

@@ -20,8 +20,7 @@
 
 static const tutti_field own[] = {
     JOB(TEXT, "model", model, NULL, 1, 0, "shipped model (docs/models.md lists them) or path of a model file"),
-    JOB(TEXT, "data.set", data.set, "digits", 1, 0,
-        "data set: digits, shapes, noise (drawn), mnist, idx, cifar10, images"),
+    JOB(TEXT, "data.set", data.set, "digits", 1, 0, "data set: "),
     JOB(TEXT, "data.path", data.path, "", 1, 0, "folder of the files of a set that is read, relative to the job file"),
     JOB(INT, "data.seed", data.seed, "1", 0, 9e15, "seed of drawn sets"),
     JOB(INT, "data.train_samples", data.train_samples, "0", 0, 1e9, "use so many training samples; 0 = all"),
@@ -50,7 +49,7 @@ static const tutti_field own[] = {
     JOB(REAL, "optimiser.end_lr", optimiser.end_lr, "0", 0, 1e6, "poly, cosine: rate at the end"),
     JOB(REAL, "optimiser.warmup_epochs", optimiser.warmup_epochs, "0", 0, 1e6, "the rate grows linearly so long"),
     JOB(REAL, "optimiser.warmup_lr", optimiser.warmup_lr, "0", 0, 1e6, "rate at the start of the warm-up"),
-    JOB(TEXT, "method.name", method.name, "sync-sgd", 1, 0, "how ranks agree on weights: sync-sgd, local-sgd"),
+    JOB(TEXT, "method.name", method.name, "sync-sgd", 1, 0, "how ranks agree on weights: "),
     JOB(INT, "method.period", method.period, "1", 0, 1e9, "local-sgd: steps between two averages of weights"),
     CHOICE("method.average", method.average, "weights", "weights|all", "local-sgd: all: the rule's states too"),
     JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
@@ -101,20 +100,41 @@ static int list_rule_keys(const tutti_field *first, tutti_field *out)
     return n;
 }
 
+static const char *rule_name(int i)
+{
+    return tutti_rule_at(i) ? tutti_rule_at(i)->name : NULL;
+}
+
+static const char *method_name(int i)
+{
+    return tutti_method_at(i) ? tutti_method_at(i)->name : NULL;
+}
+
+/* `before`, then all names of a table. */
+static const char *list_names(const char *before, const char *(*name_at)(int), const char *between,
+                              char out[TUTTI_JOB_NAMES])
+{
+    size_t n = (size_t)snprintf(out, TUTTI_JOB_NAMES, "%s", before);
+    for (int i = 0; name_at(i) && n < TUTTI_JOB_NAMES; i++)
+        n += (size_t)snprintf(out + n, TUTTI_JOB_NAMES - n, "%s%s", i ? between : "", name_at(i));
+    return out;
+}
+
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
 {
-    size_t length = 0;
     int n = 0;
-    for (int i = 0; tutti_rule_at(i) && length < sizeof space->rules; i++)
-        length += (size_t)snprintf(space->rules + length, sizeof space->rules - length, "%s%s", i ? "|" : "",
-                                   tutti_rule_at(i)->name);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (own[i].key == RULE_KEYS) {
             n += list_rule_keys(&own[i], &space->field[n]);
             continue;
         }
         space->field[n] = own[i];
-        if (!strcmp(own[i].key, "optimiser.rule")) space->field[n].choices = space->rules;
+        if (!strcmp(own[i].key, "optimiser.rule"))
+            space->field[n].choices = list_names("", rule_name, "|", space->rules);
+        if (!strcmp(own[i].key, "data.set"))
+            space->field[n].help = list_names(own[i].help, tutti_dataset_name_at, ", ", space->sets);
+        if (!strcmp(own[i].key, "method.name"))
+            space->field[n].help = list_names(own[i].help, method_name, ", ", space->methods);
         n++;
     }
     space->table = (tutti_field_table){space->field, n};

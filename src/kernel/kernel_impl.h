@@ -44,6 +44,7 @@ typedef struct {
     double weight, label_smoothing;
 } tutti_loss_attrs;
 
+/* Ops that others name; op_table.c declares its rows itself. */
 extern const tutti_op_row tutti_op_conv, tutti_op_dense, tutti_op_relu, tutti_op_sigmoid, tutti_op_tanh,
     tutti_op_max_pool, tutti_op_avg_pool, tutti_op_global_avg_pool, tutti_op_lrn, tutti_op_batch_norm, tutti_op_dropout,
     tutti_op_flatten, tutti_op_add, tutti_op_concat, tutti_op_softmax_cross_entropy;

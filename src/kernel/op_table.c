@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_table.c: the table of ops, and the shape rules that several of them share.
  *
- * A new op is one file op_<name>.c and one line here. Sizes come from files that anybody may have written: tutti_op_infer
+ * A new op is one file op_<name>.c and its name in OPS. Sizes come from files that anybody may have written: tutti_op_infer
  * refuses what would overflow, so that every product of dims further on (and a sum of 10,000 of them) is safe in int64_t. */
 #include <string.h>
 
 #include "kernel_impl.h"
 
-static const tutti_op_row *const ops[] = {
-    &tutti_op_conv,
-    &tutti_op_dense,
-    &tutti_op_relu,
-    &tutti_op_sigmoid,
-    &tutti_op_tanh,
-    &tutti_op_max_pool,
-    &tutti_op_avg_pool,
-    &tutti_op_global_avg_pool,
-    &tutti_op_lrn,
-    &tutti_op_flatten,
-    &tutti_op_dropout,
-    &tutti_op_batch_norm,
-    &tutti_op_add,
-    &tutti_op_concat,
-    &tutti_op_softmax_cross_entropy,
-};
+#define OPS(row)                                                                                                       \
+    row(conv) row(dense) row(relu) row(sigmoid) row(tanh) row(max_pool) row(avg_pool) row(global_avg_pool) row(lrn)    \
+        row(flatten) row(dropout) row(batch_norm) row(add) row(concat) row(softmax_cross_entropy)
 
+#define DECLARE(name) extern const tutti_op_row tutti_op_##name;
+OPS(DECLARE)
+
+#define ROW(name) &tutti_op_##name,
+static const tutti_op_row *const ops[] = {OPS(ROW)};
 enum { NOPS = sizeof ops / sizeof *ops };
 
 int tutti_op_count(void)

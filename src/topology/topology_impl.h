@@ -41,9 +41,7 @@ typedef struct {
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
 } tutti_topology_row;
 
-extern const tutti_topology_row tutti_topology_host_row, tutti_topology_star_row, tutti_topology_cluster_row,
-    tutti_topology_pcie_row, tutti_topology_dgx1p_row, tutti_topology_dgx1v_row, tutti_topology_dgx2_row,
-    tutti_topology_fat_tree_row, tutti_topology_bigraph_row, tutti_topology_torus_row;
+enum { TUTTI_TOPOLOGY_MAX_KINDS = 64 };
 const tutti_topology_row *tutti_topology_row_at(int kind); /* tutti_topology_kind; NULL past the end */
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
                                           tutti_figure f); /* NULL: it has no such figure */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_table.c: the kinds of topology and what all share: links, routes, and the network as a whole. */
+/* topology_table.c: the kinds of topology and what all share: links, routes, and the network as a whole. A new kind is its file and its
+ * name at the end of KINDS. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,17 +9,39 @@
 #include "../base/rng.h"
 #include "topology_impl.h"
 
-static const tutti_topology_row *const rows[TUTTI_NTOPOLOGY_KINDS] = {
-    [TUTTI_TOPOLOGY_HOST] = &tutti_topology_host_row,       [TUTTI_TOPOLOGY_STAR] = &tutti_topology_star_row,
-    [TUTTI_TOPOLOGY_CLUSTER] = &tutti_topology_cluster_row, [TUTTI_TOPOLOGY_PCIE] = &tutti_topology_pcie_row,
-    [TUTTI_TOPOLOGY_DGX1P] = &tutti_topology_dgx1p_row,     [TUTTI_TOPOLOGY_DGX1V] = &tutti_topology_dgx1v_row,
-    [TUTTI_TOPOLOGY_DGX2] = &tutti_topology_dgx2_row,       [TUTTI_TOPOLOGY_FAT_TREE] = &tutti_topology_fat_tree_row,
-    [TUTTI_TOPOLOGY_BIGRAPH] = &tutti_topology_bigraph_row, [TUTTI_TOPOLOGY_TORUS] = &tutti_topology_torus_row,
-};
+#define KINDS(row)                                                                                                     \
+    row(host) row(star) row(cluster) row(pcie) row(dgx1p) row(dgx1v) row(dgx2) row(fat_tree) row(bigraph) row(torus)
+
+#define DECLARE(name) extern const tutti_topology_row tutti_topology_##name##_row;
+KINDS(DECLARE)
+
+#define ROW(name) &tutti_topology_##name##_row,
+static const tutti_topology_row *const rows[] = {KINDS(ROW)};
+
+/* The names of topology.h are numbers of this list. */
+#define NUMBER(name) NUMBER_##name,
+enum { KINDS(NUMBER) NKINDS };
+#define IS(name, kind) static_assert((int)NUMBER_##name == (int)TUTTI_TOPOLOGY_##kind, "KINDS is out of order");
+IS(host, HOST)
+IS(star, STAR)
+IS(cluster, CLUSTER)
+IS(pcie, PCIE)
+IS(dgx1p, DGX1P)
+IS(dgx1v, DGX1V)
+IS(dgx2, DGX2)
+IS(fat_tree, FAT_TREE)
+IS(bigraph, BIGRAPH)
+IS(torus, TORUS)
+static_assert((int)NKINDS <= (int)TUTTI_TOPOLOGY_MAX_KINDS, "topology_impl.h: room for more kinds is wanted");
+
+int tutti_topology_nkinds(void)
+{
+    return NKINDS;
+}
 
 const tutti_topology_row *tutti_topology_row_at(int kind)
 {
-    return kind >= 0 && kind < TUTTI_NTOPOLOGY_KINDS ? rows[kind] : NULL;
+    return kind >= 0 && kind < NKINDS ? rows[kind] : NULL;
 }
 
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row, tutti_figure f)

@@ -80,16 +80,16 @@ static tutti_status item_parse(tutti_topology *t, const char *item, size_t n, tu
 static tutti_status kind_find(const char *text, size_t n, tutti_topology_kind *out, tutti_failure *err)
 {
     char word[40];
-    const char *known[TUTTI_NTOPOLOGY_KINDS];
+    const char *known[TUTTI_TOPOLOGY_MAX_KINDS];
     snprintf(word, sizeof word, "%.*s", (int)(n < 39 ? n : 39), text);
-    for (int k = 0; k < TUTTI_NTOPOLOGY_KINDS; k++) {
+    for (int k = 0; k < tutti_topology_nkinds(); k++) {
         known[k] = tutti_topology_row_at(k)->name;
         *out = (tutti_topology_kind)k;
         if (!strcmp(known[k], word)) return TUTTI_OK;
     }
-    const char *nearest = tutti_options_nearest(word, known, TUTTI_NTOPOLOGY_KINDS);
+    const char *nearest = tutti_options_nearest(word, known, tutti_topology_nkinds());
     tutti_strbuf all = {0};
-    for (int k = 0; k < TUTTI_NTOPOLOGY_KINDS; k++) tutti_strbuf_printf(&all, "%s%s", k ? ", " : "", known[k]);
+    for (int k = 0; k < tutti_topology_nkinds(); k++) tutti_strbuf_printf(&all, "%s%s", k ? ", " : "", known[k]);
     tutti_fail(err, TUTTI_ERR_USAGE, "topology: no kind '%s';%s%s%s there are %s; for example star,bw=10Gb,lat=5us",
                word, nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
     tutti_strbuf_release(&all);

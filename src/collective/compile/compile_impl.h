@@ -147,10 +147,4 @@ void tutti_walk_ring_gather(tutti_part_walk *w, const tutti_line *l, int32_t sta
 void tutti_walk_grid(tutti_part_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range,
                      int32_t inbox);
 
-extern const tutti_algorithm tutti_algorithm_direct, tutti_algorithm_one_shot, tutti_algorithm_ring,
-    tutti_algorithm_halving_doubling, tutti_algorithm_binary_blocks, tutti_algorithm_bruck,
-    tutti_algorithm_hierarchical, tutti_algorithm_split_rail, tutti_algorithm_torus, tutti_algorithm_swing,
-    tutti_algorithm_recursive_doubling, tutti_algorithm_dissemination, tutti_algorithm_binomial,
-    tutti_algorithm_knomial, tutti_algorithm_double_tree, tutti_algorithm_trees, tutti_algorithm_two_shot;
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_table.c: the algorithms there are, and the one way to ask for a schedule.
+/* compile_table.c: the algorithms there are, and the one way to ask for a schedule. A new one is its file and its name in ALGORITHMS.
  *
  * Requests are refused here, before anything is built, so that every compiled schedule has parts for all its ranks. */
 #include <stdio.h>
@@ -13,25 +13,16 @@
 
 enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 
-static const tutti_algorithm *const table[] = {
-    &tutti_algorithm_direct,
-    &tutti_algorithm_one_shot,
-    &tutti_algorithm_two_shot,
-    &tutti_algorithm_ring,
-    &tutti_algorithm_halving_doubling,
-    &tutti_algorithm_recursive_doubling,
-    &tutti_algorithm_dissemination,
-    &tutti_algorithm_binomial,
-    &tutti_algorithm_knomial,
-    &tutti_algorithm_double_tree,
-    &tutti_algorithm_binary_blocks,
-    &tutti_algorithm_bruck,
-    &tutti_algorithm_hierarchical,
-    &tutti_algorithm_split_rail,
-    &tutti_algorithm_torus,
-    &tutti_algorithm_swing,
-    &tutti_algorithm_trees,
-};
+#define ALGORITHMS(row)                                                                                                \
+    row(direct) row(one_shot) row(two_shot) row(ring) row(halving_doubling) row(recursive_doubling) row(dissemination) \
+        row(binomial) row(knomial) row(double_tree) row(binary_blocks) row(bruck) row(hierarchical) row(split_rail)    \
+            row(torus) row(swing) row(trees)
+
+#define DECLARE(name) extern const tutti_algorithm tutti_algorithm_##name;
+ALGORITHMS(DECLARE)
+
+#define ROW(name) &tutti_algorithm_##name,
+static const tutti_algorithm *const table[] = {ALGORITHMS(ROW)};
 enum { NALGORITHMS = sizeof table / sizeof table[0] };
 
 int tutti_algorithm_count(void)

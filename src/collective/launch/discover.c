@@ -8,12 +8,13 @@
 
 #include "discover_impl.h"
 
-static const tutti_launcher_row *const rows[] = {
-    &tutti_launcher_variables,
-    &tutti_launcher_pmix,
-    &tutti_launcher_pmi,
-    &tutti_launcher_slurm,
-};
+#define LAUNCHERS(row) row(variables) row(pmix) row(pmi) row(slurm)
+
+#define DECLARE(name) extern const tutti_launcher_row tutti_launcher_##name;
+LAUNCHERS(DECLARE)
+
+#define ROW(name) &tutti_launcher_##name,
+static const tutti_launcher_row *const rows[] = {LAUNCHERS(ROW)};
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
 static tutti_status read_deadline(double *out, tutti_failure *err)

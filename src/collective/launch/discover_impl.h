@@ -14,11 +14,6 @@ typedef struct {
     void (*end)(tutti_group_config *config, int exit_code, const char *words); /* NULL: nobody waits for words */
 } tutti_launcher_row;
 
-extern const tutti_launcher_row tutti_launcher_variables; /* RANK, WORLD_SIZE, ... */
-extern const tutti_launcher_row tutti_launcher_pmix;
-extern const tutti_launcher_row tutti_launcher_pmi;   /* PMI-1 and PMI-2: refused */
-extern const tutti_launcher_row tutti_launcher_slurm; /* srun without PMIx: refused */
-
 /* True if the variable is there and not empty. */
 bool tutti_variable_set(const char *name);
 tutti_status tutti_variable_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,

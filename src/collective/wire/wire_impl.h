@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_impl.h: the rows, for the table alone. Threads: constants. */
+/* wire_impl.h: the rows that name themselves; wire_table.c has all of them. Threads: constants. */
 #ifndef TUTTI_WIRE_IMPL_H
 #define TUTTI_WIRE_IMPL_H
 
 #include "wire.h"
 
-extern const tutti_wire_row tutti_wire_shm, tutti_wire_tcp, tutti_wire_ucx;
+extern const tutti_wire_row tutti_wire_tcp, tutti_wire_ucx;
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_table.c: the wires that there are, and what all of them share. */
+/* wire_table.c: the wires that there are, and what all of them share. A new one is its file and its name in WIRES. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/options.h"
+#include "../../base/strbuf.h"
 #include "wire_impl.h"
 
 const tutti_wire_row tutti_wire_shm = {
@@ -12,7 +13,13 @@ const tutti_wire_row tutti_wire_shm = {
     .can = TUTTI_WIRE_MAPS_MEMORY,
 };
 
-static const tutti_wire_row *const rows[] = {&tutti_wire_shm, &tutti_wire_tcp, &tutti_wire_ucx};
+#define WIRES(row) row(shm) row(tcp) row(ucx)
+
+#define DECLARE(name) extern const tutti_wire_row tutti_wire_##name;
+WIRES(DECLARE)
+
+#define ROW(name) &tutti_wire_##name,
+static const tutti_wire_row *const rows[] = {WIRES(ROW)};
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
 int tutti_wire_count(void)
@@ -33,8 +40,11 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err)
         names[i] = rows[i]->name;
     }
     const char *nearest = tutti_options_nearest(name, names, NROWS);
-    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are auto, shm, tcp and ucx", name,
-               nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    tutti_strbuf all = {0};
+    for (int i = 0; i < NROWS; i++) tutti_strbuf_printf(&all, "%s%s", i < NROWS - 1 ? ", " : " and ", names[i]);
+    tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_WIRE='%s' is no wire;%s%s%s there are auto%s", name,
+               nearest ? " did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", all.text);
+    tutti_strbuf_release(&all);
     return NULL;
 }
 

@@ -35,7 +35,4 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
 /* The loop before a checkpoint: those gathers, exchanges from `first` on. */
 void tutti_method_list_saves(tutti_plan_builder *b, int first);
 
-/* Rows of method_table.c. */
-extern const tutti_method_row tutti_method_sync_sgd, tutti_method_local_sgd;
-
 #endif

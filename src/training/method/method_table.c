@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_table.c: the methods there are. A new one is its file, its declaration in method_impl.h and its name here. */
+/* method_table.c: the methods there are. A new one is its file and its name here. */
 #include <string.h>
 
-#include "method_impl.h"
+#include "method.h"
 
-static const tutti_method_row *const rows[] = {&tutti_method_sync_sgd, &tutti_method_local_sgd};
+#define METHODS(row) row(sync_sgd) row(local_sgd)
+
+#define DECLARE(name) extern const tutti_method_row tutti_method_##name;
+METHODS(DECLARE)
+
+#define ROW(name) &tutti_method_##name,
+static const tutti_method_row *const rows[] = {METHODS(ROW)};
 enum { NROWS = sizeof rows / sizeof *rows };
 
 const tutti_method_row *tutti_method_at(int i)
