@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_update_golden.c: 20 steps of every rule on given gradients are those of PyTorch in float64, weights after each step and what the
- * rule keeps at the end. tests/golden/updates.safetensors comes from tests/oracle/update_golden.py. */
+ * rule keeps at the end. tests/golden/updates/<rule>.safetensors come from tests/oracle/update_golden.py; states are found there by name. */
 #include "testing.h"
 
 #include <math.h>
@@ -13,14 +13,11 @@
 #include "training/run/checkpoint.h"
 
 enum { N = 16, STEPS = 20 };
-#define GOLDEN TUTTI_SOURCE_DIR "/tests/golden/updates.safetensors"
 
-static const float *tensor(const tutti_safetensors *st, const char *rule, const char *what, int i, int64_t want)
+static const float *tensor(const tutti_safetensors *st, const char *rule, const char *what, int64_t want)
 {
-    char name[64];
-    snprintf(name, sizeof name, i < 0 ? "%s.%s" : "%s.%s%d", rule, what, i);
-    const tutti_tensor_ref *t = tutti_safetensors_find(st, name);
-    if (!t || tutti_shape_count(&t->shape) != want) fail_msg("%s: missing or of another size", name);
+    const tutti_tensor_ref *t = tutti_safetensors_find(st, what);
+    if (!t || tutti_shape_count(&t->shape) != want) fail_msg("%s, %s: missing or of another size", rule, what);
     return t->data;
 }
 
@@ -34,7 +31,7 @@ static void compare(const char *rule, const char *what, const float *have, const
 static void play(const tutti_safetensors *st, const tutti_update *u, tutti_param_kind kind)
 {
     const char *what = kind == TUTTI_PARAM_WEIGHT ? "weight" : "bias";
-    const float *path = tensor(st, u->rule->name, what, -1, STEPS * N);
+    const float *path = tensor(st, u->rule->name, what, STEPS * N);
     float w[N], state[TUTTI_RULE_MAX_STATES][N] = {{0}}, g[N];
     tutti_update_slice slice = {.w = w, .sum = g, .n = N};
     for (int s = 0; s < u->rule->nstates; s++) slice.state[s] = state[s];
@@ -46,28 +43,34 @@ static void play(const tutti_safetensors *st, const tutti_update *u, tutti_param
         compare(u->rule->name, what, w, path + (size_t)step * N);
     }
     for (int s = 0; s < u->rule->nstates && kind == TUTTI_PARAM_WEIGHT; s++)
-        compare(u->rule->name, u->rule->states[s], state[s], tensor(st, u->rule->name, "state", s, N));
+        compare(u->rule->name, u->rule->states[s], state[s], tensor(st, u->rule->name, u->rule->states[s], N));
+}
+
+static void play_both(const tutti_update *u)
+{
+    char *bytes = NULL, path[256];
+    size_t nbytes = 0;
+    tutti_safetensors *st = NULL;
+    tutti_failure err = {0};
+    snprintf(path, sizeof path, TUTTI_SOURCE_DIR "/tests/golden/updates/%s.safetensors", u->rule->name);
+    if (tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, &bytes, &nbytes, &err) ||
+        tutti_safetensors_parse(path, bytes, nbytes, &st, &err))
+        fail_msg("%s", err.text);
+    play(st, u, TUTTI_PARAM_WEIGHT);
+    play(st, u, TUTTI_PARAM_BIAS);
+    tutti_safetensors_destroy(st);
+    free(bytes);
 }
 
 static void every_rule_does_what_pytorch_does(void **state)
 {
     (void)state;
-    char *bytes = NULL;
-    size_t nbytes = 0;
-    tutti_safetensors *st = NULL;
-    tutti_failure err = {0};
-    if (tutti_file_read(GOLDEN, 1 << 20, TUTTI_ERR_DATA, &bytes, &nbytes, &err) ||
-        tutti_safetensors_parse("updates.safetensors", bytes, nbytes, &st, &err))
-        fail_msg("%s", err.text);
     for (int r = 0; tutti_rule_at(r); r++) {
         tutti_update u = {.rule = tutti_rule_at(r), .weight_decay = 0.1};
         for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
             u.value[i] = strtod(u.rule->keys[i]->initial, NULL);
-        play(st, &u, TUTTI_PARAM_WEIGHT);
-        play(st, &u, TUTTI_PARAM_BIAS);
+        play_both(&u);
     }
-    tutti_safetensors_destroy(st);
-    free(bytes);
 }
 
 static tutti_update adamw(double decay)
