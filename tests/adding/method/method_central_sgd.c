@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_central_sgd.c: synchronous SGD with one owner of everything: gradients are reduced to rank 0, which alone updates, with states that
+ * nobody else keeps, and broadcasts the weights. The other ranks never see a sum.
+ *
+ * Control numbers are summed on every rank as soon as the forward pass has written them. */
+#include "method_impl.h"
+
+/* Sums of bucket b are exchange b; its weights come nbuckets behind. */
+static int weights_of(const tutti_plan *p, int bucket)
+{
+    return p->nbuckets + bucket;
+}
+
+static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request sums = {TUTTI_REDUCE, NULL, true, true},
+                                       weights = {TUTTI_BROADCAST, NULL, true, false};
+    const tutti_method_vectors vectors = {
+        .own_states = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
+    const tutti_plan *p = tutti_builder_plan(b);
+    int schedule = 0;
+    tutti_method_declare_vectors(b, &vectors);
+    tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
+    if (st) return st;
+    tutti_method_declare_exchanges(b, "gradients", tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0), schedule,
+                                   TUTTI_SUM);
+    st = tutti_builder_schedule(b, &weights, &schedule, err);
+    if (st) return st;
+    tutti_method_declare_exchanges(b, "weights", tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0), schedule, TUTTI_SUM);
+    return tutti_method_declare_control(b, err);
+}
+
+static void wait_weights(tutti_plan_builder *b, int bucket)
+{
+    tutti_builder_wait(b, weights_of(tutti_builder_plan(b), bucket));
+}
+
+static void start_sums(tutti_plan_builder *b, int bucket)
+{
+    tutti_builder_start(b, bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static void free_weights(tutti_plan_builder *b, int bucket)
+{
+    tutti_builder_start(b, weights_of(tutti_builder_plan(b), bucket), TUTTI_WHEN_FREE);
+}
+
+static void start_control(tutti_plan_builder *b)
+{
+    tutti_builder_start(b, weights_of(tutti_builder_plan(b), tutti_builder_plan(b)->nbuckets),
+                        TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static void update(tutti_plan_builder *b, int bucket)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const tutti_action whole = {.bucket = bucket,
+                                .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+                                .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                                .verdict = -1,
+                                .norm = -1,
+                                .share = 1,
+                                .first = p->buckets[bucket].offset,
+                                .count = p->buckets[bucket].count};
+    tutti_builder_wait(b, bucket);
+    if (tutti_builder_rank(b) == 0) tutti_builder_apply(b, &whole);
+    tutti_builder_tell(b, weights_of(p, bucket), TUTTI_WHEN_READY);
+}
+
+static void list(tutti_plan_builder *b)
+{
+    static const tutti_walk walk = {wait_weights, start_sums, free_weights, start_control};
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_walk(b, &walk);
+    for (int i = 0; i < p->nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
+    tutti_builder_wait(b, weights_of(p, p->nbuckets));
+    tutti_builder_loop(b, TUTTI_EACH_TEST);
+    for (int i = 0; i < p->nbuckets; i++) wait_weights(b, i);
+}
+
+static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
+{
+    if (c->period != 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: central-sgd exchanges in every step; leave it out");
+    if (c->mean_states) return tutti_fail(err, TUTTI_ERR_USAGE, "method.average: central-sgd averages nothing");
+    if (c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: central-sgd updates on rank 0 in any case");
+    if (tutti_method_looks(c))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method: central-sgd looks at no gradients: neither a dynamic loss scale nor clip_norm");
+    return TUTTI_OK;
+}
+
+static unsigned collectives(const tutti_plan_config *c)
+{
+    (void)c;
+    return 1u << TUTTI_REDUCE | 1u << TUTTI_BROADCAST;
+}
+
+static const tutti_emitter emitter = {declare, list};
+
+const tutti_method_row tutti_method_central_sgd = {
+    .name = "central-sgd",
+    .optimisation = "centralised",
+    .schedule = "synchronous",
+    .pattern = "reduce to rank 0, update there, broadcast",
+    .travels = "gradients, then weights",
+    .help = "rank 0 updates all weights and sends them to everybody",
+    .accept = accept,
+    .collectives = collectives,
+    .emitter = &emitter,
+};
