@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: links and paths lead somewhere; with the program also that docs/commands.md is what --help says, and that
+"""Checks the documents: links and paths lead somewhere, "`function` in `file`" is there; with the program also that docs/commands.md is what --help says, and that
 commands that documents show exist with their verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
@@ -47,6 +47,14 @@ def check_places(root, name, text, findings):
     for path in re.findall(r"(?<![\w/.-])(?:src|docs|tests|tools|examples|include|bench|papers|cmake)/[\w./*-]+[\w*](?![\w<])", bare):
         if path not in ELSEWHERE and not glob.glob(os.path.join(root, path)):
             findings.append(f"{name}: names {path}: no such file")
+
+
+def check_functions(root, name, text, findings):
+    """`function` in `src/...`: the file defines it (clang-format puts the brace of a function into the first column)."""
+    for function, path in re.findall(r"`(\w+)` in `((?:src|include|tests|bench)/[\w./-]+)`", text):
+        place = os.path.join(root, path)
+        if os.path.isfile(place) and not re.search(rf"^[a-z][^;{{}}]*\b{function}\([^;{{}}]*\)\n?{{", read(place), re.M):
+            findings.append(f"{name}: '{function}' is not defined in {path}")
 
 
 def help_of(program, words):
@@ -105,6 +113,7 @@ def main():
     for path in documents:
         name, text = os.path.relpath(path, root), read(path)
         check_places(root, name, text, findings)
+        check_functions(root, name, text, findings)
         if found and path != commands:
             check_commands(name, text, found, findings)
     if found and read(commands) != commands_document(found):

@@ -63,6 +63,7 @@ PLANTED = [
     ("check_docs.py", "README.md", "[there](docs/gone.md)\n", "link to docs/gone.md: no such file"),
     ("check_docs.py", "README.md", "[there](docs/commands.md#gone)\n", "no such heading"),
     ("check_docs.py", "README.md", "as `src/data/gone.c` says\n", "names src/data/gone.c: no such file"),
+    ("check_docs.py", "README.md", "`gone` in `src/data/idx.c`\n", "'gone' is not defined in src/data/idx.c"),
     ("check_docs.py", "README.md", "`tutti rain` it\n", "no such command"),
     ("check_docs.py", "README.md", "```\nbuild/tutti train JOB --rank 2 # so\n```\n", "no flag --rank"),
     ("check_docs.py", "docs/commands.md", "", "docs/commands.md is old"),
