@@ -51,6 +51,15 @@ static inline int find_action(const tutti_loop *l, tutti_action_kind kind, int e
     return at;
 }
 
+/* Of waits those for an end. */
+static inline int find_wait(const tutti_loop *l, int exchange, unsigned when)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (l->actions[i].kind == TUTTI_DO_WAIT && l->actions[i].exchange == exchange && l->actions[i].when == when)
+            return i;
+    return -1;
+}
+
 static inline int find_on_bucket(const tutti_loop *l, tutti_action_kind kind, int bucket)
 {
     for (int i = 0; i < l->nactions; i++)

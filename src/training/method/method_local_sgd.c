@@ -162,6 +162,9 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
                           "method.period: local-sgd needs the steps between two averages, 1 or more");
     if (c->replicated)
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: local-sgd updates on every rank in any case");
+    if (c->early)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: local-sgd has no sums to wait for; leave the key out");
     return TUTTI_OK;
 }
 

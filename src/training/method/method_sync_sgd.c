@@ -7,7 +7,10 @@
  * Replicated: a bucket is summed on every rank by one allreduce, which any algorithm serves that has one, and every rank updates all of
  * it: the same sums and the same rule, so the same weights, and the proof asks that the sums are the same expressions.
  *
- * Updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
+ * Early, which is for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels, as soon as
+ * the sums have come and the last kernel that reads the bucket's weights has run, so that gathers travel during the backward pass too.
+ *
+ * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
  * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
  * some numbers of each rank are summed, and only if all were finite the rule is applied; what is gathered else are the old weights, so
  * the loop does not depend on the verdict. Replicated, each rank has seen all sums itself.
@@ -131,7 +134,7 @@ static void list_step(tutti_plan_builder *b, const names *n)
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, p->config.replicated ? &replicated : &sharded);
     if (tutti_method_looks(&p->config)) look_at_all(b, n);
-    for (int i = 0; i < p->nbuckets; i++) {
+    for (int i = 0; i < p->nbuckets && !p->config.early; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket, n);
         tutti_builder_wait(b, bucket);
@@ -141,10 +144,26 @@ static void list_step(tutti_plan_builder *b, const names *n)
     tutti_builder_wait(b, n->control);
 }
 
+/* One part a bucket. */
+static void list_beside(tutti_plan_builder *b, const names *n)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_loop(b, TUTTI_EACH_END);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const int bucket = tutti_builder_bucket_in_turn(b, i);
+        const tutti_action update = own_part(b, bucket, n);
+        tutti_builder_wait(b, bucket);
+        tutti_builder_wait_told(b, n->gathers + bucket, TUTTI_WHEN_FREE);
+        tutti_builder_apply(b, &update);
+        tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
+    }
+}
+
 static void list(tutti_plan_builder *b)
 {
     const names n = names_of(tutti_builder_plan(b));
     list_step(b, &n);
+    if (tutti_builder_plan(b)->config.early) list_beside(b, &n);
     if (n.gathers < 0) return;
     tutti_builder_loop(b, TUTTI_EACH_TEST);
     for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) tutti_builder_wait(b, n.gathers + i);
@@ -160,6 +179,13 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
                           "method.period: sync-sgd exchanges in every step; leave the key out, or use local-sgd");
     if (c->mean_states)
         return tutti_fail(err, TUTTI_ERR_USAGE, "method.average: sync-sgd averages nothing; leave the key out");
+    if (c->early && c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: early is for exchange.update: sharded, whose gathers it hides");
+    if (c->early && tutti_method_looks(c))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: early updates cannot wait for a look at all gradients, which "
+                          "optimiser.clip_norm and a dynamic loss_scale ask for; leave the key out");
     return TUTTI_OK;
 }
 

@@ -50,6 +50,7 @@ typedef struct {
     bool only_finite; /* no weight is updated before all ranks know that every gradient is finite */
     bool wants_norm;  /* ... nor before they know the norm of all gradients together */
     bool replicated;  /* every rank updates all weights, and keeps all states; else each its slices */
+    bool early;       /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
     int64_t period;   /* steps between two exchanges of weights, where the method has one; else 1 */
     bool mean_states; /* states are averaged when weights are */
     int nstates;      /* vectors that the rule of updates keeps beside the weights */
@@ -121,7 +122,8 @@ typedef enum {
     TUTTI_DO_FOLD,   /* canonical: a bucket's copy dst += copy src of the gradients; of the control numbers: of those */
     TUTTI_DO_START,  /* an exchange, with the conditions that hold */
     TUTTI_DO_TELL,   /* an exchange under way that more conditions hold */
-    TUTTI_DO_WAIT,   /* until the exchange that was started last has ended; nothing if it was waited for already */
+    TUTTI_DO_WAIT, /* until the exchange that was started last has ended; nothing if it was waited for already. With conditions: until
+                      * these have been told */
     TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where a norm is wanted, adds their
                       * squares to the numbers behind it (tensor/squares.h) */
     TUTTI_DO_APPLY, /* the rule to elements of the weights, from the sums in `from` */
@@ -136,7 +138,7 @@ typedef struct {
     int bucket;           /* fold, look, apply: whose elements */
     int dst, src;         /* fold: of copies; kernel: dst is the copy that it writes to */
     int exchange;         /* start, tell, wait: of plan->exchanges, else -1 */
-    unsigned when;        /* start, tell: TUTTI_WHEN_* */
+    unsigned when;        /* start, tell, wait: TUTTI_WHEN_* */
     int64_t first, count; /* look, apply: elements */
     int from, to;         /* look, apply: memories */
     int verdict;          /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
@@ -148,6 +150,8 @@ typedef struct {
 /* When a loop is gone through. */
 typedef enum {
     TUTTI_EACH_STEP,
+    TUTTI_EACH_END, /* of exchanges that a step starts: parts, each of which begins with the wait for one of them. Whoever moves bytes
+                        * plays them beside the other loops; nothing orders a part but what it waits for */
     TUTTI_EACH_PERIOD, /* after config.period steps */
     TUTTI_EACH_TEST,   /* between two steps, before a test or a checkpoint: the answer is made whole */
     TUTTI_EACH_SAVE,   /* after that, before a checkpoint */

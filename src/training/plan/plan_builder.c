@@ -132,6 +132,11 @@ void tutti_builder_wait(tutti_plan_builder *b, int exchange)
     add_for_exchange(b, TUTTI_DO_WAIT, exchange, 0);
 }
 
+void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when)
+{
+    add_for_exchange(b, TUTTI_DO_WAIT, exchange, when);
+}
+
 static void add_on_elements(tutti_plan_builder *b, tutti_action_kind kind, const tutti_action *what)
 {
     tutti_action a = *what;

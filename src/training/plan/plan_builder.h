@@ -45,6 +45,8 @@ void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
 void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_wait(tutti_plan_builder *b, int exchange);
+/* ... until another loop has told it this. */
+void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);  /* kind is filled in */
 void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
 

@@ -96,7 +96,7 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
 }
 
 /* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and free, and, before
- * its first one, where the invocation before was waited for. */
+ * its first one, where the invocation before was waited for, or, if that was beside the loop, where this one is started. */
 static void add_conditions(composer *k, int exchange, int invocation, const tutti_step *s, bool first)
 {
     const tutti_unrolled *l = &k->loop;
@@ -104,7 +104,8 @@ static void add_conditions(composer *k, int exchange, int invocation, const tutt
     const int base = l->nexchange_steps;
     if (s->when & TUTTI_WHEN_READY) tutti_part_dep(k->b, base + l->ready[at]);
     if (s->when & TUTTI_WHEN_FREE) tutti_part_dep(k->b, base + l->is_free[at]);
-    if (first && invocation && l->waited[before] >= 0) tutti_part_dep(k->b, base + l->waited[before]);
+    if (!first || !invocation || l->waited[before] < 0) return;
+    tutti_part_dep(k->b, base + (l->steps[l->waited[before]].part ? l->begun[at] : l->waited[before]));
 }
 
 static void add_exchange(composer *k, int exchange, int invocation)
@@ -157,7 +158,8 @@ static void add_wait(composer *k, const tutti_loop_step *s)
 
 static void add_loop_step(composer *k, const tutti_loop_step *s)
 {
-    const tutti_step step = tutti_local_step(s->kind, 0, 0, s->when);
+    const int sequence = s->part ? k->c->plan->nexchanges * k->c->nsequences + s->part : 0;
+    const tutti_step step = tutti_local_step(s->kind, sequence, 0, s->when);
     tutti_part_step(k->b, &step);
     for (int i = 0; i < 2 && s->from[i] >= 0; i++) {
         const tutti_slice slice = slice_of(k->c, k->rank, s->from[i], s->first, s->last);
@@ -168,6 +170,7 @@ static void add_loop_step(composer *k, const tutti_loop_step *s)
     }
     if (s->to >= 0) tutti_part_out(k->b, slice_of(k->c, k->rank, s->to, s->first, s->last));
     if (s->exchange >= 0) add_wait(k, s);
+    if (s->after >= 0) tutti_part_dep(k->b, k->loop.nexchange_steps + s->after);
 }
 
 static void composed_part(const void *owner, int32_t rank, tutti_part *out)

@@ -9,6 +9,8 @@
  *   the rule is applied                 copies sums -> each state, sums -> weights; after a look at the verdict, if there is one
  *   a look                              copies sums -> seen, anything -> flag
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
+ * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is
+ * waited for there alone may be started again when the one that its part makes ready has been waited for.
  * What goes in is one leaf a slot, what comes out is what the method declares to hold every slot's part: so, beside races and
  * deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for loops and schedules
  * together. Where the caller could start an exchange at different times, the earliest is taken.
@@ -41,10 +43,12 @@ typedef struct {
 /* One step of a rank's sequence 0. */
 typedef struct {
     tutti_step_kind kind;
+    int part;                 /* of the loop beside, from 1; 0 = of sequence 0 */
     int run, action;          /* of the composition's runs, of its loop; action -1 = before or after all */
     int param;                /* -1 = none */
     int exchange, invocation; /* nop: for whose end it waits; -1 = for none's */
     int64_t first, last;      /* of the index space */
+    int after;                /* nop: another one's position that it waits for; -1 = none's */
     int from[2], to;          /* buffers, -1 = none */
     unsigned when;
 } tutti_loop_step;
@@ -53,7 +57,7 @@ typedef struct {
     tutti_loop_step *steps;
     int nsteps;
     /* Invocation, exchange: positions of loop steps, -1 = none. */
-    int *ready, *is_free, *waited;
+    int *begun, *ready, *is_free, *waited;
     int *first_step;     /* the same: index of its first step in the part */
     int nexchange_steps; /* they come before the loop's */
 } tutti_unrolled;

@@ -30,6 +30,18 @@ static const char *colour_of(tutti_collective c)
     return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
 }
 
+/* The loop beside: from an exchange to the one that its end makes ready. */
+static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
+{
+    const tutti_loop *l = &p->loops[TUTTI_EACH_END];
+    for (int i = 0, first = -1; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange;
+        if (a->kind == TUTTI_DO_TELL)
+            tutti_strbuf_printf(sb, "  x%d -> x%d [label=\"update bucket %d\"];\n", first, a->exchange, a->bucket);
+    }
+}
+
 char *tutti_plan_dot(const tutti_plan *p)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_STEP];
@@ -49,6 +61,7 @@ char *tutti_plan_dot(const tutti_plan *p)
         tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s\"];\n", x,
                             colour_of(c), tutti_collective_name(c), p->exchanges[x].name);
     }
+    add_beside(p, &sb);
     for (int i = 0; i < l->nactions; i++) add_edge(&l->actions[i], i, !was_started(l, l->actions[i].exchange, i), &sb);
     tutti_strbuf_puts(&sb, "}\n");
     return tutti_strbuf_detach(&sb);

@@ -10,9 +10,13 @@ typedef struct {
     tutti_unrolled *out;
     int rank, capacity;
     int run, action; /* what is being translated */
+    int part;        /* of the loop beside; 0 = another loop is */
+    int awaited;     /* the exchange that the part began with */
     int *started;    /* an exchange: invocations so far */
+    int *follower;   /* an exchange: which one the part that waits for it makes ready, or one of these */
     int restarted;   /* an exchange that was still under way; -1 = none */
 } writer;
+enum { NO_PART = -1, NO_FOLLOWER = -2 };
 
 static tutti_loop_step *add(writer *w, tutti_step_kind kind)
 {
@@ -22,8 +26,15 @@ static tutti_loop_step *add(writer *w, tutti_step_kind kind)
         l->steps = tutti_realloc(l->steps, sizeof *l->steps * (size_t)w->capacity);
     }
     tutti_loop_step *s = &l->steps[l->nsteps++];
-    *s = (tutti_loop_step){
-        .kind = kind, .run = w->run, .action = w->action, .param = -1, .exchange = -1, .from = {-1, -1}, .to = -1};
+    *s = (tutti_loop_step){.kind = kind,
+                           .part = w->part,
+                           .run = w->run,
+                           .action = w->action,
+                           .param = -1,
+                           .exchange = -1,
+                           .after = -1,
+                           .from = {-1, -1},
+                           .to = -1};
     return s;
 }
 
@@ -108,32 +119,69 @@ static void add_fold(writer *w, const tutti_action *a)
 
 /* ---- exchanges ---- */
 
+/* It has been started, and not more often than by the rank that counts. */
+static bool is_known(const writer *w, int exchange)
+{
+    return w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];
+}
+
 static void tell(writer *w, int exchange, unsigned when)
 {
     const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange), position = w->out->nsteps;
     add(w, TUTTI_STEP_NOP);
-    if (w->started[exchange] < 1 || w->started[exchange] > w->c->ninvocations[exchange]) return;
+    if (!is_known(w, exchange)) return;
+    if (w->part && when & TUTTI_WHEN_READY) w->follower[w->awaited] = exchange;
     if (when & TUTTI_WHEN_READY && w->out->ready[at] < 0) w->out->ready[at] = position;
     if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
 }
 
+/* Whether the loop knows that the last invocation is over: it has waited for it, or for the one of as many that follows it. */
+static bool is_over(const writer *w, int exchange)
+{
+    const int last = w->started[exchange] - 1, next = w->follower[exchange];
+    if (w->out->waited[tutti_composition_at(w->c, last, exchange)] < 0 || next == NO_FOLLOWER) return false;
+    return next == NO_PART || (w->follower[next] == NO_PART && w->started[next] > last &&
+                               w->out->waited[tutti_composition_at(w->c, last, next)] >= 0);
+}
+
 static void start(writer *w, int exchange)
 {
-    const int before = tutti_composition_at(w->c, w->started[exchange] - 1, exchange);
-    const bool known = w->started[exchange] > 0 && w->started[exchange] <= w->c->ninvocations[exchange];
-    if (known && w->out->waited[before] < 0) w->restarted = exchange;
+    if (is_known(w, exchange) && !is_over(w, exchange)) w->restarted = exchange;
     w->started[exchange]++;
+    if (is_known(w, exchange))
+        w->out->begun[tutti_composition_at(w->c, w->started[exchange] - 1, exchange)] = w->out->nsteps;
 }
 
 static void wait_for(writer *w, int exchange)
 {
     const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange), position = w->out->nsteps;
     tutti_loop_step *s = add(w, TUTTI_STEP_NOP);
-    if (w->started[exchange] < 1 || w->started[exchange] > w->c->ninvocations[exchange]) return;
-    if (w->out->waited[at] >= 0) return;
+    if (w->part) w->follower[exchange] = NO_FOLLOWER;
+    if (!is_known(w, exchange) || w->out->waited[at] >= 0) return;
     s->exchange = exchange;
     s->invocation = w->started[exchange] - 1;
     w->out->waited[at] = position;
+}
+
+/* Until another loop has told it all of this. */
+static void wait_told(writer *w, int exchange, unsigned when)
+{
+    const int at = tutti_composition_at(w->c, w->started[exchange] - 1, exchange);
+    if (!is_known(w, exchange)) return;
+    if (when & TUTTI_WHEN_READY) add(w, TUTTI_STEP_NOP)->after = w->out->ready[at];
+    if (when & TUTTI_WHEN_FREE) add(w, TUTTI_STEP_NOP)->after = w->out->is_free[at];
+}
+
+/* In the loop beside a wait for an end begins the next part. */
+static void wait_in_turn(writer *w, const tutti_action *a)
+{
+    if (a->when) {
+        wait_told(w, a->exchange, a->when);
+        return;
+    }
+    if (w->part && w->action) w->part++;
+    w->awaited = a->exchange;
+    wait_for(w, a->exchange);
 }
 
 /* ---- the rule ---- */
@@ -165,7 +213,7 @@ static void add_action(writer *w, const tutti_action *a)
         tell(w, a->exchange, a->when);
         break;
     case TUTTI_DO_TELL: tell(w, a->exchange, a->when); break;
-    case TUTTI_DO_WAIT: wait_for(w, a->exchange); break;
+    case TUTTI_DO_WAIT: wait_in_turn(w, a); break;
     case TUTTI_DO_LOOK: add_look(w, a); break;
     case TUTTI_DO_APPLY: add_apply(w, a); break;
     case TUTTI_NACTIONS: break;
@@ -253,9 +301,10 @@ static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_unroll
 static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_unrolled *out)
 {
     const int n = c->most_invocations * c->plan->nexchanges;
-    int *const tables = TUTTI_ARENA_NEW(arena, int, 4 * n + 1);
-    for (int i = 0; i < 4 * n; i++) tables[i] = -1;
+    int *const tables = TUTTI_ARENA_NEW(arena, int, 5 * n + 1);
+    for (int i = 0; i < 5 * n; i++) tables[i] = -1;
     out->ready = tables, out->is_free = tables + n, out->waited = tables + 2 * n, out->first_step = tables + 3 * n;
+    out->begun = tables + 4 * n;
 }
 
 static void add_begin(writer *w)
@@ -285,9 +334,11 @@ static tutti_status unroll(writer *w, const tutti_loop loops[TUTTI_NDRIVERS], tu
     add_begin(w);
     for (w->run = 0; w->run < c->nruns; w->run++) {
         const tutti_loop *l = &loops[c->runs[w->run].driver];
+        w->part = l->driver == TUTTI_EACH_END;
         for (w->action = 0; w->action < l->nactions; w->action++) add_action(w, &l->actions[w->action]);
     }
     w->action = -1;
+    w->part = 0;
     w->run--;
     if (w->restarted >= 0)
         return tutti_fail(err, TUTTI_ERR_FAILED,
@@ -311,7 +362,9 @@ tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutt
                 .rank = rank,
                 .action = -1,
                 .restarted = -1,
-                .started = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1)};
+                .started = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1),
+                .follower = TUTTI_ARENA_NEW(arena, int, c->plan->nexchanges + 1)};
+    for (int x = 0; x < c->plan->nexchanges; x++) w.follower[x] = NO_PART;
     make_tables(c, arena, out);
     lay_out_exchanges(c, rank, out);
     memcpy(loops, c->plan->loops, sizeof loops);

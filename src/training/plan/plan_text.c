@@ -106,7 +106,7 @@ static const tutti_action *find_told(const tutti_plan *p, int exchange, unsigned
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < p->loops[d].nactions; i++) {
             const tutti_action *a = &p->loops[d].actions[i];
-            if (a->exchange != exchange || !(a->when & when)) continue;
+            if (a->exchange != exchange || a->kind == TUTTI_DO_WAIT || !(a->when & when)) continue;
             int before = i - 1;
             while (before >= 0 && p->loops[d].actions[before].exchange >= 0) before--;
             *driver = (tutti_loop_driver)d;
@@ -207,8 +207,8 @@ const char *tutti_action_kind_name(tutti_action_kind k)
     return (unsigned)k < TUTTI_NACTIONS ? action_names[k] : "?";
 }
 
-static const char *const driver_names[] = {"each step", "each period", "before a test or a checkpoint",
-                                           "before a checkpoint"};
+static const char *const driver_names[] = {"each step", "beside, when an exchange has ended", "each period",
+                                           "before a test or a checkpoint", "before a checkpoint"};
 _Static_assert(sizeof driver_names / sizeof *driver_names == TUTTI_NDRIVERS, "words for each");
 
 const char *tutti_loop_driver_name(tutti_loop_driver d)

@@ -102,6 +102,96 @@ static void local_steps_and_their_averages_are_proved_at_any_period_and_rank_cou
             }
 }
 
+static void early_updates_are_proved_at_any_rank_count_and_on_any_hosts(void **state)
+{
+    (void)state;
+    static const int32_t hosts[][4] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 0, 0, 1}};
+    static const char *const algorithms[] = {"auto", "ring", "halving-doubling", "direct"};
+    for (int i = 0; i < 3; i++)
+        for (int nranks = 2; nranks <= 4; nranks++)
+            for (int slots = 0; slots <= 8; slots += 8) {
+                world w;
+                make(&w, "sync-sgd",
+                     (tutti_plan_config){.nranks = nranks,
+                                         .host_of = hosts[i],
+                                         .slots = slots,
+                                         .algorithm = slots || nranks == 3 ? "direct" : algorithms[(nranks + i) % 4],
+                                         .by_need = i == 1,
+                                         .early = true,
+                                         .nstates = 2});
+                expect_proof(w.plan);
+                assert_int_equal(find_on_bucket(loop_of(&w, TUTTI_EACH_STEP), TUTTI_DO_APPLY, 0), -1);
+                assert_true(find_on_bucket(loop_of(&w, TUTTI_EACH_END), TUTTI_DO_APPLY, 0) >= 0);
+                destroy(&w);
+            }
+}
+
+static void make_early(world *w)
+{
+    make(w, "sync-sgd", (tutti_plan_config){.nranks = 2, .algorithm = "direct", .early = true, .nstates = 1});
+}
+
+static void an_early_update_that_does_not_wait_until_the_weights_were_read_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make_early(&w);
+    tutti_loop *beside = loop_of(&w, TUTTI_EACH_END);
+    remove_action(beside, find_wait(beside, exchange_of(w.plan, "weights", 1), TUTTI_WHEN_FREE));
+    expect_refusal(w.plan, "race on rank 0's weights");
+    expect_refusal(w.plan, "beside, when an exchange has ended (update bucket 1)");
+    destroy(&w);
+
+    make_early(&w);
+    tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+    const int gather = exchange_of(w.plan, "weights", 1);
+    move_action(step, find_action(step, TUTTI_DO_START, gather, NULL), find_wait(step, gather, 0) + 1);
+    expect_refusal(w.plan, "race on rank 0's weights");
+    destroy(&w);
+}
+
+static void an_early_update_before_its_sums_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make_early(&w);
+    tutti_loop *beside = loop_of(&w, TUTTI_EACH_END);
+    move_action(beside, find_on_bucket(beside, TUTTI_DO_APPLY, 1), find_on_bucket(beside, TUTTI_DO_APPLY, 0));
+    expect_refusal(w.plan, "race on rank 0's gradients");
+    destroy(&w);
+}
+
+static void a_gather_that_is_ready_before_its_early_update_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make_early(&w);
+    tutti_loop *beside = loop_of(&w, TUTTI_EACH_END);
+    move_action(beside, find_action(beside, TUTTI_DO_TELL, exchange_of(w.plan, "weights", 1), NULL),
+                find_on_bucket(beside, TUTTI_DO_APPLY, 1));
+    expect_refusal(w.plan, "race on rank 0's weights");
+    destroy(&w);
+}
+
+/* The loop waits for sums by waiting for what is gathered of them. */
+static void early_sums_that_nothing_waits_for_are_refused(void **state)
+{
+    (void)state;
+    world w;
+    make_early(&w);
+    tutti_loop *beside = loop_of(&w, TUTTI_EACH_END);
+    const int gather = exchange_of(w.plan, "weights", 1);
+    move_action(beside, find_action(beside, TUTTI_DO_TELL, gather, NULL), 0);
+    expect_refusal(w.plan, "the exchange of gradients of bucket 1 is started again before it was waited for");
+    destroy(&w);
+
+    make_early(&w);
+    tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+    remove_action(step, find_wait(step, gather, 0));
+    expect_refusal(w.plan, "is started again before it was waited for");
+    destroy(&w);
+}
+
 static void an_update_before_the_sums_are_there_is_refused(void **state)
 {
     (void)state;
@@ -220,6 +310,9 @@ static void what_a_method_has_no_use_for_is_refused(void **state)
         tutti_plan_config config;
         const char *words;
     } cases[] = {
+        {"sync-sgd", {.period = 1, .early = true, .replicated = true}, "exchange.update_when: "},
+        {"sync-sgd", {.period = 1, .early = true, .wants_norm = true}, "exchange.update_when: "},
+        {"local-sgd", {.period = 1, .early = true}, "exchange.update_when: "},
         {"sync-sgd", {.period = 2}, "method.period: sync-sgd exchanges in every step"},
         {"sync-sgd", {.period = 1, .mean_states = true}, "method.average: "},
         {"local-sgd", {.period = 0}, "method.period: local-sgd needs"},
@@ -239,6 +332,11 @@ int main(void)
         cmocka_unit_test(replicated_updates_are_proved_with_every_algorithm_that_has_an_allreduce),
         cmocka_unit_test(replicated_updates_are_proved_canonical_too),
         cmocka_unit_test(local_steps_and_their_averages_are_proved_at_any_period_and_rank_count),
+        cmocka_unit_test(early_updates_are_proved_at_any_rank_count_and_on_any_hosts),
+        cmocka_unit_test(an_early_update_that_does_not_wait_until_the_weights_were_read_is_refused),
+        cmocka_unit_test(an_early_update_before_its_sums_is_refused),
+        cmocka_unit_test(a_gather_that_is_ready_before_its_early_update_is_refused),
+        cmocka_unit_test(early_sums_that_nothing_waits_for_are_refused),
         cmocka_unit_test(an_update_before_the_sums_are_there_is_refused),
         cmocka_unit_test(a_rank_that_updates_by_what_it_has_not_looked_at_is_refused),
         cmocka_unit_test(a_period_without_its_average_is_refused),
