@@ -370,6 +370,8 @@ void tutti_exchange_destroy(tutti_exchange *x)
             *at = x->next;
             break;
         }
+    for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
+        if (other->first == x) other->first = NULL; /* it is never ready */
     for (int32_t i = 0; i < x->nops; i++) tutti_put_release(x->ops[i].flight);
     tutti_group_unlock(x->group);
     leave_memory(x->memory);

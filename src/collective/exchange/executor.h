@@ -89,6 +89,11 @@ void tutti_exchange_call(tutti_exchange *x, uint64_t call);
  * exchanges or fail the group. */
 void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
 
+/* From now on x is not told that it is ready: once an invocation, when `first` has been invoked as often and has ended, and all other
+ * conditions of x hold, act is called, and x is ready. It is called inside whatever call drives x, or (`beside`) in the thread that makes
+ * progress: it may call nothing of the group, and whoever wants the wire waits for it. */
+void tutti_exchange_follow(tutti_exchange *x, tutti_exchange *first, void (*act)(void *arg, bool beside), void *arg);
+
 /* Starts if may(arg), which nothing that `again` does can interrupt: for queues that both of them look at. */
 void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg);
 

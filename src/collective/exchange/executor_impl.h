@@ -125,6 +125,9 @@ struct tutti_exchange {
     int stranger;       /* who that is */
     bool (*again)(void *arg);
     void *again_arg;
+    tutti_exchange *first; /* NULL: the caller says when it is ready; else `act` makes it so */
+    void (*act)(void *arg, bool beside);
+    void *act_arg;
     uint64_t delay_seed;
     int32_t delay_us;
     tutti_exchange_stats stats;

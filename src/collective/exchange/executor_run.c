@@ -186,9 +186,21 @@ static void end_timing(tutti_exchange *x)
     x->stats.met_s += 1e-9 * (double)(x->stats.done_ns - (x->met_ns ? x->met_ns : x->began_ns));
 }
 
+/* True: it has become ready. */
+static bool follow(tutti_exchange *x)
+{
+    const unsigned others = TUTTI_WHEN_FREE;
+    if (!x->first || !x->active || x->when & TUTTI_WHEN_READY || others & ~x->when) return false;
+    if (x->first->invocation <= x->invocation) return false;
+    x->act(x->act_arg, tutti_driver_is_running(x->group));
+    x->when |= TUTTI_WHEN_READY;
+    if (x->timed) x->stats.told_ns = tutti_clock_ns();
+    return true;
+}
+
 bool tutti_exchange_advance(tutti_exchange *x)
 {
-    bool moved = false, again = true;
+    bool moved = follow(x), again = true;
     while (again && x->remaining > 0) {
         again = false;
         for (int32_t q = 0; q < x->nsequences; q++) {
@@ -293,6 +305,15 @@ void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *a
 {
     x->again = again;
     x->again_arg = arg;
+}
+
+void tutti_exchange_follow(tutti_exchange *x, tutti_exchange *first, void (*act)(void *arg, bool beside), void *arg)
+{
+    tutti_group_lock(x->group);
+    x->first = first;
+    x->act = act;
+    x->act_arg = arg;
+    tutti_group_unlock(x->group);
 }
 
 void tutti_exchange_tell(tutti_exchange *x, unsigned when)

@@ -65,7 +65,9 @@ void tutti_exchange_describe(const tutti_exchange *x, tutti_strbuf *out)
         tutti_strbuf_printf(out, "step %d (%s, stage %d)", i, tutti_step_kind_name(op->kind), op->stage);
         if (op->kind == TUTTI_STEP_WAIT)
             tutti_strbuf_printf(out, " for %s on channel %d", g->peers[op->peer].describe, op->channel);
-        if (op->when & ~x->when)
+        if (x->first && op->when & ~x->when & TUTTI_WHEN_READY)
+            tutti_strbuf_printf(out, " held back until '%s' has ended", x->first->name);
+        else if (op->when & ~x->when)
             tutti_strbuf_printf(out, " held back by this rank's own '%s'",
                                 op->when & ~x->when & TUTTI_WHEN_READY ? "ready" : "free");
     }
