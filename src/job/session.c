@@ -27,6 +27,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        "exchange.bucket_bytes",
                                        "exchange.order",
                                        "exchange.update",
+                                       "exchange.update_when",
                                        "exchange.deadline_s",
                                        "log_every",
                                        "eval_every_epochs",

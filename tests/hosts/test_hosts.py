@@ -86,9 +86,10 @@ def a_frozen_rank_is_named_by_the_notice(hosts, ranks_a_host):
 
 
 def training_has_the_bits_of_one_host(hosts, ranks_a_host):
+    # several hosts update buckets beside the backward pass, one host after it
     nranks = hosts.nhosts * ranks_a_host
     job = [os.path.join(SOURCE, "examples/lenet.yaml"), "--set", "steps=4", "--set", "reduction=canonical", "--set",
-           "slots=8", "--set", "threads=1", "--fresh", "--quiet"]
+           "slots=8", "--set", "threads=1", "--set", "exchange.bucket_bytes=64KiB", "--fresh", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one"],
                              capture_output=True, text=True)

@@ -39,6 +39,11 @@ void tutti_travelled(tutti_account *a, int exchange, const tutti_exchange *x)
                         stats.done_ns);
 }
 
+void tutti_updated(tutti_account *a, int bucket, int64_t began_ns, int64_t ended_ns)
+{
+    if (a->spans) tutti_spans_add(a->spans, a->first_label[TUTTI_BESIDE_UPDATE] + bucket, a->step, began_ns, ended_ns);
+}
+
 void tutti_loaded(tutti_account *a, const tutti_batch *batch)
 {
     if (a->spans)

@@ -28,6 +28,7 @@ typedef enum {
     TUTTI_NDID,
     /* beside */
     TUTTI_BESIDE_EXCHANGE = TUTTI_NDID, /* an exchange in flight; index = of the plan's */
+    TUTTI_BESIDE_UPDATE,                /* the wire's thread changed weights; index = bucket */
     TUTTI_BESIDE_LOADER,                /* the loader made a batch */
     TUTTI_BESIDE_STEP,                  /* a whole step */
     TUTTI_NDOINGS
@@ -45,6 +46,8 @@ void tutti_account_begin(tutti_account *a, int64_t now_ns);
 void tutti_did(tutti_account *a, tutti_doing what, int index);
 /* An exchange was waited for: it was in flight since it was last told something. */
 void tutti_travelled(tutti_account *a, int exchange, const tutti_exchange *x);
+/* The wire's thread has changed weights. */
+void tutti_updated(tutti_account *a, int bucket, int64_t began_ns, int64_t ended_ns);
 void tutti_loaded(tutti_account *a, const tutti_batch *batch);
 
 #endif

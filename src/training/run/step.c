@@ -172,7 +172,8 @@ static double clip_of(const tutti_trainer *t, const step_play *play, const tutti
     return seen[0] == 0 && clip < 1 ? clip : 1;
 }
 
-static void update_param(const tutti_trainer *t, const step_play *play, const tutti_action *a, int p)
+static void update_param(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *a,
+                         int p)
 {
     const tutti_plan *plan = t->plan;
     const tutti_param *param = &plan->graph->params[p];
@@ -187,19 +188,24 @@ static void update_param(const tutti_trainer *t, const step_play *play, const tu
         tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
         for (int i = 0; i < plan->config.nstates; i++)
             slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
-        tutti_update_step step = play->update;
-        step.unscale *= a->share * play->clip; /* the loss was divided by the samples of the whole batch */
+        tutti_update_step step = *update;
+        step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
         tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
     }
 }
 
+void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *apply)
+{
+    const tutti_bucket *bucket = &t->plan->buckets[apply->bucket];
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
+        update_param(t, update, clip, apply, t->plan->order[i]);
+}
+
 static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
 {
-    const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
     if (t->plan->config.only_finite && *tutti_shared_numbers(&t->shared, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && !play->skips; i++)
-        update_param(t, play, a, t->plan->order[i]);
+    if (!play->skips) tutti_step_update(t, &play->update, play->clip, a);
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
@@ -210,8 +216,10 @@ static tutti_status wait_for(tutti_trainer *t, int x, tutti_failure *err)
     if (!t->shared.in_flight[x]) return TUTTI_OK;
     const tutti_status st = tutti_shared_wait(&t->shared, x, err);
     tutti_did(&t->account, TUTTI_DID_WAIT, x);
-    if (!st) tutti_travelled(&t->account, x, t->shared.exchange[x]);
-    return st;
+    if (st) return st;
+    tutti_travelled(&t->account, x, t->shared.exchange[x]);
+    tutti_beside_ended(t, x);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err)
@@ -237,6 +245,7 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     case TUTTI_DO_KERNEL: run_node(t, play, a); break;
     case TUTTI_DO_FOLD: fold(t, a); break;
     case TUTTI_DO_START:
+        tutti_beside_starts(t, a->exchange, &play->update);
         tutti_shared_start(&t->shared, a->exchange, a->when);
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
         break;

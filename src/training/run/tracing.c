@@ -64,6 +64,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_SAVE] = {ONE, "checkpoint", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_OTHER] = {ONE, "other", TUTTI_TRACK_COMPUTE},
     [TUTTI_BESIDE_EXCHANGE] = {EACH_EXCHANGE, "", TUTTI_TRACK_EXCHANGE},
+    [TUTTI_BESIDE_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_EXCHANGE},
     [TUTTI_BESIDE_LOADER] = {ONE, "load", TUTTI_TRACK_LOADER},
     [TUTTI_BESIDE_STEP] = {ONE, "ProfilerStep", TUTTI_TRACK_COMPUTE},
 };
@@ -104,7 +105,7 @@ static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_d
         tutti_strbuf_printf(&name, "%s%s", row->name[0] ? " " : "", p->exchanges[index].name);
     label.name = tutti_arena_strdup(&tr->arena, name.text);
     tutti_strbuf_release(&name);
-    if (row->track == TUTTI_TRACK_EXCHANGE) describe_travel(p, index, &label);
+    if (what == TUTTI_BESIDE_EXCHANGE) describe_travel(p, index, &label);
     return label;
 }
 
@@ -125,7 +126,8 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 /* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has travelled. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
-    return 2 * (int64_t)p->loops[TUTTI_EACH_STEP].nactions + 2 * (int64_t)p->nexchanges + 8;
+    return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions) +
+           2 * (int64_t)p->nexchanges + 8;
 }
 
 tutti_tracing *tutti_tracing_create(const tutti_trainer *t)

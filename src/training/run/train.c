@@ -300,6 +300,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
+    if (!st) st = tutti_beside_create(t, err);
     if (!st) st = init_weights(t, start->path, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
@@ -317,6 +318,7 @@ static void tear_down(tutti_trainer *t)
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);
     tutti_shared_destroy(&t->shared);
+    tutti_beside_destroy(t);
 }
 
 /* ---- the loop ---- */

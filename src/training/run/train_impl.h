@@ -3,6 +3,7 @@
  *
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
+ *   beside.c     what is done when an exchange has ended
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
 #ifndef TUTTI_TRAIN_IMPL_H
@@ -62,6 +63,8 @@ void tutti_start_release(tutti_start *s);
 /* Keys on which two jobs differ, but for the free ones, in words ("batch is 64 there, 32 here; ..."); NULL if none. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
 
+typedef struct tutti_beside tutti_beside;
+
 typedef struct {
     tutti_group *group;
     const tutti_train_config *config;
@@ -69,6 +72,7 @@ typedef struct {
     const tutti_start *start;
     int rank, nranks;
     tutti_shared shared;
+    tutti_beside *beside; /* NULL: nothing is */
     tutti_loader *loader;
     tutti_evaluator *evaluator;
     tutti_metrics *metrics;         /* rank 0 with a folder */
@@ -94,9 +98,19 @@ typedef struct {
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 /* A loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
+/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. */
+void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *apply);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */
 void tutti_step_settle(tutti_trainer *t);
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);
+
+/* The parts of the plan's loop beside, bound to its exchanges; after tutti_shared_create. */
+tutti_status tutti_beside_create(tutti_trainer *t, tutti_failure *err);
+void tutti_beside_destroy(tutti_trainer *t); /* after tutti_shared_destroy */
+/* An exchange is about to be started: what comes after its end goes by these numbers. */
+void tutti_beside_starts(tutti_trainer *t, int exchange, const tutti_update_step *update);
+/* An exchange was waited for, and with it the one that its part waited for. */
+void tutti_beside_ended(tutti_trainer *t, int exchange);
 
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 void tutti_report_note(const tutti_trainer *t, const char *text);

@@ -79,6 +79,18 @@ static void clipped_bits_do_not_depend_on_ranks_updates_or_buckets(void **state)
                 bits_of(CLIPPED_JOB "exchange: {algorithm: direct, update: replicated}\n", 4));
 }
 
+static void early_updates_give_the_bits_of_late_ones(void **state)
+{
+    (void)state;
+    for (int nranks = 1; nranks <= 4; nranks++)
+        assert_true(bits_of(JOB("adamw") "exchange: {bucket_bytes: 0, update_when: late}\n", nranks) ==
+                    bits_of(JOB("adamw") "exchange: {bucket_bytes: 0, update_when: early}\n", nranks));
+    assert_true(bits_of(JOB("momentum") "reduction: canonical\nslots: 4\n", 1) ==
+                bits_of(JOB("momentum") "reduction: canonical\nslots: 4\n"
+                                        "exchange: {bucket_bytes: 0, order: priority, update_when: early}\n",
+                        4));
+}
+
 static void every_algorithm_with_an_allreduce_trains(void **state)
 {
     (void)state;
@@ -191,6 +203,7 @@ int main(void)
         cmocka_unit_test(replicated_updates_give_the_bits_of_sharded_ones),
         cmocka_unit_test(canonical_bits_do_not_depend_on_who_updates),
         cmocka_unit_test(clipped_bits_do_not_depend_on_ranks_updates_or_buckets),
+        cmocka_unit_test(early_updates_give_the_bits_of_late_ones),
         cmocka_unit_test(every_algorithm_with_an_allreduce_trains),
         cmocka_unit_test(local_sgd_of_one_rank_is_sgd_to_the_bit),
         cmocka_unit_test(averages_after_every_step_are_synchronous_sgd_but_for_rounding),
