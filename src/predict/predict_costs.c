@@ -27,6 +27,13 @@ static bool is_early(const tutti_loop *l, int exchange)
     return false;
 }
 
+static bool tells_ready(const tutti_loop *beside, int exchange)
+{
+    for (int i = 0; i < beside->nactions; i++)
+        if (beside->actions[i].exchange == exchange && beside->actions[i].kind == TUTTI_DO_TELL) return true;
+    return false;
+}
+
 static bool is_started(const tutti_loop *l, int exchange)
 {
     for (int i = 0; i < l->nactions; i++)
@@ -52,7 +59,8 @@ tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti
         if (plan->exchanges[x].bucket != 0 || a_step == 0) continue;
         st = tutti_predict_exchange(plan, plan->exchanges[x].schedule, n, t, &seconds, &lower_s, err);
         out->all_s += seconds * a_step;
-        if (is_early(&plan->loops[TUTTI_EACH_STEP], x)) out->early_s += seconds;
+        if (is_early(&plan->loops[TUTTI_EACH_STEP], x) || tells_ready(&plan->loops[TUTTI_EACH_END], x))
+            out->early_s += seconds;
     }
     return st;
 }

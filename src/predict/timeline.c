@@ -4,6 +4,8 @@
  * Methods with a period: whole periods are played, and the mean of the last one's steps counts.
  * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits until it has
  * ended. Several steps are played, the last one counts (the first has nothing to wait for).
+ * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free, and what it makes
+ * ready queues behind what was ready before, by need only where the lane would idle. Host: whoever waits plays it, at the first wait for what it makes ready.
  * Host: the rank's own thread moves the bytes, so exchanges take the compute lane; ranks that share a core take turns:
  * compute counts once for each of them (the simulator already shares cores for exchanges). Loading runs on a thread of its
  * own and costs only where ranks leave no core free. */
@@ -19,6 +21,10 @@ enum { NPERIODS = 4 };
 typedef struct {
     double seconds, ends; /* how long it takes; clock: when it ends */
     bool is_ready;        /* it has begun, and what it writes to may not be free everywhere yet */
+    bool is_told, is_due; /* beside: it is free, in this step; and will be ready by itself */
+    double told, due;     /* clock: when */
+    int first;            /* beside: the exchange whose end makes it ready */
+    double update_s;      /* what is done before that */
 } exchange_state;
 
 typedef struct {
@@ -88,13 +94,86 @@ static void tell(player *p, exchange_state *x, unsigned when)
     }
 }
 
+/* ---- the loop beside ---- */
+
+enum { NOTHING = -1 };
+
+static void parts_read(player *p)
+{
+    const tutti_loop *l = &p->plan->loops[TUTTI_EACH_END];
+    int first = NOTHING;
+    double update_s = 0;
+    for (int i = 0; i < p->plan->nexchanges; i++) p->exchanges[i].first = NOTHING;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange, update_s = 0;
+        if (a->kind == TUTTI_DO_APPLY) update_s += action_cost(p, a);
+        if (a->kind != TUTTI_DO_TELL) continue;
+        p->exchanges[a->exchange].first = first;
+        p->exchanges[a->exchange].update_s = update_s;
+    }
+}
+
+/* When what is due goes on the lane: in turn, or, by need, when no other has it. */
+static double begins(const player *p, const exchange_state *x)
+{
+    return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
+}
+
+static bool comes_before(const player *p, int a, int b)
+{
+    const exchange_state *x = &p->exchanges[a], *y = &p->exchanges[b];
+    const double at = begins(p, x), other = begins(p, y);
+    if (at != other) return at < other;
+    return p->plan->exchanges[a].turn < p->plan->exchanges[b].turn;
+}
+
+/* Of those that are due the one that goes on next; NOTHING if there is none. */
+static int next_due(const player *p)
+{
+    int next = NOTHING;
+    for (int i = 0; i < p->plan->nexchanges; i++)
+        if (p->exchanges[i].is_due && (next == NOTHING || comes_before(p, i, next))) next = i;
+    return next;
+}
+
+static void enter(player *p, exchange_state *x)
+{
+    x->is_due = false;
+    if (!p->overlaps) compute(p, x->update_s);
+    x->ends = exchange(p, x->due, x->seconds);
+}
+
+/* An exchange was told something: what follows it, or it, may be known to become ready. */
+static void find_due(player *p, int exchange)
+{
+    exchange_state *told = &p->exchanges[exchange];
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        exchange_state *x = &p->exchanges[i];
+        if (x->first == NOTHING || (i != exchange && x->first != exchange)) continue;
+        if (i == exchange) x->told = p->now;
+        x->is_told |= i == exchange;
+        told->is_told |= x->first == exchange;
+        if (!x->is_told || !p->exchanges[x->first].is_told) continue;
+        x->is_told = p->exchanges[x->first].is_told = false;
+        x->is_due = true;
+        x->due = fmax(p->exchanges[x->first].ends, x->told) + (p->overlaps ? x->update_s : 0);
+    }
+}
+
 static void action_play(player *p, const tutti_action *a)
 {
     exchange_state *x = a->exchange >= 0 ? &p->exchanges[a->exchange] : NULL;
     switch (a->kind) {
     case TUTTI_DO_START:
-    case TUTTI_DO_TELL: tell(p, x, a->when); break;
+    case TUTTI_DO_TELL:
+        for (int i; p->overlaps && (i = next_due(p)) >= 0 && begins(p, &p->exchanges[i]) <= p->now;)
+            enter(p, &p->exchanges[i]);
+        if (x->first == NOTHING) tell(p, x, a->when);
+        find_due(p, a->exchange);
+        break;
     case TUTTI_DO_WAIT:
+        while (x->is_due) enter(p, &p->exchanges[next_due(p)]);
         p->now = fmax(p->now, x->ends);
         x->is_ready = false;
         break;
@@ -157,6 +236,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     tutti_status status = exchanges_prepare(&p, t, out, err);
     if (!status) {
         double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
+        parts_read(&p);
         steps_play(&p, load_s, out);
         out->exposed_s = fmax(0, out->step_s - out->compute_s);
         out->lower_s = host ? out->compute_s + out->lower_s : fmax(out->compute_s, out->lower_s);
