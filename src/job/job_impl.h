@@ -13,7 +13,7 @@ typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction
 
 typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
-typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_EARLY, TUTTI_UPDATE_LATE } tutti_update_time;
+typedef enum { TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
 enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128, TUTTI_JOB_NAMES = 240 };
@@ -64,7 +64,7 @@ struct tutti_job {
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
         int order;             /* exchange.order: ready|priority (tutti_turn_rule) */
         int update;            /* exchange.update: sharded|replicated (tutti_update_place) */
-        int update_when;       /* exchange.update_when: auto|early|late (tutti_update_time) */
+        int update_when;       /* exchange.update_when: late|early (tutti_update_time) */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;

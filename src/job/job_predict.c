@@ -91,8 +91,7 @@ static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failur
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "a layer trace is of whole steps, not of the slots of canonical sums; use "
                           "--profile");
-    const tutti_job_seat seat = {.nranks = nranks, .far = s->topology->kind != TUTTI_TOPOLOGY_HOST};
-    tutti_status status = tutti_job_resolve(&job, &seat, &v->parts, err);
+    tutti_status status = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = nranks}, &v->parts, err);
     if (!status) status = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
     if (!status && job.exchange.buckets == TUTTI_BUCKETS_AUTO) status = add_costs(s, &v->profile, &v->parts, err);
     return status;

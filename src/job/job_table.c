@@ -67,7 +67,7 @@ static const tutti_field own[] = {
     JOB(BYTES, "exchange.bucket_bytes", exchange.bucket_bytes, "1MiB", 0, 1e12, "size: merge gradients up to this"),
     CHOICE("exchange.update", exchange.update, "sharded", "sharded|replicated",
            "sync-sgd: by owners of slices, or by all"),
-    CHOICE("exchange.update_when", exchange.update_when, "auto", "auto|early|late",
+    CHOICE("exchange.update_when", exchange.update_when, "late", "late|early",
            "sync-sgd: early: beside the backward pass"),
     CHOICE("exchange.order", exchange.order, "ready", "ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
@@ -89,7 +89,7 @@ WORDS(TUTTI_PRECISION_F32, TUTTI_PRECISION_F16, 3);
 WORDS(TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL, 2);
 WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
 WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);
-WORDS(TUTTI_UPDATE_AUTO, TUTTI_UPDATE_LATE, 3);
+WORDS(TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY, 2);
 WORDS(TUTTI_TURN_READY, TUTTI_TURN_PRIORITY, 2);
 
 /* One field a key of the rules. */

@@ -35,17 +35,19 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-static tutti_plan_config config_of(const tutti_job *job, const tutti_job_seat *seat)
+tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
     const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
+    const int nranks = seat->nranks ? seat->nranks : (int)job->ranks;
     return (tutti_plan_config){.rank = seat->rank,
-                               .nranks = seat->nranks ? seat->nranks : (int)job->ranks,
+                               .nranks = nranks,
                                .host_of = seat->host_of,
                                .prove_later = seat->prove_later,
                                .batch = job->batch,
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .method = tutti_method_find(job->method.name)->emitter,
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
+                               .early = nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY,
                                .period = job->method.period,
                                .mean_states = job->method.average == TUTTI_AVERAGE_ALL,
                                .algorithm = job->exchange.algorithm,
@@ -57,24 +59,6 @@ static tutti_plan_config config_of(const tutti_job *job, const tutti_job_seat *s
                                .states = rule->states,
                                .engine = job->kernels,
                                .nthreads = (int)job->threads};
-}
-
-static bool has_several_hosts(const tutti_plan_config *c)
-{
-    for (int r = 1; r < c->nranks && c->host_of; r++)
-        if (c->host_of[r] != c->host_of[0]) return true;
-    return false;
-}
-
-/* Early by itself where a wire's thread moves bytes meanwhile, and the method can. */
-tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
-{
-    tutti_plan_config c = config_of(job, seat);
-    const int when = job->exchange.update_when;
-    c.early = c.nranks > 1 &&
-              (when == TUTTI_UPDATE_EARLY || (when == TUTTI_UPDATE_AUTO && (seat->far || has_several_hosts(&c))));
-    if (when == TUTTI_UPDATE_AUTO && c.early && tutti_method_find(job->method.name)->accept(&c, NULL)) c.early = false;
-    return c;
 }
 
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,

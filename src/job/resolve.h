@@ -17,7 +17,6 @@ typedef struct {
 typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
     const int32_t *host_of; /* the host of each rank, NULL = one */
-    bool far;               /* a network lies between them, whatever host_of says */
     bool prove_later;       /* see tutti_plan_config */
 } tutti_job_seat;
 

@@ -93,7 +93,7 @@ def training_has_the_bits_of_one_host(hosts, ranks_a_host):
     with tempfile.TemporaryDirectory() as folder:
         one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one"],
                              capture_output=True, text=True)
-        ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/several"])
+        ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--set", "exchange.update_when=early", "--out", f"{folder}/several"])
     expect(one.returncode == 0 and all(r.process.returncode == 0 for r in ranks), one.stderr + ranks[0].text)
     found = re.search(r"weights [0-9a-f]+ .*", ranks[0].text)
     expect(found and found.group(0) in one.stdout, f"one host: {one.stdout}; several: {ranks[0].text}")
