@@ -157,8 +157,8 @@ static const char *refused_body(tutti_comm *comm, void *arg)
     }
     EXPECT(!tutti_comm_barrier(comm, &err));
     EXPECT(!tutti_comm_forget(comm, m.at, &err));
-    munmap(private, 4 * PAGE), munmap(nameless, 4 * PAGE), munmap(view, 4 * PAGE), munmap(holed, 4 * PAGE);
-    munmap(read_only, PAGE);
+    munmap(private, 4 * PAGE), munmap(nameless, 4 * PAGE), munmap(view, 4 * PAGE), munmap(read_only, PAGE);
+    munmap(holed, PAGE), munmap(holed + 2 * PAGE, 2 * PAGE); /* what lies in the hole by now is another's */
     close(ends[0]), close(ends[1]), close(closed), close(reads);
     release(&m, 4 * PAGE), release(&other, 4 * PAGE);
     return NULL;
