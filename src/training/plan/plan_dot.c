@@ -25,6 +25,13 @@ static bool was_started(const tutti_loop *l, int exchange, int before)
     return false;
 }
 
+static bool is_mentioned(const tutti_loop *l, int exchange)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (l->actions[i].exchange == exchange) return true;
+    return false;
+}
+
 static const char *colour_of(tutti_collective c)
 {
     return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
@@ -57,7 +64,7 @@ char *tutti_plan_dot(const tutti_plan *p)
     }
     for (int x = 0; x < p->nexchanges; x++) {
         const tutti_collective c = tutti_schedule_head(p->schedules[p->exchanges[x].schedule].lowered)->collective;
-        if (!was_started(l, x, l->nactions)) continue;
+        if (!is_mentioned(l, x)) continue;
         tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s\"];\n", x,
                             colour_of(c), tutti_collective_name(c), p->exchanges[x].name);
     }
