@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_kernels.c: how long one forward and backward pass of a shipped model takes on one rank, kernels alone: no data, no
- * exchange, no update. usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers]
+ * exchange, no update. usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers] [--precision P]
  *
  * Prints the median of REPEATS passes in microseconds; --layers prints a line a layer, medians of forward, weight gradient and
  * input gradient. Values do not share memory, gradients of in-place layers do, as in training. ReLUs and additions are merged, as in training. */
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/sort.h"
+#include "tensor/convert.h"
 #include "training/graph/graph.h"
 
 enum { PARTS = 3, WARMUP = 5 };
@@ -25,11 +26,21 @@ typedef struct {
 } run;
 
 /* Small numbers of both signs, so that nothing overflows or turns denormal. */
+static void *typed_numbers(size_t nbytes, tutti_dtype type)
+{
+    const size_t n = nbytes / tutti_dtype_bytes(type);
+    float *p = aligned_alloc(64, (n * sizeof *p + 127) / 64 * 64);
+    for (size_t i = 0; i < n; i++) p[i] = (float)((int)(i * 2654435761u >> 8) % 2001 - 1000) * 1e-4f;
+    if (type == TUTTI_F32) return p;
+    void *halves = aligned_alloc(64, (nbytes + 127) / 64 * 64);
+    tutti_convert_from_f32(type, p, halves, (int64_t)n);
+    free(p);
+    return halves;
+}
+
 static float *numbers(size_t nbytes)
 {
-    float *p = aligned_alloc(64, (nbytes + 127) / 64 * 64);
-    for (size_t i = 0; i < nbytes / sizeof *p; i++) p[i] = (float)((int)(i * 2654435761u >> 8) % 2001 - 1000) * 1e-4f;
-    return p;
+    return typed_numbers(nbytes, TUTTI_F32);
 }
 
 static void give_memory(run *r, int64_t batch)
@@ -46,11 +57,11 @@ static void give_memory(run *r, int64_t batch)
         tutti_kernel_args *a = &r->args[l];
         for (int i = 0; i < k->ninputs; i++) {
             int from = m->layers[l].in[i];
-            a->in[i] = from < 0 ? numbers(k->in[i].bytes) : r->args[from].out;
+            a->in[i] = from < 0 ? typed_numbers(k->in[i].bytes, k->in[i].dtype) : r->args[from].out;
             a->din[i] = from < 0 || k->passes_gradient >> i & 1 ? NULL : r->args[from].dout;
         }
-        a->out = numbers(k->out.bytes);
-        a->dout = numbers(k->out.bytes);
+        a->out = typed_numbers(k->out.bytes, k->out.dtype);
+        a->dout = typed_numbers(k->out.bytes, k->out.dtype);
         a->saved = numbers(k->saved_bytes);
         a->scratch = shared;
         a->training = true;
@@ -116,10 +127,33 @@ static int fail(const tutti_failure *err)
     return (int)err->status;
 }
 
+static bool find_precision(const char *name, tutti_precision *precision)
+{
+    for (int p = 0; name && p < TUTTI_NPRECISIONS; p++) {
+        *precision = (tutti_precision)p;
+        if (strcmp(name, tutti_precision_name(*precision)) == 0) return true;
+    }
+    return false;
+}
+
+/* What follows the repeats; false = not that. */
+static bool read_options(char **argv, bool *layers, tutti_precision *precision)
+{
+    for (; *argv; argv++)
+        if (strcmp(*argv, "--layers") == 0)
+            *layers = true;
+        else if (strcmp(*argv, "--precision") || !find_precision(*++argv, precision))
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 6) {
-        fprintf(stderr, "usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers]\n");
+    bool layers = false;
+    tutti_precision precision = TUTTI_PRECISION_F32;
+    if (argc < 6 || !read_options(argv + 6, &layers, &precision)) {
+        fprintf(stderr,
+                "usage: bench_kernels MODEL BATCH THREADS ENGINE REPEATS [--layers] [--precision f32|bf16|f16]\n");
         return TUTTI_ERR_USAGE;
     }
     tutti_failure err = {0};
@@ -127,8 +161,11 @@ int main(int argc, char **argv)
     run r = {.repeats = (int)strtol(argv[5], NULL, 10)};
     int64_t batch = strtoll(argv[2], NULL, 10);
     if (tutti_model_load(argv[1], ".", &model, &err)) return fail(&err);
-    const tutti_graph_config config = {
-        .batch = batch, .engine = argv[4], .nthreads = (int)strtol(argv[3], NULL, 10), .training = true};
+    const tutti_graph_config config = {.batch = batch,
+                                       .engine = argv[4],
+                                       .nthreads = (int)strtol(argv[3], NULL, 10),
+                                       .precision = precision,
+                                       .training = true};
     model = tutti_model_fuse(model); /* as it is trained */
     if (tutti_graph_build(model, &config, &r.graph, &err)) return fail(&err);
     size_t n = (size_t)r.repeats * (size_t)model->nlayers;
@@ -137,7 +174,7 @@ int main(int argc, char **argv)
     r.total = calloc((size_t)r.repeats, sizeof(double));
     give_memory(&r, batch);
     for (int i = -WARMUP; i < r.repeats; i++) one_pass(&r, i);
-    if (argc > 6 && strcmp(argv[6], "--layers") == 0) print_layers(&r);
+    if (layers) print_layers(&r);
     printf("%.1f\n", median_us(r.total, r.repeats));
     return 0;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row.
+/* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row. Included after lane_conv_f32.h or
+ * lane_conv_bf16.h, which say what a lane holds: a float, or a pair of bf16, whose two products go to one sum. So a step takes CONV_PAIR
+ * numbers, and an odd last one is taken alone: nothing is ever multiplied with what only fills a lane up.
  *
  * Output channels lie across vectors, up to three and half a one, which costs half: of 50 channels 3.5 vectors are computed where whole
- * blocks of sixteen are 4, of 20 channels 1.5 where they are 2. A row of a window is one run of kernel * channels floats, its taps.
- * Forward a tile of sums is some positions of a row, backward some taps; either way each number is taken once for all vectors of
- * channels and each vector once for all of the tile, so that loads hide behind products. */
+ * blocks of sixteen are 4, of 20 channels 1.5 where they are 2. A row of a window is one run of kernel * channels numbers, its taps.
+ * A tile of sums is, forward, some positions of a row; of the weights' gradient some taps; of the input's, whose lanes are the taps of
+ * a row of the window, positions below each other, so that what is added to the plane never overlaps what was added just before. Each
+ * number is taken once for all vectors and each vector once for all of the tile, so that loads hide behind products. */
 #ifndef TUTTI_LANE_CONV_LOOPS_H
 #define TUTTI_LANE_CONV_LOOPS_H
 
@@ -17,10 +20,18 @@ enum {
     CONV_TAPS = TUTTI_CONV_TAPS
 };
 
-/* Output channels from the first on, in some vectors and so many lanes of half a one. */
+/* Lanes (output channels, or taps) from the first on, in some vectors and so many lanes of half a one. */
 typedef struct {
     int64_t first, rest;
 } conv_lanes;
+
+/* Sum i of a tile is that of x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers that x has: CONV_PAIR a step. */
+typedef struct {
+    const conv_number *x;
+    int64_t apart, step, numbers;
+    const float *lanes; /* what fills a lane is as long as a float */
+    int64_t lanes_apart;
+} conv_run;
 
 /* The sums of a tile. */
 typedef struct {
@@ -29,18 +40,32 @@ typedef struct {
 } conv_sums;
 
 /* x[i * apart] * lanes, for each i. */
-INLINE void conv_add(conv_sums *sums, const float *x, int64_t apart, const float *lanes, int64_t rest, int n,
-                     int nvectors, bool has_rest)
+INLINE void conv_add(conv_sums *sums, const conv_number *x, int64_t apart, const float *lanes, conv_lanes l, int n,
+                     int nvectors, bool has_rest, bool alone)
 {
     vector whole[CONV_VECTORS];
     half_vector half = {0};
     for (int v = 0; v < nvectors; v++) whole[v] = load(lanes + v * WIDTH);
-    if (has_rest) half = load_some_half(lanes + nvectors * WIDTH, rest);
+    if (has_rest) half = load_some_half(lanes + nvectors * WIDTH, l.rest);
     for (int i = 0; i < n; i++) {
-        const vector factor = all(x[i * apart]);
-        for (int v = 0; v < nvectors; v++) sums->whole[i][v] = multiply_add(factor, whole[v], sums->whole[i][v]);
-        if (has_rest) sums->half[i] = multiply_add_half(lower_half(factor), half, sums->half[i]);
+        const vector factor = alone ? conv_factor_alone(x + i * apart) : conv_factor(x + i * apart);
+        for (int v = 0; v < nvectors; v++) sums->whole[i][v] = conv_multiply_add(factor, whole[v], sums->whole[i][v]);
+        if (has_rest) sums->half[i] = conv_multiply_add_half(lower_half(factor), half, sums->half[i]);
     }
+}
+
+INLINE void conv_add_run(conv_sums *sums, const conv_run *run, conv_lanes l, int n, int nvectors, bool has_rest)
+{
+    const conv_number *x = run->x;
+    const float *lanes = run->lanes;
+    for (int64_t i = run->numbers / CONV_PAIR; i > 0; i--, x += run->step, lanes += run->lanes_apart)
+        conv_add(sums, x, run->apart, lanes, l, n, nvectors, has_rest, false);
+    if (run->numbers % CONV_PAIR) conv_add(sums, x, run->apart, lanes, l, n, nvectors, has_rest, true);
+}
+
+INLINE int64_t conv_steps(int64_t numbers)
+{
+    return (numbers + CONV_PAIR - 1) / CONV_PAIR;
 }
 
 INLINE void conv_begin(conv_sums *sums, const float *bias, int64_t rest, int n, int nvectors, bool has_rest)
@@ -65,17 +90,20 @@ INLINE void conv_tile(const tutti_conv_call *c, int64_t y, int64_t x, conv_lanes
     conv_sums sums;
     conv_begin(&sums, c->bias ? c->bias + l.first : NULL, l.rest, n, nvectors, has_rest);
     for (int64_t row = 0; row < c->kernel; row++) {
-        const float *in = c->in + ((y + row) * c->width + x) * c->channels;
-        const float *weights = c->weights + row * taps * c->out_channels + l.first;
-        for (int64_t t = 0; t < taps; t++)
-            conv_add(&sums, in + t, c->channels, weights + t * c->out_channels, l.rest, n, nvectors, has_rest);
+        const conv_run run = {(const conv_number *)c->in + ((y + row) * c->width + x) * c->channels,
+                              c->channels,
+                              CONV_PAIR,
+                              taps,
+                              (const float *)c->weights + row * conv_steps(taps) * c->out_channels + l.first,
+                              c->out_channels};
+        conv_add_run(&sums, &run, l, n, nvectors, has_rest);
     }
-    float *out = c->out + (y * c->out_width + x) * c->out_channels + l.first;
+    conv_number *out = (conv_number *)c->out + (y * c->out_width + x) * c->out_channels + l.first;
     for (int i = 0; i < n; i++, out += c->out_channels) {
         for (int v = 0; v < nvectors; v++)
-            store(out + v * WIDTH, c->relu ? rectify(sums.whole[i][v]) : sums.whole[i][v]);
+            conv_put(out + v * WIDTH, c->relu ? rectify(sums.whole[i][v]) : sums.whole[i][v]);
         if (has_rest)
-            store_some_half(out + nvectors * WIDTH, c->relu ? rectify_half(sums.half[i]) : sums.half[i], l.rest);
+            conv_put_half(out + nvectors * WIDTH, c->relu ? rectify_half(sums.half[i]) : sums.half[i], l.rest);
     }
 }
 
@@ -100,10 +128,13 @@ INLINE void conv_taps(const tutti_conv_call *c, int64_t row, int64_t at, int kno
     conv_sums sums;
     conv_begin(&sums, NULL, l.rest, n, nvectors, has_rest);
     for (int64_t y = 0; y < c->out_height; y++) {
-        const float *in = c->in + (y + row) * c->width * c->channels + at;
-        const float *dout = c->dout + y * c->out_width * c->out_channels + l.first;
-        for (int64_t x = 0; x < c->out_width; x++)
-            conv_add(&sums, in + x * c->channels, 1, dout + x * c->out_channels, l.rest, n, nvectors, has_rest);
+        const conv_run run = {(const conv_number *)c->in + ((y + row) * c->width * c->channels + at) * CONV_PAIR,
+                              CONV_PAIR,
+                              c->channels * CONV_PAIR * CONV_PAIR,
+                              c->out_width,
+                              (const float *)c->dout + y * conv_steps(c->out_width) * c->out_channels + l.first,
+                              c->out_channels};
+        conv_add_run(&sums, &run, l, n, nvectors, has_rest);
     }
     float *to = c->dweights + (row * c->kernel * c->channels + at) * c->out_channels + l.first;
     for (int i = 0; i < n; i++, to += c->out_channels) {
@@ -125,44 +156,88 @@ INLINE void conv_lanes_taps(const tutti_conv_call *c, conv_lanes l, int nvectors
     }
 }
 
-/* --- with the number of vectors as a constant --- */
+/* --- gradient of the input --- */
 
-INLINE void conv_lanes_do(const tutti_conv_call *c, conv_lanes l, bool forward, int nvectors, bool has_rest)
+/* Of a row of the window, at positions (y, x), (y + 1, x) .., the first `known` of which are there already. */
+INLINE void conv_spread(const tutti_conv_call *c, int64_t row, int64_t y, int64_t x, int known, conv_lanes l,
+                        int nvectors, bool has_rest)
 {
-    if (forward)
-        conv_lanes_rows(c, l, nvectors, has_rest);
-    else
-        conv_lanes_taps(c, l, nvectors, has_rest);
+    enum { n = CONV_SHORT };
+    const int64_t taps = c->kernel * c->channels;
+    const conv_run run = {(const conv_number *)c->dout + (y * c->out_width + x) * c->out_channels,
+                          c->out_width * c->out_channels,
+                          CONV_PAIR,
+                          c->out_channels,
+                          (const float *)c->weights + row * taps + l.first,
+                          c->kernel * taps};
+    conv_sums sums;
+    conv_begin(&sums, NULL, l.rest, n, nvectors, has_rest);
+    conv_add_run(&sums, &run, l, n, nvectors, has_rest);
+    float *to = c->din + ((y + row) * c->width + x) * c->channels + l.first;
+    for (int i = 0; i < n; i++, to += c->width * c->channels) {
+        if (i < known) continue;
+        for (int v = 0; v < nvectors; v++) store(to + v * WIDTH, load(to + v * WIDTH) + sums.whole[i][v]);
+        float *rest = to + nvectors * WIDTH;
+        if (has_rest) store_some_half(rest, load_some_half(rest, l.rest) + sums.half[i], l.rest);
+    }
 }
 
-INLINE void conv_all(const tutti_conv_call *call, bool forward)
+INLINE void conv_lanes_spread(const tutti_conv_call *c, conv_lanes l, int nvectors, bool has_rest)
+{
+    for (int64_t row = 0; row < c->kernel; row++)
+        for (int64_t next = 0; next < c->out_height; next += CONV_SHORT) {
+            const int64_t y = at_most(next, c->out_height - CONV_SHORT);
+            for (int64_t x = 0; x < c->out_width; x++)
+                conv_spread(c, row, y, x, (int)(next - y), l, nvectors, has_rest);
+        }
+}
+
+/* --- with the number of vectors as a constant --- */
+
+typedef enum { CONV_FORWARD, CONV_WEIGHT_GRADIENT, CONV_INPUT_GRADIENT } conv_pass;
+
+INLINE void conv_lanes_do(const tutti_conv_call *c, conv_lanes l, conv_pass pass, int nvectors, bool has_rest)
+{
+    switch (pass) {
+    case CONV_FORWARD: conv_lanes_rows(c, l, nvectors, has_rest); break;
+    case CONV_WEIGHT_GRADIENT: conv_lanes_taps(c, l, nvectors, has_rest); break;
+    case CONV_INPUT_GRADIENT: conv_lanes_spread(c, l, nvectors, has_rest); break;
+    }
+}
+
+INLINE void conv_all(const tutti_conv_call *call, int64_t nlanes, conv_pass pass)
 {
     const tutti_conv_call copy = *call, *c = &copy; /* in registers */
-    for (int64_t first = 0; first < c->out_channels;) {
-        const int64_t n = at_most((c->out_channels - first) / WIDTH, CONV_VECTORS);
-        const int64_t left = c->out_channels - first - n * WIDTH;
+    for (int64_t first = 0; first < nlanes;) {
+        const int64_t n = at_most((nlanes - first) / WIDTH, CONV_VECTORS);
+        const int64_t left = nlanes - first - n * WIDTH;
         const conv_lanes l = {first, left < WIDTH ? left : 0};
         switch (2 * n + (l.rest > 0)) {
-        case 1: conv_lanes_do(c, l, forward, 0, true); break;
-        case 2: conv_lanes_do(c, l, forward, 1, false); break;
-        case 3: conv_lanes_do(c, l, forward, 1, true); break;
-        case 4: conv_lanes_do(c, l, forward, 2, false); break;
-        case 5: conv_lanes_do(c, l, forward, 2, true); break;
-        case 6: conv_lanes_do(c, l, forward, 3, false); break;
-        default: conv_lanes_do(c, l, forward, 3, true); break;
+        case 1: conv_lanes_do(c, l, pass, 0, true); break;
+        case 2: conv_lanes_do(c, l, pass, 1, false); break;
+        case 3: conv_lanes_do(c, l, pass, 1, true); break;
+        case 4: conv_lanes_do(c, l, pass, 2, false); break;
+        case 5: conv_lanes_do(c, l, pass, 2, true); break;
+        case 6: conv_lanes_do(c, l, pass, 3, false); break;
+        default: conv_lanes_do(c, l, pass, 3, true); break;
         }
         first += n * WIDTH + l.rest;
     }
 }
 
-static void conv(const tutti_conv_call *c)
+static void conv_forward(const tutti_conv_call *c)
 {
-    conv_all(c, true);
+    conv_all(c, c->out_channels, CONV_FORWARD);
 }
 
-static void conv_gradient(const tutti_conv_call *c)
+static void conv_weight_gradient(const tutti_conv_call *c)
 {
-    conv_all(c, false);
+    conv_all(c, c->out_channels, CONV_WEIGHT_GRADIENT);
+}
+
+static void conv_input_gradient(const tutti_conv_call *c)
+{
+    conv_all(c, c->kernel * c->channels, CONV_INPUT_GRADIENT);
 }
 
 #endif

@@ -114,20 +114,34 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
 
 /* --- convolutions of one sample (onednn_conv_lanes.c) --- */
 
-/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. What of out_channels does not fill vectors of the
- * row is at most half a one. */
-enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5 }; /* at least: out_width, kernel * channels */
+/* Stride 1, channels innermost, no padding: who calls has put zeros around the input. A row of a window has kernel * channels taps. What
+ * lies across lanes (out_channels, of the input's gradient those taps) and does not fill vectors of the row is at most half a one.
+ *
+ * Loops of bf16 multiply pairs, and the numbers of a pair lie beside each other in a word of 32 bits, the first one below; where an odd
+ * number is left over, the second one is zero. What is no pair as it lies in memory, `join` makes one:
+ *
+ *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
+ *   weight gradient     in: each number and that of the next position; dout: two positions of a row
+ *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels */
 typedef struct {
     int64_t channels, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel;
-    const float *in;
-    const float *weights, *bias; /* (kernel, kernel, channels, out_channels); bias NULL = none */
-    float *out;
-    bool relu;
-    const float *dout;
-    float *dweights; /* as weights; added to */
+    bool relu; /* forward */
+    const void *in, *dout, *weights;
+    const float *bias; /* NULL = none */
+    void *out;
+    float *dweights, *din; /* (kernel, taps, out_channels); as `in` lies; both are added to */
 } tutti_conv_call;
+/* At least: out_width, kernel * channels; of the input's gradient out_height. */
+enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
 typedef void tutti_conv_loop(const tutti_conv_call *c);
+
+typedef struct {
+    tutti_conv_loop *forward, *weight_gradient, *input_gradient;
+    /* Words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32; rows begin so many numbers apart, and an odd last one is joined
+     * with zeros. NULL = numbers are floats. */
+    void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
+} tutti_conv_loops;
 
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
@@ -161,7 +175,7 @@ typedef struct {
     tutti_copy_loop *copy;
     tutti_pool_loop *pool, *pool_gradient;
     tutti_plane_sums *plane_sums;
-    tutti_conv_loop *conv, *conv_gradient; /* writes out; adds to dweights */
+    tutti_conv_loops conv;
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);
     /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */
@@ -176,6 +190,10 @@ extern const int tutti_lane_nrows;
 /* The row for this processor; the best of those whose vectors so many lanes fill (the last one's are allowed to be longer). */
 const tutti_lane_row *tutti_lane_here(void);
 const tutti_lane_row *tutti_lane_for(int64_t lanes);
+
+/* Loops of bf16 by instructions that multiply it, where this processor has them and its row is AVX-512's; else NULL. */
+const tutti_conv_loops *tutti_lane_conv_bf16(void);
+extern const tutti_conv_loops tutti_lane_conv_avx512_bf16;
 
 /* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)

@@ -3,6 +3,7 @@
 #ifndef TUTTI_LANE_ROW_H
 #define TUTTI_LANE_ROW_H
 
+#include "lane_conv_f32.h"
 #include "lane_conv_loops.h"
 #include "lane_copy_loops.h"
 #include "lane_drop_loops.h"
@@ -15,7 +16,8 @@
     {                                                                                                                  \
         isa, WIDTH, {norm_sums, norm_normalise, norm_gradient_sums, norm_gradient},                                    \
             {map_relu, map_sigmoid, map_tanh, map_relu_gradient, map_sigmoid_gradient, map_tanh_gradient}, map_sum,    \
-            copy_rectangle, pool, pool_gradient, plane_sums, conv, conv_gradient, lrn, lrn_gradient, draw, drop,       \
+            copy_rectangle, pool, pool_gradient, plane_sums,                                                           \
+            {conv_forward, conv_weight_gradient, conv_input_gradient, NULL}, lrn, lrn_gradient, draw, drop,            \
     }
 
 #endif

@@ -146,7 +146,7 @@ static void build_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_requ
     tutti_onednn_set_out(k, follows ? d->wanted : left, tutti_precision_dtype(r->precision));
     if (d->type == dnnl_f32)
         d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
-    if (d->type == dnnl_f32 && tutti_onednn_convolves_in_lanes(k))
+    if (tutti_onednn_convolves_in_lanes(k))
         tutti_onednn_add_lane_product(k, d->weights);
     else
         tutti_onednn_add_product(s, d->weights, d->bias);
@@ -167,7 +167,7 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
-    if (d->type == dnnl_f32 && tutti_onednn_convolves_in_lanes(k)) {
+    if (tutti_onednn_convolves_in_lanes(k)) {
         tutti_onednn_add_lane_gradient(k, d->weights);
         return;
     }
@@ -186,6 +186,10 @@ static void build_backward_params(tutti_kernel *k, conv_desc *d)
 static void build_backward_data(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
+    if (tutti_onednn_spreads_in_lanes(k)) {
+        tutti_onednn_add_lane_spread(k, d->weights);
+        return;
+    }
     if (d->type == dnnl_f32 && tutti_onednn_multiplies_windows(k)) {
         tutti_onednn_add_input_product(k, d->weights);
         return;

@@ -41,7 +41,9 @@ static int64_t max64(int64_t a, int64_t b)
 
 static bool lies_innermost(tutti_onednn_state *s, dnnl_memory_desc_t order, const tutti_shape *shape)
 {
-    const_dnnl_memory_desc_t innermost = tutti_onednn_innermost(s, shape);
+    dnnl_data_type_t type = dnnl_data_type_undef;
+    dnnl_memory_desc_query(order, dnnl_query_data_type, &type);
+    const_dnnl_memory_desc_t innermost = tutti_onednn_ordered(s, type, shape, TUTTI_ORDER_NHWC);
     return s->failed == dnnl_success && tutti_onednn_same_order(order, innermost);
 }
 

@@ -4,24 +4,38 @@
  *
  * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute half vectors, too,
  * which cost half. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
- * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias; without lanes the second is by products (onednn_conv_gemm.c)
- * where the input has at least 8 channels and the output twice as many:
  *
- *   convolution, batch                            without         lanes        taken
- *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64           0.553  0.658    0.461  0.499  yes
- *   20 -> 50, 5 x 5, 12 x 12 (LeNet), 64          2.542  2.123    1.967  2.124  yes
- *   20 -> 50, 3 x 3, 12 x 12, 64                  1.481  1.249    1.337  1.180  yes
- *   20 -> 50, 5 x 5, 12 x 12, pad 2, 64           4.697  4.788    4.520  4.806  yes
- *   3 -> 36, 3 x 3, 32 x 32, pad 1, 64            1.461  1.943    1.313  1.743  yes
- *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16           2.046  1.883    1.591  1.617  yes
- *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16          3.159  2.919    2.920  2.588  yes
- *   256 -> 20, 3 x 3, 14 x 14, pad 1, 16          3.746  4.304    4.130  3.823  no: many inputs
- *   1 -> 6, 5 x 5, 28 x 28, pad 2, 64             0.347  0.384    0.476  0.461  no: less than a vector
+ * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row of the window forward,
+ * output channels in the input's gradient, neighbouring positions of a row in the weights': what does not lie in pairs is joined, weights
+ * once a call, inputs and gradients once a sample. Where there is AMX the library multiplies tiles, which vectors do not come near, and keeps
+ * all of it.
+ *
+ * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32 that stays in the first
+ * level, without a matrix of windows (onednn_conv_gemm.c). It is taken where there are at least twice as many outputs, and where inputs do not
+ * fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1: 2.32 by the library, 2.53 so).
+ *
+ * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken), without lanes and so;
+ * without them f32's gradients are by products (onednn_conv_gemm.c) where the input has at least 8 channels and the output twice as many:
+ *
+ *   convolution, batch                      f32                                     bf16
+ *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -
+ *   20 -> 50, 5 x 5, 12 x 12 (LeNet), 64    2.55 2.11 2.12    2.01 2.18 2.03        1.21 1.56 1.79    1.00 1.28 0.99
+ *   20 -> 50, 3 x 3, 12 x 12, 64            1.49 1.27    -    1.36 1.20    -        0.74 1.04    -    0.67 0.68    -
+ *   20 -> 50, 5 x 5, 12 x 12, pad 2, 64     4.82 4.87 4.78    4.68 4.95 4.54        2.24 2.78 2.69    2.28 2.54 2.22
+ *   8 -> 24, 5 x 5, 16 x 16, pad 2, 64      1.68 1.87 2.06    1.59 1.62 1.50        0.90 0.97 1.27    0.70 0.80 0.76
+ *   24 -> 56, 3 x 3, 14 x 14, 64            2.63 2.61 2.55    1.99 2.12 2.23        1.20 1.46 1.54    0.97 1.11 1.06
+ *   3 -> 36, 3 x 3, 32 x 32, pad 1, 64      1.48 2.11    -    1.39 1.95    -        1.00 1.32    -    0.77 1.18    -
+ *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16     2.13 1.90    -    1.64 1.70    -        0.95 1.28    -    0.80 0.88    -
+ *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16    3.20 3.18    -    3.01 2.63    -        1.39 1.56    -    1.47 1.37    -
+ *
+ * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2 (0.35 0.38, so
+ * 0.48 0.46), less than a vector.
  *
  * Vectors of eight waste little and have half the registers: the library keeps those. So it does with more threads, whose weight
  * gradients would have to be summed. */
 #include <string.h>
 
+#include "../tensor/convert.h"
 #include "../tensor/elementwise.h"
 #include "lane_impl.h"
 #include "onednn_impl.h"
@@ -32,6 +46,18 @@ enum {
     MOST_INPUTS = 128
 }; /* three vectors: all sums of a position stay in registers */
 
+static const tutti_conv_loops *loops_for(tutti_dtype type)
+{
+    if (type != TUTTI_BF16) return &tutti_lane_here()->conv;
+    return tutti_onednn_multiplies_pairs() ? tutti_lane_conv_bf16() : NULL;
+}
+
+/* Half a vector at most is left over. */
+static bool fills_lanes(int64_t n, int64_t width)
+{
+    return n >= width && n % width <= width / 2;
+}
+
 bool tutti_onednn_convolves_in_lanes(tutti_kernel *k)
 {
     const tutti_conv_attrs *at = k->attrs;
@@ -39,10 +65,20 @@ bool tutti_onednn_convolves_in_lanes(tutti_kernel *k)
     const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
     if (s->failed != dnnl_success || s->nthreads > 1 || at->stride > 1 || at->groups > 1 || at->kernel == 1)
         return false;
-    if (width < LEAST_WIDTH || out < width || out / width > MOST_VECTORS || in > MOST_INPUTS) return false;
-    if (out % width == 0 || out % width > width / 2) return false;
+    if (width < LEAST_WIDTH || !fills_lanes(out, width) || out % width == 0) return false;
+    if (out / width > MOST_VECTORS || in > MOST_INPUTS) return false;
     if (k->out.shape.dim[3] < TUTTI_CONV_WIDTH || at->kernel * in < TUTTI_CONV_TAPS) return false;
+    if (!loops_for(k->out.dtype) || (k->in[0].dtype != TUTTI_F32 && k->in[0].dtype != k->out.dtype)) return false;
     return tutti_onednn_channels_lie_innermost(k);
+}
+
+bool tutti_onednn_spreads_in_lanes(tutti_kernel *k)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], taps = at->kernel * in;
+    if (in % width == 0 || k->out.shape.dim[1] < 2 * in || taps < 2 * width) return false;
+    if (!fills_lanes(taps, width) || k->out.shape.dim[2] < TUTTI_CONV_HEIGHT) return false;
+    return k->in[0].dtype == k->out.dtype && tutti_onednn_convolves_in_lanes(k);
 }
 
 static int64_t plane_of(const tutti_onednn_windows *w)
@@ -60,6 +96,22 @@ static int64_t out_plane_of(const tutti_onednn_windows *w)
     return w->out_height * w->out_width * w->out_channels;
 }
 
+static int64_t samples_of(const tutti_onednn_windows *w)
+{
+    return w->rows / w->out_height;
+}
+
+/* Words of n numbers, in which pairs lie or one each. */
+static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
+{
+    return w->type == TUTTI_BF16 ? (n + 1) / 2 : n;
+}
+
+static void *scratch_at(const tutti_kernel_args *a, size_t at)
+{
+    return (char *)a->scratch + at;
+}
+
 static tutti_conv_call call_of(const tutti_onednn_windows *w)
 {
     return (tutti_conv_call){.channels = w->channels,
@@ -71,64 +123,171 @@ static tutti_conv_call call_of(const tutti_onednn_windows *w)
                              .relu = w->relu};
 }
 
-/* Sample i with zeros around it; they are there already. */
-static const float *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i)
+/* Sample i of memory with so many numbers a sample. */
+static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_dtype type)
 {
-    const float *in = (const float *)a->in[0] + i * plane_of(w);
-    float *plane = (float *)((char *)a->scratch + w->tile_at);
-    const int64_t row = w->width * w->channels, apart = row + 2 * w->pad * w->channels;
-    if (!w->pad) return in;
-    for (int64_t y = 0; y < w->height; y++)
-        memcpy(plane + (y + w->pad) * apart + w->pad * w->channels, in + y * row, (size_t)row * sizeof *in);
-    return plane;
+    return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);
+}
+
+/* --- padding, and types that are not those of the arithmetic --- */
+
+typedef struct {
+    void *memory;
+    tutti_dtype type;
+} plane;
+
+static void copy_numbers(plane from, int64_t at, plane to, int64_t to_at, int64_t n)
+{
+    const size_t size = tutti_dtype_bytes(to.type);
+    const char *source = (const char *)from.memory + (size_t)at * tutti_dtype_bytes(from.type);
+    char *target = (char *)to.memory + (size_t)to_at * size;
+    if (from.type == to.type)
+        memcpy(target, source, (size_t)n * size);
+    else
+        tutti_convert_from_f32(to.type, (const float *)(const void *)source, target, n);
+}
+
+static int64_t begin_of_row(const tutti_onednn_windows *w, int64_t y)
+{
+    return ((y + w->pad) * (w->width + 2 * w->pad) + w->pad) * w->channels;
+}
+
+static bool is_padded_copy(const tutti_onednn_windows *w)
+{
+    return w->pad || w->in_type != w->type;
+}
+
+/* Sample i in the type of the products with zeros around it; they are there already. */
+static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i)
+{
+    const plane in = {(void *)(uintptr_t)sample(a->in[0], i, plane_of(w), w->in_type), w->in_type};
+    const plane to = {scratch_at(a, w->tile_at), w->type};
+    const int64_t row = w->width * w->channels;
+    if (!is_padded_copy(w)) return in.memory;
+    for (int64_t y = 0; y < w->height; y++) copy_numbers(in, y * row, to, begin_of_row(w, y), row);
+    return to.memory;
 }
 
 static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    if (w->pad) memset((char *)a->scratch + w->tile_at, 0, (size_t)padded_plane_of(w) * sizeof(float));
+    if (w->pad) memset(scratch_at(a, w->tile_at), 0, (size_t)padded_plane_of(w) * tutti_dtype_bytes(w->type));
 }
+
+/* --- pairs --- */
+
+/* Weights are a matrix of f32: each group of so many rows of it is joined. */
+static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t group, int64_t width)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const float *flat = scratch_at(a, w->product_at), *end = flat + w->size * w->out_channels;
+    uint32_t *to = scratch_at(a, w->weights_at);
+    if (!loops->join) return flat;
+    for (; flat < end; flat += group * width, to += words_of(w, group) * width)
+        loops->join(TUTTI_F32, flat, width, group, width, to);
+    return scratch_at(a, w->weights_at);
+}
+
+/* Each number of a sample with that of the next position. */
+static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const int64_t n = padded_plane_of(w) - w->channels;
+    uint32_t *to = scratch_at(a, w->pairs_at);
+    if (!loops->join) return in;
+    loops->join(w->type, in, w->channels, 2, n, to);
+    loops->join(w->type, (const uint16_t *)in + n, w->channels, 1, w->channels, to + n);
+    return to;
+}
+
+/* Gradients of two positions of a row. */
+static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const int64_t row = w->out_width * w->out_channels, words = words_of(w, w->out_width) * w->out_channels;
+    uint32_t *to = scratch_at(a, w->gradients_at);
+    if (!loops->join) return dout;
+    for (int64_t y = 0; y < w->out_height; y++)
+        loops->join(w->type, (const uint16_t *)dout + y * row, w->out_channels, w->out_width, w->out_channels,
+                    to + y * words);
+    return to;
+}
+
+/* --- the passes --- */
 
 static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    const tutti_lane_row *row = tutti_lane_here();
+    const tutti_conv_loops *loops = loops_for(w->type);
     tutti_conv_call call = call_of(w);
-    call.weights = (const float *)((const char *)a->scratch + w->product_at);
+    call.weights = pair_weights(w, a, w->kernel * w->channels, w->out_channels);
     call.bias = w->bias ? a->param[1] : NULL;
     clear_padding(w, a);
-    for (int64_t i = 0; i < w->rows / w->out_height; i++) {
+    for (int64_t i = 0; i < samples_of(w); i++) {
         call.in = padded(w, a, i);
-        call.out = (float *)a->out + i * out_plane_of(w);
-        row->conv(&call);
+        call.out = (void *)(uintptr_t)sample(a->out, i, out_plane_of(w), w->type);
+        loops->forward(&call);
     }
 }
 
 enum { SUMS = 256 }; /* at least (MOST_VECTORS + 1) vectors of any width */
 
-static void gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const tutti_lane_row *row = tutti_lane_here();
+    const tutti_conv_loops *loops = loops_for(w->type);
     float *dbias = w->bias ? a->dparam[1] : NULL, sums[SUMS];
     tutti_conv_call call = call_of(w);
-    call.dweights = (float *)((char *)a->scratch + w->product_at);
+    call.dweights = scratch_at(a, w->product_at);
     memset(call.dweights, 0, (size_t)(w->size * w->out_channels) * sizeof(float));
     if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
     clear_padding(w, a);
-    for (int64_t i = 0; i < w->rows / w->out_height; i++) {
-        call.in = padded(w, a, i);
-        call.dout = (const float *)a->dout + i * out_plane_of(w);
-        row->conv_gradient(&call);
+    for (int64_t i = 0; i < samples_of(w); i++) {
+        const void *dout = sample(a->dout, i, out_plane_of(w), w->type);
+        call.in = pair_inputs(w, a, padded(w, a, i));
+        call.dout = pair_gradients(w, a, dout);
+        loops->weight_gradient(&call);
         if (!dbias) continue;
-        row->plane_sums(TUTTI_F32, call.dout, w->out_channels, w->out_height * w->out_width, sums);
+        row->plane_sums(w->type, dout, w->out_channels, w->out_height * w->out_width, sums);
         tutti_elementwise_add(dbias, sums, w->out_channels);
     }
 }
 
-static tutti_onednn_windows begin(const tutti_kernel *k, tutti_onednn_pass *pass)
+static void input_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_conv_loops *loops = loops_for(w->type);
+    const plane sums = {scratch_at(a, w->tile_at), TUTTI_F32};
+    const int64_t row = w->width * w->channels;
+    tutti_conv_call call = call_of(w);
+    call.weights = pair_weights(w, a, w->out_channels, w->size);
+    call.din = sums.memory;
+    for (int64_t i = 0; i < samples_of(w); i++) {
+        const plane din = {(void *)(uintptr_t)sample(a->din[0], i, plane_of(w), w->type), w->type};
+        call.dout = sample(a->dout, i, out_plane_of(w), w->type);
+        memset(call.din, 0, (size_t)padded_plane_of(w) * sizeof(float));
+        loops->input_gradient(&call);
+        for (int64_t y = 0; y < w->height; y++) copy_numbers(sums, begin_of_row(w, y), din, y * row, row);
+    }
+}
+
+/* --- building them --- */
+
+static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
 {
     tutti_onednn_windows w = tutti_onednn_windows_of(k);
-    if (w.pad) w.tile_at = tutti_onednn_take(pass, (size_t)padded_plane_of(&w) * sizeof(float));
-    w.product_at = tutti_onednn_take(pass, (size_t)(w.size * w.out_channels) * sizeof(float));
+    w.in_type = k->in[0].dtype;
+    w.type = k->out.dtype;
     return w;
+}
+
+/* Scratch for weights, or their gradient, as floats; and as words where those are pairs: so many. */
+static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64_t words)
+{
+    w->product_at = tutti_onednn_take(pass, (size_t)(w->size * w->out_channels) * sizeof(float));
+    if (w->type == TUTTI_BF16) w->weights_at = tutti_onednn_take(pass, (size_t)words * sizeof(uint32_t));
+}
+
+static void take_plane(tutti_onednn_windows *w, tutti_onednn_pass *pass, tutti_dtype type)
+{
+    w->tile_at = tutti_onednn_take(pass, (size_t)padded_plane_of(w) * tutti_dtype_bytes(type));
 }
 
 static const_dnnl_memory_desc_t flat(tutti_kernel *k)
@@ -139,7 +298,9 @@ static const_dnnl_memory_desc_t flat(tutti_kernel *k)
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights)
 {
     tutti_onednn_state *s = k->state;
-    const tutti_onednn_windows w = begin(k, &s->forward);
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->forward, w.kernel * words_of(&w, w.kernel * w.channels) * w.out_channels);
+    if (is_padded_copy(&w)) take_plane(&w, &s->forward, w.type);
     tutti_onednn_reorder(s, &s->forward, tutti_onednn_at(TUTTI_AT_PARAM, 0), weights,
                          tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k));
     tutti_onednn_add_own(s, &s->forward, forward, &w);
@@ -148,8 +309,27 @@ void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t wei
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights)
 {
     tutti_onednn_state *s = k->state;
-    const tutti_onednn_windows w = begin(k, &s->backward_params);
-    tutti_onednn_add_own(s, &s->backward_params, gradient, &w);
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->backward_params, 0);
+    if (is_padded_copy(&w)) take_plane(&w, &s->backward_params, w.type);
+    if (w.type == TUTTI_BF16) {
+        const int64_t pairs = w.out_height * words_of(&w, w.out_width) * w.out_channels;
+        w.pairs_at = tutti_onednn_take(&s->backward_params, (size_t)padded_plane_of(&w) * sizeof(uint32_t));
+        w.gradients_at = tutti_onednn_take(&s->backward_params, (size_t)pairs * sizeof(uint32_t));
+    }
+    tutti_onednn_add_own(s, &s->backward_params, weight_gradient, &w);
     tutti_onednn_reorder(s, &s->backward_params, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k),
                          tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);
+}
+
+void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_windows w = typed_windows_of(k);
+    take_weights(&w, &s->backward_data, words_of(&w, w.out_channels) * w.size);
+    take_plane(&w, &s->backward_data, TUTTI_F32);
+    tutti_onednn_reorder(s, &s->backward_data, tutti_onednn_at(TUTTI_AT_PARAM, 0), weights,
+                         tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
+                         tutti_onednn_innermost(s, &k->params[0].shape));
+    tutti_onednn_add_own(s, &s->backward_data, input_gradient, &w);
 }

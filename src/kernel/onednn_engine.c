@@ -38,6 +38,11 @@ static const char *multiplies(tutti_precision precision)
     return has_isa(dnnl_cpu_isa_avx512_core_bf16) ? "AVX512-BF16" : NULL;
 }
 
+bool tutti_onednn_multiplies_pairs(void)
+{
+    return has_isa(dnnl_cpu_isa_avx512_core_bf16) && !has_isa(dnnl_cpu_isa_avx512_core_amx);
+}
+
 static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
 {
     if (precision != TUTTI_PRECISION_BF16 || !(imitated || multiplies(precision))) return NULL;

@@ -51,7 +51,10 @@ typedef struct {
     int64_t size;               /* of a window, floats */
     int64_t tile;               /* what is done at once: rows of outputs, or for sums of the bias positions */
     size_t tile_at, product_at; /* in scratch, bytes */
-    bool relu, bias;            /* forward: merged; there is one */
+    /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
+    tutti_dtype in_type, type;
+    size_t weights_at, pairs_at, gradients_at;
+    bool relu, bias; /* forward: merged; there is one */
 } tutti_onednn_windows;
 
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
@@ -145,10 +148,15 @@ bool tutti_onednn_sums_bias(tutti_kernel *k);
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* The same by loops in lanes (onednn_conv_lanes.c): forward with its bias and merged ReLU, the gradients of weights and bias. */
+/* The same by loops in lanes (onednn_conv_lanes.c), of f32 and bf16: forward with its bias and merged ReLU, the gradients of weights and
+ * bias, that of the input. */
 bool tutti_onednn_convolves_in_lanes(tutti_kernel *k);
+bool tutti_onednn_spreads_in_lanes(tutti_kernel *k);
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+/* bf16 in pairs by vectors, and not by tiles of AMX (onednn_engine.c). */
+bool tutti_onednn_multiplies_pairs(void);
 /* The output has this order and type from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */

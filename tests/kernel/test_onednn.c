@@ -185,6 +185,7 @@ static void convolutions_with_channels_innermost_give_what_the_reference_gives(v
         strided = {.out_channels = 50, .kernel = 3, .stride = 2, .pad = 1, .groups = 1, .bias = true},
         as_many = {.out_channels = 20, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true},
         few = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true, .relu = true},
+        odd = {.out_channels = 19, .kernel = 5, .stride = 1, .pad = 1, .groups = 1, .bias = true, .relu = true},
         thirds = {.out_channels = 36, .kernel = 3, .stride = 1, .groups = 1},
         half = {.out_channels = 8, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true};
     static const kernel_case cases[] = {
@@ -196,6 +197,7 @@ static void convolutions_with_channels_innermost_give_what_the_reference_gives(v
         {"conv", &as_many, {4, {2, 20, 9, 7}}, true, false, 1, .what = "as many outputs, relu"},
         {"conv", &as_many, {4, {2, 20, 9, 12}}, true, false, 1, .what = "as many outputs, wide, relu"},
         {"conv", &few, {4, {3, 1, 9, 11}}, true, false, 1, .what = "one channel, padding, relu"},
+        {"conv", &odd, {4, {2, 7, 9, 14}}, true, false, 1, .what = "odd channels, padding, relu"},
         {"conv", &thirds, {4, {2, 3, 5, 13}}, true, false, 1, .what = "three channels, without bias"},
         {"conv", &half, {4, {2, 5, 6, 10}}, true, false, 1, .what = "half a vector of outputs"},
     };

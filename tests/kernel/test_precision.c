@@ -141,7 +141,8 @@ static void compare_products(const kernel_case *c, const tutti_value *order, boo
     assert_equal_values(c, "out", &stored.k.out, stored.a.out, &native.k.out, native.a.out);
     if (training) {
         rig_backward(&stored), rig_backward(&native);
-        assert_equal_values(c, "din", &stored.k.in[0], stored.a.din[0], &native.k.in[0], native.a.din[0]);
+        if (native.k.in[0].dtype == TUTTI_BF16)
+            assert_equal_values(c, "din", &stored.k.in[0], stored.a.din[0], &native.k.in[0], native.a.din[0]);
         for (int p = 0; p < stored.k.nparams; p++) {
             const tutti_value v = tutti_value_plain(&stored.k.params[p].shape);
             assert_null(native.k.params[p].layout);
@@ -207,6 +208,38 @@ static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
         }
     }
     assert_true(ncompared > 6);
+}
+
+/* With channels innermost and outputs that fill vectors badly: in lanes, in pairs (onednn_conv_lanes.c), where AVX512-BF16 multiplies. */
+static void convolutions_of_few_channels_are_those_of_f32_rounded_once(void **state)
+{
+    (void)state;
+    static const tutti_conv_attrs
+        valid = {.out_channels = 50, .kernel = 5, .stride = 1, .groups = 1, .bias = true},
+        padded = {.out_channels = 50, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true},
+        beyond = {.out_channels = 51, .kernel = 3, .stride = 1, .pad = 4, .groups = 1},
+        few = {.out_channels = 20, .kernel = 5, .stride = 1, .pad = 2, .groups = 1, .bias = true},
+        odd = {.out_channels = 19, .kernel = 5, .stride = 1, .groups = 1, .bias = true};
+    static const kernel_case cases[] = {
+        {"conv", &valid, {4, {3, 20, 12, 12}}, true, false, 1, .what = "LeNet's second"},
+        {"conv", &few, {4, {2, 1, 28, 28}}, true, false, 1, .what = "one channel, padding"},
+        {"conv", &valid, {4, {1, 20, 8, 13}}, true, false, 1, .what = "one sample, an odd row"},
+        {"conv", &padded, {4, {2, 20, 21, 9}}, true, false, 1, .what = "padding, an odd row, tiles left over"},
+        {"conv", &beyond, {4, {2, 11, 3, 2}}, true, false, 1, .what = "windows in the padding, odd outputs, no bias"},
+        {"conv", &odd, {4, {2, 7, 9, 14}}, true, false, 1, .what = "odd channels everywhere"},
+    };
+    static const tutti_dtype inputs[] = {TUTTI_BF16, TUTTI_F32}; /* an image's are f32 */
+    if (!has_products()) skip();
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const kernel_case *c = &cases[i / 2];
+        char attrs[128];
+        tutti_layout layout;
+        const kernel_case fused = with_relu(c, attrs, false);
+        const tutti_value in = in_order(TUTTI_ORDER_NHWC, &c->in, inputs[i % 2], &layout);
+        compare_products(c, &in, true);
+        compare_products(c, &in, false);
+        compare_products(&fused, &in, true);
+    }
 }
 
 /* A gradient in two parts is their sum, rounded once, as another kernel would have left it. */
@@ -323,6 +356,7 @@ int main(void)
         cmocka_unit_test(every_op_on_16_bits_is_its_f32_kernel_rounded_once),
         cmocka_unit_test(ops_with_a_merged_relu_do_so_too),
         cmocka_unit_test(products_of_bf16_are_those_of_f32_rounded_once),
+        cmocka_unit_test(convolutions_of_few_channels_are_those_of_f32_rounded_once),
         cmocka_unit_test(batch_norm_sums_a_gradient_in_two_parts),
         cmocka_unit_test(a_precision_says_how_it_computes),
         cmocka_unit_test(kernels_on_16_bits_work_in_place_where_f32_ones_do),

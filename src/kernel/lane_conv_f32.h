@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_conv_f32.h: what lane_conv_loops.h multiplies where numbers are floats: one a lane. */
+#ifndef TUTTI_LANE_CONV_F32_H
+#define TUTTI_LANE_CONV_F32_H
+
+#include "lane_loops.h"
+
+typedef float conv_number;
+enum { CONV_PAIR = 1 };
+
+INLINE vector conv_factor(const float *x)
+{
+    return all(*x);
+}
+
+INLINE vector conv_factor_alone(const float *x)
+{
+    return all(*x);
+}
+
+INLINE vector conv_multiply_add(vector a, vector b, vector c)
+{
+    return multiply_add(a, b, c);
+}
+
+INLINE half_vector conv_multiply_add_half(half_vector a, half_vector b, half_vector c)
+{
+    return multiply_add_half(a, b, c);
+}
+
+INLINE void conv_put(float *to, vector v)
+{
+    store(to, v);
+}
+
+INLINE void conv_put_half(float *to, half_vector v, int64_t n)
+{
+    store_some_half(to, v, n);
+}
+
+#endif
