@@ -52,7 +52,7 @@ def main() -> int:
         return run(pathlib.Path(sys.argv[3]), list(TRAINING), {"TUTTI_ORDER": sys.argv[2]})
     ceiling, programs = sys.argv[1], pathlib.Path(sys.argv[2])
     if missing(ceiling):
-        print(f"this processor has no {', '.join(sorted(missing(ceiling)))}")
+        print(f"skipped: this processor has no {', '.join(sorted(missing(ceiling)))} (a processor that has)")
         return 77
     kernels = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("kernel/test_*.c"))
     own, library, _ = CEILINGS[ceiling]
