@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_train.py MODEL BATCH PRECISION MODE STEPS: the peer of bench/train and bench/scaling: a model of the zoo in PyTorch, trained
-on made-up samples in memory by one thread. MODE: eager, channels_last or compile. With RANK and WORLD_SIZE set: one rank of
+"""torch_train.py MODEL BATCH PRECISION MODE STEPS [THREADS]: the peer of bench/train and bench/scaling: a model of the zoo in PyTorch,
+trained on made-up samples in memory, by one thread unless said otherwise. MODE: eager, channels_last or compile. With RANK and WORLD_SIZE set: one rank of
 DistributedDataParallel over gloo. Prints one JSON object: milliseconds of each step but the first three, peak memory, version."""
 import contextlib
 import json
@@ -21,7 +21,7 @@ WARMUP = 3
 
 def main() -> None:
     name, batch, precision, mode, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(sys.argv[6]) if len(sys.argv) > 6 else 1)
     torch.manual_seed(1)
     model = torch_models.load(name).in_place()
     classes, is_image = model.shapes[model.losses[-1][0]][0], len(model.input) == 3

@@ -6,8 +6,9 @@
         print(hosts.sent())                                        # bytes that each host has put on its wire
 
 The rate is a token bucket (tbf) on both ends of every link, so a port sends and receives at most that much; it holds what passes in a
-millisecond, at least 64 KB. Without a rate the link is as fast as the machine. Everything is removed
-when the block is left, also by an exception or a signal; names carry the process id.
+millisecond, at least 128 KiB: packets that a sender leaves to its card to cut are up to 64 KiB and their headers, and a bucket that cannot
+hold one makes the hosts' own cores cut it, forty packets for one, which no real card does. Without a rate the link is as fast as the
+machine. Everything is removed when the block is left, also by an exception or a signal; names carry the process id.
 """
 import json
 import os
@@ -52,7 +53,7 @@ def call(*words):
 def burst_of(rate):
     """Bytes that a bucket of "300mbit" or "10gbit" holds."""
     number, unit = re.fullmatch(r"([\d.]+)([kmg])bit", rate).groups()
-    return max(64_000, int(float(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit] / 8 / 1000))
+    return max(1 << 17, int(float(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit] / 8 / 1000))
 
 
 class Rank:
@@ -63,9 +64,10 @@ class Rank:
 
 
 class Lab:
-    def __init__(self, nhosts, rate=None):
+    def __init__(self, nhosts, rate=None, name=""):
+        """name: tells labs of one process apart that are there at once."""
         self.nhosts, self.rate = nhosts, rate
-        self.base = f"tutti{os.getpid()}"
+        self.base = f"tutti{os.getpid()}{name}"
         self.switch = f"{self.base}sw"
         self.names = [f"{self.base}h{k}" for k in range(nhosts)]
         self.port = 29500
@@ -110,8 +112,8 @@ class Lab:
         return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c",
                 f'hostname host{host}; exec "$@"', "sh", *command]
 
-    def start(self, ranks_a_host, command, env=None, launcher=None):
-        """Starts rank r on host r // ranks_a_host, torchrun's variables set."""
+    def start(self, ranks_a_host, command, env=None, on=None):
+        """Starts rank r on host r // ranks_a_host, torchrun's variables set. on(host, command): what is started on that host."""
         self.port += 1
         ranks = []
         for r in range(self.nhosts * ranks_a_host):
@@ -119,7 +121,7 @@ class Lab:
             own = dict(os.environ, RANK=str(r), WORLD_SIZE=str(self.nhosts * ranks_a_host),
                        LOCAL_RANK=str(r % ranks_a_host), MASTER_ADDR="10.77.0.1", MASTER_PORT=str(self.port),
                        UCX_LOG_LEVEL="fatal", OMP_WAIT_POLICY="passive", **(env or {}))
-            process = subprocess.Popen(self.inside(host, command), env=own, stdout=subprocess.PIPE,
+            process = subprocess.Popen(self.inside(host, on(host, command) if on else command), env=own, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, text=True)
             ranks.append(Rank(host, r, process))
         return ranks
