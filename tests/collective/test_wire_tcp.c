@@ -23,6 +23,31 @@ static void open_and_connect(pair *p)
     assert_true(pair_connect(p, 10));
 }
 
+/* Who asks for room gets none while what was put waits for a peer that takes nothing, and gets it again once that has gone. */
+static void there_is_no_room_behind_what_waits(void **state)
+{
+    enum { EACH = 1 << 20, MOST = 256 };
+    (void)state;
+    pair p;
+    tutti_put *flights[MOST];
+    int n = 0;
+    open_and_connect(&p);
+    char *source = calloc(1, EACH);
+    for (; n < MOST && tutti_wire_tcp.has_room(p.wire[0], 1); n++)
+        flights[n] = tutti_wire_tcp.put(p.wire[0], 1, address_of(bytes_of(&p, 1)), source, EACH, true);
+    assert_in_range(n, 1, MOST - 1);
+    const double until = tutti_clock_s() + 20;
+    while (!tutti_wire_tcp.has_room(p.wire[0], 1) && tutti_clock_s() < until) pair_turn(&p);
+    assert_true(tutti_wire_tcp.has_room(p.wire[0], 1));
+    while (n-- > 0) {
+        while (flights[n] && !flights[n]->over && tutti_clock_s() < until) pair_turn(&p);
+        assert_true(!flights[n] || flights[n]->over);
+        tutti_put_release(flights[n]);
+    }
+    free(source);
+    pair_close(&p);
+}
+
 /* Of every size, both ways, over one connection and several, with checksums and without. */
 static void a_word_is_not_seen_before_what_was_put(void **state)
 {
@@ -286,6 +311,7 @@ static void ports_are_those_that_were_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(there_is_no_room_behind_what_waits, forget_settings),
         cmocka_unit_test_setup(a_word_is_not_seen_before_what_was_put, forget_settings),
         cmocka_unit_test_setup(many_puts_on_their_way_keep_their_order, forget_settings),
         cmocka_unit_test_setup(reads_are_answered_after_the_puts_before_them, forget_settings),

@@ -372,7 +372,8 @@ void tutti_exchange_destroy(tutti_exchange *x)
         }
     for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
         if (other->first == x) other->first = NULL; /* it is never ready */
-    for (int32_t i = 0; i < x->nops; i++) tutti_put_release(x->ops[i].flight);
+    for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
+        tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);
     leave_memory(x->memory);
     tutti_plain_release(x->plain);

@@ -28,6 +28,7 @@ enum {
     TUTTI_LINE = 64,
     TUTTI_OWN_LINES = 2,      /* before the counters */
     TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it lets others look */
+    TUTTI_PIECE = 1 << 18,    /* bytes of a put over a wire before it gives way: 7 ms at 300 Mbit/s */
     TUTTI_MAX_BANK_SETS = 64, /* least common multiple of all banks */
     TUTTI_TIMED = 1 << 13     /* bytes below which a step is not worth two looks at the clock */
 };
@@ -41,6 +42,9 @@ typedef struct {
     int32_t nblocks;
     const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
 } tutti_vector;
+
+/* Of a put, in flight at a time. */
+enum { TUTTI_MOST_PIECES = 4 };
 
 typedef struct {
     tutti_step_kind kind;
@@ -56,10 +60,11 @@ typedef struct {
     tutti_counter *counter;     /* signal: in the peer's memory; wait: in ours */
     tutti_wire *wire;           /* put, signal to a far peer: over it; else NULL */
     uint64_t far;               /* signal over a wire: where the counter lies, as the peer sees it */
-    tutti_put *flight;          /* its source is still needed */
-    bool launched;              /* put, signal over a wire: it has started */
     uint64_t each, ordinal;     /* counter reaches invocation * each + ordinal */
     int64_t done;               /* 1 + the last invocation in which it was completed */
+    /* Over a wire: of a signal, or of a put's pieces, whose sources are still needed; launched: all of it has started. */
+    tutti_put *flights[TUTTI_MOST_PIECES];
+    bool launched;
 } tutti_op;
 
 typedef struct {

@@ -11,9 +11,17 @@
 #include "../group/flight.h"
 #include "executor_impl.h"
 
+/* Nothing of it is in flight any more. */
+static bool has_landed(const tutti_op *op)
+{
+    for (int i = 0; i < TUTTI_MOST_PIECES; i++)
+        if (op->flights[i] && !op->flights[i]->over) return false;
+    return true;
+}
+
 static bool may_start(const tutti_exchange *x, const tutti_op *op)
 {
-    if (op->launched) return !op->flight || op->flight->over;
+    if (op->launched) return has_landed(op);
     if (op->when & ~x->when) return false;
     for (int32_t d = 0; d < op->ndeps; d++)
         if (x->ops[x->deps[op->first_dep + d]].done <= x->invocation) return false;
@@ -88,34 +96,64 @@ static void delay(const tutti_exchange *x, const tutti_op *op)
     if (r.word[0] % 2) tutti_clock_sleep_s(1e-6 * (double)(r.word[1] % (uint32_t)x->delay_us));
 }
 
-/* Starts a put or signal over the wire. */
-static void launch(tutti_exchange *x, tutti_op *op)
+/* A place for one more flight; NULL: there is none. */
+static tutti_put **free_place(tutti_op *op)
+{
+    for (int i = 0; i < TUTTI_MOST_PIECES; i++) {
+        tutti_put **place = &op->flights[i];
+        if (*place && !(*place)->over) continue;
+        tutti_put_release(*place);
+        *place = NULL;
+        return place;
+    }
+    return NULL;
+}
+
+/* The next elements of a put: all, or, in an exchange that gives way to others, a piece if the wire has room: so who is needed sooner and
+ * comes later waits for pieces, and not for all that was there before. False: not now. */
+static bool launch_some(tutti_exchange *x, tutti_op *op)
 {
     const tutti_wire_row *row = op->wire->row;
+    const int64_t bytes = (int64_t)x->vector.bytes, left = op->n - op->cursor;
+    const bool cuts = x->priority > 0 && row->has_room;
+    tutti_put **place = free_place(op);
+    if (!place || (cuts && !row->has_room(op->wire, op->peer))) return false;
     char *const *at = x->pointers[x->invocation % x->nsets] + op->first;
-    if (x->delay_us) delay(x, op);
-    op->launched = true;
+    const int64_t n = cuts && left * bytes > TUTTI_PIECE ? TUTTI_PIECE / bytes : left, skip = op->cursor * bytes;
+    *place =
+        row->put(op->wire, op->peer, (uint64_t)(uintptr_t)(at[1] + skip), at[0] + skip, (size_t)(n * bytes), false);
+    op->cursor += n;
+    return true;
+}
+
+/* Starts a put, as far as there is room, or a signal over the wire; true if anything of it has started. */
+static bool launch(tutti_exchange *x, tutti_op *op)
+{
+    const int64_t before = op->cursor;
+    if (x->delay_us && before == 0) delay(x, op);
     if (op->kind == TUTTI_STEP_SIGNAL)
-        op->flight = row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
-    else if (op->n)
-        op->flight =
-            row->put(op->wire, op->peer, (uint64_t)(uintptr_t)at[1], at[0], (size_t)op->n * x->vector.bytes, false);
+        op->flights[0] =
+            op->wire->row->put_word(op->wire, op->peer, op->far, (uint64_t)x->invocation * op->each + op->ordinal);
+    for (bool goes = op->kind != TUTTI_STEP_SIGNAL; goes && op->cursor < op->n;) goes = launch_some(x, op);
+    op->launched = op->kind == TUTTI_STEP_SIGNAL || op->cursor == op->n;
+    return op->launched || op->cursor > before;
 }
 
 /* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
- * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free. */
+ * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free; and behind puts of
+ * which some is still to go. */
 static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
 {
-    bool moved = false, others = false;
+    bool moved = false, behind = false;
     const int32_t first = x->ops[sequence->ops[sequence->at]].peer;
     for (int32_t i = sequence->at; i < sequence->nops; i++) {
         tutti_op *op = &x->ops[sequence->ops[i]];
-        others |= op->peer != first;
+        behind |= op->peer != first;
         if (!op->wire || (!op->launched && !may_start(x, op))) break;
         if (op->launched) continue;
-        if (others && op->kind == TUTTI_STEP_SIGNAL) break;
-        launch(x, op);
-        moved = true;
+        if (behind && op->kind == TUTTI_STEP_SIGNAL) break;
+        moved |= launch(x, op);
+        behind |= !op->launched;
     }
     return moved;
 }
@@ -123,8 +161,11 @@ static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
 /* It is over. */
 static step_progress end_flight(tutti_op *op)
 {
-    tutti_put_release(op->flight);
-    op->flight = NULL;
+    for (int i = 0; i < TUTTI_MOST_PIECES; i++) {
+        tutti_put_release(op->flights[i]);
+        op->flights[i] = NULL;
+    }
+    op->cursor = 0;
     op->launched = false;
     return STEP_DONE;
 }

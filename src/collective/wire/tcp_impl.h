@@ -165,6 +165,7 @@ typedef struct {
     tcp_parcel *first, *last;
     size_t queued; /* bytes */
     bool waits_for_room, corked;
+    bool is_shallow; /* the kernel takes no more than soon goes */
     tcp_pinning pinning;
     uint32_t next_pin;
     tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* by the number of the call */
@@ -286,6 +287,7 @@ bool tutti_tcp_receive(tcp_connection *c);
 
 /* --- tcp_messages.c --- */
 tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
+bool tutti_tcp_has_room(tutti_wire *base, int rank);
 tutti_put *tutti_tcp_put_word(tutti_wire *base, int rank, uint64_t address, uint64_t word);
 tutti_put *tutti_tcp_read(tutti_wire *base, int rank, uint64_t address, void *to, size_t nbytes);
 /* A frame is here, with all its bytes where they belong. */

@@ -4,6 +4,7 @@
  * A put is one frame, or pieces that the connections of the peer take in turns. Words and what asks go over the first connection; they
  * say after which put they come, so nothing else orders the connections. A read is answered from the owner's memory by whoever drives
  * the owner's wire, in pieces as a put is. */
+#include <netinet/tcp.h>
 #include <stdlib.h>
 
 #include "tcp_impl.h"
@@ -12,7 +13,9 @@ enum {
     SHORT = 1 << 17,        /* bytes that are not worth cutting */
     MOST_PIECE = 1 << 20,   /* so that connections of unequal speed end together */
     SUMMED_PIECE = 1 << 18, /* its checksum is made while it is in the second cache */
-    PIECE_UNIT = 1 << 16
+    PIECE_UNIT = 1 << 16,
+    MOST_UNSENT =
+        1 << 19 /* in the kernel, of a connection whose users choose late: the link must not wait for us to be woken */
 };
 
 /* --- sending --- */
@@ -82,6 +85,26 @@ tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const voi
     const tcp_head first = {.kind = TUTTI_TCP_PUT, .address = address, .nbytes = nbytes};
     if (!p->left && !is_lost(w, rank)) post_pieces(w, p, &first, from, &f);
     return launched(w, rank, f);
+}
+
+/* Of the 4 MB that a socket takes by itself, a tenth of a second at 300 Mbit/s, whoever comes later would wait for all. */
+static void make_shallow(tcp_connection *c)
+{
+    if (c->is_shallow || c->state != TUTTI_TCP_UP) return;
+    c->is_shallow = true;
+    (void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){MOST_UNSENT}, sizeof(int));
+}
+
+bool tutti_tcp_has_room(tutti_wire *base, int rank)
+{
+    tcp_wire *w = (tcp_wire *)base;
+    tcp_peer *p = &w->peers[rank];
+    bool room = p->left || is_lost(w, rank);
+    for (int k = 0; k < p->nconnections; k++) {
+        make_shallow(&p->connections[k]);
+        room |= !p->connections[k].first;
+    }
+    return room;
 }
 
 /* A frame without bytes. */

@@ -55,12 +55,12 @@ void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...)
 
 static tutti_status open_socket_set(tcp_wire *w, tutti_failure *err)
 {
-    tutti_status s = tutti_tcp_read_settings(&w->arena, &w->settings, err);
-    if (s) return s;
+    tutti_status st = tutti_tcp_read_settings(&w->arena, &w->settings, err);
+    if (st) return st;
     w->poll = epoll_create1(EPOLL_CLOEXEC);
     if (w->poll < 0) return tutti_fail(err, TUTTI_ERR_FAILED, "wire tcp: epoll: %s", strerror(errno));
-    s = tutti_tcp_fill_card(w, err);
-    return s ? s : tutti_tcp_listen(w, err);
+    st = tutti_tcp_fill_card(w, err);
+    return st ? st : tutti_tcp_listen(w, err);
 }
 
 /* All that was sent has arrived. */
@@ -120,12 +120,12 @@ static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_fail
     w->peers = tutti_alloc(sizeof *w->peers * (size_t)nranks);
     w->poll = w->listener.fd = -1;
     for (int i = 0; i < TUTTI_TCP_MOST_CALLERS; i++) w->callers[i].source.fd = -1;
-    tutti_status s = open_socket_set(w, err);
-    if (s)
+    tutti_status st = open_socket_set(w, err);
+    if (st)
         close_wire(&w->wire, 0);
     else
         *out = &w->wire;
-    return s;
+    return st;
 }
 
 static const void *own_card(tutti_wire *base, size_t *nbytes)
@@ -327,6 +327,7 @@ const tutti_wire_row tutti_wire_tcp = {
     .enrol = enrol,
     .forget = forget,
     .put = tutti_tcp_put,
+    .has_room = tutti_tcp_has_room,
     .put_word = tutti_tcp_put_word,
     .read = tutti_tcp_read,
     .progress = progress,

@@ -59,6 +59,10 @@ typedef struct {
     /* Into enrolled memory of `rank` at `address` (as it sees it itself); NULL = over already. direct: the bytes must be received in
      * place, even if that takes a round trip before they go; else they go at once, and the target may copy them there. */
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
+    /* Whether a put to `rank` would be on its way at once, instead of behind others that still wait here; true where a put would not wait for
+     * room either (the peer broke or left). progress returns true when it has become so. Who asks wants to choose late what goes next, so from
+     * then on little waits below the wire either. NULL: the wire does not know. */
+    bool (*has_room)(tutti_wire *w, int rank);
     /* Bytes of such a put, if it is not direct, that the target copies to their place. NULL: none, ever. */
     size_t (*copied)(const tutti_wire *w, int rank, size_t nbytes);
     tutti_put *(*put_word)(tutti_wire *w, int rank, uint64_t address, uint64_t word);
