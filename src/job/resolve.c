@@ -39,6 +39,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
 {
     const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
     const int nranks = seat->nranks ? seat->nranks : (int)job->ranks;
+    const bool early = nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY;
     return (tutti_plan_config){.rank = seat->rank,
                                .nranks = nranks,
                                .host_of = seat->host_of,
@@ -47,12 +48,12 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
                                .method = tutti_method_find(job->method.name)->emitter,
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
-                               .early = nranks > 1 && job->exchange.update_when == TUTTI_UPDATE_EARLY,
+                               .early = early,
                                .period = job->method.period,
                                .mean_states = job->method.average == TUTTI_AVERAGE_ALL,
                                .algorithm = job->exchange.algorithm,
                                .bucket_bytes = bucket_bytes(job),
-                               .by_need = job->exchange.order == TUTTI_TURN_PRIORITY,
+                               .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
                                .only_finite = tutti_job_loss_scale(job).dynamic,
                                .wants_norm = job->optimiser.clip_norm > 0,
                                .nstates = rule->nstates,

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "job/job_impl.h"
+#include "job/resolve.h"
 
 static const char MINIMAL[] = "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 2\noptimiser: {lr: 0.01}\n";
 
@@ -88,6 +89,19 @@ static void overrides_win_and_are_blamed(void **state)
                         "batch 63 or 66 would");
     assert_string_equal(refusal(MINIMAL, "batch=x", &err), "--set batch=x: batch: 'x' is not a whole number");
     assert_string_equal(refusal(MINIMAL, "rank=3", &err), "--set rank=3: unknown key 'rank'; did you mean 'ranks'?");
+}
+
+static void early_updates_go_by_need_and_one_rank_has_none(void **state)
+{
+    (void)state;
+    tutti_job *job = NULL;
+    tutti_failure err = {0};
+    assert_int_equal(parse(MINIMAL, "exchange.update_when=early", &job, &err), TUTTI_OK);
+    const tutti_plan_config two = tutti_job_plan_config(job, &(tutti_job_seat){.nranks = 2}),
+                            one = tutti_job_plan_config(job, &(tutti_job_seat){.nranks = 1});
+    assert_true(two.early && two.by_need);
+    assert_true(!one.early && !one.by_need);
+    tutti_job_destroy(job);
 }
 
 static void an_override_of_steps_takes_the_place_of_epochs(void **state)
@@ -180,6 +194,7 @@ int main(void)
         cmocka_unit_test(missing_keys_take_their_defaults),
         cmocka_unit_test(a_printed_job_reads_back_to_the_same_print),
         cmocka_unit_test(overrides_win_and_are_blamed),
+        cmocka_unit_test(early_updates_go_by_need_and_one_rank_has_none),
         cmocka_unit_test(an_override_of_steps_takes_the_place_of_epochs),
         cmocka_unit_test(every_must_fail_job_is_refused_with_its_words),
         cmocka_unit_test(every_example_is_a_job),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/launch/join.h"
+#include "collective/wired_ranks.h"
 #include "job/job_impl.h"
 #include "job/session.h"
 
@@ -17,6 +17,8 @@ enum { PLAYED_MAX_RANKS = 8 };
 typedef struct {
     const char *text;
     int nranks;
+    bool wired;                  /* over tcp, as ranks of as many hosts */
+    const tutti_emitter *method; /* instead of the job's; NULL: that */
     const char *dir;
     bool fresh;
     int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
@@ -44,6 +46,19 @@ static int played_stop(void *arg)
     return mine && ++r->asked == r->job->stop_step ? 15 : 0;
 }
 
+/* The plan again, by the test's own method. */
+static tutti_status played_replan(const tutti_emitter *method, tutti_session *s, tutti_failure *err)
+{
+    tutti_plan_config config = s->parts.plan->config;
+    tutti_plan *plan = NULL;
+    config.method = method;
+    const tutti_status st = tutti_plan_build(s->parts.graph, &config, &plan, err);
+    if (st) return st;
+    tutti_plan_destroy(s->parts.plan);
+    s->config.plan = s->parts.plan = plan;
+    return TUTTI_OK;
+}
+
 static void *played_rank_run(void *arg)
 {
     played_rank *r = arg;
@@ -51,6 +66,7 @@ static void *played_rank_run(void *arg)
     const int rank = tutti_group_rank(r->group);
     tutti_session s = {0};
     tutti_status st = tutti_session_open(r->resolved, r->data, r->group, &s, &j->err[rank]);
+    if (!st && j->method) st = played_replan(j->method, &s, &j->err[rank]);
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
     s.config.stop_asked = played_stop;
@@ -77,7 +93,7 @@ static void play_job(played_job *j)
     const char *const overrides[] = {count, "kernels=reference"};
     tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, 2, &job, &err);
     if (!st) st = tutti_session_data_open(job, NULL, &data, &err);
-    if (!st) st = tutti_group_create_threads(j->nranks, 20, groups, &err);
+    if (!st) st = (j->wired ? wired_create : tutti_group_create_threads)(j->nranks, 20, groups, &err);
     if (st) fail_msg("%s", err.text);
     for (int r = 0; r < j->nranks; r++) {
         ranks[r] = (played_rank){.job = j, .resolved = job, .data = &data, .group = groups[r]};
