@@ -40,29 +40,29 @@ static tutti_status choose(const tutti_compile_request *q, int64_t n, const tutt
                            char name[TUTTI_ALGORITHM_TEXT], tutti_failure *err)
 {
     tutti_topology where;
-    tutti_status s = tutti_group_nhosts(g) == 1 ? tutti_topology_of_cores(tutti_group_ncores(g), &where, NULL, err)
-                                                : tutti_topology_parse("star", &where, err);
-    if (s) return s;
+    tutti_status st = tutti_group_nhosts(g) == 1 ? tutti_topology_of_cores(tutti_group_ncores(g), &where, NULL, err)
+                                                 : tutti_topology_parse("star", &where, err);
+    if (st) return st;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
     tutti_choose_algorithm(q, n, &where, choice);
     if (choice->best < 0)
-        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this");
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do this");
     else
         snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", choice->candidates[choice->best].algorithm);
     free(choice);
-    return s;
+    return st;
 }
 
 static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tutti_failure *err)
 {
     const tutti_compile_request q = {
         .collective = b->what->collective, .nranks = b->nranks, .slots = b->what->slots, .in_place = b->what->in_place};
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", b->what->algorithm);
-    if (!strcmp(name, "auto")) s = choose(&q, b->n, b->group, name, err);
+    if (!strcmp(name, "auto")) st = choose(&q, b->n, b->group, name, err);
     const tutti_prover together = tutti_group_prover(b->group);
-    if (!s) s = tutti_schedule_prepare(name, &q, tutti_group_hosts(b->group), &together, &b->made, err);
-    for (int r = 0; !s && r < b->nranks; r++) {
+    if (!st) st = tutti_schedule_prepare(name, &q, tutti_group_hosts(b->group), &together, &b->made, err);
+    for (int r = 0; !st && r < b->nranks; r++) {
         tutti_part part;
         tutti_schedule_part(b->made.lowered, r, &part);
         for (int i = 0; i < part.nbuffers; i++) {
@@ -72,10 +72,10 @@ static tutti_status make_schedule(bench *b, char name[TUTTI_ALGORITHM_TEXT], tut
         }
         tutti_part_release(&part);
     }
-    if (!s && b->nin > MOST_INPUTS)
-        s = tutti_fail(err, TUTTI_ERR_USAGE, "%d inputs a rank, at most %d", b->nin, MOST_INPUTS);
-    if (!s) tutti_schedule_part(b->made.lowered, b->rank, &b->part);
-    return s;
+    if (!st && b->nin > MOST_INPUTS)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%d inputs a rank, at most %d", b->nin, MOST_INPUTS);
+    if (!st) tutti_schedule_part(b->made.lowered, b->rank, &b->part);
+    return st;
 }
 
 static bool is_matrix(const bench *b)
@@ -86,14 +86,14 @@ static bool is_matrix(const bench *b)
 static tutti_status bind(bench *b, tutti_failure *err)
 {
     tutti_place places[MOST_INPUTS];
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* of a matrix: one row, one column */
     size_t bytes = (size_t)(held + 1) * sizeof(float);
-    for (int k = 0; k < b->nin && !s; k++) {
-        s = tutti_region_create(b->group, "bench input", bytes, &b->in[k], err);
+    for (int k = 0; k < b->nin && !st; k++) {
+        st = tutti_region_create(b->group, "bench input", bytes, &b->in[k], err);
         places[k] = (tutti_place){b->in[k], 0};
     }
-    if (!s) s = tutti_region_create(b->group, "bench output", bytes, &b->out, err);
+    if (!st) st = tutti_region_create(b->group, "bench output", bytes, &b->out, err);
     const tutti_exchange_binding binding = {.name = "bench",
                                             .n = b->n,
                                             .in = places,
@@ -101,8 +101,8 @@ static tutti_status bind(bench *b, tutti_failure *err)
                                             .out = {b->out, 0},
                                             .in_window = is_matrix(b),
                                             .out_window = is_matrix(b)};
-    if (!s) s = tutti_exchange_create(b->group, b->made.lowered, &binding, &b->x, err);
-    return s;
+    if (!st) st = tutti_exchange_create(b->group, b->made.lowered, &binding, &b->x, err);
+    return st;
 }
 
 static void release(bench *b)
@@ -191,17 +191,17 @@ static tutti_status run_once(bench *b, tutti_failure *err)
 static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 {
     int64_t own = 0, *all = tutti_alloc(sizeof *all * (size_t)b->nranks);
-    tutti_status s = TUTTI_OK;
-    for (int e = 0; e < CHECKS && !s; e++) {
+    tutti_status st = TUTTI_OK;
+    for (int e = 0; e < CHECKS && !st; e++) {
         fill_inputs(b, e);
-        s = run_once(b, err);
-        if (!s) own += count_wrong(b, e);
+        st = run_once(b, err);
+        if (!st) own += count_wrong(b, e);
     }
-    if (!s) s = tutti_group_all_gather(b->group, "bench check", &own, all, sizeof own, err);
+    if (!st) st = tutti_group_all_gather(b->group, "bench check", &own, all, sizeof own, err);
     *wrong = 0;
     for (int r = 0; r < b->nranks; r++) *wrong += all[r];
     free(all);
-    return s;
+    return st;
 }
 
 /* --- timing --- */
@@ -242,20 +242,20 @@ typedef enum { RUN_EXCHANGE, RUN_BOUND, RUN_STREAMING_BOUND, NRUNS } run_kind;
 /* Seconds an iteration, of the slowest rank. */
 static tutti_status time_round(bench *b, run_kind kind, long iterations, double *seconds, tutti_failure *err)
 {
-    tutti_status s = tutti_group_barrier(b->group, "bench round", err);
+    tutti_status st = tutti_group_barrier(b->group, "bench round", err);
     double begin = tutti_clock_s(), own, *all = tutti_alloc(sizeof *all * (size_t)b->nranks);
-    for (long i = 0; i < iterations && !s; i++) {
+    for (long i = 0; i < iterations && !st; i++) {
         if (kind == RUN_EXCHANGE)
-            s = run_once(b, err);
+            st = run_once(b, err);
         else
             run_bound(b, kind == RUN_STREAMING_BOUND);
     }
     own = (tutti_clock_s() - begin) / (double)iterations;
-    if (!s) s = tutti_group_all_gather(b->group, "bench time", &own, all, sizeof own, err);
+    if (!st) st = tutti_group_all_gather(b->group, "bench time", &own, all, sizeof own, err);
     *seconds = 0;
     for (int r = 0; r < b->nranks; r++) *seconds = all[r] > *seconds ? all[r] : *seconds;
     free(all);
-    return s;
+    return st;
 }
 
 static double median(double *values, int n)
@@ -268,9 +268,9 @@ static double median(double *values, int n)
 static tutti_status calibrate(bench *b, run_kind kind, long *iterations, tutti_failure *err)
 {
     double seconds;
-    tutti_status s = time_round(b, kind, 2, &seconds, err);
-    if (!s) s = time_round(b, kind, seconds < 1e-3 ? 20 : 1, &seconds, err);
-    if (s) return s;
+    tutti_status st = time_round(b, kind, 2, &seconds, err);
+    if (!st) st = time_round(b, kind, seconds < 1e-3 ? 20 : 1, &seconds, err);
+    if (st) return st;
     double wanted = b->what->iterations ? (double)b->what->iterations / ROUNDS : ROUND_S / seconds;
     *iterations = wanted < 1 ? 1 : wanted > 200000 ? 200000 : (long)wanted;
     return TUTTI_OK;
@@ -280,11 +280,11 @@ static tutti_status time_all(bench *b, tutti_bench_result *out, tutti_failure *e
 {
     long iterations[NRUNS];
     double seconds[NRUNS][ROUNDS];
-    tutti_status s = TUTTI_OK;
-    for (int k = 0; k < NRUNS && !s; k++) s = calibrate(b, (run_kind)k, &iterations[k], err);
-    for (int round = 0; round < ROUNDS && !s; round++)
-        for (int k = 0; k < NRUNS && !s; k++) s = time_round(b, (run_kind)k, iterations[k], &seconds[k][round], err);
-    if (s) return s;
+    tutti_status st = TUTTI_OK;
+    for (int k = 0; k < NRUNS && !st; k++) st = calibrate(b, (run_kind)k, &iterations[k], err);
+    for (int round = 0; round < ROUNDS && !st; round++)
+        for (int k = 0; k < NRUNS && !st; k++) st = time_round(b, (run_kind)k, iterations[k], &seconds[k][round], err);
+    if (st) return st;
     double plain = median(seconds[RUN_BOUND], ROUNDS), streaming = median(seconds[RUN_STREAMING_BOUND], ROUNDS);
     out->seconds = median(seconds[RUN_EXCHANGE], ROUNDS);
     out->bound_seconds = plain < streaming ? plain : streaming;
@@ -299,17 +299,17 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
     b.n = what->bytes / (long long)sizeof(float);
     if (is_matrix(&b)) b.n *= b.nranks; /* bytes: of one rank's row */
     if (what->collective == TUTTI_BARRIER) b.n = 0;
-    tutti_status s = make_schedule(&b, result.algorithm, err);
-    if (!s) s = bind(&b, err);
-    if (!s) {
+    tutti_status st = make_schedule(&b, result.algorithm, err);
+    if (!st) st = bind(&b, err);
+    if (!st) {
         tutti_exchange_stats stats;
         tutti_exchange_stats_read(b.x, &stats);
         result.copies = stats.copies;
     }
-    if (!s && what->check) s = check(&b, &result.wrong, err);
-    if (!s && !what->check) fill_inputs(&b, 0);
-    if (!s) s = time_all(&b, &result, err);
+    if (!st && what->check) st = check(&b, &result.wrong, err);
+    if (!st && !what->check) fill_inputs(&b, 0);
+    if (!st) st = time_all(&b, &result, err);
     release(&b);
-    if (!s) *out = result;
-    return s;
+    if (!st) *out = result;
+    return st;
 }

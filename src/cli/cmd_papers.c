@@ -46,8 +46,8 @@ static tutti_status page_print(const char *folder, const char *name, bool json, 
     bool has_suffix = n > 5 && !strcmp(name + n - 5, ".yaml");
     snprintf(path, sizeof path, "%s/%.255s%s", folder, name, has_suffix ? "" : ".yaml");
     tutti_paper paper = {0};
-    tutti_status status = tutti_paper_load(path, &paper, err);
-    if (status) return status;
+    tutti_status st = tutti_paper_load(path, &paper, err);
+    if (st) return st;
     tutti_strbuf out = {0};
     tutti_paper_print(&paper, json, &out);
     fputs(out.text, stdout);
@@ -61,14 +61,14 @@ static tutti_status pages_print(const char *folder, bool json, tutti_failure *er
     struct dirent **entries = NULL;
     int n = scandir(folder, &entries, is_page, alphasort);
     if (n < 0) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: no such folder of pages", folder);
-    tutti_status status = n ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "%s: no page (*.yaml) in it", folder);
+    tutti_status st = n ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "%s: no page (*.yaml) in it", folder);
     for (int i = 0; i < n; i++) {
         if (i && !json) puts("");
-        if (!status) status = page_print(folder, entries[i]->d_name, json, err);
+        if (!st) st = page_print(folder, entries[i]->d_name, json, err);
         free(entries[i]);
     }
     free(entries);
-    return status;
+    return st;
 }
 
 static tutti_status papers(const tutti_flags *f, tutti_failure *err)
@@ -77,10 +77,9 @@ static tutti_status papers(const tutti_flags *f, tutti_failure *err)
     const char *folder = tutti_cli_value(f, "dir", folder_find(found) ? found : NULL);
     if (!folder) return tutti_fail(err, TUTTI_ERR_USAGE, "no folder of pages beside the program; name it with --dir");
     if (!f->nrest) return pages_print(folder, tutti_cli_has(f, "json"), err);
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; !status && i < f->nrest; i++)
-        status = page_print(folder, f->rest[i], tutti_cli_has(f, "json"), err);
-    return status;
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; !st && i < f->nrest; i++) st = page_print(folder, f->rest[i], tutti_cli_has(f, "json"), err);
+    return st;
 }
 
 static int run_command(int argc, char **argv)

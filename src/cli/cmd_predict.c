@@ -58,15 +58,15 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
     q->nranks = 4;
     q->job_path = f->rest[0];
-    tutti_status status = TUTTI_OK;
-    if (tutti_cli_has(f, "ranks")) status = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
+    tutti_status st = TUTTI_OK;
+    if (tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
     for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
     for (int i = 0; i < f->count[FLAG_SET] && i < MAX_SETS; i++) q->sets[q->nsets++] = f->value[FLAG_SET][i];
-    if (!status) status = tutti_topo_open(f, topology, &q->topology, err);
-    if (!status && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
-        status = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
-    if (!status) status = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);
-    return status;
+    if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
+    if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
+    if (!st) st = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);
+    return st;
 }
 
 static tutti_status measure(question *q, int i, tutti_failure *err)
@@ -82,15 +82,15 @@ static tutti_status measure(question *q, int i, tutti_failure *err)
 
 static tutti_status question_answer(const tutti_flags *f, question *q, tutti_failure *err)
 {
-    tutti_status status = tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
-    if (!status && tutti_cli_has(f, "layers"))
-        status = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers,
-                                      &q->nlayers, err);
+    tutti_status st = tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    if (!st && tutti_cli_has(f, "layers"))
+        st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,
+                                  err);
     for (int i = 0; i < q->nranks; i++) {
         q->measured_s[i] = NAN;
-        if (!status && tutti_cli_has(f, "measure")) status = measure(q, i, err);
+        if (!st && tutti_cli_has(f, "measure")) st = measure(q, i, err);
     }
-    return status;
+    return st;
 }
 
 static void print_json(const question *q)
@@ -201,16 +201,16 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--check and --svg are for a trace of svm-train; %s is none",
                           f->rest[0]);
-    tutti_status status = question_read(f, &q, err);
-    if (!status) status = question_answer(f, &q, err);
-    if (!status && tutti_cli_has(f, "json"))
+    tutti_status st = question_read(f, &q, err);
+    if (!st) st = question_answer(f, &q, err);
+    if (!st && tutti_cli_has(f, "json"))
         print_json(&q);
-    else if (!status)
+    else if (!st)
         print_table(&q);
-    if (!status && q.layers) print_layers(&q, tutti_cli_has(f, "json"));
+    if (!st && q.layers) print_layers(&q, tutti_cli_has(f, "json"));
     free(q.layers);
     tutti_job_destroy(q.job);
-    return status;
+    return st;
 }
 
 static int run_command(int argc, char **argv)

@@ -48,8 +48,8 @@ static tutti_status read_sizes(const char *list, bench_request *out, tutti_failu
     for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
         if (out->nsizes == MOST_SIZES) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes: at most %d sizes", MOST_SIZES);
         long long *bytes = &out->sizes[out->nsizes++];
-        tutti_status s = tutti_cli_bytes("--bytes", item, bytes, err);
-        if (s) return s;
+        tutti_status st = tutti_cli_bytes("--bytes", item, bytes, err);
+        if (st) return st;
         if (*bytes < 4 || *bytes > 1LL << 36)
             return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes %s: from 4 bytes to 64 GiB", item);
         *bytes -= *bytes % 4;
@@ -62,14 +62,14 @@ static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti
     long slots, checks;
     *out = (bench_request){.what = {.algorithm = tutti_cli_value(f, "algo", "auto")},
                            .json = tutti_cli_value(f, "json", NULL)};
-    tutti_status s = tutti_cli_int(f, "ranks", 1, 1024, 2, &out->nranks, err);
-    if (!s) s = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
-    if (!s) s = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
-    if (!s) s = tutti_cli_int(f, "check", 0, 1, 1, &checks, err);
-    if (!s) s = tutti_coll_collective(f, &out->what.collective, err);
-    if (!s) s = read_sizes(tutti_cli_value(f, "bytes", "1KB,64KB,1MB,16MB"), out, err);
-    if (!s && f->nrest) s = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[0]);
-    if (s) return s;
+    tutti_status st = tutti_cli_int(f, "ranks", 1, 1024, 2, &out->nranks, err);
+    if (!st) st = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
+    if (!st) st = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
+    if (!st) st = tutti_cli_int(f, "check", 0, 1, 1, &checks, err);
+    if (!st) st = tutti_coll_collective(f, &out->what.collective, err);
+    if (!st) st = read_sizes(tutti_cli_value(f, "bytes", "1KB,64KB,1MB,16MB"), out, err);
+    if (!st && f->nrest) st = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[0]);
+    if (st) return st;
     out->what.slots = (int)slots;
     out->what.check = checks != 0;
     return TUTTI_OK;
@@ -184,8 +184,8 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
             tutti_bench_case c = q->what;
             c.bytes = q->sizes[i];
             c.in_place = in_place;
-            tutti_status s = tutti_bench_exchange(g, &c, &halves[in_place], err);
-            if (s) return s;
+            tutti_status st = tutti_bench_exchange(g, &c, &halves[in_place], err);
+            if (st) return st;
             if (halves[in_place].wrong > 0) *wrong += halves[in_place].wrong;
         }
         if (!first) continue;
@@ -210,21 +210,21 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
     tutti_group *g = NULL;
     FILE *json = NULL;
     long long wrong = 0;
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (config->nranks != q->nranks)
-        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", q->nranks,
-                       config->launcher, config->nranks);
-    if (!s && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
-        s = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--ranks %ld, but %s has %d: leave --ranks out", q->nranks,
+                        config->launcher, config->nranks);
+    if (!st && q->json && config->rank == 0 && !(json = fopen(q->json, "w")))
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--json %s: cannot be written: %s", q->json, strerror(errno));
     tutti_cli_block_quit();
-    if (!s) s = tutti_cli_join("coll bench", config, &g, &err);
+    if (!st) st = tutti_cli_join("coll bench", config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
-    if (!s) s = tutti_cli_report(&reporter, &err);
-    if (!s) s = run_sizes(g, q, json, &wrong, &err);
+    if (!st) st = tutti_cli_report(&reporter, &err);
+    if (!st) st = run_sizes(g, q, json, &wrong, &err);
     tutti_group_leave(g);
-    if (json && (ferror(json) | fclose(json)) && !s)
-        s = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: not all could be written", q->json);
-    if (s) return tutti_cli_fail("coll bench", &err);
+    if (json && (ferror(json) | fclose(json)) && !st)
+        st = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: not all could be written", q->json);
+    if (st) return tutti_cli_fail("coll bench", &err);
     return wrong ? TUTTI_ERR_FAILED : 0;
 }
 
@@ -235,9 +235,9 @@ static tutti_status try_algorithm(const bench_request *q, tutti_failure *err)
         .collective = q->what.collective, .nranks = (int32_t)q->nranks, .slots = q->what.slots};
     tutti_schedule *schedule = NULL;
     if (!strcmp(q->what.algorithm, "auto")) return TUTTI_OK;
-    tutti_status s = tutti_schedule_compile(q->what.algorithm, &request, &schedule, err);
-    if (!s) tutti_schedule_destroy(schedule);
-    return s;
+    tutti_status st = tutti_schedule_compile(q->what.algorithm, &request, &schedule, err);
+    if (!st) tutti_schedule_destroy(schedule);
+    return st;
 }
 
 static int start_ranks(const bench_request *q, int argc, char **argv)
@@ -250,9 +250,9 @@ static int start_ranks(const bench_request *q, int argc, char **argv)
     for (int i = 0; i < argc; i++) command[i + 2] = argv[i];
     const tutti_launch_options options = {.nranks = (int)q->nranks};
     tutti_launch_result result;
-    tutti_status s = tutti_launch(&options, command, &result, &err);
+    tutti_status st = tutti_launch(&options, command, &result, &err);
     free(command);
-    if (s) return tutti_cli_fail("coll bench", &err);
+    if (st) return tutti_cli_fail("coll bench", &err);
     fputs(result.words, stderr);
     free(result.words);
     return result.exit_code;

@@ -34,12 +34,12 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
                             algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
                             (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
     tutti_strbuf_printf(&text, "%s\n", line);
-    tutti_status status = tutti_file_make_dir(folder, err);
-    if (!status) status = tutti_file_write_atomic(path, text.text, text.length, err);
+    tutti_status st = tutti_file_make_dir(folder, err);
+    if (!st) st = tutti_file_write_atomic(path, text.text, text.length, err);
     free(folder);
     free(line);
     tutti_strbuf_release(&text);
-    return status;
+    return st;
 }
 
 static void print_cases(const tutti_tune_case *cases)
@@ -57,8 +57,8 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
     tutti_tune_check rows[MAX_ROWS];
     double errors[MAX_ROWS];
     int n = 0;
-    tutti_status status = tutti_tune_compare(t, rows, MAX_ROWS, &n, err);
-    if (status) return status;
+    tutti_status st = tutti_tune_compare(t, rows, MAX_ROWS, &n, err);
+    if (st) return st;
     printf("\n%-18s %6s %12s %14s %14s %8s\n", "allreduce by", "ranks", "bytes", "predicted", "measured", "error");
     for (int i = 0; i < n; i++) {
         const tutti_tune_check *r = &rows[i];
@@ -89,21 +89,21 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_topology t;
     tutti_tune_case cases[TUTTI_NTUNE_CASES];
-    tutti_status status = open_own_cores(&t, err);
-    if (!status) status = tutti_tune_host(&t, cases, err);
-    if (status) return status;
+    tutti_status st = open_own_cores(&t, err);
+    if (!st) st = tutti_tune_host(&t, cases, err);
+    if (st) return st;
     char *described = tutti_topology_describe(&t), *standard = tutti_topology_tuned_path();
     print_cases(cases);
     printf("\n%s", described);
     const char *path = tutti_cli_value(f, "out", standard);
     if (!tutti_cli_has(f, "print")) {
-        status = fitted_write(path, &t, cases, err);
-        if (!status) printf("\nwritten to %s\n", path);
+        st = fitted_write(path, &t, cases, err);
+        if (!st) printf("\nwritten to %s\n", path);
     }
-    if (!status && tutti_cli_has(f, "check")) status = check(&t, err);
+    if (!st && tutti_cli_has(f, "check")) st = check(&t, err);
     free(described);
     free(standard);
-    return status;
+    return st;
 }
 
 int tutti_coll_tune(int argc, char **argv)

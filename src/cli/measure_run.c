@@ -47,8 +47,8 @@ static tutti_status metrics_read(const char *folder, double *step_s, tutti_failu
     double found[MAX_LINES];
     int n = 0, seen = 0;
     snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
-    tutti_status status = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_FAILED, &text, &nbytes, err);
-    if (status) return status;
+    tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_FAILED, &text, &nbytes, err);
+    if (st) return st;
     for (char *line = strtok_r(text, "\n", &rest); line && n < MAX_LINES; line = strtok_r(NULL, "\n", &rest)) {
         cJSON *root = cJSON_Parse(line);
         const cJSON *ms = cJSON_GetObjectItemCaseSensitive(root, "step_ms");
@@ -66,8 +66,8 @@ tutti_status tutti_measure_run(const char *job, int nranks, const char *const *o
                                double *step_s, tutti_failure *err)
 {
     char *folder, ranks[16], *argv[MAX_ARGUMENTS];
-    tutti_status status = tutti_program_folder(&folder, err);
-    if (status) return status;
+    tutti_status st = tutti_program_folder(&folder, err);
+    if (st) return st;
     snprintf(ranks, sizeof ranks, "%d", nranks);
     const char *const fixed[] = {"tutti", "train", job, "--ranks", ranks, "--out", folder, "--fresh", "--quiet"};
     tutti_arena arena = {0};
@@ -78,10 +78,10 @@ tutti_status tutti_measure_run(const char *job, int nranks, const char *const *o
         argv[n++] = tutti_arena_strdup(&arena, i < noverrides ? overrides[i] : settings[i - noverrides]);
     }
     argv[n] = NULL;
-    status = child_run(argv, err);
-    if (!status) status = metrics_read(folder, step_s, err);
+    st = child_run(argv, err);
+    if (!st) st = metrics_read(folder, step_s, err);
     tutti_file_remove_tree(folder, NULL);
     free(folder);
     tutti_arena_release(&arena);
-    return status;
+    return st;
 }

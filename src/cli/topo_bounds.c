@@ -75,20 +75,20 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
 {
     long ranks = 0;
     const char *bytes = tutti_cli_value(f, "bytes", "100MB");
-    tutti_status status = tutti_topo_open(f, f->rest[0], &q->topology, err);
-    if (!status) status = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
-    if (!status) status = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
-    if (!status) status = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
+    tutti_status st = tutti_topo_open(f, f->rest[0], &q->topology, err);
+    if (!st) st = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
+    if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!st) st = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
     q->nranks = (int32_t)ranks;
-    return status ? status : tutti_coll_collective(f, &q->collective, err);
+    return st ? st : tutti_coll_collective(f, &q->collective, err);
 }
 
 static tutti_status bounds(const tutti_flags *f, tutti_failure *err)
 {
     question q = {0};
     tutti_limit limits[TUTTI_NLIMITS];
-    tutti_status status = question_read(f, &q, err);
-    if (status) return status;
+    tutti_status st = question_read(f, &q, err);
+    if (st) return st;
     tutti_simulate_limits(q.collective, q.nranks, q.bytes / TUTTI_ELEMENT_BYTES, &q.topology, limits);
     if (tutti_cli_has(f, "json"))
         print_json(&q, limits);

@@ -42,8 +42,8 @@ static tutti_status detect(const tutti_flags *f, tutti_failure *err)
     tutti_topology t;
     tutti_host_shape machine;
     tutti_topology_detect(&machine);
-    tutti_status status = tutti_topo_of_machine(f, &machine, &t, err);
-    if (status) return status;
+    tutti_status st = tutti_topo_of_machine(f, &machine, &t, err);
+    if (st) return st;
     char *text = tutti_topology_print(&t);
     printf("%s\n", text);
     if (tutti_cli_has(f, "describe")) print_machine(&t, &machine);

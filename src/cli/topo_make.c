@@ -57,7 +57,7 @@ static tutti_status take(int argc, char **argv, int *at, request *q, tutti_failu
 
 static tutti_status read_arguments(int argc, char **argv, request *q, tutti_failure *err)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
         q->help = true;
         return TUTTI_OK;
@@ -65,13 +65,13 @@ static tutti_status read_arguments(int argc, char **argv, request *q, tutti_fail
     if (argc < 2 || argv[1][0] == '-')
         return tutti_fail(err, TUTTI_ERR_USAGE, "a kind is wanted first: tutti topo make KIND; --help lists them");
     tutti_strbuf_puts(&q->text, argv[1]);
-    for (int at = 2; at < argc && !status; at++) {
+    for (int at = 2; at < argc && !st; at++) {
         if (argv[at][0] != '-' || argv[at][1] != '-')
-            status = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'; keys are --key value", argv[at]);
+            st = tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'; keys are --key value", argv[at]);
         else
-            status = take(argc, argv, &at, q, err);
+            st = take(argc, argv, &at, q, err);
     }
-    return status;
+    return st;
 }
 
 static void print_links(const tutti_topology *t, int32_t nranks)
@@ -93,24 +93,24 @@ static void print_links(const tutti_topology *t, int32_t nranks)
 static tutti_status drawing_write(const char *path, char *taken, tutti_failure *err)
 {
     if (!taken) return tutti_fail(err, TUTTI_ERR_USAGE, "a host has no links between ranks to draw");
-    tutti_status status = tutti_cli_write(strcmp(path, "-") ? path : NULL, taken, err);
+    tutti_status st = tutti_cli_write(strcmp(path, "-") ? path : NULL, taken, err);
     free(taken);
-    return status;
+    return st;
 }
 
 static tutti_status make(const request *q, tutti_failure *err)
 {
     tutti_topology t;
     char *end;
-    tutti_status status = tutti_topo_open(NULL, q->text.text, &t, err);
-    if (status) return status;
+    tutti_status st = tutti_topo_open(NULL, q->text.text, &t, err);
+    if (st) return st;
     long ranks = q->seated ? strtol(q->seated, &end, 10) : tutti_topology_nseats(&t, 8);
     if (q->seated && (*end || ranks < 1 || ranks > 65536))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--seated %s: wanted a number from 1 to 65536", q->seated);
-    status = tutti_topology_fits(&t, (int32_t)ranks, err);
-    if (!status && q->dot) status = drawing_write(q->dot, tutti_topology_dot(&t, (int32_t)ranks), err);
-    if (!status && q->svg) status = drawing_write(q->svg, tutti_topology_svg(&t, (int32_t)ranks), err);
-    if (status || ((q->dot || q->svg) && !q->describe)) return status;
+    st = tutti_topology_fits(&t, (int32_t)ranks, err);
+    if (!st && q->dot) st = drawing_write(q->dot, tutti_topology_dot(&t, (int32_t)ranks), err);
+    if (!st && q->svg) st = drawing_write(q->svg, tutti_topology_svg(&t, (int32_t)ranks), err);
+    if (st || ((q->dot || q->svg) && !q->describe)) return st;
     char *text = tutti_topology_print(&t), *described = tutti_topology_describe(&t);
     printf("%s\n", text);
     if (q->describe) {
@@ -119,18 +119,18 @@ static tutti_status make(const request *q, tutti_failure *err)
     }
     free(described);
     free(text);
-    return status;
+    return st;
 }
 
 int tutti_topo_make(int argc, char **argv)
 {
     request q = {0};
     tutti_failure err = {0};
-    tutti_status status = read_arguments(argc, argv, &q, &err);
-    if (!status && q.help)
+    tutti_status st = read_arguments(argc, argv, &q, &err);
+    if (!st && q.help)
         print_help(stdout);
-    else if (!status)
-        status = make(&q, &err);
+    else if (!st)
+        st = make(&q, &err);
     tutti_strbuf_release(&q.text);
-    return status ? tutti_cli_fail("topo make", &err) : 0;
+    return st ? tutti_cli_fail("topo make", &err) : 0;
 }

@@ -35,14 +35,14 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
 {
     long ranks = 0;
     q->algorithm = tutti_cli_value(f, "algorithm", "halving-doubling");
-    tutti_status status = tutti_topo_open(f, f->rest[0], &q->topology, err);
-    if (!status) status = tutti_cli_bytes("--bytes", tutti_cli_value(f, "bytes", "100MB"), &q->bytes, err);
-    if (!status) status = tutti_cli_int(f, "ranks", 2, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
-    if (!status) status = tutti_cli_int(f, "seed", 0, 2147483647, 1, &q->seed, err);
-    if (!status) status = tutti_cli_int(f, "swaps", 1, 1000000000, 200000, &q->nswaps, err);
+    tutti_status st = tutti_topo_open(f, f->rest[0], &q->topology, err);
+    if (!st) st = tutti_cli_bytes("--bytes", tutti_cli_value(f, "bytes", "100MB"), &q->bytes, err);
+    if (!st) st = tutti_cli_int(f, "ranks", 2, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!st) st = tutti_cli_int(f, "seed", 0, 2147483647, 1, &q->seed, err);
+    if (!st) st = tutti_cli_int(f, "swaps", 1, 1000000000, 200000, &q->nswaps, err);
     q->own_start = tutti_cli_has(f, "own-start");
     q->request = (tutti_compile_request){.nranks = (int32_t)ranks, .in_place = true, .topology = &q->topology};
-    return status ? status : tutti_coll_collective(f, &q->request.collective, err);
+    return st ? st : tutti_coll_collective(f, &q->request.collective, err);
 }
 
 static void print_load(const char *what, const tutti_map_load *l, double lower_s, double simulated_s)
@@ -58,13 +58,13 @@ static tutti_status map(const question *q, tutti_failure *err)
     tutti_simulation before, after;
     tutti_topology seated = q->topology;
     int64_t n = q->bytes / TUTTI_ELEMENT_BYTES;
-    tutti_status status = tutti_schedule_compile(q->algorithm, &q->request, &s, err);
+    tutti_status st = tutti_schedule_compile(q->algorithm, &q->request, &s, err);
     const tutti_map_options options = {(uint64_t)q->seed, q->nswaps, !q->own_start};
-    if (!status) status = tutti_map_ranks(s, &q->topology, n, &options, &m, err);
-    if (!status) tutti_topology_place(&seated, q->request.nranks, m.seat);
-    if (!status) status = tutti_simulate_schedule(s, &q->topology, n, &before, err);
-    if (!status) status = tutti_simulate_schedule(s, &seated, n, &after, err);
-    if (!status) {
+    if (!st) st = tutti_map_ranks(s, &q->topology, n, &options, &m, err);
+    if (!st) tutti_topology_place(&seated, q->request.nranks, m.seat);
+    if (!st) st = tutti_simulate_schedule(s, &q->topology, n, &before, err);
+    if (!st) st = tutti_simulate_schedule(s, &seated, n, &after, err);
+    if (!st) {
         char *text = tutti_topology_print(&seated);
         printf("%s of %lld bytes over %d ranks, %lld of %ld swaps taken, seed %ld\n\n", q->algorithm, q->bytes,
                (int)q->request.nranks, (long long)m.naccepted, q->nswaps, q->seed);
@@ -78,7 +78,7 @@ static tutti_status map(const question *q, tutti_failure *err)
     }
     tutti_mapping_release(&m);
     tutti_schedule_destroy(s);
-    return status;
+    return st;
 }
 
 enum { NPLACEMENTS = 4, TABLE_ELEMENTS = 25000000 };
@@ -91,8 +91,8 @@ static tutti_status table_topology(int nswitches, int nhosts, int placement, tut
     char text[96];
     int32_t seat[TUTTI_MAX_SEATS_LISTED], p = nswitches * nhosts;
     snprintf(text, sizeof text, "bigraph,switches=%d,hosts=%d,add=1TB,place=%s", nswitches, nhosts, words[placement]);
-    tutti_status status = tutti_topology_parse(text, t, err);
-    if (status || placement < 3) return status;
+    tutti_status st = tutti_topology_parse(text, t, err);
+    if (st || placement < 3) return st;
     for (int32_t r = 0; r < p; r++) {
         seat[r] = 0;
         for (int32_t bit = 1; bit < p; bit *= 2) seat[r] = 2 * seat[r] + ((r & bit) != 0);
@@ -121,34 +121,33 @@ static tutti_status print_line(int nswitches, int nhosts, tutti_failure *err)
     const tutti_compile_request request = {
         .collective = TUTTI_ALLREDUCE, .nranks = nswitches * nhosts, .in_place = true};
     tutti_schedule *s = NULL;
-    tutti_status status = tutti_schedule_compile("halving-doubling", &request, &s, err);
-    if (!status)
-        printf("%4d %4d %5d %10d", nswitches, nhosts, request.nranks, (2 * nhosts + nswitches - 1) / nswitches);
-    for (int i = 0; i < NPLACEMENTS && !status; i++) {
+    tutti_status st = tutti_schedule_compile("halving-doubling", &request, &s, err);
+    if (!st) printf("%4d %4d %5d %10d", nswitches, nhosts, request.nranks, (2 * nhosts + nswitches - 1) / nswitches);
+    for (int i = 0; i < NPLACEMENTS && !st; i++) {
         tutti_topology t;
         tutti_map_load load;
         tutti_simulation sim;
-        status = table_topology(nswitches, nhosts, i, &t, err);
-        if (!status) status = tutti_map_measure(s, &t, TABLE_ELEMENTS, &load, err);
-        if (!status) status = tutti_simulate_schedule(s, &t, TABLE_ELEMENTS, &sim, err);
-        if (!status) printf(" %6d %9.4f", (int)load.messages, sim.seconds / closed_form_s(request.nranks, &t));
+        st = table_topology(nswitches, nhosts, i, &t, err);
+        if (!st) st = tutti_map_measure(s, &t, TABLE_ELEMENTS, &load, err);
+        if (!st) st = tutti_simulate_schedule(s, &t, TABLE_ELEMENTS, &sim, err);
+        if (!st) printf(" %6d %9.4f", (int)load.messages, sim.seconds / closed_form_s(request.nranks, &t));
     }
     printf("\n");
     tutti_schedule_destroy(s);
-    return status;
+    return st;
 }
 
 static tutti_status print_table(tutti_failure *err)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     printf("Halving and doubling of 100 MB over all hosts of a bigraph of N switches with M hosts each: most messages "
            "on a\n"
            "link between switches in a stage, and simulated time / closed form of one switch that never blocks.\n"
            "far first: block, the farthest partner first.\n\n%4s %4s %5s %10s %16s %16s %16s %16s\n",
            "N", "M", "ranks", "ceil(2M/N)", "parity mapping", "block", "round-robin", "far first");
     for (int switches = 4; switches <= 32; switches *= 2)
-        for (int hosts = 1; hosts <= 16 && !status; hosts *= 2) status = print_line(switches, hosts, err);
-    return status;
+        for (int hosts = 1; hosts <= 16 && !st; hosts *= 2) st = print_line(switches, hosts, err);
+    return st;
 }
 
 static tutti_status answer(const tutti_flags *f, tutti_failure *err)
@@ -161,8 +160,8 @@ static tutti_status answer(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "one topology is wanted, or --table: tutti topo map TOPOLOGY");
     if (table) return print_table(err);
     question q = {0};
-    tutti_status status = question_read(f, &q, err);
-    return status ? status : map(&q, err);
+    tutti_status st = question_read(f, &q, err);
+    return st ? st : map(&q, err);
 }
 
 int tutti_topo_map(int argc, char **argv)

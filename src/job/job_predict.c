@@ -39,23 +39,22 @@ static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti
     if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
     if (s->saved.text && !tutti_profile_find("measured", s->saved.text, graph, busy, out, NULL)) return TUTTI_OK;
     tutti_graph *graphs[TUTTI_MAX_BUSY] = {graph};
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     int made = 1;
-    for (; made < busy && !status; made += !status)
-        status = tutti_graph_build(graph->model, &graph->config, &graphs[made], err);
-    if (!status) status = tutti_profile_measure(graphs, busy, out, err);
+    for (; made < busy && !st; made += !st) st = tutti_graph_build(graph->model, &graph->config, &graphs[made], err);
+    if (!st) st = tutti_profile_measure(graphs, busy, out, err);
     for (int i = 1; i < made; i++) tutti_graph_destroy(graphs[i]);
-    if (!status) tutti_profile_print(out, &s->saved);
-    return status;
+    if (!st) tutti_profile_print(out, &s->saved);
+    return st;
 }
 
 static tutti_status add_costs(const session *s, const tutti_profile *profile, tutti_resolved *r, tutti_failure *err)
 {
     tutti_plan_costs costs = {0};
-    tutti_status status = tutti_predict_costs(r->plan, profile, s->topology, &costs, err);
-    if (!status) status = tutti_resolved_replan(r, &costs, err);
+    tutti_status st = tutti_predict_costs(r->plan, profile, s->topology, &costs, err);
+    if (!st) st = tutti_resolved_replan(r, &costs, err);
     tutti_plan_costs_release(&costs);
-    return status;
+    return st;
 }
 
 tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, tutti_resolved *r, tutti_failure *err)
@@ -63,11 +62,11 @@ tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, 
     const tutti_predict_options options = {0};
     session s = {.job = job, .topology = t, .options = &options};
     tutti_profile profile = {0};
-    tutti_status status = profile_take(&s, r->graph, busy_of(&s, r->plan->config.nranks), &profile, err);
-    if (!status) status = add_costs(&s, &profile, r, err);
+    tutti_status st = profile_take(&s, r->graph, busy_of(&s, r->plan->config.nranks), &profile, err);
+    if (!st) st = add_costs(&s, &profile, r, err);
     tutti_profile_release(&profile);
     tutti_strbuf_release(&s.saved);
-    return status;
+    return st;
 }
 
 typedef struct {
@@ -91,36 +90,36 @@ static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failur
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "a layer trace is of whole steps, not of the slots of canonical sums; use "
                           "--profile");
-    tutti_status status = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = nranks}, &v->parts, err);
-    if (!status) status = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
-    if (!status && job.exchange.buckets == TUTTI_BUCKETS_AUTO) status = add_costs(s, &v->profile, &v->parts, err);
-    return status;
+    tutti_status st = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = nranks}, &v->parts, err);
+    if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
+    if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);
+    return st;
 }
 
 static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
 {
     rank_view v;
-    tutti_status status = view_make(s, nranks, &v, err);
-    if (!status) status = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, out, err);
+    tutti_status st = view_make(s, nranks, &v, err);
+    if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, out, err);
     view_release(&v);
-    return status;
+    return st;
 }
 
 /* Speed-up is against one rank, which is predicted too where nobody asked for it. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     tutti_prediction alone = {0};
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < n && !status; i++) {
-        status = predict_one(s, ranks[i], &out[i], err);
-        if (!status && ranks[i] == 1) alone = out[i];
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < n && !st; i++) {
+        st = predict_one(s, ranks[i], &out[i], err);
+        if (!st && ranks[i] == 1) alone = out[i];
     }
-    if (!status && !alone.nranks) status = predict_one(s, 1, &alone, err);
-    for (int i = 0; i < n && !status; i++) {
+    if (!st && !alone.nranks) st = predict_one(s, 1, &alone, err);
+    for (int i = 0; i < n && !st; i++) {
         out[i].speedup = out[i].samples_per_s / alone.samples_per_s;
         out[i].efficiency = out[i].speedup / ranks[i];
     }
-    return status;
+    return st;
 }
 
 static tutti_status session_open(session *s, tutti_failure *err)
@@ -147,12 +146,12 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     session s = {.job = job, .topology = t, .options = options};
-    tutti_status status = session_open(&s, err);
-    if (!status) status = predict_all(&s, ranks, n, out, err);
-    if (!status && options->save_profile)
-        status = tutti_file_write_atomic(options->save_profile, s.saved.text ? s.saved.text : "", s.saved.length, err);
+    tutti_status st = session_open(&s, err);
+    if (!st) st = predict_all(&s, ranks, n, out, err);
+    if (!st && options->save_profile)
+        st = tutti_file_write_atomic(options->save_profile, s.saved.text ? s.saved.text : "", s.saved.length, err);
     session_close(&s);
-    return status;
+    return st;
 }
 
 tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
@@ -162,13 +161,13 @@ tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t,
     rank_view v = {0};
     *rows = NULL;
     *nrows = 0;
-    tutti_status status = session_open(&s, err);
-    if (!status) status = view_make(&s, nranks, &v, err);
-    if (!status) {
+    tutti_status st = session_open(&s, err);
+    if (!st) st = view_make(&s, nranks, &v, err);
+    if (!st) {
         *rows = tutti_alloc(sizeof **rows * (size_t)(v.parts.model->nlayers + 1));
-        status = tutti_layer_table(v.parts.plan, &v.profile, t, *rows, nrows, err);
+        st = tutti_layer_table(v.parts.plan, &v.profile, t, *rows, nrows, err);
     }
     view_release(&v);
     session_close(&s);
-    return status;
+    return st;
 }

@@ -65,8 +65,8 @@ static tutti_status heads_take(const char *page, const tutti_yaml_node *root, tu
         if (!known) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: unknown key '%s'", page, n->line, n->key);
     }
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        tutti_status status = text_take(root, heads[i].key, &p->arena, page, heads[i].to, err);
-        if (status) return status;
+        tutti_status st = text_take(root, heads[i].key, &p->arena, page, heads[i].to, err);
+        if (st) return st;
     }
     if (strcmp(p->provenance, "read") && strcmp(p->provenance, "abstract") && strcmp(p->provenance, "recalled"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: provenance '%s' is none of read, abstract, recalled", page,
@@ -82,12 +82,12 @@ static tutti_status figures_take(const char *page, const tutti_yaml_node *root, 
     p->figures = TUTTI_ARENA_NEW(&p->arena, tutti_paper_figure, list->nchildren);
     for (const tutti_yaml_node *n = list->child; n; n = n->next) {
         tutti_paper_figure *f = &p->figures[p->nfigures++];
-        tutti_status status = n->kind == TUTTI_YAML_MAP
-                                  ? tutti_options_read(&table, page, n, NULL, 0, &p->arena, f, err)
-                                  : tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: a figure is a map", page, n->line);
-        if (status) return status;
-        status = tutti_paper_compute(f, err);
-        if (status) return tutti_fail_at(err, "%s: line %d", page, n->line);
+        tutti_status st = n->kind == TUTTI_YAML_MAP
+                              ? tutti_options_read(&table, page, n, NULL, 0, &p->arena, f, err)
+                              : tutti_fail(err, TUTTI_ERR_USAGE, "%s: line %d: a figure is a map", page, n->line);
+        if (st) return st;
+        st = tutti_paper_compute(f, err);
+        if (st) return tutti_fail_at(err, "%s: line %d", page, n->line);
         f->verdict = tutti_paper_verdict(p->provenance, f->published, f->lo, f->hi);
     }
     return TUTTI_OK;
@@ -99,25 +99,25 @@ tutti_status tutti_paper_load(const char *path, tutti_paper *out, tutti_failure 
     size_t nbytes = 0;
     tutti_yaml *yaml = NULL;
     tutti_paper p = {0};
-    tutti_status status = tutti_file_read(path, MAX_PAGE_BYTES, TUTTI_ERR_USAGE, &text, &nbytes, err);
-    if (!status) status = tutti_yaml_parse(path, text, nbytes, &yaml, err);
-    if (!status && tutti_yaml_root(yaml)->kind != TUTTI_YAML_MAP)
-        status = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a page is a map", path);
-    if (!status) {
+    tutti_status st = tutti_file_read(path, MAX_PAGE_BYTES, TUTTI_ERR_USAGE, &text, &nbytes, err);
+    if (!st) st = tutti_yaml_parse(path, text, nbytes, &yaml, err);
+    if (!st && tutti_yaml_root(yaml)->kind != TUTTI_YAML_MAP)
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a page is a map", path);
+    if (!st) {
         const char *slash = strrchr(path, '/');
         char *name = tutti_arena_strdup(&p.arena, slash ? slash + 1 : path), *dot = strrchr(name, '.');
         if (dot) *dot = '\0';
         p.name = name;
-        status = heads_take(path, tutti_yaml_root(yaml), &p, err);
+        st = heads_take(path, tutti_yaml_root(yaml), &p, err);
     }
-    if (!status) status = figures_take(path, tutti_yaml_root(yaml), &p, err);
+    if (!st) st = figures_take(path, tutti_yaml_root(yaml), &p, err);
     tutti_yaml_destroy(yaml);
     free(text);
-    if (status)
+    if (st)
         tutti_paper_release(&p);
     else
         *out = p;
-    return status;
+    return st;
 }
 
 void tutti_paper_release(tutti_paper *paper)

@@ -29,20 +29,20 @@ static tutti_status schedule_rounds(tutti_paper_figure *f, tutti_failure *err)
     tutti_schedule *schedule = NULL;
     tutti_simulation sim = {0};
     tutti_topology t;
-    tutti_status status = topology_of(f, &t, err);
-    if (!status) status = tutti_schedule_compile(f->algorithm, &request, &schedule, err);
-    if (!status) status = tutti_simulate_schedule(schedule, &t, f->ranks, &sim, err);
+    tutti_status st = topology_of(f, &t, err);
+    if (!st) st = tutti_schedule_compile(f->algorithm, &request, &schedule, err);
+    if (!st) st = tutti_simulate_schedule(schedule, &t, f->ranks, &sim, err);
     tutti_schedule_destroy(schedule);
     f->lo = f->hi = sim.nrounds;
-    return status;
+    return st;
 }
 
 static tutti_status closed_form_steps(tutti_paper_figure *f, tutti_failure *err)
 {
     tutti_closed_form form;
     tutti_topology t;
-    tutti_status status = topology_of(f, &t, err);
-    if (status) return status;
+    tutti_status st = topology_of(f, &t, err);
+    if (st) return st;
     if (!tutti_simulate_closed_form(f->algorithm, TUTTI_ALLREDUCE, (int32_t)f->ranks, 1, &t, &form))
         return no_form(f->algorithm, f, err);
     f->lo = f->hi = (double)form.nsteps;
@@ -52,8 +52,8 @@ static tutti_status closed_form_steps(tutti_paper_figure *f, tutti_failure *err)
 static tutti_status seconds_ratio(tutti_paper_figure *f, tutti_failure *err)
 {
     tutti_topology t;
-    tutti_status status = topology_of(f, &t, err);
-    if (status) return status;
+    tutti_status st = topology_of(f, &t, err);
+    if (st) return st;
     f->lo = INFINITY, f->hi = 0;
     for (int i = 0; i < f->bytes.n; i++)
         for (double factor = 0.5; factor <= 2; factor *= 2) {

@@ -77,13 +77,12 @@ static tutti_status line_take(const char *name, int line, const cJSON *root, con
     *out = (tutti_profile){.samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = nbusy};
     out->update_s_per_element = number_of(root, "update_s_per_element");
     out->load_s_per_sample = number_of(root, "load_s_per_sample");
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     if (!isfinite(out->update_s_per_element + out->load_s_per_sample))
-        status =
-            tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: no update_s_per_element or load_s_per_sample", name, line);
-    if (!status) status = layers_take(name, line, cJSON_GetObjectItemCaseSensitive(root, "layers"), g, out, err);
-    if (status) tutti_profile_release(out);
-    return status;
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: no update_s_per_element or load_s_per_sample", name, line);
+    if (!st) st = layers_take(name, line, cJSON_GetObjectItemCaseSensitive(root, "layers"), g, out, err);
+    if (st) tutti_profile_release(out);
+    return st;
 }
 
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
@@ -94,13 +93,13 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
         size_t length = strcspn(text, "\n");
         cJSON *root = cJSON_ParseWithLength(text, length);
         bool found = false;
-        tutti_status status = TUTTI_OK;
+        tutti_status st = TUTTI_OK;
         if (!root && length)
-            status = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: no JSON object", name, line);
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: no JSON object", name, line);
         else if (root)
-            status = line_take(name, line, root, graph, nbusy, out, &found, err);
+            st = line_take(name, line, root, graph, nbusy, out, &found, err);
         cJSON_Delete(root);
-        if (status || found) return status;
+        if (st || found) return st;
         text += length + (text[length] == '\n');
     }
     return tutti_fail(err, TUTTI_ERR_DATA,

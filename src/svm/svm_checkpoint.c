@@ -290,35 +290,35 @@ int tutti_svm_checkpoint_wish(const tutti_svm_engine *e)
 
 static void add_state(const tutti_svm_solver *s, tutti_strbuf *b)
 {
-    const tutti_svm_state *st = &s->state;
-    const tutti_svm_checkpoint_state state = {.n = s->total,
-                                              .nmembers = st->nmembers,
-                                              .next = st->next,
-                                              .round = st->round,
-                                              .iterations = st->iterations,
-                                              .since = st->since,
-                                              .delta = st->delta,
-                                              .active = st->active,
-                                              .eliminated = st->eliminated,
-                                              .reconstructed = st->reconstructed,
-                                              .kernel_rows = st->kernel_rows,
-                                              .cached_rows = st->cached_rows,
-                                              .stalled = st->stalled,
-                                              .lowered = st->lowered};
-    tutti_strbuf_add(b, (const char *)&state, sizeof state);
-    tutti_strbuf_add(b, (const char *)st->member, (size_t)st->nmembers * sizeof *st->member);
+    const tutti_svm_state *state = &s->state;
+    const tutti_svm_checkpoint_state written = {.n = s->total,
+                                                .nmembers = state->nmembers,
+                                                .next = state->next,
+                                                .round = state->round,
+                                                .iterations = state->iterations,
+                                                .since = state->since,
+                                                .delta = state->delta,
+                                                .active = state->active,
+                                                .eliminated = state->eliminated,
+                                                .reconstructed = state->reconstructed,
+                                                .kernel_rows = state->kernel_rows,
+                                                .cached_rows = state->cached_rows,
+                                                .stalled = state->stalled,
+                                                .lowered = state->lowered};
+    tutti_strbuf_add(b, (const char *)&written, sizeof written);
+    tutti_strbuf_add(b, (const char *)state->member, (size_t)state->nmembers * sizeof *state->member);
 }
 
 /* alpha and gamma of all samples, into all[2][samples] on rank 0. Collective. */
 static tutti_status gather_samples(const tutti_svm_solver *s, const numbering *k, double *all, tutti_failure *err)
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     double *mine = s->spare;
-    for (int64_t i = 0; i < st->n; i++) mine[i] = st->alpha[st->position[i]];
-    const tutti_status status = gather(s->e, k, s->problem, mine, all, err);
-    if (status) return status;
-    for (int64_t i = 0; i < st->n; i++)
-        mine[i] = st->position[i] < st->nactive ? st->gamma[st->position[i]] : (double)NAN;
+    for (int64_t i = 0; i < state->n; i++) mine[i] = state->alpha[state->position[i]];
+    const tutti_status st = gather(s->e, k, s->problem, mine, all, err);
+    if (st) return st;
+    for (int64_t i = 0; i < state->n; i++)
+        mine[i] = state->position[i] < state->nactive ? state->gamma[state->position[i]] : (double)NAN;
     return gather(s->e, k, s->problem, mine, s->e->rank == 0 ? all + s->total : all, err);
 }
 
@@ -348,27 +348,27 @@ tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err)
 /* Samples by position: the active ones first. */
 static void place_samples(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const tutti_svm_problem *p = s->problem;
     int64_t k = 0, *numbers = s->from;
-    for (int64_t i = 0; i < st->n; i++) numbers[i] = st->number[st->position[i]];
+    for (int64_t i = 0; i < state->n; i++) numbers[i] = state->number[state->position[i]];
     for (int dropped = 0; dropped < 2; dropped++) {
-        for (int64_t i = 0; i < st->n; i++) {
+        for (int64_t i = 0; i < state->n; i++) {
             const int64_t n = numbers[i];
             if (isnan(v->gamma[n]) != dropped) continue;
-            st->number[k] = n, st->sample[k] = (int32_t)i, s->target[k] = p->row[i];
-            st->alpha[k] = v->alpha[n], st->gamma[k] = v->gamma[n];
-            st->sides[k] = tutti_svm_sides(p->y[i], v->alpha[n], p->y[i] > 0 ? p->cost_positive : p->cost_negative);
-            st->position[i] = k++;
+            state->number[k] = n, state->sample[k] = (int32_t)i, s->target[k] = p->row[i];
+            state->alpha[k] = v->alpha[n], state->gamma[k] = v->gamma[n];
+            state->sides[k] = tutti_svm_sides(p->y[i], v->alpha[n], p->y[i] > 0 ? p->cost_positive : p->cost_negative);
+            state->position[i] = k++;
         }
-        if (!dropped) st->nactive = k;
+        if (!dropped) state->nactive = k;
     }
 }
 
 /* Members as picks, whose ranks and row lengths the ranks tell each other. Collective. */
 static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v, tutti_failure *err)
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     const int n = s->npicks = (int)v->state->nmembers;
     int64_t *of = tutti_alloc(2 * (size_t)(n + 1) * sizeof *of);
     int32_t *slot_of = tutti_alloc((size_t)(s->total + 1) * sizeof *slot_of);
@@ -377,28 +377,28 @@ static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint
         slot_of[m] = slot + 1;
         s->pick[slot].is = (tutti_svm_candidate){v->gamma[m], v->alpha[m], m, 0};
     }
-    for (int64_t k = 0; k < st->nactive; k++) {
-        const int slot = slot_of[st->number[k]] - 1;
+    for (int64_t k = 0; k < state->nactive; k++) {
+        const int slot = slot_of[state->number[k]] - 1;
         if (slot < 0) continue;
         of[2 * slot] = s->e->rank, of[2 * slot + 1] = tutti_svm_row_entries(s->e, s->target[k]);
         s->pick[slot].position = k;
     }
-    const tutti_status status = tutti_svm_engine_count(s->e, of, 2 * n + 2, err);
+    const tutti_status st = tutti_svm_engine_count(s->e, of, 2 * n + 2, err);
     for (int slot = 0; slot < n; slot++)
         s->pick[slot].rank = (int32_t)of[2 * slot], s->pick[slot].is.entries = of[2 * slot + 1];
     free(slot_of);
     free(of);
-    return status;
+    return st;
 }
 
-static void copy_counts(tutti_svm_state *st, const tutti_svm_checkpoint_state *from)
+static void copy_counts(tutti_svm_state *state, const tutti_svm_checkpoint_state *from)
 {
-    st->nmembers = (int)from->nmembers, st->next = (int)from->next;
-    st->round = from->round, st->iterations = from->iterations;
-    st->since = from->since, st->delta = from->delta;
-    st->active = from->active, st->eliminated = from->eliminated, st->reconstructed = from->reconstructed;
-    st->kernel_rows = from->kernel_rows, st->cached_rows = from->cached_rows;
-    st->lowered = from->lowered, st->stalled = (int32_t)from->stalled;
+    state->nmembers = (int)from->nmembers, state->next = (int)from->next;
+    state->round = from->round, state->iterations = from->iterations;
+    state->since = from->since, state->delta = from->delta;
+    state->active = from->active, state->eliminated = from->eliminated, state->reconstructed = from->reconstructed;
+    state->kernel_rows = from->kernel_rows, state->cached_rows = from->cached_rows;
+    state->lowered = from->lowered, state->stalled = (int32_t)from->stalled;
 }
 
 tutti_status tutti_svm_checkpoint_resume(tutti_svm_solver *s, tutti_failure *err)

@@ -96,11 +96,11 @@ tutti_status tutti_svm_elimination_parse(const char *kind, const char *threshold
                                          tutti_failure *err)
 {
     tutti_svm_elimination rule = *default_rule();
-    tutti_status s = kind ? parse_kind(kind, &rule, err) : TUTTI_OK;
-    if (!s && threshold && rule.kind == TUTTI_SVM_KEEP_ALL)
+    tutti_status st = kind ? parse_kind(kind, &rule, err) : TUTTI_OK;
+    if (!st && threshold && rule.kind == TUTTI_SVM_KEEP_ALL)
         return tutti_fail(err, TUTTI_ERR_USAGE, "threshold '%s': where nothing is eliminated there is none", threshold);
-    if (!s && threshold) s = parse_threshold(threshold, &rule, err);
-    if (s) return s;
+    if (!st && threshold) st = parse_threshold(threshold, &rule, err);
+    if (st) return st;
     rule.name = rule.kind == TUTTI_SVM_SINGLE ? "single" : "multi";
     for (int i = 0; i < NRULES; i++)
         if (rules[i].kind == rule.kind && rules[i].iterations == rule.iterations && rules[i].share == rule.share)
@@ -123,9 +123,9 @@ enum { FEW = 16 }; /* less than one active sample in so many is not worth moving
 
 static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
 {
-    const tutti_svm_state *st = &s->state;
-    if (st->sides[k] == TUTTI_SVM_UP) return st->gamma[k] > s->b_low;
-    if (st->sides[k] == TUTTI_SVM_LOW) return st->gamma[k] < s->b_up;
+    const tutti_svm_state *state = &s->state;
+    if (state->sides[k] == TUTTI_SVM_UP) return state->gamma[k] > s->b_low;
+    if (state->sides[k] == TUTTI_SVM_LOW) return state->gamma[k] < s->b_up;
     return false; /* free, or a member */
 }
 
@@ -140,44 +140,44 @@ static void permute(void *array, size_t bytes, const int64_t *from, int64_t n, v
 
 static void permute_samples(tutti_svm_solver *s, int64_t n)
 {
-    tutti_svm_state *st = &s->state;
-    permute(st->number, sizeof *st->number, s->from, n, s->spare);
-    permute(st->alpha, sizeof *st->alpha, s->from, n, s->spare);
-    permute(st->gamma, sizeof *st->gamma, s->from, n, s->spare);
-    permute(st->sample, sizeof *st->sample, s->from, n, s->spare);
+    tutti_svm_state *state = &s->state;
+    permute(state->number, sizeof *state->number, s->from, n, s->spare);
+    permute(state->alpha, sizeof *state->alpha, s->from, n, s->spare);
+    permute(state->gamma, sizeof *state->gamma, s->from, n, s->spare);
+    permute(state->sample, sizeof *state->sample, s->from, n, s->spare);
     permute(s->target, sizeof *s->target, s->from, n, s->spare);
-    permute(st->sides, sizeof *st->sides, s->from, n, s->spare);
-    for (int64_t k = 0; k < n; k++) st->position[st->sample[k]] = k;
+    permute(state->sides, sizeof *state->sides, s->from, n, s->spare);
+    for (int64_t k = 0; k < n; k++) state->position[state->sample[k]] = k;
 }
 
 /* Active samples that can be dropped: stay keeps its order, and so do they, behind it. */
 static void drop(tutti_svm_solver *s, int64_t stay)
 {
-    tutti_svm_state *st = &s->state;
-    const int64_t n = st->nactive;
+    tutti_svm_state *state = &s->state;
+    const int64_t n = state->nactive;
     int64_t next = 0, left = stay;
     if (stay == n) return;
     for (int64_t k = 0; k < n; k++) s->from[cannot_matter(s, k) ? left++ : next++] = k;
     permute_samples(s, n);
     if (s->cache) tutti_svm_cache_permute(s->cache, s->from, n);
-    st->nactive = stay;
+    state->nactive = stay;
 }
 
 tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     int64_t stay = 0;
-    for (int64_t k = 0; k < st->nactive; k++) stay += !cannot_matter(s, k);
-    int64_t left = st->active, active = stay;
+    for (int64_t k = 0; k < state->nactive; k++) stay += !cannot_matter(s, k);
+    int64_t left = state->active, active = stay;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);
-    const tutti_status status = tutti_svm_engine_count(s->e, &active, 1, err);
-    if (status) return status;
+    const tutti_status st = tutti_svm_engine_count(s->e, &active, 1, err);
+    if (st) return st;
     left -= active;
-    st->since = 0;
-    if (active < st->delta) st->delta = active > 0 ? active : 1;
-    if (left * FEW < st->active) return TUTTI_OK;
+    state->since = 0;
+    if (active < state->delta) state->delta = active > 0 ? active : 1;
+    if (left * FEW < state->active) return TUTTI_OK;
     drop(s, stay);
-    st->active = active, st->eliminated += left;
+    state->active = active, state->eliminated += left;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ELIMINATING);
     return TUTTI_OK;
 }
@@ -186,19 +186,19 @@ tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err)
 
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     tutti_svm_account *account = &s->e->account;
-    const int64_t first = st->nactive;
+    const int64_t first = state->nactive;
     const int8_t *y = s->problem->y;
-    for (int64_t k = first; k < st->n; k++) st->gamma[k] = -y[st->sample[k]];
-    for (int64_t i = 0; i < st->n; i++) s->spare[i] = y[i] * st->alpha[st->position[i]];
+    for (int64_t k = first; k < state->n; k++) state->gamma[k] = -y[state->sample[k]];
+    for (int64_t i = 0; i < state->n; i++) s->spare[i] = y[i] * state->alpha[state->position[i]];
     account->adding = TUTTI_SVM_ELIMINATING;
-    const tutti_status status = tutti_svm_sum_rows(s->e, st->n, s->problem->row, s->spare, st->n - first,
-                                                   s->target + first, st->gamma + first, err);
-    st->reconstructed += s->total - st->active;
-    st->active = s->total, st->nactive = st->n;
-    st->since = 0;
+    const tutti_status st = tutti_svm_sum_rows(s->e, state->n, s->problem->row, s->spare, state->n - first,
+                                               s->target + first, state->gamma + first, err);
+    state->reconstructed += s->total - state->active;
+    state->active = s->total, state->nactive = state->n;
+    state->since = 0;
     account->adding = TUTTI_SVM_UPDATING;
     tutti_svm_charge(account, TUTTI_SVM_ELIMINATING);
-    return status;
+    return st;
 }

@@ -57,19 +57,19 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     if (e->kernel.gamma == 0 && d->width > 0) e->kernel.gamma = 1.0 / d->width;
     e->precomputed = e->kernel.type == TUTTI_SVM_PRECOMPUTED;
     int64_t entries = e->precomputed ? d->nrows : d->start[d->nrows];
-    tutti_status s = tutti_svm_engine_count(e, &entries, 1, err);
-    if (s) return s;
+    tutti_status st = tutti_svm_engine_count(e, &entries, 1, err);
+    if (st) return st;
     e->mean_entries = d->total > 0 ? (double)entries / (double)d->total : 0;
-    s = check_memory(e, err);
-    if (s) return s;
+    st = check_memory(e, err);
+    if (st) return st;
     double *square = TUTTI_ARENA_NEW(&e->arena, double, d->nrows);
     float *value32 = NULL;
     tutti_svm_rows_measure(d, square, NULL);
     double largest = 0;
     for (int64_t i = 0; i < d->nrows; i++) largest = square[i] > largest ? square[i] : largest;
     if (e->nranks > 1) {
-        s = tutti_comm_allreduce(e->comm, &largest, &largest, 1, TUTTI_F64, TUTTI_MAX, err);
-        if (s) return s;
+        st = tutti_comm_allreduce(e->comm, &largest, &largest, 1, TUTTI_F64, TUTTI_MAX, err);
+        if (st) return st;
     }
     e->precision = e->config->precision;
     if (e->precision == TUTTI_SVM_AUTO) e->precision = tutti_svm_precision_for(&e->kernel, e->config->eps, largest);
@@ -80,9 +80,9 @@ static tutti_status settle(tutti_svm_engine *e, tutti_failure *err)
     }
     e->sources = (tutti_svm_rows){d->start, d->index, d->value, value32, square};
     make_targets(e);
-    s = tutti_svm_tile_create(&e->kernel, e->precision, d->width, &e->tile, err);
-    if (!s) e->lanes = tutti_svm_tile_lanes(e->tile);
-    return s;
+    st = tutti_svm_tile_create(&e->kernel, e->precision, d->width, &e->tile, err);
+    if (!st) e->lanes = tutti_svm_tile_lanes(e->tile);
+    return st;
 }
 
 /* What every round asks of the other ranks. */
@@ -103,8 +103,8 @@ static tutti_status prepare_requests(tutti_svm_engine *e, tutti_failure *err)
                               .out = e->offers,
                               .count = n * (int64_t)sizeof *e->offered,
                               .type = TUTTI_U8};
-    const tutti_status s = tutti_comm_prepare(e->comm, &extremes, &e->extremes_request, err);
-    return s ? s : tutti_comm_prepare(e->comm, &offer, &e->offer_request, err);
+    const tutti_status st = tutti_comm_prepare(e->comm, &extremes, &e->extremes_request, err);
+    return st ? st : tutti_comm_prepare(e->comm, &offer, &e->offer_request, err);
 }
 
 tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
@@ -120,13 +120,13 @@ tutti_status tutti_svm_engine_create(tutti_comm *comm, const tutti_svm_data *dat
     e->entries_of = TUTTI_ARENA_NEW(&e->arena, int64_t, e->nranks);
     e->bytes_of = TUTTI_ARENA_NEW(&e->arena, int64_t, e->nranks);
     if (config->nthreads > 1) e->pool = tutti_pool_create(config->nthreads);
-    tutti_status s = settle(e, err);
-    if (!s && e->nranks > 1) s = prepare_requests(e, err);
-    if (s)
+    tutti_status st = settle(e, err);
+    if (!st && e->nranks > 1) st = prepare_requests(e, err);
+    if (st)
         tutti_svm_engine_destroy(e);
     else
         *out = e;
-    return s;
+    return st;
 }
 
 void tutti_svm_engine_destroy(tutti_svm_engine *e)
@@ -179,15 +179,15 @@ tutti_status tutti_svm_engine_share(tutti_svm_engine *e, const int64_t mine[2], 
 {
     all[0] = mine[0], all[1] = mine[1];
     if (e->nranks == 1) return TUTTI_OK;
-    const tutti_status s = tutti_comm_all_gather(e->comm, mine, all, 2, TUTTI_I64, err);
+    const tutti_status st = tutti_comm_all_gather(e->comm, mine, all, 2, TUTTI_I64, err);
     tutti_svm_charge_moving(&e->account, 2 * e->nranks * (int64_t)sizeof *all);
-    return s;
+    return st;
 }
 
 tutti_status tutti_svm_engine_count(tutti_svm_engine *e, int64_t *values, int n, tutti_failure *err)
 {
     if (e->nranks == 1) return TUTTI_OK;
-    const tutti_status s = tutti_comm_allreduce(e->comm, values, values, n, TUTTI_I64, TUTTI_SUM, err);
+    const tutti_status st = tutti_comm_allreduce(e->comm, values, values, n, TUTTI_I64, TUTTI_SUM, err);
     tutti_svm_charge_moving(&e->account, n * (int64_t)sizeof *values);
-    return s;
+    return st;
 }

@@ -14,13 +14,13 @@ enum { NSV, NBSV, NFREE, NCOUNTS };
 
 static void list_terms(const tutti_svm_solver *s, term *terms, int64_t counts[NCOUNTS])
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     const tutti_svm_problem *p = s->problem;
-    for (int64_t i = 0; i < st->n; i++) {
-        const int64_t k = st->position[i];
-        const double alpha = st->alpha[k], cost = p->y[i] > 0 ? p->cost_positive : p->cost_negative;
+    for (int64_t i = 0; i < state->n; i++) {
+        const int64_t k = state->position[i];
+        const double alpha = state->alpha[k], cost = p->y[i] > 0 ? p->cost_positive : p->cost_negative;
         const bool is_free = alpha > 0 && alpha < cost;
-        terms[i] = (term){alpha * (p->y[i] * st->gamma[k] - 1), alpha, is_free ? st->gamma[k] : 0};
+        terms[i] = (term){alpha * (p->y[i] * state->gamma[k] - 1), alpha, is_free ? state->gamma[k] : 0};
         counts[NSV] += alpha > 0, counts[NBSV] += alpha >= cost, counts[NFREE] += is_free;
     }
 }
@@ -44,23 +44,23 @@ static tutti_status gather_terms(tutti_svm_solver *s, const term *own, const ter
 
 tutti_status tutti_svm_finish(tutti_svm_solver *s, double *alpha, tutti_svm_pair_result *result, tutti_failure *err)
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     int64_t counts[NCOUNTS] = {0};
-    term *own = TUTTI_ARENA_NEW(&s->arena, term, st->n), sum = {0};
+    term *own = TUTTI_ARENA_NEW(&s->arena, term, state->n), sum = {0};
     const term *all;
     list_terms(s, own, counts);
-    tutti_status status = gather_terms(s, own, &all, err);
-    if (!status) status = tutti_svm_engine_count(s->e, counts, NCOUNTS, err);
-    if (status) return status;
+    tutti_status st = gather_terms(s, own, &all, err);
+    if (!st) st = tutti_svm_engine_count(s->e, counts, NCOUNTS, err);
+    if (st) return st;
     for (int64_t i = 0; i < s->total; i++) {
         sum.objective += all[i].objective;
         sum.alpha += all[i].alpha;
         sum.free_gamma += all[i].free_gamma;
     }
-    for (int64_t i = 0; i < st->n; i++) alpha[i] = st->alpha[st->position[i]];
+    for (int64_t i = 0; i < state->n; i++) alpha[i] = state->alpha[state->position[i]];
     const bool has_free = counts[NFREE] > 0;
     *result =
-        (tutti_svm_pair_result){.iterations = st->iterations,
+        (tutti_svm_pair_result){.iterations = state->iterations,
                                 .objective = sum.objective / 2,
                                 .rho = has_free ? sum.free_gamma / (double)counts[NFREE] : (s->b_up + s->b_low) / 2,
                                 .nu = sum.alpha / (s->problem->cost_positive * (double)s->total),

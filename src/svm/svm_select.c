@@ -18,17 +18,18 @@ static int64_t reversed(int64_t number)
     return INT64_MAX - number;
 }
 
-static void find_own(const tutti_svm_state *st, tutti_f64_at *up, tutti_f64_at *low)
+static void find_own(const tutti_svm_state *state, tutti_f64_at *up, tutti_f64_at *low)
 {
     *up = *low = (tutti_f64_at){INFINITY, INT64_MAX};
     bool is_number = true;
-    for (int64_t k = 0; k < st->nactive; k++) {
-        const double g = st->gamma[k];
-        const int64_t number = st->number[k];
+    for (int64_t k = 0; k < state->nactive; k++) {
+        const double g = state->gamma[k];
+        const int64_t number = state->number[k];
         is_number &= g == g;
-        if ((st->sides[k] & TUTTI_SVM_UP) && (g < up->value || (g == up->value && number > reversed(up->index))))
+        if ((state->sides[k] & TUTTI_SVM_UP) && (g < up->value || (g == up->value && number > reversed(up->index))))
             *up = (tutti_f64_at){g, reversed(number)};
-        if ((st->sides[k] & TUTTI_SVM_LOW) && (-g < low->value || (-g == low->value && number > reversed(low->index))))
+        if ((state->sides[k] & TUTTI_SVM_LOW) &&
+            (-g < low->value || (-g == low->value && number > reversed(low->index))))
             *low = (tutti_f64_at){-g, reversed(number)};
     }
     if (!is_number) up->value = NAN;
@@ -42,10 +43,10 @@ tutti_status tutti_svm_find_extremes(tutti_svm_solver *s, int wish, tutti_failur
     e->extremes[2] = (tutti_f64_at){-wish, 0};
     tutti_svm_charge(&e->account, TUTTI_SVM_CHOOSING);
     if (e->nranks > 1) {
-        tutti_status status = tutti_request_start(e->extremes_request, err);
-        if (!status) status = tutti_request_wait(e->extremes_request, err);
+        tutti_status st = tutti_request_start(e->extremes_request, err);
+        if (!st) st = tutti_request_wait(e->extremes_request, err);
         tutti_svm_charge_moving(&e->account, sizeof e->agreed);
-        if (status) return status;
+        if (st) return st;
         found = e->agreed;
     }
     s->b_up = found[0].value, s->b_low = -found[1].value;
@@ -110,19 +111,19 @@ void tutti_svm_put_first(tutti_svm_key *keys, int64_t nkeys, int64_t n)
 /* Violators that are no members: those of the up side from the front, those of the low side from the back. */
 static void find_violators(tutti_svm_solver *s, int64_t *nup, int64_t *nlow)
 {
-    const tutti_svm_state *st = &s->state;
-    tutti_svm_key *front = s->keys, *back = s->keys + st->nactive;
-    for (int64_t k = 0; k < st->nactive; k++) {
-        const uint8_t sides = st->sides[k];
+    const tutti_svm_state *state = &s->state;
+    tutti_svm_key *front = s->keys, *back = s->keys + state->nactive;
+    for (int64_t k = 0; k < state->nactive; k++) {
+        const uint8_t sides = state->sides[k];
         if (sides & TUTTI_SVM_MEMBER) continue;
-        const double g = st->gamma[k];
+        const double g = state->gamma[k];
         const double up = sides & TUTTI_SVM_UP ? s->b_low - g : 0, low = sides & TUTTI_SVM_LOW ? g - s->b_up : 0;
         if (up > 0 && up >= low)
-            *front++ = (tutti_svm_key){g, st->number[k], k};
+            *front++ = (tutti_svm_key){g, state->number[k], k};
         else if (low > 0)
-            *--back = (tutti_svm_key){-g, st->number[k], k};
+            *--back = (tutti_svm_key){-g, state->number[k], k};
     }
-    *nup = front - s->keys, *nlow = s->keys + st->nactive - back;
+    *nup = front - s->keys, *nlow = s->keys + state->nactive - back;
 }
 
 /* Alternately from both sides while both last. */
@@ -136,8 +137,9 @@ static void divide(int64_t want, int64_t nup, int64_t nlow, int64_t *up, int64_t
 
 static tutti_svm_candidate candidate_of(const tutti_svm_solver *s, int64_t k)
 {
-    const tutti_svm_state *st = &s->state;
-    return (tutti_svm_candidate){st->gamma[k], st->alpha[k], st->number[k], tutti_svm_row_entries(s->e, s->target[k])};
+    const tutti_svm_state *state = &s->state;
+    return (tutti_svm_candidate){state->gamma[k], state->alpha[k], state->number[k],
+                                 tutti_svm_row_entries(s->e, s->target[k])};
 }
 
 static void pick_own(tutti_svm_solver *s, const tutti_svm_key *keys, int64_t n)
@@ -211,8 +213,8 @@ static tutti_status gather_offers(tutti_svm_engine *e, const tutti_svm_candidate
                                   int offer, tutti_failure *err)
 {
     if (offer == e->offer) {
-        const tutti_status s = tutti_request_start(e->offer_request, err);
-        return s ? s : tutti_request_wait(e->offer_request, err);
+        const tutti_status st = tutti_request_start(e->offer_request, err);
+        return st ? st : tutti_request_wait(e->offer_request, err);
     }
     const int64_t nbytes = tutti_svm_offer_length(offer) * (int64_t)sizeof *mine;
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
@@ -226,9 +228,9 @@ static tutti_status select_together(tutti_svm_solver *s, int want, int offer, tu
     int64_t up = 0, low = 0, ups = 0, lows = 0;
     fill_offer(s, mine, offer, nup, nlow);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_CHOOSING);
-    const tutti_status status = gather_offers(s->e, mine, all, offer, err);
+    const tutti_status st = gather_offers(s->e, mine, all, offer, err);
     tutti_svm_charge_moving(&s->e->account, tutti_svm_offer_length(offer) * s->e->nranks * (int64_t)sizeof *all);
-    if (status) return status;
+    if (st) return st;
     for (int r = 0; r < s->e->nranks; r++) {
         const tutti_svm_candidate *block = all + r * tutti_svm_offer_length(offer);
         ups += block->number, lows += block->entries;
@@ -248,7 +250,7 @@ static int by_number(const void *a, const void *b)
 tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
 {
     tutti_svm_engine *e = s->e;
-    tutti_status status = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     int64_t nup, nlow;
     find_violators(s, &nup, &nlow);
     s->npicks = 0;
@@ -256,15 +258,15 @@ tutti_status tutti_svm_select(tutti_svm_solver *s, int want, tutti_failure *err)
         select_alone(s, want, nup, nlow);
     } else {
         bool enough = false;
-        status = select_together(s, want, e->offer, e->offered, e->offers, nup, nlow, &enough, err);
-        for (int offer = 2 * e->offer; !status && !enough; offer *= 2) {
+        st = select_together(s, want, e->offer, e->offered, e->offers, nup, nlow, &enough, err);
+        for (int offer = 2 * e->offer; !st && !enough; offer *= 2) {
             const size_t n = (size_t)tutti_svm_offer_length(offer);
             tutti_svm_candidate *mine = tutti_alloc(sizeof *mine * n * (size_t)(1 + e->nranks));
-            status = select_together(s, want, offer, mine, mine + n, nup, nlow, &enough, err);
+            st = select_together(s, want, offer, mine, mine + n, nup, nlow, &enough, err);
             free(mine);
         }
     }
-    if (!status) qsort(s->pick, (size_t)s->npicks, sizeof *s->pick, by_number);
+    if (!st) qsort(s->pick, (size_t)s->npicks, sizeof *s->pick, by_number);
     tutti_svm_charge(&e->account, TUTTI_SVM_CHOOSING);
-    return status;
+    return st;
 }

@@ -17,9 +17,9 @@
 #include "svm_pairs.h"
 
 /* Slot of the member that is the i-th oldest. */
-static int slot_of_age(const tutti_svm_state *st, int i)
+static int slot_of_age(const tutti_svm_state *state, int i)
 {
-    return (st->next + i) % st->nmembers;
+    return (state->next + i) % state->nmembers;
 }
 
 static int64_t own_position(const tutti_svm_solver *s, int slot)
@@ -29,10 +29,10 @@ static int64_t own_position(const tutti_svm_solver *s, int slot)
 
 void tutti_svm_set_shrink(tutti_svm_solver *s, int keep)
 {
-    const tutti_svm_state *st = &s->state;
-    for (int i = 0; i < st->nmembers - keep; i++) {
-        const int64_t k = own_position(s, slot_of_age(st, i));
-        if (k >= 0) st->sides[k] &= (uint8_t)~TUTTI_SVM_MEMBER;
+    const tutti_svm_state *state = &s->state;
+    for (int i = 0; i < state->nmembers - keep; i++) {
+        const int64_t k = own_position(s, slot_of_age(state, i));
+        if (k >= 0) state->sides[k] &= (uint8_t)~TUTTI_SVM_MEMBER;
     }
 }
 
@@ -111,40 +111,40 @@ static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *ke
         e->nrows_of[p->rank]++, e->entries_of[p->rank] += p->is.entries;
         if (p->rank == e->rank) s->mine[n++] = s->target[p->position];
     }
-    const tutti_status status = tutti_svm_travel(e, &s->store, s->mine, n, e->nrows_of, e->entries_of, err);
+    const tutti_status st = tutti_svm_travel(e, &s->store, s->mine, n, e->nrows_of, e->entries_of, err);
     for (int r = 0; r < e->nranks; r++) { /* from here on: where the next row of the rank is */
         const int64_t many = e->nrows_of[r];
         e->nrows_of[r] = base, base += many;
     }
     for (int i = 0; i < s->npicks; i++) s->at[first + i] = (int32_t)e->nrows_of[s->pick[i].rank]++;
-    return status;
+    return st;
 }
 
 static void put_members(tutti_svm_solver *s, int first)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const tutti_svm_rows rows = tutti_svm_store_sources(&s->store);
     for (int i = 0; i < s->npicks; i++) {
         const tutti_svm_pick *p = &s->pick[i];
         const int slot = first + i;
         const bool positive = p->is.number < s->positives;
-        st->member[slot] = p->is.number;
-        st->member_alpha[slot] = p->is.alpha, st->member_gamma[slot] = p->is.gamma;
+        state->member[slot] = p->is.number;
+        state->member_alpha[slot] = p->is.alpha, state->member_gamma[slot] = p->is.gamma;
         s->y[slot] = positive ? 1 : -1;
         s->cost[slot] = positive ? s->problem->cost_positive : s->problem->cost_negative;
         s->diagonal[slot] = tutti_svm_tile_diagonal(s->e->tile, &rows, s->at[slot]);
         s->owned[slot] = -1;
         if (p->rank != s->e->rank) continue;
-        s->owned[slot] = st->sample[p->position];
-        st->sides[p->position] |= TUTTI_SVM_MEMBER;
+        s->owned[slot] = state->sample[p->position];
+        state->sides[p->position] |= TUTTI_SVM_MEMBER;
     }
 }
 
 /* The slots from[0 .. n - 1] come to the front, in this order. Eight bytes a member are enough for everything a slot has. */
 static void move_slots(tutti_svm_solver *s, const int32_t *from, int n)
 {
-    tutti_svm_state *st = &s->state;
-    double *wide[] = {st->member_alpha, st->member_gamma, s->y, s->cost, s->diagonal};
+    tutti_svm_state *state = &s->state;
+    double *wide[] = {state->member_alpha, state->member_gamma, s->y, s->cost, s->diagonal};
     int32_t *narrow[] = {s->at, s->owned};
     for (size_t a = 0; a < sizeof wide / sizeof *wide; a++) {
         for (int i = 0; i < n; i++) s->scratch[i] = wide[a][from[i]];
@@ -155,50 +155,50 @@ static void move_slots(tutti_svm_solver *s, const int32_t *from, int n)
         memcpy(narrow[a], s->changed, sizeof *s->changed * (size_t)n);
     }
     int64_t *member = (int64_t *)(void *)s->scratch;
-    for (int i = 0; i < n; i++) member[i] = st->member[from[i]];
-    memcpy(st->member, member, sizeof *member * (size_t)n);
+    for (int i = 0; i < n; i++) member[i] = state->member[from[i]];
+    memcpy(state->member, member, sizeof *member * (size_t)n);
 }
 
 tutti_status tutti_svm_set_admit(tutti_svm_solver *s, int keep, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const int block = s->e->block, renewed = block - keep;
-    const bool whole = st->nmembers < block || s->npicks < renewed || s->e->precomputed;
+    const bool whole = state->nmembers < block || s->npicks < renewed || s->e->precomputed;
     const bool in_place = !whole && block % renewed == 0 && renewed % SQUARE == 0;
     int32_t *slots = s->slots;
-    for (int i = 0; i < keep; i++) slots[i] = slot_of_age(st, st->nmembers - keep + i);
-    int first = st->next;
+    for (int i = 0; i < keep; i++) slots[i] = slot_of_age(state, state->nmembers - keep + i);
+    int first = state->next;
     if (in_place) {
-        st->next = (st->next + renewed) % block;
+        state->next = (state->next + renewed) % block;
     } else {
         move_slots(s, slots, keep);
         for (int i = 0; i < keep; i++) slots[i] = i;
-        first = keep, st->next = 0;
-        st->nmembers = keep + s->npicks;
+        first = keep, state->next = 0;
+        state->nmembers = keep + s->npicks;
     }
-    const tutti_status status = fetch_rows(s, first, slots, keep, err);
+    const tutti_status st = fetch_rows(s, first, slots, keep, err);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_MOVING);
-    if (status) return status;
+    if (st) return st;
     put_members(s, first);
     if (in_place)
         fill_matrix(s, first, renewed);
     else
-        fill_matrix(s, 0, st->nmembers);
+        fill_matrix(s, 0, state->nmembers);
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
     return TUTTI_OK;
 }
 
 tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     const int block = s->e->block, renewal = tutti_svm_set_renewal(block);
-    const bool in_place = st->nmembers == block && block % renewal == 0 && renewal % SQUARE == 0;
-    if (in_place ? st->next % renewal : st->next)
+    const bool in_place = state->nmembers == block && block % renewal == 0 && renewal % SQUARE == 0;
+    if (in_place ? state->next % renewal : state->next)
         return tutti_fail(err, TUTTI_ERR_DATA, "no working set of ours is like the one in it; remove it to begin anew");
-    const tutti_status status = fetch_rows(s, 0, NULL, 0, err);
-    if (status) return status;
+    const tutti_status st = fetch_rows(s, 0, NULL, 0, err);
+    if (st) return st;
     put_members(s, 0);
-    fill_matrix(s, 0, st->nmembers);
+    fill_matrix(s, 0, state->nmembers);
     return TUTTI_OK;
 }
 
@@ -213,14 +213,14 @@ static const double STEP = 1e-26;
  * is left after the middle of the gap is no larger than the gap, and neither are its rounding errors. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     const double middle = (s->b_up + s->b_low) / 2;
     double lower = 0;
     *nchanged = 0;
-    for (int c = 0; c < st->nmembers; c++) {
-        const double step = st->member_alpha[c] - s->before[c];
+    for (int c = 0; c < state->nmembers; c++) {
+        const double step = state->member_alpha[c] - s->before[c];
         if (step == 0) continue;
-        lower -= s->y[c] * step * ((s->y[c] * s->gradient[c] - middle) + (st->member_gamma[c] - middle)) / 2;
+        lower -= s->y[c] * step * ((s->y[c] * s->gradient[c] - middle) + (state->member_gamma[c] - middle)) / 2;
         s->slots[*nchanged] = c, s->changed[*nchanged] = s->at[c];
         s->weight[(*nchanged)++] = s->y[c] * step;
     }
@@ -230,24 +230,24 @@ static double list_changes(tutti_svm_solver *s, int *nchanged)
 /* Members' values come home. */
 static void write_back(tutti_svm_solver *s)
 {
-    tutti_svm_state *st = &s->state;
-    for (int c = 0; c < st->nmembers; c++) {
-        st->member_gamma[c] = s->y[c] * s->gradient[c];
+    tutti_svm_state *state = &s->state;
+    for (int c = 0; c < state->nmembers; c++) {
+        state->member_gamma[c] = s->y[c] * s->gradient[c];
         const int64_t k = own_position(s, c);
         if (k < 0) continue;
-        st->alpha[k] = st->member_alpha[c], st->gamma[k] = st->member_gamma[c];
-        st->sides[k] = tutti_svm_sides(s->y[c], st->alpha[k], s->cost[c]) | TUTTI_SVM_MEMBER;
+        state->alpha[k] = state->member_alpha[c], state->gamma[k] = state->member_gamma[c];
+        state->sides[k] = tutti_svm_sides(s->y[c], state->alpha[k], s->cost[c]) | TUTTI_SVM_MEMBER;
     }
 }
 
 tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t most, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
-    const int n = st->nmembers;
+    tutti_svm_state *state = &s->state;
+    const int n = state->nmembers;
     int64_t iterations = 0;
     int nchanged;
-    for (int c = 0; c < n; c++) s->gradient[c] = s->y[c] * st->member_gamma[c];
-    memcpy(s->before, st->member_alpha, sizeof *s->before * (size_t)n);
+    for (int c = 0; c < n; c++) s->gradient[c] = s->y[c] * state->member_gamma[c];
+    memcpy(s->before, state->member_alpha, sizeof *s->before * (size_t)n);
     const tutti_svm_pairs pairs = {.n = n,
                                    .y = s->y,
                                    .cost = s->cost,
@@ -257,16 +257,16 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
                                    .precision = s->e->precision,
                                    .until = until,
                                    .most = most,
-                                   .alpha = st->member_alpha,
+                                   .alpha = state->member_alpha,
                                    .gradient = s->gradient};
-    const tutti_status status = tutti_svm_pairs_run(&pairs, &iterations, err);
-    if (status) return status;
-    st->iterations += iterations, st->since += iterations;
+    const tutti_status st = tutti_svm_pairs_run(&pairs, &iterations, err);
+    if (st) return st;
+    state->iterations += iterations, state->since += iterations;
     const double lower = list_changes(s, &nchanged);
-    st->stalled = lower > STEP * st->lowered ? 0 : st->stalled + 1;
-    st->lowered += lower;
+    state->stalled = lower > STEP * state->lowered ? 0 : state->stalled + 1;
+    state->lowered += lower;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
-    if (n < st->active) { /* else the set has all there is to update */
+    if (n < state->active) { /* else the set has all there is to update */
         const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
         tutti_svm_update(s, &sources, nchanged);
     }

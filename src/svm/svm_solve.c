@@ -27,8 +27,8 @@ static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
     int64_t mine[2] = {0, 0}, before[2] = {0, 0}, all[2] = {0, 0};
     int64_t *of = TUTTI_ARENA_NEW(&s->arena, int64_t, 2 * e->nranks);
     for (int64_t i = 0; i < p->n; i++) mine[p->y[i] < 0]++;
-    const tutti_status status = tutti_svm_engine_share(e, mine, of, err);
-    if (status) return status;
+    const tutti_status st = tutti_svm_engine_share(e, mine, of, err);
+    if (st) return st;
     s->samples_of = TUTTI_ARENA_NEW(&s->arena, int64_t, e->nranks);
     for (int r = 0; r < e->nranks; r++) {
         for (int c = 0; c < 2; c++) {
@@ -50,37 +50,37 @@ static tutti_status number_samples(tutti_svm_solver *s, tutti_failure *err)
 
 static void make_samples(tutti_svm_solver *s, const double *alpha)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const tutti_svm_problem *p = s->problem;
     const int64_t n = p->n;
-    st->n = n;
-    st->sample = TUTTI_ARENA_NEW(&s->arena, int32_t, n);
-    st->alpha = TUTTI_ARENA_NEW(&s->arena, double, n);
-    st->gamma = TUTTI_ARENA_NEW(&s->arena, double, n);
-    st->sides = TUTTI_ARENA_NEW(&s->arena, uint8_t, n);
-    st->position = TUTTI_ARENA_NEW(&s->arena, int64_t, n);
+    state->n = n;
+    state->sample = TUTTI_ARENA_NEW(&s->arena, int32_t, n);
+    state->alpha = TUTTI_ARENA_NEW(&s->arena, double, n);
+    state->gamma = TUTTI_ARENA_NEW(&s->arena, double, n);
+    state->sides = TUTTI_ARENA_NEW(&s->arena, uint8_t, n);
+    state->position = TUTTI_ARENA_NEW(&s->arena, int64_t, n);
     s->target = TUTTI_ARENA_NEW(&s->arena, int32_t, n);
     s->keys = TUTTI_ARENA_NEW(&s->arena, tutti_svm_key, n);
     s->from = TUTTI_ARENA_NEW(&s->arena, int64_t, n);
     s->spare = TUTTI_ARENA_NEW(&s->arena, double, n);
     for (int64_t i = 0; i < n; i++) {
-        st->sample[i] = (int32_t)i, st->position[i] = i, s->target[i] = p->row[i];
-        st->alpha[i] = alpha[i];
-        st->sides[i] = tutti_svm_sides(p->y[i], alpha[i], p->y[i] > 0 ? p->cost_positive : p->cost_negative);
+        state->sample[i] = (int32_t)i, state->position[i] = i, s->target[i] = p->row[i];
+        state->alpha[i] = alpha[i];
+        state->sides[i] = tutti_svm_sides(p->y[i], alpha[i], p->y[i] > 0 ? p->cost_positive : p->cost_negative);
     }
 }
 
 static void make_set(tutti_svm_solver *s)
 {
     enum { LINE = 64 };
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     tutti_arena *a = &s->arena;
     const int64_t q = s->e->block;
     /* rows are whole lines, and not a power of two apart: that would map a column to one set of the cache */
     s->stride = (q + 15) / 16 * 16 + 16;
     s->matrix = tutti_arena_alloc(a, (size_t)(q * s->stride) * s->e->value_bytes + LINE);
-    st->member = TUTTI_ARENA_NEW(a, int64_t, q);
-    st->member_alpha = TUTTI_ARENA_NEW(a, double, q), st->member_gamma = TUTTI_ARENA_NEW(a, double, q);
+    state->member = TUTTI_ARENA_NEW(a, int64_t, q);
+    state->member_alpha = TUTTI_ARENA_NEW(a, double, q), state->member_gamma = TUTTI_ARENA_NEW(a, double, q);
     s->pick = TUTTI_ARENA_NEW(a, tutti_svm_pick, q);
     s->at = TUTTI_ARENA_NEW(a, int32_t, q), s->owned = TUTTI_ARENA_NEW(a, int32_t, q);
     s->y = TUTTI_ARENA_NEW(a, double, q), s->cost = TUTTI_ARENA_NEW(a, double, q);
@@ -95,16 +95,16 @@ static void make_set(tutti_svm_solver *s)
 /* All are active, their gradients those of alpha. */
 static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     tutti_svm_account_open(&s->e->account);
-    const tutti_status status = number_samples(s, err);
-    if (status) return status;
+    const tutti_status st = number_samples(s, err);
+    if (st) return st;
     make_samples(s, alpha);
     make_set(s);
     tutti_svm_cache_open(s);
     s->limit = s->total > 100000 ? 100 * s->total : 10000000; /* LIBSVM's */
-    st->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
-    st->active = s->total;
+    state->delta = tutti_svm_first_elimination(&s->e->config->elimination, s->total);
+    state->active = s->total;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_OTHER);
     return tutti_svm_reactivate(s, err);
 }
@@ -114,19 +114,19 @@ static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failur
 static void tell(tutti_svm_solver *s, bool over)
 {
     const tutti_svm_config *config = s->e->config;
-    const tutti_svm_state *st = &s->state;
+    const tutti_svm_state *state = &s->state;
     if (!config->on_event) return;
     tutti_svm_event event = {.pair = s->problem->pair,
                              .npairs = s->problem->npairs,
-                             .round = st->round,
-                             .iterations = st->iterations,
+                             .round = state->round,
+                             .iterations = state->iterations,
                              .gap = s->b_low - s->b_up,
                              .samples = s->total,
-                             .active = st->active,
-                             .eliminated = st->eliminated,
-                             .reconstructed = st->reconstructed,
-                             .kernel_rows = st->kernel_rows,
-                             .cached_rows = st->cached_rows,
+                             .active = state->active,
+                             .eliminated = state->eliminated,
+                             .reconstructed = state->reconstructed,
+                             .kernel_rows = state->kernel_rows,
+                             .cached_rows = state->cached_rows,
                              .seconds = tutti_clock_s() - s->e->began,
                              .block = s->e->block,
                              .over = over,
@@ -142,27 +142,28 @@ static int to_keep(const tutti_svm_solver *s)
     return s->state.nmembers < newest ? s->state.nmembers : newest;
 }
 
-static bool is_member(const tutti_svm_state *st, int64_t number)
+static bool is_member(const tutti_svm_state *state, int64_t number)
 {
     int i = 0;
-    while (i < st->nmembers && st->member[i] != number) i++;
-    return i < st->nmembers;
+    while (i < state->nmembers && state->member[i] != number) i++;
+    return i < state->nmembers;
 }
 
 static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const int keep = to_keep(s);
     const double eps = s->e->config->eps, part = UNTIL * (s->b_low - s->b_up);
     tutti_svm_set_shrink(s, keep);
-    tutti_status status = tutti_svm_select(s, s->e->block - keep, err);
-    if (!status) status = tutti_svm_set_admit(s, keep, err);
-    if (status) return status;
-    assert(is_member(st, s->worst_up) && is_member(st, s->worst_low)); /* so each round brings the objective down */
+    tutti_status st = tutti_svm_select(s, s->e->block - keep, err);
+    if (!st) st = tutti_svm_set_admit(s, keep, err);
+    if (st) return st;
+    assert(is_member(state, s->worst_up) &&
+           is_member(state, s->worst_low)); /* so each round brings the objective down */
     /* a set of all samples need not be precise for the sake of later rounds */
-    const double until = st->nmembers == st->active ? eps : part > eps / 2 ? part : eps / 2;
-    st->round++;
-    const int64_t left = s->limit - st->iterations, most = (int64_t)s->e->block * ITERATIONS;
+    const double until = state->nmembers == state->active ? eps : part > eps / 2 ? part : eps / 2;
+    state->round++;
+    const int64_t left = s->limit - state->iterations, most = (int64_t)s->e->block * ITERATIONS;
     return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
 }
 
@@ -179,34 +180,34 @@ static bool comes_back(tutti_svm_solver *s, double gap)
 /* A save, and maybe the end. */
 static tutti_status grant_wish(tutti_svm_solver *s, tutti_failure *err)
 {
-    const tutti_status status = tutti_svm_checkpoint_save(s, err);
-    if (status || s->wish < TUTTI_SVM_WISH_STOP) return status;
+    const tutti_status st = tutti_svm_checkpoint_save(s, err);
+    if (st || s->wish < TUTTI_SVM_WISH_STOP) return st;
     tell(s, false);
     return tutti_fail(err, TUTTI_ERR_FAILED, "training was stopped in round %lld", (long long)s->state.round);
 }
 
 static tutti_status run_rounds(tutti_svm_solver *s, tutti_failure *err)
 {
-    tutti_svm_state *st = &s->state;
+    tutti_svm_state *state = &s->state;
     const tutti_svm_config *config = s->e->config;
     for (;;) {
-        tutti_status status = tutti_svm_find_extremes(s, tutti_svm_checkpoint_wish(s->e), err);
-        if (!status && s->wish) status = grant_wish(s, err);
-        if (status) return status;
+        tutti_status st = tutti_svm_find_extremes(s, tutti_svm_checkpoint_wish(s->e), err);
+        if (!st && s->wish) st = grant_wish(s, err);
+        if (st) return st;
         const double gap = s->b_low - s->b_up;
-        const bool stalled = st->stalled >= MOST_STALLED;
-        const bool over = gap < config->eps || st->iterations >= s->limit || stalled;
-        const bool whole = st->active == s->total;
+        const bool stalled = state->stalled >= MOST_STALLED;
+        const bool over = gap < config->eps || state->iterations >= s->limit || stalled;
+        const bool whole = state->active == s->total;
         tell(s, over && whole);
         if (over && whole) return TUTTI_OK;
         if (comes_back(s, gap) || over) {
-            if (stalled) st->delta = INT64_MAX, st->stalled = 0;
-            status = tutti_svm_reactivate(s, err);
+            if (stalled) state->delta = INT64_MAX, state->stalled = 0;
+            st = tutti_svm_reactivate(s, err);
         } else {
-            if (st->since >= st->delta) status = tutti_svm_eliminate(s, err);
-            if (!status) status = run_round(s, err);
+            if (state->since >= state->delta) st = tutti_svm_eliminate(s, err);
+            if (!st) st = run_round(s, err);
         }
-        if (status) return status;
+        if (st) return st;
     }
 }
 
@@ -214,12 +215,12 @@ tutti_status tutti_svm_solve(tutti_svm_engine *engine, const tutti_svm_problem *
                              tutti_svm_pair_result *result, tutti_failure *err)
 {
     tutti_svm_solver s = {.e = engine, .problem = problem};
-    tutti_status status = begin(&s, alpha, err);
-    if (!status) status = tutti_svm_checkpoint_resume(&s, err);
-    if (!status) status = run_rounds(&s, err);
-    if (!status) status = tutti_svm_finish(&s, alpha, result, err);
+    tutti_status st = begin(&s, alpha, err);
+    if (!st) st = tutti_svm_checkpoint_resume(&s, err);
+    if (!st) st = run_rounds(&s, err);
+    if (!st) st = tutti_svm_finish(&s, alpha, result, err);
     tutti_svm_cache_destroy(s.cache);
     tutti_svm_store_release(&s.store);
     tutti_arena_release(&s.arena);
-    return status;
+    return st;
 }

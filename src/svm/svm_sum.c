@@ -19,11 +19,11 @@ static tutti_status gather_weights(tutti_svm_engine *e, const double *mine, doub
                              .count = e->nrows_of[e->rank],
                              .counts = e->nrows_of,
                              .type = TUTTI_F64};
-    const tutti_status s = tutti_comm_run(e->comm, &call, err);
+    const tutti_status st = tutti_comm_run(e->comm, &call, err);
     int64_t n = 0;
     for (int r = 0; r < e->nranks; r++) n += e->nrows_of[r];
     tutti_svm_charge_moving(&e->account, n * (int64_t)sizeof *all);
-    return s;
+    return st;
 }
 
 /* Rows [first, first + CHUNK) of the sequence: what of them is ours is row[0 .. n - 1], in front of us are `before` rows. */
@@ -41,12 +41,12 @@ static tutti_status fetch_chunk(tutti_svm_engine *e, const int32_t *row, const d
 {
     int64_t mine[2] = {n, 0};
     for (int64_t i = 0; i < n; i++) mine[1] += tutti_svm_row_entries(e, row[i]);
-    tutti_status s = tutti_svm_engine_share(e, mine, both, err);
-    if (s) return s;
+    tutti_status st = tutti_svm_engine_share(e, mine, both, err);
+    if (st) return st;
     for (int r = 0; r < e->nranks; r++) e->nrows_of[r] = both[2 * r], e->entries_of[r] = both[2 * r + 1];
-    s = gather_weights(e, weight, weights, err);
+    st = gather_weights(e, weight, weights, err);
     e->store.n = 0;
-    return s ? s : tutti_svm_travel(e, &e->store, row, n, e->nrows_of, e->entries_of, err);
+    return st ? st : tutti_svm_travel(e, &e->store, row, n, e->nrows_of, e->entries_of, err);
 }
 
 static tutti_status add_chunks(tutti_svm_engine *e, const int32_t *row, const double *weight, int64_t n,
@@ -56,21 +56,21 @@ static tutti_status add_chunks(tutti_svm_engine *e, const int32_t *row, const do
     int32_t which[CHUNK];
     int64_t before = 0, total = 0;
     const int64_t mine[2] = {n, 0};
-    tutti_status s = tutti_svm_engine_share(e, mine, both, err);
-    for (int r = 0; r < e->nranks && !s; r++) {
+    tutti_status st = tutti_svm_engine_share(e, mine, both, err);
+    for (int r = 0; r < e->nranks && !st; r++) {
         if (r < e->rank) before += both[2 * r];
         total += both[2 * r];
     }
     for (int32_t i = 0; i < CHUNK; i++) which[i] = i;
-    for (int64_t first = 0; first < total && !s; first += CHUNK) {
+    for (int64_t first = 0; first < total && !st; first += CHUNK) {
         int64_t begin;
         const int64_t many = own_part(first, before, n, &begin);
-        s = fetch_chunk(e, row + begin, weight + begin, many, weights, both, err);
-        if (s) break;
+        st = fetch_chunk(e, row + begin, weight + begin, many, weights, both, err);
+        if (st) break;
         const tutti_svm_rows rows = tutti_svm_store_sources(&e->store);
         tutti_svm_engine_add(e, &rows, which, e->store.n, weights, target, ntargets, sum);
     }
-    return s;
+    return st;
 }
 
 tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *row, const double *weight,
@@ -81,7 +81,7 @@ tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *r
     double *weighs = TUTTI_ARENA_NEW(&arena, double, n);
     int64_t *both = TUTTI_ARENA_NEW(&arena, int64_t, 2 * e->nranks);
     int64_t many = 0, entries = 0;
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     for (int64_t i = 0; i < n; i++)
         if (weight[i] != 0)
             heavy[many] = row[i], weighs[many++] = weight[i], entries += tutti_svm_row_entries(e, row[i]);
@@ -90,7 +90,7 @@ tutti_status tutti_svm_sum_rows(tutti_svm_engine *e, int64_t n, const int32_t *r
     if (e->nranks == 1)
         tutti_svm_engine_add(e, &e->sources, heavy, many, weighs, target, ntargets, sum);
     else
-        s = add_chunks(e, heavy, weighs, many, ntargets, target, sum, both, err);
+        st = add_chunks(e, heavy, weighs, many, ntargets, target, sum, both, err);
     tutti_arena_release(&arena);
-    return s;
+    return st;
 }

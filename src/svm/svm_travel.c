@@ -99,14 +99,14 @@ tutti_status tutti_svm_travel(tutti_svm_engine *e, tutti_svm_store *store, const
                              .count = e->bytes_of[e->rank],
                              .counts = e->bytes_of,
                              .type = TUTTI_U8};
-    const tutti_status s = e->nranks > 1 ? tutti_comm_run(e->comm, &call, err) : TUTTI_OK;
-    for (int r = 0; r < e->nranks && !s; arrivals += e->bytes_of[r++])
+    const tutti_status st = e->nranks > 1 ? tutti_comm_run(e->comm, &call, err) : TUTTI_OK;
+    for (int r = 0; r < e->nranks && !st; arrivals += e->bytes_of[r++])
         append(e, store, arrivals, rows_of[r], entries_of[r]);
     if (e->nranks > 1)
         tutti_svm_charge_moving(&e->account, nbytes);
     else
         tutti_svm_charge(&e->account, TUTTI_SVM_MOVING);
-    return s;
+    return st;
 }
 
 static void move_down(void *array, size_t bytes, int64_t to, int64_t from, int64_t n)

@@ -67,16 +67,16 @@ tutti_status tutti_comm_create_from_env(tutti_comm **out, tutti_failure *err)
 {
     struct tutti_launched *from = tutti_alloc(sizeof *from);
     tutti_group *group;
-    tutti_status s = tutti_group_config_from_env(&from->config, err);
-    if (s) {
+    tutti_status st = tutti_group_config_from_env(&from->config, err);
+    if (st) {
         free(from);
-        return s;
+        return st;
     }
-    s = tutti_group_join(&from->config, &group, err);
-    if (s) {
-        tutti_group_config_end(&from->config, (int)s, err ? err->text : "");
+    st = tutti_group_join(&from->config, &group, err);
+    if (st) {
+        tutti_group_config_end(&from->config, (int)st, err ? err->text : "");
         free(from);
-        return s;
+        return st;
     }
     *out = tutti_comm_of_group(group);
     (*out)->from = from;
@@ -99,9 +99,9 @@ tutti_status tutti_comm_create(const tutti_comm_config *config, tutti_comm **out
                                              .deadline_s = config->deadline_s > 0 ? config->deadline_s : 60,
                                              .fingerprint = ""};
     tutti_group *group;
-    tutti_status s = tutti_group_join(&group_config, &group, err);
-    if (!s) *out = tutti_comm_of_group(group);
-    return s;
+    tutti_status st = tutti_group_join(&group_config, &group, err);
+    if (!st) *out = tutti_comm_of_group(group);
+    return st;
 }
 
 tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm **out, tutti_failure *err)
@@ -110,10 +110,10 @@ tutti_status tutti_comm_create_threads(int nranks, double deadline_s, tutti_comm
         return tutti_fail(err, TUTTI_ERR_USAGE, "communicator: %d threads, deadline %g s: out of range", nranks,
                           deadline_s);
     tutti_group **groups = tutti_alloc(sizeof *groups * (size_t)nranks);
-    tutti_status s = tutti_group_create_threads(nranks, deadline_s > 0 ? deadline_s : 60, groups, err);
-    for (int r = 0; r < nranks && !s; r++) out[r] = tutti_comm_of_group(groups[r]);
+    tutti_status st = tutti_group_create_threads(nranks, deadline_s > 0 ? deadline_s : 60, groups, err);
+    for (int r = 0; r < nranks && !st; r++) out[r] = tutti_comm_of_group(groups[r]);
     free(groups);
-    return s;
+    return st;
 }
 
 static void release(tutti_comm *comm)
@@ -135,12 +135,12 @@ void tutti_comm_destroy(tutti_comm *comm)
 {
     if (!comm || !is_home(comm)) return;
     tutti_failure why = {0};
-    const tutti_status s = tutti_comm_failure(comm, NULL, &why);
+    const tutti_status st = tutti_comm_failure(comm, NULL, &why);
     release(comm);
     tutti_remote_forget(comm->group, &comm->writes);
     tutti_region_destroy(comm->board);
     tutti_group_leave(comm->group);
-    if (comm->from) tutti_group_config_end(&comm->from->config, (int)s, why.text);
+    if (comm->from) tutti_group_config_end(&comm->from->config, (int)st, why.text);
     munmap(comm->home, (size_t)sysconf(_SC_PAGESIZE));
     free(comm->from);
     free(comm->here);
@@ -183,10 +183,10 @@ static tutti_status prove(tutti_own_schedule *own, const tutti_comm *comm, tutti
     if (h->wire != TUTTI_WIRE_TWO_SIDED)
         return tutti_fail(err, TUTTI_ERR_USAGE, "it is lowered for %s already: give it as it was before",
                           tutti_wire_class_name(h->wire));
-    tutti_status s = tutti_schedule_check(own->compiled, &report, err);
-    if (!s) s = tutti_schedule_lower_hosts(own->compiled, tutti_group_hosts(comm->group), &own->lowered, err);
-    if (!s) s = tutti_schedule_check(own->lowered, &report, err);
-    return s;
+    tutti_status st = tutti_schedule_check(own->compiled, &report, err);
+    if (!st) st = tutti_schedule_lower_hosts(own->compiled, tutti_group_hosts(comm->group), &own->lowered, err);
+    if (!st) st = tutti_schedule_check(own->lowered, &report, err);
+    return st;
 }
 
 static tutti_status add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
@@ -198,19 +198,19 @@ static tutti_status add_schedule(tutti_comm *comm, const char *name, const char 
         return tutti_fail(err, TUTTI_ERR_USAGE, "schedule '%s': the name is empty, too long or taken", name);
     tutti_hash_text(tutti_hash(text, nbytes), digits);
     snprintf(hash, sizeof hash, "%s with hash %s", name, digits);
-    tutti_status s = tutti_group_agree(comm->group, "schedule", hash, err);
-    if (s) return s;
+    tutti_status st = tutti_group_agree(comm->group, "schedule", hash, err);
+    if (st) return st;
     tutti_own_schedule *own = tutti_alloc(sizeof *own);
     snprintf(own->name, sizeof own->name, "%s", name);
-    s = tutti_schedule_parse(name, text, nbytes, &own->compiled, err);
-    if (!s) {
-        s = prove(own, comm, err);
-        if (s) tutti_fail_at(err, "schedule '%s'", name);
+    st = tutti_schedule_parse(name, text, nbytes, &own->compiled, err);
+    if (!st) {
+        st = prove(own, comm, err);
+        if (st) tutti_fail_at(err, "schedule '%s'", name);
     }
-    if (s) {
+    if (st) {
         tutti_schedule_destroy(own->lowered), tutti_schedule_destroy(own->compiled);
         free(own);
-        return s;
+        return st;
     }
     own->next = comm->schedules;
     comm->schedules = own;
@@ -220,9 +220,9 @@ static tutti_status add_schedule(tutti_comm *comm, const char *name, const char 
 tutti_status tutti_comm_add_schedule(tutti_comm *comm, const char *name, const char *text, size_t nbytes,
                                      tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
-    s = add_schedule(comm, name, text, nbytes, err);
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
+    st = add_schedule(comm, name, text, nbytes, err);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }

@@ -37,20 +37,20 @@ static tutti_status look_at_cores(tutti_comm *comm, tutti_failure *err)
 {
     const uint64_t own = !tutti_group_has_cores(comm->group);
     uint64_t *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
-    const tutti_status s = tutti_group_all_gather(comm->group, "calls", &own, all, sizeof own, err);
-    for (int r = 0; r < comm->nranks && !s; r++) comm->crowded |= all[r] != 0;
+    const tutti_status st = tutti_group_all_gather(comm->group, "calls", &own, all, sizeof own, err);
+    for (int r = 0; r < comm->nranks && !st; r++) comm->crowded |= all[r] != 0;
     free(all);
-    return s;
+    return st;
 }
 
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err)
 {
     const size_t nbytes = RING * sizeof(tutti_board_entry) + TUTTI_MOST_CLASSES * LINE;
-    tutti_status s = look_at_cores(comm, err);
-    if (!s) s = tutti_group_probe_peers(comm->group, err);
-    if (!s) s = tutti_region_create(comm->group, "calls", nbytes, &comm->board, err);
-    if (!s) tutti_group_on_idle(comm->group, look, comm);
-    return s;
+    tutti_status st = look_at_cores(comm, err);
+    if (!st) st = tutti_group_probe_peers(comm->group, err);
+    if (!st) st = tutti_region_create(comm->group, "calls", nbytes, &comm->board, err);
+    if (!st) tutti_group_on_idle(comm->group, look, comm);
+    return st;
 }
 
 _Atomic uint32_t *tutti_board_choice(const tutti_comm *comm, int number, int parity)

@@ -91,8 +91,8 @@ static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_fail
 {
     tutti_last *last = &comm->last;
     comm->has_last = false;
-    tutti_status s = tutti_plan_call(comm, call, &last->plan, err);
-    if (s) return s;
+    tutti_status st = tutti_plan_call(comm, call, &last->plan, err);
+    if (st) return st;
     last->call = *call;
     tutti_notice_of(comm, call, &last->plan, &last->notice);
     comm->has_last = true;
@@ -103,11 +103,11 @@ static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_fail
 static tutti_status announce(tutti_comm *comm, const tutti_call *call, bool preparing, tutti_request *q,
                              tutti_call_plan *plan, tutti_failure *err)
 {
-    tutti_status s = tutti_group_failure(comm->group, NULL, err);
-    if (!s && !comm->board) s = tutti_board_open(comm, err);
-    if (!s && !call) s = tutti_fail(err, TUTTI_ERR_USAGE, "there is no call");
-    if (!s && !is_last(comm, call)) s = look_at(comm, call, err);
-    if (s) return s;
+    tutti_status st = tutti_group_failure(comm->group, NULL, err);
+    if (!st && !comm->board) st = tutti_board_open(comm, err);
+    if (!st && !call) st = tutti_fail(err, TUTTI_ERR_USAGE, "there is no call");
+    if (!st && !is_last(comm, call)) st = look_at(comm, call, err);
+    if (st) return st;
     *plan = comm->last.plan;
     q->comm = comm, q->call = *call, q->notice = comm->last.notice;
     q->bytes = plan->bytes;
@@ -122,18 +122,18 @@ static tutti_status take_lane(tutti_request *q, const tutti_call_plan *plan, tut
 {
     tutti_lane_key key = q->notice.key;
     if (way != plan->first) key = tutti_key_of(q->comm, &q->call, plan, way);
-    tutti_status s = tutti_lane_find(q->comm, &key, &q->call, &q->notice, &q->lane, err);
-    if (!s) lay_out(q, plan);
-    return s;
+    tutti_status st = tutti_lane_find(q->comm, &key, &q->call, &q->notice, &q->lane, err);
+    if (!st) lay_out(q, plan);
+    return st;
 }
 
 static tutti_status wait_for(tutti_request *q, tutti_failure *err)
 {
-    tutti_status s = TUTTI_OK;
-    if (!atomic_load(&q->done)) s = tutti_exchange_wait_for(q->lane->x, &q->done, err);
+    tutti_status st = TUTTI_OK;
+    if (!atomic_load(&q->done)) st = tutti_exchange_wait_for(q->lane->x, &q->done, err);
     if (!atomic_load(&q->done)) tutti_lane_drop(q->lane);
     q->active = false;
-    return s;
+    return st;
 }
 
 /* --- blocking --- */
@@ -153,16 +153,16 @@ static tutti_status run_part(tutti_request *q, const tutti_call_plan *plan, tutt
                              tutti_failure *err)
 {
     tutti_exchange_stats before, after;
-    tutti_status s = take_lane(q, plan, way, err);
-    if (s) return s;
+    tutti_status st = take_lane(q, plan, way, err);
+    if (st) return st;
     if (seconds) tutti_exchange_time(q->lane->x, true), tutti_exchange_stats_read(q->lane->x, &before);
     q->at = 0;
     atomic_store(&q->done, false);
     tutti_lane_push(q);
-    s = wait_for(q, err);
+    st = wait_for(q, err);
     if (seconds) tutti_exchange_stats_read(q->lane->x, &after), *seconds = cost_of(q->comm, &before, &after);
     tutti_arena_release(&q->arena);
-    return s;
+    return st;
 }
 
 static tutti_class_key class_key(const tutti_call_plan *plan, const tutti_call *call)
@@ -216,9 +216,9 @@ static tutti_status run_choosing(tutti_request *q, const tutti_call_plan *plan, 
     if (!c) return run_part(q, plan, plan->first, NULL, err);
     const tutti_way way = take_way(comm, c, plan->first);
     double seconds = 0;
-    tutti_status s = run_part(q, plan, way, comm->rank == 0 ? &seconds : NULL, err);
-    if (!s && comm->rank == 0) tutti_class_record(c, way, plan->total * (int64_t)plan->bytes, seconds);
-    return s;
+    tutti_status st = run_part(q, plan, way, comm->rank == 0 ? &seconds : NULL, err);
+    if (!st && comm->rank == 0) tutti_class_record(c, way, plan->total * (int64_t)plan->bytes, seconds);
+    return st;
 }
 
 int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan)
@@ -235,15 +235,15 @@ static tutti_status run_in_parts(tutti_request *q, const tutti_call_plan *plan, 
     const int64_t each = tutti_part_of(&q->call, plan);
     const tutti_call whole = q->call;
     tutti_call_plan part = *plan;
-    tutti_status s = TUTTI_OK;
-    for (int64_t at = 0; at < plan->total && !s; at += each) {
+    tutti_status st = TUTTI_OK;
+    for (int64_t at = 0; at < plan->total && !st; at += each) {
         const size_t skip = (size_t)at * plan->bytes;
         part.total = part.longest = plan->total - at < each ? plan->total - at : each;
         q->call.in = (const char *)whole.in + skip, q->call.out = (char *)whole.out + skip;
         q->call.count = part.total;
-        s = run_choosing(q, &part, err);
+        st = run_choosing(q, &part, err);
     }
-    return s;
+    return st;
 }
 
 static bool is_settled(const tutti_call_plan *plan)
@@ -255,27 +255,27 @@ static tutti_status run(tutti_comm *comm, const tutti_call *call, tutti_failure 
 {
     tutti_request q;
     tutti_call_plan plan;
-    tutti_status s = announce(comm, call, false, &q, &plan, err);
-    if (s) return s;
+    tutti_status st = announce(comm, call, false, &q, &plan, err);
+    if (st) return st;
     if (is_settled(&plan))
-        s = run_part(&q, &plan, plan.first, NULL, err);
+        st = run_part(&q, &plan, plan.first, NULL, err);
     else if (tutti_part_of(call, &plan) < plan.total)
-        s = run_in_parts(&q, &plan, err);
+        st = run_in_parts(&q, &plan, err);
     else
-        s = run_choosing(&q, &plan, err);
-    return s;
+        st = run_choosing(&q, &plan, err);
+    return st;
 }
 
 /* The deadline holds for the whole of a call, the making of its lane included. */
 tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
     const double before = call && call->deadline_s > 0 ? tutti_group_set_deadline(comm->group, call->deadline_s) : 0;
-    s = run(comm, call, err);
+    st = run(comm, call, err);
     if (before > 0) tutti_group_set_deadline(comm->group, before);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }
 
 /* --- requests --- */
@@ -291,9 +291,9 @@ static tutti_status settle(tutti_request *q, const tutti_call_plan *plan, tutti_
     part.total = tutti_part_of(&q->call, plan);
     const tutti_class *c = tutti_class_find(comm, &part, &q->call);
     if (c && comm->rank == 0) said = (int32_t)tutti_class_best(c, plan->first);
-    tutti_status s = tutti_group_broadcast(comm->group, "way of a request", 0, &said, sizeof said, err);
-    if (!s) *way = (tutti_way)said;
-    return s;
+    tutti_status st = tutti_group_broadcast(comm->group, "way of a request", 0, &said, sizeof said, err);
+    if (!st) *way = (tutti_way)said;
+    return st;
 }
 
 static void list(tutti_request *q)
@@ -309,24 +309,24 @@ static tutti_status prepare(tutti_comm *comm, const tutti_call *call, tutti_requ
 {
     tutti_call_plan plan;
     tutti_way way;
-    tutti_status s = announce(comm, call, true, q, &plan, err);
-    if (!s) s = settle(q, &plan, &way, err);
-    return s ? s : take_lane(q, &plan, way, err);
+    tutti_status st = announce(comm, call, true, q, &plan, err);
+    if (!st) st = settle(q, &plan, &way, err);
+    return st ? st : take_lane(q, &plan, way, err);
 }
 
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_request **out, tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
     tutti_request *q = tutti_alloc(sizeof *q);
     const double before = call && call->deadline_s > 0 ? tutti_group_set_deadline(comm->group, call->deadline_s) : 0;
-    s = prepare(comm, call, q, err);
+    st = prepare(comm, call, q, err);
     if (before > 0) tutti_group_set_deadline(comm->group, before);
     tutti_comm_leave(comm);
-    if (s) {
+    if (st) {
         tutti_arena_release(&q->arena);
         free(q);
-        return s;
+        return st;
     }
     q->call.counts = NULL, q->call.algorithm = NULL; /* the caller's; not needed any more */
     q->notice.preparing = 0;
@@ -344,8 +344,8 @@ static tutti_status enter(tutti_request *q, tutti_failure *err)
 
 static tutti_status start(tutti_request *q, tutti_failure *err)
 {
-    tutti_status s = tutti_group_failure(q->comm->group, NULL, err);
-    if (s) return s;
+    tutti_status st = tutti_group_failure(q->comm->group, NULL, err);
+    if (st) return st;
     if (q->active) return tutti_fail(err, TUTTI_ERR_USAGE, "the request is in flight already");
     if (!q->lane)
         return tutti_fail(err, TUTTI_ERR_USAGE,
@@ -361,37 +361,37 @@ static tutti_status start(tutti_request *q, tutti_failure *err)
 
 tutti_status tutti_request_start(tutti_request *q, tutti_failure *err)
 {
-    tutti_status s = enter(q, err);
-    if (s) return s;
-    s = start(q, err);
+    tutti_status st = enter(q, err);
+    if (st) return st;
+    st = start(q, err);
     tutti_comm_leave(q->comm);
-    return s;
+    return st;
 }
 
 static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
 {
     bool idle;
-    tutti_status s = TUTTI_OK;
-    if (q->active && !atomic_load(&q->done)) s = tutti_exchange_test(q->lane->x, &idle, err);
-    if (q->active && !s && atomic_load(&q->done)) {
+    tutti_status st = TUTTI_OK;
+    if (q->active && !atomic_load(&q->done)) st = tutti_exchange_test(q->lane->x, &idle, err);
+    if (q->active && !st && atomic_load(&q->done)) {
         q->active = false;
     }
-    if (s && q->active) { /* over, and not done */
+    if (st && q->active) { /* over, and not done */
         tutti_lane_drop(q->lane);
         q->active = false;
     }
-    *done = !s && !q->active;
-    return s;
+    *done = !st && !q->active;
+    return st;
 }
 
 tutti_status tutti_request_test(tutti_request *q, bool *done, tutti_failure *err)
 {
     *done = false;
-    tutti_status s = enter(q, err);
-    if (s) return s;
-    s = test(q, done, err);
+    tutti_status st = enter(q, err);
+    if (st) return st;
+    st = test(q, done, err);
     tutti_comm_leave(q->comm);
-    return s;
+    return st;
 }
 
 static tutti_status finish(tutti_request *q, tutti_failure *err)
@@ -399,18 +399,18 @@ static tutti_status finish(tutti_request *q, tutti_failure *err)
     tutti_group *group = q->comm->group;
     if (!q->active) return tutti_group_failure(group, NULL, err);
     const double before = q->call.deadline_s > 0 ? tutti_group_set_deadline(group, q->call.deadline_s) : 0;
-    const tutti_status s = wait_for(q, err);
+    const tutti_status st = wait_for(q, err);
     if (before > 0) tutti_group_set_deadline(group, before);
-    return s;
+    return st;
 }
 
 tutti_status tutti_request_wait(tutti_request *q, tutti_failure *err)
 {
-    tutti_status s = enter(q, err);
-    if (s) return s;
-    s = finish(q, err);
+    tutti_status st = enter(q, err);
+    if (st) return st;
+    st = finish(q, err);
     tutti_comm_leave(q->comm);
-    return s;
+    return st;
 }
 
 void tutti_request_free(tutti_request *q)

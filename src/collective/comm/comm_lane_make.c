@@ -27,22 +27,22 @@ static tutti_status find_out_where(tutti_comm *comm, tutti_failure *err)
     if (comm->here) return TUTTI_OK;
     tutti_topology *t = tutti_alloc(sizeof *t);
     const bool between_hosts = tutti_group_nhosts(comm->group) > 1;
-    const tutti_status s = between_hosts ? tutti_topology_parse("star", t, err)
-                                         : tutti_topology_of_cores(tutti_group_ncores(comm->group), t, NULL, err);
-    if (s)
+    const tutti_status st = between_hosts ? tutti_topology_parse("star", t, err)
+                                          : tutti_topology_of_cores(tutti_group_ncores(comm->group), t, NULL, err);
+    if (st)
         free(t);
     else
         comm->here = t;
-    return s;
+    return st;
 }
 
 tutti_status tutti_lane_candidates(tutti_comm *comm, const tutti_lane_key *key, tutti_choice *out, tutti_failure *err)
 {
     const tutti_compile_request q = request_of(comm, key);
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
-    const tutti_status s = find_out_where(comm, err);
-    if (!s) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out); /* the figures are for f32 */
-    return s;
+    const tutti_status st = find_out_where(comm, err);
+    if (!st) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out); /* the figures are for f32 */
+    return st;
 }
 
 static tutti_status choose(tutti_comm *comm, const tutti_lane_key *key, char out[TUTTI_ALGORITHM_TEXT],
@@ -52,18 +52,18 @@ static tutti_status choose(tutti_comm *comm, const tutti_lane_key *key, char out
     snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", fixed ? fixed : "");
     if (fixed) return TUTTI_OK;
     tutti_choice *choice = tutti_alloc(sizeof *choice);
-    tutti_status s = tutti_lane_candidates(comm, key, choice, err);
-    if (s) {
+    tutti_status st = tutti_lane_candidates(comm, key, choice, err);
+    if (st) {
         free(choice);
-        return s;
+        return st;
     }
     if (choice->best < 0)
-        s = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do %s on %d ranks",
-                       tutti_collective_name((tutti_collective)key->collective), comm->nranks);
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "no algorithm can do %s on %d ranks",
+                        tutti_collective_name((tutti_collective)key->collective), comm->nranks);
     else
         snprintf(out, TUTTI_ALGORITHM_TEXT, "%s", choice->candidates[choice->best].algorithm);
     free(choice);
-    return s;
+    return st;
 }
 
 /* Rank 0 chooses, because the figures of two hosts may differ. */
@@ -82,10 +82,10 @@ static tutti_status name_algorithm(tutti_lane *l, const tutti_call *call, tutti_
         said.status = choose(l->comm, &l->key, l->algorithm, &why);
         snprintf(said.text, sizeof said.text, "%.490s", said.status ? why.text : l->algorithm);
     }
-    tutti_status s = tutti_group_broadcast(l->comm->group, "algorithm", 0, &said, sizeof said, err);
-    if (!s && said.status) s = tutti_fail(err, (tutti_status)said.status, "%s", said.text);
-    if (!s) snprintf(l->algorithm, sizeof l->algorithm, "%.63s", said.text);
-    return s;
+    tutti_status st = tutti_group_broadcast(l->comm->group, "algorithm", 0, &said, sizeof said, err);
+    if (!st && said.status) st = tutti_fail(err, (tutti_status)said.status, "%s", said.text);
+    if (!st) snprintf(l->algorithm, sizeof l->algorithm, "%.63s", said.text);
+    return st;
 }
 
 static tutti_status use_own(tutti_lane *l, const tutti_own_schedule *own, tutti_failure *err)
@@ -119,8 +119,8 @@ static tutti_status make_stage(tutti_lane *l, tutti_failure *err)
     size_t in = c == TUTTI_ALL_GATHER || c == TUTTI_GATHER ? block : whole;
     const size_t out = c == TUTTI_REDUCE_SCATTER ? block : whole;
     in = (in + 63) / 64 * 64;
-    tutti_status s = tutti_region_create(l->comm->group, "stage of plain memory", in + out, &l->stage, err);
-    if (s) return s;
+    tutti_status st = tutti_region_create(l->comm->group, "stage of plain memory", in + out, &l->stage, err);
+    if (st) return st;
     l->stage_in = tutti_region_base(l->stage, l->comm->rank);
     l->stage_out = l->stage_in + in;
     return TUTTI_OK;
@@ -162,25 +162,25 @@ static tutti_status make_exchange(tutti_lane *l, const tutti_call *call, tutti_f
     snprintf(name, sizeof name, "%s", tutti_collective_name(call->collective));
     tutti_exchange_binding b = {.name = name, .n = l->key.n, .type = call->type, .op = call->op, .in = &in, .nin = 1};
     bind_places(l, call, &in, &b);
-    tutti_status s = tutti_exchange_create(l->comm->group, l->lowered, &b, &l->x, err);
-    if (!s) tutti_exchange_on_done(l->x, tutti_lane_turn, l);
-    return s;
+    tutti_status st = tutti_exchange_create(l->comm->group, l->lowered, &b, &l->x, err);
+    if (!st) tutti_exchange_on_done(l->x, tutti_lane_turn, l);
+    return st;
 }
 
 /* Ranks that make different lanes hear of it before anything else. */
 static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tutti_failure *err)
 {
     tutti_notice *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
-    tutti_status s = tutti_group_all_gather(comm->group, "kind of call", notice, all, sizeof *notice, err);
-    for (int r = 0; r < comm->nranks && !s; r++) {
+    tutti_status st = tutti_group_all_gather(comm->group, "kind of call", notice, all, sizeof *notice, err);
+    for (int r = 0; r < comm->nranks && !st; r++) {
         char first[260], other[260];
         if (!memcmp(&all[0], &all[r], sizeof *all)) continue;
         tutti_notice_text(&all[0], first, sizeof first), tutti_notice_text(&all[r], other, sizeof other);
-        s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks disagree on a call: %s: %s; %s: %s",
-                       tutti_comm_describe(comm, 0), first, tutti_comm_describe(comm, r), other);
+        st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "the ranks disagree on a call: %s: %s; %s: %s",
+                        tutti_comm_describe(comm, 0), first, tutti_comm_describe(comm, r), other);
     }
     free(all);
-    return s;
+    return st;
 }
 
 static int64_t piece_of(const tutti_comm *comm, const tutti_lane_key *key)
@@ -199,16 +199,16 @@ static tutti_status make_lane(tutti_comm *comm, const tutti_lane_key *key, const
     l->comm = comm;
     l->key = *key;
     l->piece = piece_of(comm, key);
-    tutti_status s = agree(comm, notice, err);
-    if (!s) s = name_algorithm(l, call, err);
-    if (!s) s = make_schedule(l, err);
-    if (!s && tutti_way_at((tutti_way)key->way)->path == TUTTI_PATH_STAGED) s = make_stage(l, err);
-    if (!s) s = make_exchange(l, call, err);
-    if (s)
+    tutti_status st = agree(comm, notice, err);
+    if (!st) st = name_algorithm(l, call, err);
+    if (!st) st = make_schedule(l, err);
+    if (!st && tutti_way_at((tutti_way)key->way)->path == TUTTI_PATH_STAGED) st = make_stage(l, err);
+    if (!st) st = make_exchange(l, call, err);
+    if (st)
         tutti_lane_destroy(l);
     else
         *out = l;
-    return s;
+    return st;
 }
 
 void tutti_lane_destroy(tutti_lane *l)
@@ -227,8 +227,8 @@ tutti_status tutti_lane_find(tutti_comm *comm, const tutti_lane_key *key, const 
     if (l) {
         *at = l->next;
     } else {
-        tutti_status s = make_lane(comm, key, call, notice, &l, err);
-        if (s) return s;
+        tutti_status st = make_lane(comm, key, call, notice, &l, err);
+        if (st) return st;
     }
     l->next = comm->lanes;
     comm->lanes = *out = l;

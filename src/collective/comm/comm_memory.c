@@ -29,11 +29,11 @@ static tutti_status allocate(tutti_comm *comm, size_t nbytes, void **out, tutti_
     tutti_allocation *a = tutti_alloc(sizeof *a);
     char size[32];
     snprintf(size, sizeof size, "%zu bytes", nbytes);
-    tutti_status s = tutti_group_agree(comm->group, "size of an allocation", size, err);
-    if (!s) s = tutti_region_create(comm->group, "allocation", nbytes, &a->region, err);
-    if (s) {
+    tutti_status st = tutti_group_agree(comm->group, "size of an allocation", size, err);
+    if (!st) st = tutti_region_create(comm->group, "allocation", nbytes, &a->region, err);
+    if (st) {
         free(a);
-        return s;
+        return st;
     }
     keep(comm, a, nbytes);
     *out = a->own;
@@ -42,11 +42,11 @@ static tutti_status allocate(tutti_comm *comm, size_t nbytes, void **out, tutti_
 
 tutti_status tutti_comm_alloc(tutti_comm *comm, size_t nbytes, void **out, tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
-    s = allocate(comm, nbytes, out, err);
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
+    st = allocate(comm, nbytes, out, err);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }
 
 /* --- the caller's own --- */
@@ -70,30 +70,30 @@ static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, 
         char words[400];
     } mine = {.nbytes = nbytes, .status = own}, *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);
     if (own) snprintf(mine.words, sizeof mine.words, "%s: %.300s", tutti_comm_describe(comm, comm->rank), err->text);
-    tutti_status s = tutti_group_all_gather(comm->group, "memory that is enrolled", &mine, all, sizeof mine, err);
-    for (int r = 0; r < comm->nranks && !s; r++)
-        if (all[r].status) s = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
-    for (int r = 1; r < comm->nranks && !s; r++)
+    tutti_status st = tutti_group_all_gather(comm->group, "memory that is enrolled", &mine, all, sizeof mine, err);
+    for (int r = 0; r < comm->nranks && !st; r++)
+        if (all[r].status) st = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
+    for (int r = 1; r < comm->nranks && !st; r++)
         if (all[r].nbytes != all[0].nbytes)
-            s = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
-                           "enrol: %s: %llu bytes; %s: %llu bytes: the same on all ranks is wanted",
-                           tutti_comm_describe(comm, 0), (unsigned long long)all[0].nbytes,
-                           tutti_comm_describe(comm, r), (unsigned long long)all[r].nbytes);
+            st = tutti_fail(err, TUTTI_ERR_RENDEZVOUS,
+                            "enrol: %s: %llu bytes; %s: %llu bytes: the same on all ranks is wanted",
+                            tutti_comm_describe(comm, 0), (unsigned long long)all[0].nbytes,
+                            tutti_comm_describe(comm, r), (unsigned long long)all[r].nbytes);
     free(all);
-    return s;
+    return st;
 }
 
 static tutti_status enrol(tutti_comm *comm, const tutti_enrolled *own, tutti_failure *err)
 {
     tutti_failure why = {0};
-    tutti_status s = tutti_enrolled_check(own, &why);
-    if (!s) s = refuse_overlap(comm, own->at, own->nbytes, &why);
-    s = agree_on(comm, own->nbytes, s, &why);
-    tutti_allocation *a = s ? NULL : tutti_alloc(sizeof *a);
-    if (!s) s = tutti_region_enrol(comm->group, "memory that is enrolled", own, &a->region, &why);
-    if (s) {
+    tutti_status st = tutti_enrolled_check(own, &why);
+    if (!st) st = refuse_overlap(comm, own->at, own->nbytes, &why);
+    st = agree_on(comm, own->nbytes, st, &why);
+    tutti_allocation *a = st ? NULL : tutti_alloc(sizeof *a);
+    if (!st) st = tutti_region_enrol(comm->group, "memory that is enrolled", own, &a->region, &why);
+    if (st) {
         free(a);
-        return tutti_fail(err, s, "%s", why.text);
+        return tutti_fail(err, st, "%s", why.text);
     }
     a->enrolled = true;
     keep(comm, a, own->nbytes);
@@ -103,11 +103,11 @@ static tutti_status enrol(tutti_comm *comm, const tutti_enrolled *own, tutti_fai
 tutti_status tutti_comm_enrol(tutti_comm *comm, int fd, int64_t offset, void *addr, size_t nbytes, tutti_failure *err)
 {
     const tutti_enrolled own = {.fd = fd, .offset = offset, .at = addr, .nbytes = nbytes};
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
-    s = enrol(comm, &own, err);
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
+    st = enrol(comm, &own, err);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }
 
 /* --- giving it up --- */
@@ -164,20 +164,20 @@ static tutti_status give_up(tutti_comm *comm, const char *verb, void *own, bool 
 
 tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
-    s = give_up(comm, "free", own, false, err);
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
+    st = give_up(comm, "free", own, false, err);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }
 
 tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err)
 {
-    tutti_status s = tutti_comm_enter(comm, err);
-    if (s) return s;
-    s = give_up(comm, "forget", addr, true, err);
+    tutti_status st = tutti_comm_enter(comm, err);
+    if (st) return st;
+    st = give_up(comm, "forget", addr, true, err);
     tutti_comm_leave(comm);
-    return s;
+    return st;
 }
 
 void tutti_free_allocations(tutti_comm *comm)

@@ -247,18 +247,18 @@ static void find_ways(const tutti_comm *comm, const tutti_call *call, tutti_call
 
 tutti_status tutti_plan_call(const tutti_comm *comm, const tutti_call *call, tutti_call_plan *out, tutti_failure *err)
 {
-    tutti_status s = check_numbers(comm, call, err);
-    if (s) return s;
+    tutti_status st = check_numbers(comm, call, err);
+    if (st) return st;
     *out = (tutti_call_plan){.bytes = tutti_element_bytes(call->type, call->op)};
     out->nblocks = tutti_block_number(call->collective, comm->nranks);
-    s = measure_blocks(call, out, err);
-    if (s) return s;
+    st = measure_blocks(call, out, err);
+    if (st) return st;
     out->in_place = out->total > 0 && is_in_place(comm, call, out->bytes);
     if (call->collective == TUTTI_ALL_TO_ALL && call->in && call->in == call->out)
         return refuse(call, "it does not work in place", err);
-    s = check_memory(comm, call, out, err);
-    if (!s) find_ways(comm, call, out);
-    return s;
+    st = check_memory(comm, call, out, err);
+    if (!st) find_ways(comm, call, out);
+    return st;
 }
 
 /* Elements of each block that an invocation moves. */

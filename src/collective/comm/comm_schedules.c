@@ -39,11 +39,11 @@ tutti_status tutti_made_schedule_find(tutti_comm *comm, const char *algorithm, c
     snprintf(m->algorithm, sizeof m->algorithm, "%s", algorithm);
     m->request = *q;
     const tutti_prover together = tutti_group_prover(comm->group);
-    const tutti_status s =
+    const tutti_status st =
         tutti_schedule_prepare(algorithm, q, tutti_group_hosts(comm->group), &together, &m->made, err);
-    if (s) {
+    if (st) {
         destroy(m);
-        return s;
+        return st;
     }
     m->next = comm->made;
     comm->made = m;

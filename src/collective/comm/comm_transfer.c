@@ -26,9 +26,9 @@ static const tutti_allocation *find(const tutti_comm *comm, int rank, const void
 tutti_status tutti_comm_write(tutti_comm *comm, int rank, void *to, const void *from, size_t nbytes, tutti_failure *err)
 {
     size_t offset;
-    tutti_status s = tutti_group_failure(comm->group, NULL, err);
-    const tutti_allocation *a = s ? NULL : find(comm, rank, to, nbytes, &offset, err);
-    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    tutti_status st = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = st ? NULL : find(comm, rank, to, nbytes, &offset, err);
+    if (!a) return st ? st : TUTTI_ERR_USAGE;
     if (nbytes) tutti_remote_write(comm->group, a->region, rank, offset, from, nbytes, &comm->writes);
     return TUTTI_OK;
 }
@@ -36,9 +36,9 @@ tutti_status tutti_comm_write(tutti_comm *comm, int rank, void *to, const void *
 tutti_status tutti_comm_signal(tutti_comm *comm, int rank, uint64_t *word, uint64_t value, tutti_failure *err)
 {
     size_t offset;
-    tutti_status s = tutti_group_failure(comm->group, NULL, err);
-    const tutti_allocation *a = s ? NULL : find(comm, rank, word, sizeof *word, &offset, err);
-    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    tutti_status st = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = st ? NULL : find(comm, rank, word, sizeof *word, &offset, err);
+    if (!a) return st ? st : TUTTI_ERR_USAGE;
     if (offset % sizeof *word) return tutti_fail(err, TUTTI_ERR_USAGE, "transfer: a word at an odd address");
     tutti_remote_signal(comm->group, a->region, rank, offset, value, &comm->writes);
     return TUTTI_OK;
@@ -52,17 +52,17 @@ tutti_status tutti_comm_await(tutti_comm *comm, const uint64_t *word, uint64_t a
     if (!a) return TUTTI_ERR_USAGE;
     if (offset % sizeof *word) return tutti_fail(err, TUTTI_ERR_USAGE, "transfer: a word at an odd address");
     const double before = deadline_s > 0 ? tutti_group_set_deadline(comm->group, deadline_s) : 0;
-    const tutti_status s = tutti_remote_await(comm->group, word, at_least, err);
+    const tutti_status st = tutti_remote_await(comm->group, word, at_least, err);
     if (before > 0) tutti_group_set_deadline(comm->group, before);
-    return s;
+    return st;
 }
 
 tutti_status tutti_comm_read(tutti_comm *comm, int rank, void *to, const void *from, size_t nbytes, tutti_failure *err)
 {
     size_t offset;
-    tutti_status s = tutti_group_failure(comm->group, NULL, err);
-    const tutti_allocation *a = s ? NULL : find(comm, rank, from, nbytes, &offset, err);
-    if (!a) return s ? s : TUTTI_ERR_USAGE;
+    tutti_status st = tutti_group_failure(comm->group, NULL, err);
+    const tutti_allocation *a = st ? NULL : find(comm, rank, from, nbytes, &offset, err);
+    if (!a) return st ? st : TUTTI_ERR_USAGE;
     return nbytes ? tutti_remote_read(comm->group, a->region, rank, offset, to, nbytes, err) : TUTTI_OK;
 }
 

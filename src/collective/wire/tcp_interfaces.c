@@ -142,9 +142,9 @@ tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_
         return tutti_fail(err, TUTTI_ERR_FAILED, "wire tcp: cannot list the interfaces: %s", strerror(errno));
     list(all, wanted, false, out, n);
     if (*n == 0 && !wanted) list(all, NULL, true, out, n);
-    tutti_status s = wanted && !are_there(all, wanted) ? fail_unknown(wanted, all, err) : TUTTI_OK;
+    tutti_status st = wanted && !are_there(all, wanted) ? fail_unknown(wanted, all, err) : TUTTI_OK;
     freeifaddrs(all);
-    return s;
+    return st;
 }
 
 tutti_status tutti_tcp_fill_card(tcp_wire *w, tutti_failure *err)

@@ -51,16 +51,16 @@ static tutti_status try_congestion(const char *name, tutti_failure *err)
 tutti_status tutti_tcp_read_settings(tutti_arena *arena, tcp_settings *out, tutti_failure *err)
 {
     const tutti_field_table table = {fields, NFIELDS};
-    tutti_status s = TUTTI_OK;
+    tutti_status st = TUTTI_OK;
     int first, last;
-    for (int i = 0; i < NFIELDS && !s; i++) {
+    for (int i = 0; i < NFIELDS && !st; i++) {
         const char *text = getenv(fields[i].key);
         if (!text || !*text) text = fields[i].initial;
-        s = tutti_options_set(&table, "environment", fields[i].key, text, arena, out, err);
+        st = tutti_options_set(&table, "environment", fields[i].key, text, arena, out, err);
     }
-    if (!s && out->ports && !tutti_tcp_read_ports(out->ports, &first, &last))
-        s = tutti_fail(err, TUTTI_ERR_USAGE,
-                       "environment: TUTTI_NET_PORTS: '%s' is no range of ports such as 40000-40099", out->ports);
-    if (!s && out->congestion) s = try_congestion(out->congestion, err);
-    return s;
+    if (!st && out->ports && !tutti_tcp_read_ports(out->ports, &first, &last))
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "environment: TUTTI_NET_PORTS: '%s' is no range of ports such as 40000-40099", out->ports);
+    if (!st && out->congestion) st = try_congestion(out->congestion, err);
+    return st;
 }

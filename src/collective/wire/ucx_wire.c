@@ -97,13 +97,13 @@ static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_fail
     w->wire = (tutti_wire){.row = &tutti_wire_ucx, .rank = rank, .nranks = nranks};
     w->wire.broken = tutti_alloc(sizeof *w->wire.broken * (size_t)nranks);
     w->peers = tutti_alloc(sizeof *w->peers * (size_t)nranks);
-    tutti_status s = tutti_ucx_load(&w->ucx, err);
-    if (!s) s = open_context(w, err);
-    if (s)
+    tutti_status st = tutti_ucx_load(&w->ucx, err);
+    if (!st) st = open_context(w, err);
+    if (st)
         close_wire(&w->wire, 0);
     else
         *out = &w->wire;
-    return s;
+    return st;
 }
 
 static const void *own_address(tutti_wire *base, size_t *nbytes)
