@@ -63,7 +63,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPE
 
 # plain loops that become vectors at this level only
 foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/tensor/reduce_[^/]*\\.c$|/method/rule_[^/]*\\.c$")
+  if(source MATCHES "/tensor/reduce_[^/]*\\.c$|/method/(rule_[^/]*|centre)\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()

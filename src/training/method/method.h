@@ -5,6 +5,7 @@
 #define TUTTI_METHOD_H
 
 #include "../plan/plan.h"
+#include "centre.h"
 
 typedef struct {
     const char *name;         /* "sync-sgd" */
@@ -33,6 +34,8 @@ typedef struct {
 } tutti_rate;
 /* The rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);
+/* That no step of any run exceeds. */
+double tutti_rate_largest(const tutti_rate *r);
 
 /* The loss, and so every gradient, is multiplied by `scale`, so that small gradients are not lost in 16 bits; the update divides
  * by it in f32. Dynamic (Micikevicius et al. 2018): a step with a gradient that is not finite is skipped and halves it, to 1

@@ -14,6 +14,14 @@ static double fall(const tutti_rate *r, double done)
     return r->end_lr + height * (1 + cos(acos(-1.0) * done)) / 2;
 }
 
+double tutti_rate_largest(const tutti_rate *r)
+{
+    const bool falls = r->kind == TUTTI_RATE_POLY || r->kind == TUTTI_RATE_COSINE;
+    double largest = r->lr; /* gamma is at most 1 */
+    if (r->warmup_epochs > 0) largest = fmax(largest, r->warmup_lr);
+    return falls ? fmax(largest, r->end_lr) : largest;
+}
+
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps)
 {
     const double warm = r->warmup_epochs * (double)steps_per_epoch;

@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     double lr;
     double unscale;   /* the sum is multiplied by it first (1 / loss scale) */
-    int64_t nupdates; /* with this one, since the run began; steps that were skipped are none */
+    int64_t nupdates; /* with this one, since the states were zeros; steps that were skipped are none */
 } tutti_update_step;
 
 /* Elements of the packed vectors. sum: summed gradient, already divided by the global batch through the loss. */
@@ -39,6 +39,9 @@ typedef struct {
     float *w, *state[TUTTI_RULE_MAX_STATES]; /* state: as many as the rule has */
     const float *sum;
     int64_t n;
+    /* NULL, or what w is pulled to: after the rule, w -= alpha * (w before the rule - centre). In the rule's own pass: one read more. */
+    const float *centre;
+    float alpha;
 } tutti_update_slice;
 
 /* One instruction set's loop; numbers: what prepare made. */

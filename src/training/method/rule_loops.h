@@ -9,34 +9,46 @@
  * quotients are rounded correctly, so all of them, and all their tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
-ELEMENTS void elements(const float *numbers, float *restrict w, float *restrict first, float *restrict second,
-                       const float *restrict sum, int64_t n)
+/* centre: NULL where w is pulled to nothing; the compiler knows which when it makes the loop. */
+ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const float *restrict centre)
 {
+    float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];
+    const float *restrict sum = s->sum;
+    const float alpha = s->alpha;
     float k[TUTTI_RULE_MAX_NUMBERS]; /* registers: nothing that is stored can change them */
     for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) k[i] = numbers[i];
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0, n = s->n; i < n; i++) {
         float state[2] = {NSTATES > 0 ? first[i] : 0, NSTATES > 1 ? second[i] : 0};
-        w[i] = step(k, w[i], sum[i], state);
+        const float old = w[i], moved = step(k, old, sum[i], state);
+        w[i] = centre ? moved - alpha * (old - centre[i]) : moved;
         if (NSTATES > 0) first[i] = state[0];
         if (NSTATES > 1) second[i] = state[1];
     }
 }
 _Static_assert((int)NSTATES <= (int)TUTTI_RULE_MAX_STATES, "a third state wants a third pointer in these loops");
 
+ELEMENTS void all_elements(const float *numbers, const tutti_update_slice *s)
+{
+    if (s->centre)
+        elements(numbers, s, s->centre);
+    else
+        elements(numbers, s, NULL);
+}
+
 static void apply_generic(const float *numbers, const tutti_update_slice *s)
 {
-    elements(numbers, s->w, s->state[0], s->state[1], s->sum, s->n);
+    all_elements(numbers, s);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void apply_avx2(const float *numbers, const tutti_update_slice *s)
 {
-    elements(numbers, s->w, s->state[0], s->state[1], s->sum, s->n);
+    all_elements(numbers, s);
 }
 
 __attribute__((target("avx512f"))) static void apply_avx512(const float *numbers, const tutti_update_slice *s)
 {
-    elements(numbers, s->w, s->state[0], s->state[1], s->sum, s->n);
+    all_elements(numbers, s);
 }
 
 static const tutti_rule_loop loops[] = {{"avx512", apply_avx512}, {"avx2", apply_avx2}, {"generic", apply_generic}};

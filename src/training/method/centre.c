@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* centre.c: the loops over a centre, written once; the compiler makes vectors of them for each instruction set. As in rule_loops.h no
+ * multiplication is fused with an addition, so all of them, and all their tails, give equal bits. */
+#include "centre.h"
+
+#include <string.h>
+
+#include "../../tensor/elementwise.h"
+
+#define ELEMENTS static inline __attribute__((always_inline))
+
+ELEMENTS void elastic(float alpha, float nworkers, float *restrict c, const float *restrict sum, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) c[i] += alpha * (sum[i] - nworkers * c[i]);
+}
+
+ELEMENTS void outer(float rate, float momentum, float *restrict c, float *restrict v, float *restrict w, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float d = c[i] - w[i];
+        v[i] = momentum * v[i] + d;
+        c[i] -= rate * (d + momentum * v[i]);
+        w[i] = c[i];
+    }
+}
+
+/* Both loops under one name's instruction set. */
+#define LOOPS(isa, target)                                                                                             \
+    target static void elastic_##isa(float alpha, float nworkers, float *c, const float *sum, int64_t n)               \
+    {                                                                                                                  \
+        elastic(alpha, nworkers, c, sum, n);                                                                           \
+    }                                                                                                                  \
+    target static void outer_##isa(float rate, float momentum, float *c, float *v, float *w, int64_t n)                \
+    {                                                                                                                  \
+        outer(rate, momentum, c, v, w, n);                                                                             \
+    }
+#define ROW(isa)                                                                                                       \
+    {                                                                                                                  \
+#isa, elastic_##isa, outer_##isa                                                                               \
+    }
+
+LOOPS(generic, )
+#if defined(__x86_64__)
+LOOPS(avx2, __attribute__((target("avx2"))))
+LOOPS(avx512, __attribute__((target("avx512f"))))
+const tutti_centre_loops tutti_centre_rows[] = {ROW(avx512), ROW(avx2), ROW(generic)};
+#else
+const tutti_centre_loops tutti_centre_rows[] = {ROW(generic)};
+#endif
+const int tutti_centre_nrows = sizeof tutti_centre_rows / sizeof *tutti_centre_rows;
+
+static const tutti_centre_loops *loops_here(void)
+{
+    for (int i = 0; i < tutti_centre_nrows; i++)
+        if (!strcmp(tutti_centre_rows[i].isa, tutti_elementwise_isa())) return &tutti_centre_rows[i];
+    return &tutti_centre_rows[tutti_centre_nrows - 1];
+}
+
+float tutti_centre_alpha(const tutti_centre *c, double lr)
+{
+    return (float)(lr * c->rho);
+}
+
+void tutti_centre_elastic(float alpha, int nworkers, float *centre, const float *sum, int64_t n)
+{
+    loops_here()->elastic(alpha, (float)nworkers, centre, sum, n);
+}
+
+void tutti_centre_outer(const tutti_centre *c, float *centre, float *momentum, float *w, int64_t n)
+{
+    loops_here()->outer((float)c->outer_rate, (float)c->outer_mu, centre, momentum, w, n);
+}
+
+void tutti_centre_mean(int nworkers, float *centre, const float *sum, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) centre[i] = sum[i] / (float)nworkers;
+}
