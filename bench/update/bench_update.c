@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_update.c: bench_update RULE N REPEATS: seconds of the fastest of so many updates of n weights, and of a loop that moves the same
- * bytes (see run). */
+/* bench_update.c: bench_update WHAT N REPEATS: seconds of the fastest of so many updates of n weights, and of a loop that moves the same
+ * bytes (see run). WHAT: a rule; a rule with +pull: and pulled to a centre; elastic, outer: the moves of a centre. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "tensor/elementwise.h"
+#include "training/method/centre.h"
 #include "training/method/rule.h"
 
 #if defined(__x86_64__)
@@ -15,60 +17,108 @@
 #define EACH_ISA
 #endif
 
-/* Every vector that the rule writes is read and written, the gradients are read: what an update cannot do without. */
-EACH_ISA static void move(const tutti_update_slice *s, int nstates)
+/* What is timed. The update, a pull included, and the moves of a centre by it. */
+typedef struct {
+    tutti_update update;
+    tutti_update_slice slice;
+    bool elastic, outer;
+} timed;
+
+/* Every vector that is written is read and written, the others are read: what an update cannot do without. */
+EACH_ISA static void move(const float *restrict sum, const float *restrict centre, float *const *written, int nwritten,
+                          int64_t n)
 {
-    float *restrict w = s->w, *restrict a = nstates > 0 ? s->state[0] : NULL,
-                    *restrict b = nstates > 1 ? s->state[1] : NULL;
-    const float *restrict sum = s->sum;
-    if (nstates == 0)
-        for (int64_t i = 0; i < s->n; i++) w[i] += sum[i];
-    else if (nstates == 1)
-        for (int64_t i = 0; i < s->n; i++) w[i] += sum[i], a[i] += sum[i];
+    float *restrict w = written[0], *restrict a = nwritten > 1 ? written[1] : NULL,
+                    *restrict b = nwritten > 2 ? written[2] : NULL;
+    if (nwritten == 1 && centre)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i] + centre[i];
+    else if (nwritten == 1)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i];
+    else if (nwritten == 2 && centre)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i] + centre[i], a[i] += sum[i];
+    else if (nwritten == 2)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i], a[i] += sum[i];
+    else if (centre)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i] + centre[i], a[i] += sum[i], b[i] += sum[i];
+    else if (sum)
+        for (int64_t i = 0; i < n; i++) w[i] += sum[i], a[i] += sum[i], b[i] += sum[i];
     else
-        for (int64_t i = 0; i < s->n; i++) w[i] += sum[i], a[i] += sum[i], b[i] += sum[i];
+        for (int64_t i = 0; i < n; i++) w[i] += 1, a[i] += 1, b[i] += 1;
 }
 
-static double fastest(const tutti_update *u, const tutti_update_slice *s, bool moves, int repeats)
+static void play(const timed *t, bool moves)
 {
-    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 10};
-    const int inner = s->n < 1 << 20 ? 50 : 1;
+    static const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 10};
+    static const tutti_centre rule = {.outer_rate = 0.7, .outer_mu = 0.9};
+    const tutti_update_slice *s = &t->slice;
+    float *const written[] = {s->w, s->state[0], s->state[1]};
+    if (moves)
+        move(t->outer ? NULL : s->sum, s->centre, written,
+             t->outer     ? 3
+             : t->elastic ? 1
+                          : 1 + t->update.rule->nstates,
+             s->n);
+    else if (t->elastic)
+        tutti_centre_elastic(0.1f, 4, s->w, s->sum, s->n);
+    else if (t->outer)
+        tutti_centre_outer(&rule, s->w, s->state[0], s->state[1], s->n);
+    else
+        tutti_update_apply(&t->update, &step, TUTTI_PARAM_WEIGHT, s);
+}
+
+static double fastest(const timed *t, bool moves, int repeats)
+{
+    const int inner = t->slice.n < 1 << 20 ? 50 : 1;
     double best = 1e9;
     for (int r = 0; r < repeats; r++) {
         const double begin = tutti_clock_s();
-        for (int i = 0; i < inner; i++) {
-            if (moves)
-                move(s, u->rule->nstates);
-            else
-                tutti_update_apply(u, &step, TUTTI_PARAM_WEIGHT, s);
-        }
+        for (int i = 0; i < inner; i++) play(t, moves);
         const double seconds = (tutti_clock_s() - begin) / inner;
         best = seconds < best ? seconds : best;
     }
     return best;
 }
 
+/* false: there is no such thing. */
+static bool read_what(const char *what, timed *t, bool *pulled)
+{
+    char rule[32];
+    const size_t n = strcspn(what, "+");
+    snprintf(rule, sizeof rule, "%.*s", (int)n, what);
+    *pulled = !strcmp(what + n, "+pull");
+    t->elastic = !strcmp(what, "elastic");
+    t->outer = !strcmp(what, "outer");
+    t->update.rule = tutti_rule_find(t->elastic || t->outer ? "adamw" : rule);
+    return t->update.rule && (*pulled || !what[n]);
+}
+
 int main(int argc, char **argv)
 {
-    tutti_update u = {.rule = argc == 4 ? tutti_rule_find(argv[1]) : NULL, .weight_decay = 1e-4};
-    tutti_update_slice s = {.n = argc == 4 ? strtoll(argv[2], NULL, 10) : 0};
+    timed t = {.update = {.weight_decay = 1e-4}};
+    bool pulled = false;
+    const bool good = argc == 4 && read_what(argv[1], &t, &pulled);
+    tutti_update_slice *s = &t.slice;
+    s->n = argc == 4 ? strtoll(argv[2], NULL, 10) : 0;
     const int repeats = argc == 4 ? (int)strtol(argv[3], NULL, 10) : 0;
-    if (!u.rule || s.n < 1 || repeats < 1) {
-        fprintf(stderr, "usage: bench_update RULE N REPEATS\n");
+    if (!good || s->n < 1 || repeats < 1) {
+        fprintf(stderr, "usage: bench_update RULE[+pull]|elastic|outer N REPEATS\n");
         return 2;
     }
-    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
-        u.value[i] = strtod(u.rule->keys[i]->initial, NULL);
+    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && t.update.rule->keys[i]; i++)
+        t.update.value[i] = strtod(t.update.rule->keys[i]->initial, NULL);
     tutti_arena arena = {0};
-    const size_t nbytes = (size_t)s.n * sizeof(float);
+    const size_t nbytes = (size_t)s->n * sizeof(float);
     float *sum = tutti_arena_alloc(&arena, nbytes);
-    s.w = tutti_arena_alloc(&arena, nbytes);
-    for (int i = 0; i < u.rule->nstates; i++) s.state[i] = tutti_arena_alloc(&arena, nbytes);
-    for (int64_t i = 0; i < s.n; i++) sum[i] = 1e-3f * (float)(i % 1000 - 500);
-    s.sum = sum;
-    const double moved = fastest(&u, &s, true, repeats), updated = fastest(&u, &s, false, repeats);
-    printf("{\"update_s\": %.9g, \"move_s\": %.9g, \"nstates\": %d, \"isa\": \"%s\"}\n", updated, moved,
-           u.rule->nstates, tutti_elementwise_isa());
+    s->w = tutti_arena_alloc(&arena, nbytes);
+    for (int i = 0; i < t.update.rule->nstates; i++) s->state[i] = tutti_arena_alloc(&arena, nbytes);
+    for (int64_t i = 0; i < s->n; i++) sum[i] = 1e-3f * (float)(i % 1000 - 500);
+    s->sum = sum;
+    s->centre = pulled ? tutti_arena_alloc(&arena, nbytes) : NULL;
+    s->alpha = pulled ? 0.1f : 0;
+    const int streams = t.elastic ? 3 : t.outer ? 6 : 3 + 2 * t.update.rule->nstates + pulled;
+    const double moved = fastest(&t, true, repeats), updated = fastest(&t, false, repeats);
+    printf("{\"update_s\": %.9g, \"move_s\": %.9g, \"bytes\": %d, \"isa\": \"%s\"}\n", updated, moved, 4 * streams,
+           tutti_elementwise_isa());
     tutti_arena_release(&arena);
     return 0;
 }
