@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_checkpoint.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether its job is one, and
- * whether all tensors are read into its model and have the hash that was printed. */
+/* cli_checkpoint.c: one verdict over a checkpoint for all commands: what tutti_checkpoint_verify judges, then whether its job is one,
+ * whether step and samples go together by its batch, and whether all tensors are read into its model and have the hash that was printed. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,20 +85,23 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
     const size_t nbytes = (size_t)(total + 1) * sizeof(float);
     const tutti_rule_row *rule = tutti_rule_at(c->job->optimiser.rule);
     bool there = (c->weights = malloc(nbytes)) != NULL;
-    for (int i = 0; i < rule->nstates; i++) there = (c->state[i] = malloc(nbytes)) && there;
+    for (int i = 0; i < TUTTI_RULE_MAX_STATES; i++) there = (c->state[i] = malloc(nbytes)) && there;
     if (!there) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: no memory for %lld parameters", path, (long long)total);
-    tutti_checkpoint checkpoint = {.params = g->params,
-                                   .nparams = g->nparams,
-                                   .offset = offset,
-                                   .weights = c->weights,
-                                   .nstates = rule->nstates,
-                                   .state_name = rule->states};
+    tutti_checkpoint checkpoint = {
+        .params = g->params, .nparams = g->nparams, .offset = offset, .weights = c->weights, .nstates = rule->nstates};
+    memcpy(checkpoint.state_name, rule->states, sizeof checkpoint.state_name);
     memcpy(checkpoint.state, c->state, sizeof checkpoint.state);
     tutti_manifest m;
     tutti_status st = tutti_manifest_read(path, &m, err);
     if (st) return st;
+    if (m.cursor % c->job->batch || m.cursor / c->job->batch != m.step)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
+                          m.step, m.cursor);
     const bool of_ranks = is_of_ranks(&m);
-    if (of_ranks) checkpoint.nstates = 0;
+    if (of_ranks) {
+        checkpoint.state_name[0] = tutti_method_find(c->job->method.name)->centre_state;
+        checkpoint.nstates = checkpoint.state_name[0] != NULL;
+    }
     st = tutti_checkpoint_read(path, &checkpoint, err);
     return st || !of_ranks ? st : read_ranks(path, &checkpoint, rule, m.nranks, err);
 }

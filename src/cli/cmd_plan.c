@@ -51,7 +51,7 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].holds == TUTTI_HOLDS_ALL)
             printf("after a %s, %s: on every rank, of every sample's part exactly one\n",
-                   p->loops[TUTTI_EACH_PERIOD].nactions ? "period" : "step", p->memories[i].name);
+                   tutti_plan_has_period(p) ? "period" : "step", p->memories[i].name);
     if (p->config.only_finite || p->config.wants_norm)
         printf("verdict: each rank looks at all of its sums before it is asked for, and updates come after it\n");
     return TUTTI_OK;

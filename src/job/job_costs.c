@@ -55,24 +55,28 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Exchanges of the first bucket in a loop, in its order: all buckets travel alike. */
-static tutti_status bind_loop(bench *b, const tutti_loop *l, int64_t n, const tutti_place *roots, tutti_failure *err)
+/* Exchanges of the first bucket that steps or periods start, one after the other: all buckets travel alike. Made by all ranks, those
+ * that take no part in one included. */
+static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;
     const int nins = plan->nins;
     const size_t stride = (size_t)b->n * sizeof(float);
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < l->nactions && !st; i++) {
-        if (l->actions[i].kind != TUTTI_DO_START || l->actions[i].bucket != 0) continue;
-        const tutti_plan_exchange *x = &plan->exchanges[l->actions[i].exchange];
+    for (int i = 0; i < plan->nexchanges && !st; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        if (x->bucket != 0 || !(x->drivers & (1u << TUTTI_EACH_STEP | 1u << TUTTI_EACH_PERIOD))) continue;
         const bool in_place = x->in.memory == x->out.memory;
         const tutti_exchange_binding binding = {.name = "costs",
                                                 .n = n,
+                                                .members = x->members,
+                                                .nmembers = x->nmembers,
                                                 .op = x->op,
                                                 .in = roots,
                                                 .nin = plan->memories[x->in.memory].copies > 1 ? nins : 1,
                                                 .out = {b->region, in_place ? 0 : (size_t)nins * stride}};
-        st = tutti_exchange_create(b->group, plan->schedules[x->schedule].lowered, &binding,
+        const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * (int64_t)sizeof(float));
+        st = tutti_exchange_create(b->group, plan->schedules[schedule].lowered, &binding,
                                    &b->exchanges[b->nexchanges++], err);
     }
     return st;
@@ -84,8 +88,7 @@ static tutti_status bind(bench *b, int64_t n, tutti_failure *err)
     tutti_place *roots = tutti_alloc(sizeof *roots * nins);
     for (size_t k = 0; k < nins; k++) roots[k] = (tutti_place){b->region, k * (size_t)b->n * sizeof(float)};
     unbind(b);
-    tutti_status st = bind_loop(b, &b->plan->loops[TUTTI_EACH_STEP], n, roots, err);
-    if (!st) st = bind_loop(b, &b->plan->loops[TUTTI_EACH_PERIOD], n, roots, err);
+    const tutti_status st = bind_bucket(b, n, roots, err);
     free(roots);
     return st;
 }
@@ -100,6 +103,7 @@ static tutti_status exchange_once(bench *b, int64_t n, tutti_failure *err)
     rewrite(b, n);
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < b->nexchanges && !st; i++) {
+        if (!b->exchanges[i]) continue; /* between others */
         tutti_exchange_start(b->exchanges[i], TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         st = tutti_exchange_wait(b->exchanges[i], err);
     }
@@ -123,15 +127,28 @@ static double time_rewriting(const bench *b, int64_t n, int invocations)
     return (tutti_clock_s() - begin) / invocations;
 }
 
+/* Where exchanges are between some ranks, a block has ended when the last rank is through. */
+static tutti_status time_together(bench *b, int64_t n, int invocations, double *seconds, tutti_failure *err)
+{
+    const int nranks = b->plan->config.nranks;
+    tutti_status st = time_block(b, n, invocations, seconds, err);
+    if (st || tutti_plan_is_between_all(b->plan)) return st;
+    double *all = tutti_alloc(sizeof *all * (size_t)nranks);
+    st = tutti_group_all_gather(b->group, "costs of exchanges", seconds, all, sizeof *seconds, err);
+    for (int r = 0; r < nranks && !st; r++) *seconds = all[r] > *seconds ? all[r] : *seconds;
+    free(all);
+    return st;
+}
+
 /* Seconds of one exchange of n elements; meant on rank 0, where the others follow. */
 static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
 {
     double blocks[NBLOCKS], once;
     tutti_status st = bind(b, n, err);
-    if (!st) st = time_block(b, n, 2, &once, err);
+    if (!st) st = time_together(b, n, 2, &once, err);
     int invocations = !st && once * MAX_INVOCATIONS < BLOCK_S ? MAX_INVOCATIONS : st ? 1 : 1 + (int)(BLOCK_S / once);
     if (!st) st = tutti_group_broadcast(b->group, "costs of exchanges", 0, &invocations, sizeof invocations, err);
-    for (int i = 0; i < NBLOCKS && !st; i++) st = time_block(b, n, invocations, &blocks[i], err);
+    for (int i = 0; i < NBLOCKS && !st; i++) st = time_together(b, n, invocations, &blocks[i], err);
     if (st) return st;
     const double alone = time_rewriting(b, n, invocations);
     tutti_sort_doubles(blocks, NBLOCKS);

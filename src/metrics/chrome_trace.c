@@ -92,31 +92,50 @@ static void put_us(tutti_json *j, const char *key, int64_t ns)
     tutti_strbuf_printf(j->out, ",\"%s\":%lld.%03lld", key, (long long)(ns / 1000), (long long)(ns % 1000));
 }
 
-/* PyTorch's for the collectives that take and give one tensor. */
-static const char *torch_name(const char *collective)
+/* PyTorch's, for the collectives that take and give one tensor, and for types. */
+static const char *torch_name(const char *ours)
 {
     static const char *const names[][2] = {{"reduce-scatter", "_reduce_scatter_base"},
-                                           {"all-gather", "_allgather_base"}};
+                                           {"all-gather", "_allgather_base"},
+                                           {"f32", "Float"},
+                                           {"bf16", "BFloat16"},
+                                           {"f16", "Half"},
+                                           {"i32", "Int"},
+                                           {"u8", "Byte"},
+                                           {"f64", "Double"},
+                                           {"i64", "Long"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i][0], collective)) return names[i][1];
-    return collective;
+        if (!strcmp(names[i][0], ours)) return names[i][1];
+    return ours;
+}
+
+/* As PyTorch cuts long groups: readers know "...". */
+static void list_group(const int32_t *members, int n, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "[");
+    for (int i = 0; i < n && i < MOST_RANKS_LISTED; i++)
+        tutti_strbuf_printf(out, "%s%d", i ? ", " : "", members ? (int)members[i] : i);
+    tutti_strbuf_puts(out, n > MOST_RANKS_LISTED ? ", ...]" : "]");
 }
 
 /* The names are those of PyTorch's record_param_comms. */
 static void put_collective(printer *p, const tutti_span_label *label, int rank)
 {
     tutti_json *j = &p->json;
+    tutti_strbuf some = {0};
+    if (label->members) list_group(label->members, label->nmembers, &some);
     tutti_json_open(j, "args", '{');
     tutti_json_text(j, "Collective name", torch_name(label->collective));
     tutti_json_int(j, "In msg nelems", label->elements_in);
     tutti_json_int(j, "Out msg nelems", label->elements_out);
-    tutti_json_int(j, "Group size", p->trace->nranks);
-    tutti_json_text(j, "dtype", "Float");
+    tutti_json_int(j, "Group size", label->members ? label->nmembers : p->trace->nranks);
+    tutti_json_text(j, "dtype", torch_name(label->type));
     tutti_json_text(j, "Process Group Name", "tutti");
-    tutti_json_text(j, "Process Group Ranks", p->group.text);
+    tutti_json_text(j, "Process Group Ranks", label->members ? some.text : p->group.text);
     tutti_json_int(j, "Rank", rank);
     tutti_json_text(j, "Algorithm", label->algorithm);
     tutti_json_close(j, '}');
+    tutti_strbuf_release(&some);
 }
 
 static void put_span(printer *p, const tutti_span *s, int rank, int tid)
@@ -176,14 +195,6 @@ static void put_rank(printer *p, int r)
             put_thread(p, r, track, lane, track == TUTTI_TRACK_COMPUTE || nlanes[track] == 1);
 }
 
-/* As PyTorch cuts long groups: readers know "...". */
-static void list_group(int nranks, tutti_strbuf *out)
-{
-    tutti_strbuf_puts(out, "[");
-    for (int r = 0; r < nranks && r < MOST_RANKS_LISTED; r++) tutti_strbuf_printf(out, "%s%d", r ? ", " : "", r);
-    tutti_strbuf_puts(out, nranks > MOST_RANKS_LISTED ? ", ...]" : "]");
-}
-
 void tutti_chrome_trace_print(const tutti_trace *trace, tutti_strbuf *out)
 {
     printer p = {.trace = trace, .json = {.out = out}};
@@ -191,7 +202,7 @@ void tutti_chrome_trace_print(const tutti_trace *trace, tutti_strbuf *out)
     for (int r = 0; r < trace->nranks; r++)
         qsort(trace->ranks[r].spans, (size_t)trace->ranks[r].nspans, sizeof(tutti_span), by_time);
     p.base_ns = earliest(trace);
-    list_group(trace->nranks, &p.group);
+    list_group(NULL, trace->nranks, &p.group);
     tutti_json_open(j, NULL, '{');
     tutti_json_int(j, "schemaVersion", 1);
     tutti_json_open(j, "deviceProperties", '[');

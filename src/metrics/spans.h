@@ -43,7 +43,10 @@ typedef struct {
     bool numbered; /* the step is a part of the name: "ProfilerStep#7" */
     /* what travels; collective, as schedules name it: NULL = nothing does */
     const char *collective, *algorithm;
-    int64_t elements_in, elements_out; /* f32, of each rank */
+    const char *type;                  /* of its elements, as tutti_dtype_name says it */
+    int64_t elements_in, elements_out; /* of each rank */
+    const int32_t *members;            /* between whom; NULL: all */
+    int nmembers;
 } tutti_span_label;
 
 #endif

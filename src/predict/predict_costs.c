@@ -6,14 +6,30 @@
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-tutti_status tutti_predict_exchange(const tutti_plan *plan, int schedule, int64_t n, const tutti_topology *t,
+/* The topology as the members of an exchange see it: each on its own seat. */
+static tutti_topology seat_members(const tutti_topology *t, const tutti_plan_exchange *x)
+{
+    tutti_topology out = *t;
+    int32_t seat[TUTTI_MAX_SEATS_LISTED];
+    if (!x->members || x->nmembers > TUTTI_MAX_SEATS_LISTED || !tutti_topology_has_place(t, TUTTI_PLACE_LIST))
+        return out;
+    for (int i = 0; i < x->nmembers; i++) seat[i] = tutti_topology_seat_of(t, x->members[i]);
+    tutti_topology_place(&out, x->nmembers, seat);
+    return out;
+}
+
+tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err)
 {
     const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    const tutti_plan_exchange *x = &plan->exchanges[exchange];
+    const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
     const tutti_prepared *s = &plan->schedules[schedule];
+    const tutti_topology seated = seat_members(t, x);
     tutti_simulation simulated = {0};
-    tutti_status st = TUTTI_OK;
-    if (plan->config.nranks > 1) st = tutti_simulate_schedule(host ? s->lowered : s->compiled, t, n, &simulated, err);
+    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
+    if (!st && plan->config.nranks > 1)
+        st = tutti_simulate_schedule(host ? s->lowered : s->compiled, &seated, n, &simulated, err);
     *seconds = simulated.seconds;
     *lower_s = simulated.lower_s;
     return st;
@@ -34,34 +50,46 @@ static bool tells_ready(const tutti_loop *beside, int exchange)
     return false;
 }
 
-static bool is_started(const tutti_loop *l, int exchange)
-{
-    for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].exchange == exchange && l->actions[i].kind == TUTTI_DO_START) return true;
-    return false;
-}
-
 double tutti_predict_share(const tutti_plan *plan, int exchange)
 {
-    if (is_started(&plan->loops[TUTTI_EACH_STEP], exchange)) return 1;
-    return is_started(&plan->loops[TUTTI_EACH_PERIOD], exchange) ? 1 / (double)plan->config.period : 0;
+    const unsigned drivers = plan->exchanges[exchange].drivers;
+    if (drivers >> TUTTI_EACH_STEP & 1) return 1;
+    return drivers >> TUTTI_EACH_PERIOD & 1 ? 1 / (double)plan->config.period : 0;
 }
 
 /* All buckets travel alike: the first stands for all. */
+static bool is_of_first(const tutti_plan *plan, int exchange)
+{
+    return plan->exchanges[exchange].bucket == 0 && tutti_predict_share(plan, exchange) > 0;
+}
+
+static tutti_bucket_time add_up(const tutti_plan *plan, int rank, const tutti_loop *loops, const double *seconds)
+{
+    tutti_bucket_time out = {0};
+    for (int x = 0; x < plan->nexchanges; x++) {
+        if (!is_of_first(plan, x) || tutti_plan_place(&plan->exchanges[x], rank) < 0) continue;
+        out.all_s += seconds[x] * tutti_predict_share(plan, x);
+        if (is_early(&loops[TUTTI_EACH_STEP], x) || tells_ready(&loops[TUTTI_EACH_END], x)) out.early_s += seconds[x];
+    }
+    return out;
+}
+
 tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti_topology *t, tutti_bucket_time *out,
                                   tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    *out = (tutti_bucket_time){0};
-    for (int x = 0; x < plan->nexchanges && !st; x++) {
-        double seconds = 0, lower_s = 0;
-        const double a_step = tutti_predict_share(plan, x);
-        if (plan->exchanges[x].bucket != 0 || a_step == 0) continue;
-        st = tutti_predict_exchange(plan, plan->exchanges[x].schedule, n, t, &seconds, &lower_s, err);
-        out->all_s += seconds * a_step;
-        if (is_early(&plan->loops[TUTTI_EACH_STEP], x) || tells_ready(&plan->loops[TUTTI_EACH_END], x))
-            out->early_s += seconds;
+    tutti_arena work = {0};
+    double *seconds = TUTTI_ARENA_NEW(&work, double, plan->nexchanges + 1), lower_s;
+    for (int x = 0; x < plan->nexchanges && !st; x++)
+        if (is_of_first(plan, x)) st = tutti_predict_exchange(plan, x, n, t, &seconds[x], &lower_s, err);
+    *out = st ? (tutti_bucket_time){0} : add_up(plan, plan->config.rank, plan->loops, seconds);
+    for (int r = 0; r < plan->config.nranks && !st && !tutti_plan_is_between_all(plan); r++) {
+        tutti_loop loops[TUTTI_NDRIVERS];
+        tutti_plan_list_loops(plan, r, &work, loops);
+        const tutti_bucket_time own = add_up(plan, r, loops, seconds);
+        if (own.all_s > out->all_s) *out = own;
     }
+    tutti_arena_release(&work);
     return st;
 }
 

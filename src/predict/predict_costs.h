@@ -14,12 +14,14 @@
 
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
-/* Of one exchange of n elements by a schedule of the plan; 0 on one rank. lower_s: no run is shorter. */
-tutti_status tutti_predict_exchange(const tutti_plan *plan, int schedule, int64_t n, const tutti_topology *t,
+/* Of one exchange of n elements, between its members where they sit; 0 on one rank. lower_s: no run is shorter. What other exchanges
+ * carry at the same time over the same links is not counted. */
+tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err);
 /* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
-/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied. */
+/* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied: on the rank
+ * that takes part in the most of it. */
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;

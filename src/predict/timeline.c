@@ -1,34 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c: plays the actions of a plan against measured node times and simulated exchanges.
  *
- * Methods with a period: whole periods are played, and the mean of the last one's steps counts.
+ * Methods with a period: whole periods are played, each step with the actions that are due in it, and the mean of the last one's steps
+ * counts.
  * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free; who waits for it waits until it has
  * ended. Several steps are played, the last one counts (the first has nothing to wait for).
  * The loop beside is the exchange lane's: a part's update begins when its exchange has ended and the other one is free, and what it makes
  * ready queues behind what was ready before, by need only where the lane would idle. Host: whoever waits plays it, at the first wait for what it makes ready.
  * Host: the rank's own thread moves the bytes, so exchanges take the compute lane; ranks that share a core take turns:
  * compute counts once for each of them (the simulator already shares cores for exchanges). Loading runs on a thread of its
- * own and costs only where ranks leave no core free. */
+ * own and costs only where ranks leave no core free.
+ * Where exchanges are between some ranks, each rank is played, as if the others of an exchange came when it does, and the slowest one
+ * counts: what that one waits for while others exchange without it is left out, so that such predictions are low, if anything. */
 #include "timeline.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "predict_costs.h"
 
 enum { NPERIODS = 4 };
 
 typedef struct {
-    double seconds, ends; /* how long it takes; clock: when it ends */
-    bool is_ready;        /* it has begun, and what it writes to may not be free everywhere yet */
-    bool is_told, is_due; /* beside: it is free, in this step; and will be ready by itself */
-    double told, due;     /* clock: when */
-    int first;            /* beside: the exchange whose end makes it ready */
-    double update_s;      /* what is done before that */
+    double seconds, lower_s; /* how long it takes, at least */
+    double ends;             /* clock: when it ends */
+    bool is_ready;           /* it has begun, and what it writes to may not be free everywhere yet */
+    bool is_told, is_due;    /* beside: it is free, in this step; and will be ready by itself */
+    double told, due;        /* clock: when */
+    int first;               /* beside: the exchange whose end makes it ready */
+    double update_s;         /* what is done before that */
 } exchange_state;
 
 typedef struct {
     const tutti_plan *plan;
+    const tutti_loop *loops; /* of the rank that is played */
     const tutti_profile *profile;
     bool overlaps;
     double turns; /* ranks on this core */
@@ -62,7 +68,9 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_KERNEL: return kernel_cost(p, &p->plan->graph->nodes[a->node]);
     case TUTTI_DO_FOLD: return a->bucket < 0 ? 0 : moving_cost(p, p->plan->buckets[a->bucket].count, 3);
     case TUTTI_DO_LOOK: return moving_cost(p, a->count, 1);
-    case TUTTI_DO_APPLY: return moving_cost(p, a->count, 3 + 2 * p->plan->config.nstates);
+    case TUTTI_DO_APPLY: return moving_cost(p, a->count, 3 + 2 * p->plan->config.nstates + a->pulled);
+    case TUTTI_DO_ELASTIC: return moving_cost(p, a->count, 3);
+    case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);
     case TUTTI_DO_START:
     case TUTTI_DO_TELL:
     case TUTTI_DO_WAIT:
@@ -100,7 +108,7 @@ enum { NOTHING = -1 };
 
 static void parts_read(player *p)
 {
-    const tutti_loop *l = &p->plan->loops[TUTTI_EACH_END];
+    const tutti_loop *l = &p->loops[TUTTI_EACH_END];
     int first = NOTHING;
     double update_s = 0;
     for (int i = 0; i < p->plan->nexchanges; i++) p->exchanges[i].first = NOTHING;
@@ -181,46 +189,77 @@ static void action_play(player *p, const tutti_action *a)
     }
 }
 
-static tutti_status exchanges_prepare(player *p, const tutti_topology *t, tutti_prediction *out, tutti_failure *err)
+static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
-    double started = 0;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
-        const tutti_plan_exchange *x = &plan->exchanges[i];
-        const double a_step = tutti_predict_share(plan, i);
-        double lower_s = 0;
-        if (a_step == 0) continue;
-        st = tutti_predict_exchange(plan, x->schedule, x->count, t, &p->exchanges[i].seconds, &lower_s, err);
-        out->exchange_s += p->exchanges[i].seconds * a_step;
-        out->lower_s += lower_s * a_step;
-        started += a_step;
+        exchange_state *x = &p->exchanges[i];
+        if (tutti_predict_share(plan, i) == 0) continue;
+        st = tutti_predict_exchange(plan, i, plan->exchanges[i].count, t, &x->seconds, &x->lower_s, err);
     }
-    out->nexchanges = (int)lround(started);
     return st;
 }
 
-static void loop_play(player *p, const tutti_loop *l)
+/* Those of a rank, none of which has begun. */
+static void exchanges_begin(player *p, int rank, tutti_prediction *out)
 {
-    for (int i = 0; i < l->nactions; i++) action_play(p, &l->actions[i]);
+    double started = 0;
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        exchange_state *x = &p->exchanges[i];
+        const bool takes_part = tutti_plan_place(&p->plan->exchanges[i], rank) >= 0;
+        const double a_step = takes_part ? tutti_predict_share(p->plan, i) : 0;
+        *x = (exchange_state){.seconds = x->seconds, .lower_s = x->lower_s};
+        out->exchange_s += x->seconds * a_step;
+        out->lower_s += x->lower_s * a_step;
+        started += a_step;
+    }
+    out->nexchanges = (int)lround(started);
+}
+
+static void loop_play(player *p, const tutti_loop *l, bool ends_period)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (tutti_action_is_due(&l->actions[i], ends_period)) action_play(p, &l->actions[i]);
 }
 
 static void steps_play(player *p, double load_s, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
-    const int64_t period = plan->loops[TUTTI_EACH_PERIOD].nactions ? plan->config.period : 1;
+    const int64_t period = plan->config.period;
     double begin = 0;
     for (int n = 0; n < NPERIODS; n++) {
         begin = p->now;
         p->busy = 0;
         for (int64_t step = 0; step < period; step++) {
             compute(p, load_s);
-            loop_play(p, &plan->loops[TUTTI_EACH_STEP]);
+            loop_play(p, &p->loops[TUTTI_EACH_STEP], step + 1 == period);
         }
-        loop_play(p, &plan->loops[TUTTI_EACH_PERIOD]);
+        loop_play(p, &p->loops[TUTTI_EACH_PERIOD], true);
     }
     out->step_s = (p->now - begin) / (double)period;
     out->compute_s = p->busy / (double)period;
+}
+
+static tutti_prediction rank_play(player p, int rank, double load_s)
+{
+    const tutti_plan *plan = p.plan;
+    tutti_prediction out = {.nranks = plan->config.nranks, .ranks_per_core = (int)p.turns};
+    tutti_arena work = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    memcpy(loops, plan->loops, sizeof loops);
+    if (rank != plan->config.rank) tutti_plan_list_loops(plan, rank, &work, loops);
+    p.loops = loops;
+    exchanges_begin(&p, rank, &out);
+    parts_read(&p);
+    steps_play(&p, load_s, &out);
+    out.exposed_s = fmax(0, out.step_s - out.compute_s);
+    out.lower_s = p.overlaps ? fmax(out.compute_s, out.lower_s) : out.compute_s + out.lower_s;
+    out.upper_s = out.compute_s + out.exchange_s;
+    out.samples_per_s = (double)plan->config.batch / out.step_s;
+    out.exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
+    tutti_arena_release(&work);
+    return out;
 }
 
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
@@ -230,20 +269,17 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     int nranks = plan->config.nranks;
     double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
-    *out = (tutti_prediction){.nranks = nranks, .ranks_per_core = (int)ceil(nranks / cores)};
     player p = {
-        .plan = plan, .profile = profile, .overlaps = !host, .turns = out->ranks_per_core, .exchanges = exchanges};
-    tutti_status status = exchanges_prepare(&p, t, out, err);
-    if (!status) {
+        .plan = plan, .profile = profile, .overlaps = !host, .turns = ceil(nranks / cores), .exchanges = exchanges};
+    tutti_status st = exchanges_prepare(&p, t, err);
+    if (!st) {
         double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
-        parts_read(&p);
-        steps_play(&p, load_s, out);
-        out->exposed_s = fmax(0, out->step_s - out->compute_s);
-        out->lower_s = host ? out->compute_s + out->lower_s : fmax(out->compute_s, out->lower_s);
-        out->upper_s = out->compute_s + out->exchange_s;
-        out->samples_per_s = (double)plan->config.batch / out->step_s;
-        out->exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
+        *out = rank_play(p, plan->config.rank, load_s);
+        for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {
+            const tutti_prediction own = rank_play(p, r, load_s);
+            if (own.step_s > out->step_s) *out = own;
+        }
     }
     free(exchanges);
-    return status;
+    return st;
 }

@@ -16,6 +16,7 @@
 #include "tutti/lower.h"
 
 enum { PARTED = 6, MOST_SUMS = 1200, LONGEST = 67, SUM_ROUNDS = 4 };
+enum { PARTITIONS = 203, PARTS = 674 }; /* of six: ways to part them, parts in all of these */
 
 /* One exchange. */
 typedef struct {
@@ -239,8 +240,8 @@ static inline tutti_status all_partition_sums(tutti_group *g, bool subsets, tutt
     tutti_status s = TUTTI_OK;
     if (subsets)
         add_subsets(g, all);
-    else if (add_partitions(g, all) != 203)
-        s = tutti_fail(err, TUTTI_ERR_FAILED, "six ranks are parted in 203 ways");
+    else if (add_partitions(g, all) != PARTITIONS || all->nsums != PARTS)
+        s = tutti_fail(err, TUTTI_ERR_FAILED, "%d sums, not one for each of %d parts", all->nsums, PARTS);
     if (!s) s = open_sums(g, all, err);
     for (int e = 0; e < SUM_ROUNDS && !s; e++) s = run_sums(g, all, e, err);
     close_sums(all);

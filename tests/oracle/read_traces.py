@@ -32,7 +32,7 @@ eval_every_epochs: 0.5
 checkpoint: {{every_steps: 4, keep: 9}}
 exchange: {{bucket_bytes: 64KiB}}
 trace: {{steps: {TRACED}, warmup: {WARMUP}}}
-optimiser: {{rule: momentum, lr: 0.02}}
+optimiser: {{rule: momentum, lr: 0.02, clip_norm: 100}}
 """
 TAGS = {"step": {"loss": "train/loss", "lr": "train/lr", "ips": "speed/images_per_s", "step_ms": "speed/step_ms",
                  "comm_ms": "speed/comm_ms"},
@@ -101,6 +101,7 @@ def check_trace(out: pathlib.Path, first: int) -> None:
     exchanges = [s for s in spans if "args" in s]
     each_step = [s for s in exchanges if s["args"]["Collective name"] != "gather"]  # that is for a checkpoint
     assert len(each_step) % (RANKS * TRACED) == 0 and each_step, len(each_step)
+    assert {s["args"]["dtype"] for s in each_step} == {"Float", "Long"}, each_step  # gradients, weights; verdict and norm
     for s in exchanges:
         larger, smaller = sorted((s["args"]["In msg nelems"], s["args"]["Out msg nelems"]), reverse=True)
         shares = 1 if s["args"]["Collective name"] == "allreduce" else RANKS

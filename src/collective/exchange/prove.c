@@ -72,16 +72,6 @@ tutti_status tutti_group_prove(tutti_group *g, const tutti_schedule *schedule, u
     return tutti_fail(err, TUTTI_ERR_USAGE, "proof of a schedule for %d ranks in a group of %d", n, g->nranks);
 }
 
-static tutti_status prove_together(void *group, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err)
-{
-    return tutti_group_prove(group, lowered, hash, err);
-}
-
-tutti_prover tutti_group_prover(tutti_group *group)
-{
-    return (tutti_prover){prove_together, group};
-}
-
 tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *schedule, const int32_t *members,
                                      int32_t nmembers, uint64_t *hash, tutti_failure *err)
 {
@@ -93,4 +83,16 @@ tutti_status tutti_group_prove_among(tutti_group *g, const tutti_schedule *sched
     if (st && !why.text[0])
         tutti_fail(&why, st, "proof of a schedule: another rank has a list that is none of members");
     return st ? tutti_fail(err, st, "%s", why.text) : prove(g, schedule, me, hash, err);
+}
+
+static tutti_status prove_together(void *group, const tutti_schedule *lowered, tutti_proved_among among, uint64_t *hash,
+                                   tutti_failure *err)
+{
+    return among.members ? tutti_group_prove_among(group, lowered, among.members, among.nmembers, hash, err)
+                         : tutti_group_prove(group, lowered, hash, err);
+}
+
+tutti_prover tutti_group_prover(tutti_group *group)
+{
+    return (tutti_prover){prove_together, group};
 }

@@ -7,6 +7,7 @@
 #include "../../base/arena.h"
 #include "../schedule/schedule_impl.h"
 #include "lower_impl.h"
+#include "prepare.h"
 #include "tutti/lower.h"
 
 static void analyse(tutti_lowering *l, bool careful)
@@ -66,22 +67,25 @@ tutti_status tutti_schedule_lower(const tutti_schedule *s, tutti_wire_class wire
                       wire == TUTTI_WIRE_MIXED ? "; for mixed ones the hosts of the ranks must be given" : "");
 }
 
+tutti_wire_class tutti_lower_wire(const int32_t *host_of, int32_t n, int32_t *numbers)
+{
+    int32_t nhosts = 0;
+    for (int32_t r = 0; r < n; r++) {
+        int32_t first = 0;
+        while (host_of[first] != host_of[r]) first++;
+        numbers[r] = first == r ? nhosts++ : numbers[first];
+    }
+    if (nhosts <= 1) return TUTTI_WIRE_MAPPED;
+    return nhosts == n ? TUTTI_WIRE_ONE_SIDED : TUTTI_WIRE_MIXED;
+}
+
 tutti_status tutti_schedule_lower_hosts(const tutti_schedule *s, const int32_t *host_of, tutti_schedule **out,
                                         tutti_failure *err)
 {
     const int32_t n = tutti_schedule_head(s)->nranks;
-    int32_t *ranks = tutti_alloc(sizeof *ranks * (size_t)n), most = 0, bad = -1; /* of each host */
-    for (int32_t r = 0; r < n && bad < 0; r++) {
-        if (host_of[r] < 0 || host_of[r] >= n)
-            bad = r;
-        else if (++ranks[host_of[r]] > most)
-            most = ranks[host_of[r]];
-    }
-    free(ranks);
-    if (bad >= 0)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "rank %d is on host %d: hosts of %d ranks count from 0 to %d", bad,
-                          host_of[bad], n, n - 1);
-    if (most == n) return lower(s, TUTTI_WIRE_MAPPED, NULL, out, err);
-    if (most == 1) return lower(s, TUTTI_WIRE_ONE_SIDED, NULL, out, err);
-    return lower(s, TUTTI_WIRE_MIXED, host_of, out, err);
+    int32_t *numbers = tutti_alloc(sizeof *numbers * (size_t)n);
+    const tutti_wire_class wire = tutti_lower_wire(host_of, n, numbers);
+    const tutti_status st = lower(s, wire, wire == TUTTI_WIRE_MIXED ? numbers : NULL, out, err);
+    free(numbers);
+    return st;
 }

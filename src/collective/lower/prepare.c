@@ -17,7 +17,7 @@ tutti_status tutti_schedule_prepare(const char *algorithm, const tutti_compile_r
     *out = (tutti_prepared){0};
     tutti_status st = tutti_schedule_compile(algorithm, request, &out->compiled, err);
     if (!st) st = lower(out->compiled, host_of, &out->lowered, err);
-    if (!st && by) st = by->prove(by->who, out->lowered, &out->hash, err);
+    if (!st && by) st = by->prove(by->who, out->lowered, (tutti_proved_among){0}, &out->hash, err);
     if (st) tutti_prepared_release(out);
     return st;
 }

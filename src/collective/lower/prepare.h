@@ -8,9 +8,17 @@
 
 /* Who proves a lowered schedule and hashes it: in a group one rank for all, so that it costs the others nothing. */
 typedef struct {
-    tutti_status (*prove)(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err);
+    const int32_t *members; /* of the group, one for each of the schedule's ranks; NULL: all */
+    int32_t nmembers;
+} tutti_proved_among;
+typedef struct {
+    tutti_status (*prove)(void *who, const tutti_schedule *lowered, tutti_proved_among among, uint64_t *hash,
+                          tutti_failure *err);
     void *who;
 } tutti_prover;
+
+/* For which wire a schedule between n ranks on these hosts is lowered; numbers: n of them, hosts as the schedule numbers them. */
+tutti_wire_class tutti_lower_wire(const int32_t *host_of, int32_t n, int32_t *numbers);
 
 typedef struct {
     tutti_schedule *compiled, *lowered; /* lowered: what runs; it generates its parts from the compiled one's */

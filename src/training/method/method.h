@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al. (2020) (who
- * optimises, how ranks are scheduled, what travels in which pattern), that emits plans; with the rates of a run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
+/* method.h: how ranks agree on weights: one row a method, printed with its coordinates in the taxonomy of Langer et al. (2020) (what is
+ * divided, who optimises, how ranks are scheduled, what travels in which pattern) and with its rules, that emits plans; with the rates of a
+ * run and the scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 
 #include "../plan/plan.h"
 #include "centre.h"
 
+enum { TUTTI_METHOD_MAX_KEYS = 6 };
+
+/* Words of a row are never NULL or empty: `tutti methods` shows all of them. In formulas W is a worker's weights, C the centre's, g the
+ * gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
     const char *name;         /* "sync-sgd" */
-    const char *optimisation; /* "centralised" | "decentralised" */
+    const char *parallelism;  /* "data" */
+    const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
     const char *schedule;     /* "synchronous" | ... */
+    const char *lock;         /* what keeps two writers of the common weights apart: "one owner a slice" */
     const char *pattern;      /* "sharded all-reduce: reduce-scatter, update of the own slice, all-gather" */
     const char *travels;      /* "gradients, then weights" */
+    const char *local_rule, *centre_rule; /* formulas */
+    const char *period;                   /* "every step" */
+    const char *overlap;                  /* what travels beside what: "gradients beside the backward pass" */
+    const char *source;                   /* the paper */
+    const char *refuses;                  /* in words, what accept does */
     const char *help;
+    const char *keys[TUTTI_METHOD_MAX_KEYS]; /* of jobs, that concern it; up to the first NULL */
+    const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL: nothing */
     /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);
+    /* The same of the numbers of its centre, between so many workers, at the largest rate of the schedule; NULL: it has none. */
+    tutti_status (*accept_centre)(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
     unsigned (*collectives)(
         const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must serve */
     const tutti_emitter *emitter;    /* what it makes of a plan: plan_builder.h */
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);
+/* Whether some method keeps a vector of this name (n letters) beside its centre. */
+bool tutti_method_has_state(const char *name, size_t n);
 
 typedef enum { TUTTI_RATE_CONSTANT, TUTTI_RATE_STEP, TUTTI_RATE_POLY, TUTTI_RATE_COSINE } tutti_rate_kind;
 typedef struct {

@@ -14,9 +14,6 @@ typedef struct {
 } tutti_method_vectors;
 void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
-/* An algorithm for a sum of a few numbers over all ranks, where synchronisations are all that counts. */
-const char *tutti_method_few_numbers(const tutti_plan *p);
-
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
 /* Whether gradients are looked at before an update. */
@@ -27,8 +24,13 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
 /* Then: flag, verdict and the sum of all flags (i64, exact: the same bits however gradients lie on the ranks); alone: every rank sees all that it needs
  * to know, so that its flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
-/* One exchange a bucket from `memory` to itself, "<what> of bucket 2", by this schedule. Numbers rise by one. */
-void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int memory, int schedule,
+/* Where every rank has weights of its own: the rule to a whole bucket, by the rank's own gradients. */
+tutti_action tutti_method_local_update(const tutti_plan *p, int bucket);
+/* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them
+ * skip a step, or none does. */
+void tutti_method_list_looks(tutti_plan_builder *b, int check);
+/* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one. */
+void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                     tutti_operation op);
 /* Where several ranks keep slices of states: a gather of each state of each bucket to rank 0. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err);

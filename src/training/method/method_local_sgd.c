@@ -7,13 +7,11 @@
  * of w - r g_i is w - r mean(g_i).
  *
  * Control numbers travel in every step, so that losses are of all samples and a rank that is asked to stop is heard within a step. */
-#include <stdio.h>
-
 #include "method_impl.h"
 
 /* Numbers of what was declared. */
 typedef struct {
-    int weights, gradients, mean, flag; /* memories */
+    int weights, mean; /* memories */
     int means, state_means, control,
         check; /* exchanges: the mean of all weights for tests, ... of the period's states */
 } names;
@@ -22,9 +20,7 @@ static names names_of(const tutti_plan *p)
 {
     const int averaged = p->config.mean_states ? p->config.nstates : 0, n = p->nbuckets;
     return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                   .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
                    .mean = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 1),
-                   .flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2),
                    .state_means = n,
                    .means = n + averaged * n,
                    .control = n + averaged * n + n,
@@ -33,31 +29,10 @@ static names names_of(const tutti_plan *p)
 
 /* ---- what there is ---- */
 
-/* From the weights of all ranks to their mean, bucket by bucket. */
-static tutti_status declare_means(tutti_plan_builder *b, const names *n, tutti_failure *err)
-{
-    static const tutti_builder_request apart = {TUTTI_ALLREDUCE, NULL, false, false};
-    const tutti_plan *p = tutti_builder_plan(b);
-    int schedule = 0;
-    const tutti_status st = tutti_builder_schedule(b, &apart, &schedule, err);
-    for (int i = 0; i < p->nbuckets && !st; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "mean of bucket %d", i);
-        tutti_builder_exchange(b, &(tutti_plan_exchange){.name = name,
-                                                         .schedule = schedule,
-                                                         .op = TUTTI_AVG,
-                                                         .bucket = i,
-                                                         .first = p->buckets[i].offset,
-                                                         .count = p->buckets[i].count,
-                                                         .in = {n->weights, 0},
-                                                         .out = {n->mean, 0}});
-    }
-    return st;
-}
-
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 {
-    static const tutti_builder_request in_place = {TUTTI_ALLREDUCE, NULL, true, false};
+    static const tutti_builder_request in_place = {TUTTI_ALLREDUCE, NULL, true, false},
+                                       apart = {TUTTI_ALLREDUCE, NULL, false, false};
     const tutti_plan *p = tutti_builder_plan(b);
     const tutti_memory_content states_hold = p->config.mean_states ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING;
     const tutti_method_vectors vectors = {.own_states = !p->config.mean_states,
@@ -76,11 +51,13 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     tutti_builder_answer(b, mean);
     const names n = names_of(p);
     tutti_status st = tutti_builder_schedule(b, &in_place, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, schedule, TUTTI_AVG);
-    for (int s = 0; s < p->config.nstates && p->config.mean_states && !st; s++)
-        tutti_method_declare_exchanges(b, p->config.states[s], tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), schedule,
-                                       TUTTI_AVG);
-    if (!st) st = declare_means(b, &n, err);
+    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_AVG);
+    for (int s = 0; s < p->config.nstates && p->config.mean_states && !st; s++) {
+        const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s);
+        tutti_method_declare_exchanges(b, p->config.states[s], state, state, schedule, TUTTI_AVG);
+    }
+    if (!st) st = tutti_builder_schedule(b, &apart, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "mean", n.weights, n.mean, schedule, TUTTI_AVG);
     if (!st) st = tutti_method_declare_control(b, err);
     return st ? st : tutti_method_declare_check(b, false, err);
 }
@@ -100,31 +77,6 @@ static void start_control(tutti_plan_builder *b)
     tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
-static tutti_action whole_bucket(const tutti_plan *p, int bucket, const names *n)
-{
-    return (tutti_action){.bucket = bucket,
-                          .from = n->gradients,
-                          .to = n->weights,
-                          .verdict = tutti_method_looks(&p->config) ? n->flag + 1 : -1,
-                          .norm = p->config.wants_norm ? n->flag : -1, /* of its own gradients */
-                          .share = p->config.nranks,
-                          .first = p->buckets[bucket].offset,
-                          .count = p->buckets[bucket].count};
-}
-
-/* The loss scale is one for all ranks, so all of them skip a step, or none does. */
-static void look_at_all(tutti_plan_builder *b, const names *n)
-{
-    for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
-        tutti_action look = whole_bucket(tutti_builder_plan(b), i, n);
-        look.to = n->flag;
-        look.begins = i == 0;
-        tutti_builder_look(b, &look);
-    }
-    tutti_builder_start(b, n->check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_builder_wait(b, n->check);
-}
-
 static void list(tutti_plan_builder *b)
 {
     static const tutti_walk walk = {.before_reading = wait_period, .after_counting = start_control};
@@ -132,9 +84,9 @@ static void list(tutti_plan_builder *b)
     const names n = names_of(p);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    if (tutti_method_looks(&p->config)) look_at_all(b, &n);
+    tutti_method_list_looks(b, n.check);
     for (int i = 0; i < p->nbuckets; i++) {
-        const tutti_action update = whole_bucket(p, tutti_builder_bucket_in_turn(b, i), &n);
+        const tutti_action update = tutti_method_local_update(p, tutti_builder_bucket_in_turn(b, i));
         tutti_builder_apply(b, &update);
     }
     tutti_builder_wait(b, n.control);
@@ -178,11 +130,20 @@ static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_local_sgd = {
     .name = "local-sgd",
+    .parallelism = "data",
     .optimisation = "decentralised",
-    .schedule = "synchronous, every period",
+    .schedule = "synchronous",
+    .lock = "none: each worker writes its own weights",
     .pattern = "all-reduce of weights",
     .travels = "weights",
+    .local_rule = "W <- rule(W, g)",
+    .centre_rule = "W <- mean of all W",
+    .period = "method.period steps",
+    .overlap = "means of later layers beside the next step's first layers",
+    .source = "Stich 2019, arXiv 1805.09767; post-local: Lin et al. 2020, arXiv 1808.07217",
+    .refuses = "reduction: canonical; update: replicated; update_when: early; period 0",
     .help = "every rank takes steps of its own; every method.period steps their weights are averaged",
+    .keys = {"method.period", "method.average"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

@@ -41,7 +41,7 @@ void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vect
                                                  .copies = 1});
 }
 
-void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int memory, int schedule,
+void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                     tutti_operation op)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -55,8 +55,8 @@ void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int
                                                          .bucket = i,
                                                          .first = bucket->offset,
                                                          .count = bucket->count,
-                                                         .in = {memory, 0},
-                                                         .out = {memory, 0},
+                                                         .in = {from, 0},
+                                                         .out = {to, 0},
                                                          .turn = p->config.by_need ? bucket->turn : 0});
     }
 }
@@ -75,7 +75,7 @@ static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype 
 }
 
 /* One-shot has one synchronisation, and each rank reads all others: too many of them cost more than a tree's rounds. */
-const char *tutti_method_few_numbers(const tutti_plan *p)
+static const char *few_numbers(const tutti_plan *p)
 {
     const int nranks = p->config.nranks;
     if (nranks <= FEW_RANKS) return "one-shot";
@@ -86,8 +86,7 @@ const char *tutti_method_few_numbers(const tutti_plan *p)
 static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of_slots, tutti_plan_exchange x,
                                 tutti_failure *err)
 {
-    const tutti_builder_request sum = {TUTTI_ALLREDUCE, tutti_method_few_numbers(tutti_builder_plan(b)), false,
-                                       of_slots};
+    const tutti_builder_request sum = {TUTTI_ALLREDUCE, few_numbers(tutti_builder_plan(b)), false, of_slots};
     const tutti_status st = tutti_builder_schedule(b, &sum, &x.schedule, err);
     x.name = name;
     if (!st) tutti_builder_exchange(b, &x);
@@ -120,6 +119,33 @@ tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti
         (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = n, .in = {flag, 0}, .out = {verdict, 0}}, err);
 }
 
+tutti_action tutti_method_local_update(const tutti_plan *p, int bucket)
+{
+    const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
+    return (tutti_action){.bucket = bucket,
+                          .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+                          .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                          .verdict = tutti_method_looks(&p->config) ? flag + 1 : -1,
+                          .norm = p->config.wants_norm ? flag : -1, /* of its own gradients */
+                          .share = p->config.nranks,
+                          .first = p->buckets[bucket].offset,
+                          .count = p->buckets[bucket].count};
+}
+
+void tutti_method_list_looks(tutti_plan_builder *b, int check)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    for (int i = 0; i < p->nbuckets && tutti_method_looks(&p->config); i++) {
+        tutti_action look = tutti_method_local_update(p, i);
+        look.to = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
+        look.begins = i == 0;
+        tutti_builder_look(b, &look);
+    }
+    if (!tutti_method_looks(&p->config)) return;
+    tutti_builder_start(b, check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_wait(b, check);
+}
+
 /* Saving is rare: the plainest gather will do, whatever algorithm trains. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err)
 {
@@ -128,9 +154,10 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
     int schedule = 0;
     if (p->config.nranks == 1 || !p->config.nstates) return TUTTI_OK;
     const tutti_status st = tutti_builder_schedule(b, &gather, &schedule, err);
-    for (int s = 0; s < p->config.nstates && !st; s++)
-        tutti_method_declare_exchanges(b, p->config.states[s], tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s), schedule,
-                                       TUTTI_SUM);
+    for (int s = 0; s < p->config.nstates && !st; s++) {
+        const int state = tutti_plan_find_memory(p, TUTTI_ROLE_STATE, s);
+        tutti_method_declare_exchanges(b, p->config.states[s], state, state, schedule, TUTTI_SUM);
+    }
     return st;
 }
 

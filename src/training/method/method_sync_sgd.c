@@ -53,10 +53,10 @@ static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
     const names n = names_of(p);
     int schedule = 0;
     tutti_status st = tutti_builder_schedule(b, p->config.replicated ? &all_sums : &sums, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "gradients", n.gradients, schedule, TUTTI_SUM);
+    if (!st) tutti_method_declare_exchanges(b, "gradients", n.gradients, n.gradients, schedule, TUTTI_SUM);
     if (st || p->config.replicated) return st;
     st = tutti_builder_schedule(b, &weights, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, schedule, TUTTI_SUM);
+    if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_SUM);
     return st;
 }
 
@@ -198,11 +198,21 @@ static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_sync_sgd = {
     .name = "sync-sgd",
+    .parallelism = "data",
     .optimisation = "centralised",
     .schedule = "synchronous",
+    .lock = "none: each element has one owner",
     .pattern = "sharded all-reduce: reduce-scatter, update of the own slice, all-gather",
     .travels = "gradients, then weights",
+    .local_rule = "none: a worker has no weights of its own",
+    .centre_rule = "W <- rule(W, sum of all g / P), by the owner of each slice (replicated: by every rank)",
+    .period = "every step",
+    .overlap =
+        "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
+    .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
+    .refuses = "early updates with update: replicated, clip_norm or a dynamic loss_scale",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
+    .keys = {"exchange.update", "exchange.update_when"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

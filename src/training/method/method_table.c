@@ -24,3 +24,11 @@ const tutti_method_row *tutti_method_find(const char *name)
         if (!strcmp(rows[i]->name, name)) return rows[i];
     return NULL;
 }
+
+bool tutti_method_has_state(const char *name, size_t n)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (rows[i]->centre_state && strlen(rows[i]->centre_state) == n && !strncmp(rows[i]->centre_state, name, n))
+            return true;
+    return false;
+}

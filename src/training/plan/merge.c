@@ -80,10 +80,7 @@ static void keep(prefix *p, const state *s)
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;
-    if (p->nstates == p->capacity) {
-        p->capacity = p->capacity ? 2 * p->capacity : 4;
-        p->states = tutti_realloc(p->states, sizeof *p->states * (size_t)p->capacity);
-    }
+    p->states = tutti_grow(p->states, p->nstates, &p->capacity, sizeof *p->states);
     p->states[p->nstates++] = *s;
 }
 

@@ -144,8 +144,10 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     place_activations(p);
     st = tutti_plan_declare(p, err);
     if (!st && !c->prove_later) st = tutti_plan_prove_alone(p, err);
-    if (!st) tutti_plan_list_loops(p, c->rank, &p->arena, p->loops);
-    return st;
+    if (st) return st;
+    tutti_plan_list_loops(p, c->rank, &p->arena, p->loops);
+    tutti_plan_find_drivers(p);
+    return tutti_plan_check_actions(p, c->rank, p->loops, err);
 }
 
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
@@ -171,6 +173,13 @@ void tutti_plan_destroy(tutti_plan *p)
 }
 
 /* ---- what is where ---- */
+
+int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange)
+{
+    for (int i = 0; i < l->nactions; i++)
+        if (l->actions[i].kind == kind && l->actions[i].exchange == exchange) return i;
+    return -1;
+}
 
 int tutti_plan_find_memory(const tutti_plan *p, tutti_memory_role role, int n)
 {
@@ -223,6 +232,9 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
         tutti_strbuf_printf(sb, "%s: %" PRId64 " + %" PRId64 " of %d.%d to %d.%d by %s, turn %d, %s\n", x->name,
                             x->first, x->count, x->in.memory, x->in.copy, x->out.memory, x->out.copy, hash, x->turn,
                             tutti_operation_name(x->op));
+        if (!x->members) continue;
+        tutti_plan_print_members(x, sb);
+        tutti_strbuf_puts(sb, "\n");
     }
 }
 

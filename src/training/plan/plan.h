@@ -43,8 +43,10 @@ typedef struct {
     int64_t batch;          /* global */
     int slots;              /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
     const tutti_emitter *method;
-    const char *algorithm; /* of the exchanges: "direct", ... or "auto": that, or split by rails between hosts */
-    int64_t bucket_bytes;  /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
+    const char *algorithm;                 /* of the exchanges: tutti_plan_algorithms; NULL = "auto" */
+    int64_t hybrid_bytes;                  /* of "hybrid": from where on exchanges are large */
+    const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the plan */
+    int64_t bucket_bytes; /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need;     /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool only_finite; /* no weight is updated before all ranks know that every gradient is finite */
@@ -58,6 +60,11 @@ typedef struct {
     const char *engine;
     int nthreads;
 } tutti_plan_config;
+
+/* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "auto": direct, or split-rail between
+ * hosts of several ranks. Two of "hybrid[,group=N]" (Jia et al. 2018): hierarchical for small exchanges, ring for large ones. Else
+ * the one that it names. */
+int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 
 /* Neighbours in the packed vector that travel together. */
 typedef struct {
@@ -73,6 +80,7 @@ typedef enum {
     TUTTI_ROLE_WEIGHTS,     /* what kernels read */
     TUTTI_ROLE_GRADIENTS,   /* what kernels write */
     TUTTI_ROLE_STATE,       /* what the rule keeps beside the weights, in its order */
+    TUTTI_ROLE_CENTRE,      /* the weights that workers with weights of their own agree on; then what its rule needs */
     TUTTI_ROLE_NUMBERS,     /* some numbers, such as the control numbers; no vector of parameters */
     TUTTI_ROLE_ACTIVATIONS, /* by life time: value_offset and so on; in bytes */
     TUTTI_NROLES
@@ -105,15 +113,23 @@ typedef struct {
 } tutti_operand;
 
 typedef struct {
-    const char *name;     /* "gradients of bucket 2" */
-    int schedule;         /* of plan->schedules */
-    tutti_operation op;   /* sum, unless said */
-    int bucket;           /* whose elements travel, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
-    int64_t first, count; /* elements of the memories' copies */
-    tutti_operand in;     /* IN buffer k of the schedule is copy in.copy + k */
-    tutti_operand out;    /* the same as `in` where the schedule is in place */
-    int turn;             /* of those in flight, lower ones go on first */
+    const char *name;       /* "gradients of bucket 2" */
+    int schedule;           /* of plan->schedules */
+    tutti_operation op;     /* sum, unless said */
+    const int32_t *members; /* whom it is between: the schedule's rank i is members[i]; NULL = all, in their order */
+    int nmembers;           /* of all too; filled in where members is NULL */
+    unsigned drivers;       /* bit set: in which loops its members start it. Filled in */
+    int bucket;             /* whose elements travel, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
+    int64_t first, count;   /* elements of the memories' copies */
+    tutti_operand in;       /* IN buffer k of the schedule is copy in.copy + k */
+    tutti_operand out;      /* the same as `in` where the schedule is in place */
+    int turn;               /* of those in flight, lower ones go on first */
 } tutti_plan_exchange;
+
+/* Of an algorithm that goes by size: the schedules for exchanges below config.hybrid_bytes, and from there on. */
+typedef struct {
+    int small, large;
+} tutti_size_pair;
 
 /* ---- loops ---- */
 
@@ -126,26 +142,39 @@ typedef enum {
                       * these have been told */
     TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where a norm is wanted, adds their
                       * squares to the numbers behind it (tensor/squares.h) */
-    TUTTI_DO_APPLY, /* the rule to elements of the weights, from the sums in `from` */
+    TUTTI_DO_APPLY,   /* the rule to elements of the weights, from the sums in `from` */
+    TUTTI_DO_ELASTIC, /* the elastic rule to elements of the centre, from the sum of all workers' weights in `from` */
+    TUTTI_DO_OUTER, /* the outer rule to elements of the centre, from the mean of all workers' weights in `from`; they become the centre's */
     TUTTI_NACTIONS
 } tutti_action_kind;
 const char *tutti_action_kind_name(tutti_action_kind k);
 
+/* Of the steps of a period. */
+typedef enum { TUTTI_IN_EVERY_STEP, TUTTI_IN_LAST_STEP, TUTTI_IN_OTHER_STEPS } tutti_action_steps;
+
 typedef struct {
     tutti_action_kind kind;
-    int slot;             /* kernel, fold: local slot (0 .. my_nslots), 0 in fast mode */
-    int node;             /* kernel: of the graph, else -1 */
-    int bucket;           /* fold, look, apply: whose elements */
-    int dst, src;         /* fold: of copies; kernel: dst is the copy that it writes to */
-    int exchange;         /* start, tell, wait: of plan->exchanges, else -1 */
-    unsigned when;        /* start, tell, wait: TUTTI_WHEN_* */
-    int64_t first, count; /* look, apply: elements */
-    int from, to;         /* look, apply: memories */
-    int verdict;          /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
+    tutti_action_steps steps; /* in which it is done */
+    int slot;                 /* kernel, fold: local slot (0 .. my_nslots), 0 in fast mode */
+    int node;                 /* kernel: of the graph, else -1 */
+    int bucket;               /* fold, look, and what changes weights: whose elements */
+    int dst, src;             /* fold: of copies; kernel: dst is the copy that it writes to */
+    int exchange;             /* start, tell, wait: of plan->exchanges, else -1 */
+    unsigned when;            /* start, tell, wait: TUTTI_WHEN_* */
+    int64_t first, count;     /* look, and what changes weights: elements */
+    int from, to;             /* the same: memories */
+    int verdict;              /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
     int norm;    /* apply: memory of what was looked at: the squares of all gradients; -1 = it does not go by them */
     int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
     bool begins; /* look: the numbers in `to` are 0 before it */
+    bool pulled; /* apply: the weights are pulled towards the centre too, by what both were before */
 } tutti_action;
+
+/* Whether it is done in a step that ends a period, or does not. */
+static inline bool tutti_action_is_due(const tutti_action *a, bool ends_period)
+{
+    return a->steps == TUTTI_IN_EVERY_STEP || (a->steps == TUTTI_IN_LAST_STEP) == ends_period;
+}
 
 /* When a loop is gone through. */
 typedef enum {
@@ -165,6 +194,16 @@ typedef struct {
     int nactions;
 } tutti_loop;
 
+/* The rank in a place of the exchange's schedule; a rank's place, -1: it takes no part. */
+static inline int tutti_plan_member(const tutti_plan_exchange *x, int place)
+{
+    return x->members ? x->members[place] : place;
+}
+int tutti_plan_place(const tutti_plan_exchange *x, int rank);
+
+/* The first action of a kind that concerns the exchange; -1 = there is none. */
+int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange);
+
 typedef struct {
     tutti_plan_config config;
     const tutti_graph *graph; /* borrowed */
@@ -182,10 +221,13 @@ typedef struct {
     int nmemories;
     tutti_prepared *schedules; /* equal ones are one */
     int nschedules;
+    tutti_size_pair *pairs;
+    int npairs;
     tutti_plan_exchange *exchanges;
     int nexchanges;
     tutti_loop loops[TUTTI_NDRIVERS]; /* config.rank's, by driver */
-    int answer;                       /* memory of the weights that are tested, saved and handed on */
+    unsigned other_loops; /* bit set of drivers: other ranks' that have actions, where exchanges are between some */
+    int answer;           /* memory of the weights that are tested, saved and handed on */
 
     int nins;                     /* over ranks: most roots, that is, IN buffers of a sum */
     int ncopies;                  /* that gradients and control numbers have: roots and temporary ones, >= nins */
@@ -228,6 +270,21 @@ tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err)
 
 /* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks). */
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count);
+/* Some rank has actions in it. */
+static inline bool tutti_plan_has_loop(const tutti_plan *p, tutti_loop_driver driver)
+{
+    return p->loops[driver].nactions || p->other_loops >> driver & 1;
+}
+
+/* After how many steps all ranks have the same again: a period, where the method has one. */
+static inline bool tutti_plan_has_period(const tutti_plan *p)
+{
+    return p->config.period > 1 || tutti_plan_has_loop(p, TUTTI_EACH_PERIOD);
+}
+/* What an exchange of so many bytes would travel by, where one of another size goes by `schedule`. */
+int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
+/* Every exchange is. Then ranks do alike, and one can stand for all. */
+bool tutti_plan_is_between_all(const tutti_plan *p);
 /* The loops of any rank (plan->loops are config.rank's). */
 void tutti_plan_list_loops(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS]);
 

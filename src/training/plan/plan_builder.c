@@ -18,20 +18,12 @@ int tutti_builder_rank(const tutti_plan_builder *b)
     return b->rank;
 }
 
-/* Room for one more of so many bytes. */
-static void *grown(void *array, int n, int *capacity, size_t bytes)
-{
-    if (n < *capacity) return array;
-    *capacity = *capacity ? 2 * *capacity : 16;
-    return tutti_realloc(array, bytes * (size_t)*capacity);
-}
-
 /* ---- what there is ---- */
 
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m)
 {
     tutti_plan *p = b->plan;
-    p->memories = grown(p->memories, p->nmemories, &b->nmemories, sizeof *p->memories);
+    p->memories = tutti_grow(p->memories, p->nmemories, &b->nmemories, sizeof *p->memories);
     p->memories[p->nmemories] = *m;
     p->memories[p->nmemories].name = tutti_arena_strdup(&p->arena, m->name);
     return p->nmemories++;
@@ -42,38 +34,103 @@ void tutti_builder_answer(tutti_plan_builder *b, int memory)
     b->plan->answer = memory;
 }
 
+static bool are_all(const tutti_plan *p, const int32_t *members, int n)
+{
+    for (int i = 0; members && i < n; i++)
+        if (members[i] != i) return false;
+    return !members || n == p->config.nranks;
+}
+
+/* All are NULL, however they were said. */
+static void take_members(tutti_plan *p, tutti_plan_exchange *x)
+{
+    const int32_t *given = x->members;
+    if (are_all(p, given, x->nmembers)) {
+        x->members = NULL;
+        x->nmembers = p->config.nranks;
+        return;
+    }
+    int32_t *own = TUTTI_ARENA_NEW(&p->arena, int32_t, x->nmembers);
+    for (int i = 0; i < x->nmembers; i++) own[i] = given[i];
+    x->members = own;
+}
+
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x)
 {
     tutti_plan *p = b->plan;
-    p->exchanges = grown(p->exchanges, p->nexchanges, &b->nexchanges, sizeof *p->exchanges);
+    p->exchanges = tutti_grow(p->exchanges, p->nexchanges, &b->nexchanges, sizeof *p->exchanges);
     p->exchanges[p->nexchanges] = *x;
-    p->exchanges[p->nexchanges].name = tutti_arena_strdup(&p->arena, x->name);
+    tutti_plan_exchange *own = &p->exchanges[p->nexchanges];
+    own->name = tutti_arena_strdup(&p->arena, x->name);
+    own->schedule = tutti_plan_schedule_of_size(p, x->schedule,
+                                                x->count * (int64_t)tutti_dtype_bytes(p->memories[x->in.memory].type));
+    take_members(p, own);
     return p->nexchanges++;
 }
 
 static bool are_equal(const tutti_schedule *a, const tutti_schedule *b)
 {
     const tutti_schedule_header *x = tutti_schedule_head(a), *y = tutti_schedule_head(b);
-    return x->collective == y->collective && x->in_place == y->in_place && x->slots == y->slots &&
-           !strcmp(x->algorithm, y->algorithm);
+    return x->collective == y->collective && x->nranks == y->nranks && x->in_place == y->in_place &&
+           x->slots == y->slots && !strcmp(x->algorithm, y->algorithm);
+}
+
+/* Lowered for the same hosts: who is on one with whom, by the schedule's numbers. */
+static bool fit_alike(const tutti_schedule *a, const tutti_schedule *b)
+{
+    const tutti_schedule_header *x = tutti_schedule_head(a), *y = tutti_schedule_head(b);
+    return x->wire == y->wire &&
+           (!x->host_of || !memcmp(x->host_of, y->host_of, sizeof *x->host_of * (size_t)x->nranks));
 }
 
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out, tutti_failure *err)
 {
+    return tutti_builder_schedule_among(b, r, NULL, b->plan->config.nranks, out, err);
+}
+
+static tutti_status add_schedule(tutti_plan_builder *b, const tutti_builder_request *r, const int32_t *members,
+                                 int nmembers, int *out, tutti_failure *err)
+{
     tutti_plan *p = b->plan;
     tutti_prepared made = {0};
-    const tutti_status st = tutti_plan_make_schedule(p, r, &made, err);
+    const tutti_status st = tutti_plan_make_schedule(p, r, members, nmembers, &made, err);
     if (st) return st;
     for (int i = 0; i < p->nschedules; i++)
-        if (are_equal(p->schedules[i].compiled, made.compiled)) {
+        if (are_equal(p->schedules[i].compiled, made.compiled) && fit_alike(p->schedules[i].lowered, made.lowered)) {
             tutti_prepared_release(&made);
             *out = i;
             return TUTTI_OK;
         }
-    p->schedules = grown(p->schedules, p->nschedules, &b->nschedules, sizeof *p->schedules);
+    p->schedules = tutti_grow(p->schedules, p->nschedules, &b->nschedules, sizeof *p->schedules);
     *out = p->nschedules;
     p->schedules[p->nschedules++] = made;
     return TUTTI_OK;
+}
+
+/* What goes by size is not the method's business: it gets one number, and each exchange that bears it finds its own schedule. */
+static void add_pair(tutti_plan_builder *b, tutti_size_pair pair)
+{
+    tutti_plan *p = b->plan;
+    for (int i = 0; i < p->npairs; i++)
+        if (p->pairs[i].small == pair.small) return;
+    p->pairs = tutti_grow(p->pairs, p->npairs, &b->npairs, sizeof *p->pairs);
+    p->pairs[p->npairs++] = pair;
+}
+
+tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_builder_request *r, const int32_t *members,
+                                          int nmembers, int *out, tutti_failure *err)
+{
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const int nrows = r->algorithm ? 0 : tutti_plan_algorithms(b->plan->config.algorithm, rows);
+    tutti_builder_request one = *r;
+    int large;
+    if (nrows) one.algorithm = rows[0];
+    tutti_status st = add_schedule(b, &one, members, nmembers, out, err);
+    if (st || nrows < 2) return st;
+    one.algorithm = rows[1];
+    st = add_schedule(b, &one, members, nmembers, &large, err);
+    if (!st) add_pair(b, (tutti_size_pair){*out, large});
+    return st;
 }
 
 static void *settled(tutti_arena *arena, void *array, int n, size_t bytes)
@@ -90,8 +147,9 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err)
     const tutti_status st = p->config.method->declare(&b, err);
     p->memories = settled(&p->arena, p->memories, p->nmemories, sizeof *p->memories);
     p->schedules = settled(&p->arena, p->schedules, p->nschedules, sizeof *p->schedules);
+    p->pairs = settled(&p->arena, p->pairs, p->npairs, sizeof *p->pairs);
     p->exchanges = settled(&p->arena, p->exchanges, p->nexchanges, sizeof *p->exchanges);
-    return st;
+    return st ? st : tutti_plan_check_members(p, err);
 }
 
 /* ---- what a rank does ---- */
@@ -99,12 +157,23 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err)
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver)
 {
     b->driver = driver;
+    b->steps = TUTTI_IN_EVERY_STEP;
+}
+
+void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps)
+{
+    b->steps = steps;
 }
 
 void tutti_builder_add(tutti_plan_builder *b, tutti_action a)
 {
     tutti_loop *l = &b->loops[b->driver];
-    l->actions = grown(l->actions, l->nactions, &b->capacity[b->driver], sizeof a);
+    a.steps = b->steps;
+    if (b->plan->config.period == 1) {
+        if (a.steps == TUTTI_IN_OTHER_STEPS) return;
+        a.steps = TUTTI_IN_EVERY_STEP;
+    }
+    l->actions = tutti_grow(l->actions, l->nactions, &b->capacity[b->driver], sizeof a);
     l->actions[l->nactions++] = a;
 }
 
@@ -153,6 +222,16 @@ void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what)
 void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what)
 {
     add_on_elements(b, TUTTI_DO_APPLY, what);
+}
+
+void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what)
+{
+    add_on_elements(b, TUTTI_DO_ELASTIC, what);
+}
+
+void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what)
+{
+    add_on_elements(b, TUTTI_DO_OUTER, what);
 }
 
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i)

@@ -24,7 +24,7 @@ int tutti_builder_rank(const tutti_plan_builder *b);
 
 /* ---- what there is ---- */
 
-/* Return the new one's number. Names are copied. */
+/* Return the new one's number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
 void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
@@ -33,22 +33,29 @@ typedef struct {
     tutti_collective collective;
     const char *algorithm;
     bool in_place;
-    bool of_slots; /* sums in the class of the plan's */
+    bool of_slots; /* sums in the class of the plan's, which canonical ones are over all ranks */
 } tutti_builder_request;
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
                                     tutti_failure *err);
+/* The same among some, for exchanges between these, or between others that sit alike. */
+tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_builder_request *r, const int32_t *members,
+                                          int nmembers, int *out, tutti_failure *err);
 
 /* ---- what a rank does ---- */
 
-/* What is added from now on belongs to this loop. */
+/* What is added from now on belongs to this loop, and is done in every step. */
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
+/* ... is done in these steps of a period: a period of one step has no others. */
+void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps);
 void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_wait(tutti_plan_builder *b, int exchange);
 /* ... until another loop has told it this. */
 void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when);
-void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);  /* kind is filled in */
-void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
+void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
+void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
+void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
+void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
 
 /* All kernels of all slots of the rank, and the folds of their gradients; between them the method is asked. NULL: nothing. */
 typedef struct {

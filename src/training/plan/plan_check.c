@@ -62,7 +62,7 @@ static void add_buffers(composer *k)
         for (int i = 0; i < tutti_composition_copies(c, m); i++, n++)
             add_buffer(k, p->memories[m].name, n, TUTTI_BUFFER_SCRATCH, n);
     for (int x = 0; x < p->nexchanges; x++) {
-        const tutti_part *part = &c->schedules[p->exchanges[x].schedule].parts[k->rank];
+        const tutti_part *part = tutti_composition_part(c, x, k->rank);
         for (int b = 0; b < part->nbuffers; b++)
             for (int j = 0; part->buffers[b].role == TUTTI_BUFFER_SCRATCH && j < part->buffers[b].banks; j++, n++)
                 add_buffer(k, "inbox", n, TUTTI_BUFFER_SCRATCH, n);
@@ -71,11 +71,12 @@ static void add_buffers(composer *k)
 
 /* ---- exchanges ---- */
 
-/* Which buffer of the composition is buffer b of that rank's part, in this invocation. */
-static int composed_buffer(const tutti_composition *c, int exchange, int rank, int b, int invocation)
+/* Which buffer of the composition is buffer b of that place's part, in this invocation. */
+static int composed_buffer(const tutti_composition *c, int exchange, int place, int b, int invocation)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
-    const tutti_part *part = &c->schedules[x->schedule].parts[rank];
+    const tutti_part *part = &c->schedules[x->schedule].parts[place];
+    const int rank = tutti_plan_member(x, place);
     const tutti_buffer *buffer = &part->buffers[b];
     if (buffer->role == TUTTI_BUFFER_IN)
         return tutti_composition_copy(c, rank, x->in.memory, x->in.copy + buffer->ordinal);
@@ -92,7 +93,8 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
     const int64_t n = range.last - range.first, first = range.first + s->first * n / s->of;
     const int64_t last = range.first + ((int64_t)s->first + s->count) * n / s->of;
-    return slice_of(c, s->rank, composed_buffer(c, exchange, s->rank, s->buffer, invocation), first, last);
+    return slice_of(c, tutti_plan_member(x, s->rank), composed_buffer(c, exchange, s->rank, s->buffer, invocation),
+                    first, last);
 }
 
 /* The loop's steps that must be done before a step of an exchange may start: where it is told that it is ready and free, and, before
@@ -111,7 +113,7 @@ static void add_conditions(composer *k, int exchange, int invocation, const tutt
 static void add_exchange(composer *k, int exchange, int invocation)
 {
     const tutti_composition *c = k->c;
-    const tutti_part *part = &c->schedules[c->plan->exchanges[exchange].schedule].parts[k->rank];
+    const tutti_part *part = tutti_composition_part(c, exchange, k->rank);
     const int n = c->plan->nexchanges, first_step = k->b->part.nsteps;
     bool *begun = tutti_alloc(sizeof(bool) * (size_t)c->nsequences);
     for (int i = 0; i < part->nsteps; i++) {
@@ -122,6 +124,7 @@ static void add_exchange(composer *k, int exchange, int invocation)
         s.hint = 0;
         s.sequence = 1 + exchange * c->nsequences + part->steps[i].sequence;
         if (s.channel >= 0) s.channel = s.channel * n + exchange;
+        if (s.peer >= 0) s.peer = tutti_plan_member(&c->plan->exchanges[exchange], s.peer);
         tutti_part_step(k->b, &s);
         for (int j = 0; j < s.nins; j++) {
             const tutti_slice slice = composed_slice(c, exchange, invocation, &part->slices[s.first_in + j]);
@@ -146,7 +149,7 @@ static void add_exchange(composer *k, int exchange, int invocation)
 static void add_wait(composer *k, const tutti_loop_step *s)
 {
     const tutti_composition *c = k->c;
-    const tutti_part *part = &c->schedules[c->plan->exchanges[s->exchange].schedule].parts[k->rank];
+    const tutti_part *part = tutti_composition_part(c, s->exchange, k->rank);
     const int base = k->loop.first_step[tutti_composition_at(c, s->invocation, s->exchange)];
     for (int q = 0; q < c->nsequences; q++) {
         int last = -1;
@@ -223,7 +226,7 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
         st = check_result(p, m, TUTTI_EACH_PERIOD, err);
         for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS && !st; d++)
-            if (p->loops[d].nactions) st = check_result(p, m, (tutti_loop_driver)d, err);
+            if (tutti_plan_has_loop(p, (tutti_loop_driver)d)) st = check_result(p, m, (tutti_loop_driver)d, err);
     }
     return st;
 }

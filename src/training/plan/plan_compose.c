@@ -21,8 +21,9 @@ static void take_schedule(tutti_composition *c, int i)
     tutti_composed_schedule *x = &c->schedules[i];
     x->schedule = c->plan->schedules[i].lowered;
     x->nbanks = x->nsequences = 1;
-    x->parts = TUTTI_ARENA_NEW(&c->arena, tutti_part, c->nranks);
-    for (int r = 0; r < c->nranks; r++) {
+    x->nranks = tutti_schedule_head(x->schedule)->nranks;
+    x->parts = TUTTI_ARENA_NEW(&c->arena, tutti_part, x->nranks);
+    for (int r = 0; r < x->nranks; r++) {
         tutti_part *part = &x->parts[r];
         tutti_schedule_part(x->schedule, r, part);
         const int32_t nsequences = tutti_part_nsequences(part);
@@ -33,25 +34,35 @@ static void take_schedule(tutti_composition *c, int i)
     if (x->nsequences > c->nsequences) c->nsequences = x->nsequences;
 }
 
+/* The wire of all ranks together, as exchanges between all of them have it. Among some there may be fewer hosts; that such a schedule
+ * touches no other memory than it can is the checker's business. */
+static void find_wire(tutti_composition *c)
+{
+    const int32_t *host_of = c->plan->config.host_of;
+    int32_t *numbers = TUTTI_ARENA_NEW(&c->arena, int32_t, c->nranks);
+    c->head.wire = host_of ? tutti_lower_wire(host_of, c->nranks, numbers) : TUTTI_WIRE_MAPPED;
+    if (c->head.wire == TUTTI_WIRE_MIXED) c->head.host_of = numbers;
+}
+
 static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_exchange *x, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(c->schedules[x->schedule].schedule);
-    const tutti_wire_class wire = tutti_schedule_head(c->schedules[0].schedule)->wire;
     const bool in_place = x->in.memory == x->out.memory && x->in.copy == x->out.copy;
-    if (h->nranks == c->nranks && h->wire != TUTTI_WIRE_TWO_SIDED && h->wire == wire && h->in_place == in_place)
-        return TUTTI_OK;
+    const bool fits = x->members ? h->wire != TUTTI_WIRE_TWO_SIDED : h->wire == c->head.wire;
+    if (fits && h->in_place == in_place) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the %s is not lowered for %s memory of %d ranks, %s", x->name,
-                      tutti_collective_name(h->collective), tutti_wire_class_name(wire), c->nranks,
+                      tutti_collective_name(h->collective), tutti_wire_class_name(c->head.wire), x->nmembers,
                       in_place ? "in place" : "from one memory to another");
 }
 
 /* ---- runs ---- */
 
-static int count_starts(const tutti_loop *l, int exchange)
+static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
 {
     int n = 0;
     for (int i = 0; i < l->nactions; i++)
-        n += l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange;
+        n += l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange &&
+             tutti_action_is_due(&l->actions[i], ends_period);
     return n;
 }
 
@@ -66,21 +77,39 @@ static int count_steps(const tutti_composition *c)
     return nsteps;
 }
 
+/* Of the exchanges that this rank speaks for. */
+static void count_invocations(tutti_composition *c, int rank, const tutti_loop loops[TUTTI_NDRIVERS])
+{
+    for (int x = 0; x < c->plan->nexchanges; x++) {
+        if (tutti_plan_spokesman(c->plan, &c->plan->exchanges[x]) != rank) continue;
+        for (int i = 0; i < c->nruns; i++)
+            c->ninvocations[x] += count_starts(&loops[c->runs[i].driver], c->runs[i].ends_period, x);
+        if (c->ninvocations[x] > c->most_invocations) c->most_invocations = c->ninvocations[x];
+    }
+}
+
 static void lay_out_runs(tutti_composition *c)
 {
+    const tutti_plan *p = c->plan;
     const int nsteps = count_steps(c);
-    const int period = c->plan->config.period > 1 && c->plan->loops[TUTTI_EACH_PERIOD].nactions ? 2 : 1;
+    const int period = p->config.period > 1 ? 2 : 1;
+    tutti_arena work = {0};
     c->runs = TUTTI_ARENA_NEW(&c->arena, tutti_loop_run, period * nsteps * TUTTI_NDRIVERS);
     for (int t = 0; t < period * nsteps; t++)
         for (int d = 0; d <= (int)c->last; d++) {
-            if (!c->plan->loops[d].nactions || (d == TUTTI_EACH_PERIOD && (t + 1) % period)) continue;
-            c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t};
+            const bool ends_period = (t + 1) % period == 0;
+            if (!tutti_plan_has_loop(p, (tutti_loop_driver)d) || (d == TUTTI_EACH_PERIOD && !ends_period)) continue;
+            c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t, ends_period};
         }
-    c->ninvocations = TUTTI_ARENA_NEW(&c->arena, int, c->plan->nexchanges + 1);
-    for (int x = 0; x < c->plan->nexchanges; x++) {
-        for (int i = 0; i < c->nruns; i++) c->ninvocations[x] += count_starts(&c->plan->loops[c->runs[i].driver], x);
-        if (c->ninvocations[x] > c->most_invocations) c->most_invocations = c->ninvocations[x];
+    c->ninvocations = TUTTI_ARENA_NEW(&c->arena, int, p->nexchanges + 1);
+    for (int r = 0; r < c->nranks; r++) {
+        tutti_loop loops[TUTTI_NDRIVERS];
+        if (!tutti_plan_is_spokesman(p, r)) continue;
+        memcpy(loops, p->loops, sizeof loops);
+        if (r != p->config.rank) tutti_plan_list_loops(p, r, &work, loops);
+        count_invocations(c, r, loops);
     }
+    tutti_arena_release(&work);
 }
 
 /* ---- memory ---- */
@@ -119,7 +148,7 @@ static void number_memory(tutti_composition *c)
     for (int r = 0; r < c->nranks; r++) {
         int next = tutti_composition_nslots(c, r) + at;
         for (int x = 0; x < p->nexchanges; x++) {
-            const tutti_part *part = &c->schedules[p->exchanges[x].schedule].parts[r];
+            const tutti_part *part = tutti_composition_part(c, x, r);
             c->scratch_base[r * p->nexchanges + x] = next;
             for (int b = 0; b < part->nbuffers; b++)
                 if (part->buffers[b].role == TUTTI_BUFFER_SCRATCH) next += part->buffers[b].banks;
@@ -159,9 +188,9 @@ static void tidy_edges(edge_list *e)
     e->n = n;
 }
 
-static void add_part_edges(const tutti_composition *c, const tutti_plan_exchange *x, int rank, edge_list *e)
+static void add_part_edges(const tutti_composition *c, const tutti_plan_exchange *x, int place, edge_list *e)
 {
-    const tutti_part *part = &c->schedules[x->schedule].parts[rank];
+    const tutti_part *part = &c->schedules[x->schedule].parts[place];
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
     const int64_t n = range.last - range.first;
     for (int i = 0; i < part->nslices; i++) {
@@ -180,7 +209,7 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions; i++) {
             const tutti_action *a = &loops[d].actions[i];
-            if (a->kind != TUTTI_DO_LOOK && a->kind != TUTTI_DO_APPLY) continue;
+            if (a->kind < TUTTI_DO_LOOK) continue; /* on no elements of its own */
             add_edge(e, a->first);
             add_edge(e, a->first + a->count);
         }
@@ -196,7 +225,7 @@ static void find_edges(tutti_composition *c)
     for (int i = 0; i < p->control.first_param; i++) add_edge(&e, p->param_offset[p->order[i]]);
     for (int r = 0; r < c->nranks; r++) add_action_edges(p, r, &e);
     for (int x = 0; x < p->nexchanges; x++)
-        for (int r = 0; r < c->nranks; r++) add_part_edges(c, &p->exchanges[x], r, &e);
+        for (int i = 0; i < p->exchanges[x].nmembers; i++) add_part_edges(c, &p->exchanges[x], i, &e);
     c->nedges = (int)e.n;
     c->edges = TUTTI_ARENA_NEW(&c->arena, int64_t, c->nedges);
     memcpy(c->edges, e.at, sizeof *e.at * e.n);
@@ -211,23 +240,19 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
     *c = (tutti_composition){.plan = p, .result = result, .last = last, .nranks = p->config.nranks};
     c->schedules = TUTTI_ARENA_NEW(&c->arena, tutti_composed_schedule, p->nschedules);
     for (int i = 0; i < p->nschedules; i++) take_schedule(c, i);
-    for (int i = 0; i < p->nexchanges; i++) {
-        const tutti_status st = check_schedule(c, &p->exchanges[i], err);
-        if (st) return st;
-    }
+    find_wire(c);
+    tutti_status st = tutti_plan_check_members(p, err);
+    for (int i = 0; i < p->nexchanges && !st; i++) st = check_schedule(c, &p->exchanges[i], err);
+    if (st) return st;
     lay_out_runs(c);
     find_windows(c);
     number_memory(c);
     find_edges(c);
-    const tutti_schedule_header *first = tutti_schedule_head(p->schedules[0].lowered);
-    c->head = (tutti_schedule_header){.collective = TUTTI_ALLREDUCE,
-                                      .nranks = c->nranks,
-                                      .slots = p->config.slots,
-                                      .wire = first->wire,
-                                      .host_of = first->host_of,
-                                      /* of fast sums each schedule has its own, and its own proof of it */
-                                      .determinism =
-                                          p->config.slots ? TUTTI_DETERMINISM_CANONICAL : TUTTI_DETERMINISM_PER_SLICE};
+    c->head.collective = TUTTI_ALLREDUCE;
+    c->head.nranks = c->nranks;
+    c->head.slots = p->config.slots;
+    /* of fast sums each schedule has its own, and its own proof of it */
+    c->head.determinism = p->config.slots ? TUTTI_DETERMINISM_CANONICAL : TUTTI_DETERMINISM_PER_SLICE;
     snprintf(c->head.algorithm, sizeof c->head.algorithm, "%d training steps as", c->runs[c->nruns - 1].train_step + 1);
     return TUTTI_OK;
 }
@@ -235,6 +260,6 @@ tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p,
 void tutti_composition_release(tutti_composition *c)
 {
     for (int i = 0; i < c->plan->nschedules; i++)
-        for (int r = 0; r < c->nranks; r++) tutti_part_release(&c->schedules[i].parts[r]);
+        for (int r = 0; r < c->schedules[i].nranks; r++) tutti_part_release(&c->schedules[i].parts[r]);
     tutti_arena_release(&c->arena);
 }

@@ -7,6 +7,8 @@
  *   a kernel writes a gradient          copy the slot's leaf -> the copy of the gradients
  *   a fold                              reduce of two copies
  *   the rule is applied                 copies sums -> each state, sums -> weights; after a look at the verdict, if there is one
+ *   weights are pulled to the centre    copy centre -> seen, before that
+ *   the elastic rule, the outer rule    copies sums -> centre, and to what is kept beside it; outer: centre -> weights
  *   a look                              copies sums -> seen, anything -> flag
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
  * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is
@@ -24,6 +26,9 @@
  * for exchanges of its own: so whatever holds between the first step of a period and the second, and between the last and the exchange,
  * holds for any number of steps between them, which all begin with what the one before left and are told nothing else.
  *
+ * Of an exchange between some ranks only those have sequences, and only they may start it, tell it or wait for it; how often it is
+ * started is asked of one of them.
+ *
  * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind it, as long as
  * the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
  *
@@ -38,6 +43,7 @@
 typedef struct {
     tutti_loop_driver driver;
     int train_step;
+    bool ends_period; /* the step */
 } tutti_loop_run;
 
 /* One step of a rank's sequence 0. */
@@ -66,7 +72,7 @@ typedef struct {
 typedef struct {
     const tutti_schedule *schedule;
     tutti_part *parts;
-    int nsequences, nbanks;
+    int nranks, nsequences, nbanks;
 } tutti_composed_schedule;
 
 typedef struct {
@@ -76,6 +82,7 @@ typedef struct {
     tutti_schedule_header head;
     int nranks, nsequences; /* of one exchange */
     tutti_composed_schedule *schedules;
+    tutti_part none; /* of a rank that takes no part */
     tutti_loop_run *runs;
     int nruns;
     int *ninvocations, most_invocations; /* an exchange; of any */
@@ -104,6 +111,14 @@ int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
     return tutti_composition_nslots(c, rank) + c->memory_base[memory] + copy;
+}
+
+/* A rank's part of an exchange: slices and peers in there are places of the schedule. */
+static inline const tutti_part *tutti_composition_part(const tutti_composition *c, int exchange, int rank)
+{
+    const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
+    const int place = tutti_plan_place(x, rank);
+    return place < 0 ? &c->none : &c->schedules[x->schedule].parts[place];
 }
 
 /* Activations are looked at apart, by life time. */

@@ -37,10 +37,10 @@ static void describe_exchange_step(const tutti_composition *c, const tutti_unrol
     const tutti_plan *p = c->plan;
     int at = c->most_invocations * p->nexchanges - 1;
     while (at > 0 && (l->first_step[at] > step || at / p->nexchanges >= c->ninvocations[at % p->nexchanges] ||
-                      c->schedules[p->exchanges[at % p->nexchanges].schedule].parts[rank].nsteps == 0))
+                      tutti_composition_part(c, at % p->nexchanges, rank)->nsteps == 0))
         at--;
     const tutti_plan_exchange *x = &p->exchanges[at % p->nexchanges];
-    const tutti_part *part = &c->schedules[x->schedule].parts[rank];
+    const tutti_part *part = tutti_composition_part(c, at % p->nexchanges, rank);
     const int index = step - l->first_step[at];
     tutti_strbuf_printf(sb, "rank %d, %s of %s number %d, its step %d (%s)", rank,
                         tutti_collective_name(tutti_schedule_head(c->schedules[x->schedule].schedule)->collective),

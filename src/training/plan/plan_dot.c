@@ -20,9 +20,8 @@ static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf 
 
 static bool was_started(const tutti_loop *l, int exchange, int before)
 {
-    for (int i = 0; i < before; i++)
-        if (l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange) return true;
-    return false;
+    const int at = tutti_loop_find(l, TUTTI_DO_START, exchange);
+    return at >= 0 && at < before;
 }
 
 static bool is_mentioned(const tutti_loop *l, int exchange)
@@ -65,8 +64,11 @@ char *tutti_plan_dot(const tutti_plan *p)
     for (int x = 0; x < p->nexchanges; x++) {
         const tutti_collective c = tutti_schedule_head(p->schedules[p->exchanges[x].schedule].lowered)->collective;
         if (!is_mentioned(l, x)) continue;
-        tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s\"];\n", x,
-                            colour_of(c), tutti_collective_name(c), p->exchanges[x].name);
+        tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s", x, colour_of(c),
+                            tutti_collective_name(c), p->exchanges[x].name);
+        if (p->exchanges[x].members) tutti_strbuf_puts(&sb, ", ");
+        if (p->exchanges[x].members) tutti_plan_print_members(&p->exchanges[x], &sb);
+        tutti_strbuf_puts(&sb, "\"];\n");
     }
     add_beside(p, &sb);
     for (int i = 0; i < l->nactions; i++) add_edge(&l->actions[i], i, !was_started(l, l->actions[i].exchange, i), &sb);

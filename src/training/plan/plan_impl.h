@@ -16,12 +16,22 @@ void tutti_plan_find_turns(tutti_plan *p);
 void tutti_plan_count_copies(tutti_plan *p);
 /* Memories, schedules, exchanges, as the method declares them (plan_builder.c). */
 tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
-/* Compiles and lowers (plan_schedules.c). */
-tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_prepared *out,
-                                      tutti_failure *err);
+/* Compiles and lowers (plan_schedules.c). members: NULL: all, which nmembers says too. algorithm: NULL: as "auto". */
+tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
+                                      int nmembers, tutti_prepared *out, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* This rank for itself, which is too much to ask beyond 256 of them: then it only hashes. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
+/* Members (plan_members.c). The rank that is asked about an exchange: the plan's own if it is a member, else the first one. */
+int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x);
+bool tutti_plan_is_spokesman(const tutti_plan *p, int rank); /* of some exchange; the plan's own rank in any case */
+void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
+/* Lists that are none of members, and actions on exchanges in which the rank takes no part. */
+tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
+tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
+                                      tutti_failure *err);
+/* Fills in tutti_plan.other_loops and tutti_plan_exchange.drivers. */
+void tutti_plan_find_drivers(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb);
 /* "update fc1.weight"; "start gradients of bucket 0 (ready, free)" (plan_text.c). */
@@ -34,8 +44,9 @@ struct tutti_plan_builder {
     int rank;
     tutti_loop *loops;        /* listing: TUTTI_NDRIVERS of them */
     tutti_loop_driver driver; /* listing: the one that is added to */
+    tutti_action_steps steps; /* listing: in which steps what is added is done */
     int capacity[TUTTI_NDRIVERS];
-    int nmemories, nschedules, nexchanges; /* declaring: for how many there is room */
+    int nmemories, nschedules, npairs, nexchanges; /* declaring: for how many there is room */
 };
 void tutti_builder_add(tutti_plan_builder *b, tutti_action a);
 

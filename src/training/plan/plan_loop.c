@@ -21,10 +21,7 @@ enum { NO_PART = -1, NO_FOLLOWER = -2 };
 static tutti_loop_step *add(writer *w, tutti_step_kind kind)
 {
     tutti_unrolled *l = w->out;
-    if (l->nsteps == w->capacity) {
-        w->capacity = w->capacity ? 2 * w->capacity : 64;
-        l->steps = tutti_realloc(l->steps, sizeof *l->steps * (size_t)w->capacity);
-    }
+    l->steps = tutti_grow(l->steps, l->nsteps, &w->capacity, sizeof *l->steps);
     tutti_loop_step *s = &l->steps[l->nsteps++];
     *s = (tutti_loop_step){.kind = kind,
                            .part = w->part,
@@ -198,9 +195,21 @@ static void add_apply(writer *w, const tutti_action *a)
     const int from = copy_of(w, a->from, 0);
     int state;
     if (a->verdict >= 0) add_copy(w, copy_of(w, a->verdict, 0), seen(w), all_of(w, a->verdict));
+    if (a->pulled) add_copy(w, copy_of(w, tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_CENTRE, 0), 0), seen(w), range);
     for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
         add_copy(w, from, copy_of(w, state, 0), range);
     add_copy(w, from, copy_of(w, a->to, 0), range);
+}
+
+/* The elastic rule; the outer one also writes what it keeps, which is the memory behind the centre, and the weights. */
+static void add_centre_rule(writer *w, const tutti_action *a)
+{
+    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
+    const int from = copy_of(w, a->from, 0), to = copy_of(w, a->to, 0);
+    add_copy(w, from, to, range);
+    if (a->kind == TUTTI_DO_ELASTIC) return;
+    add_copy(w, from, copy_of(w, tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_CENTRE, 1), 0), range);
+    add_copy(w, to, from, range);
 }
 
 static void add_action(writer *w, const tutti_action *a)
@@ -216,6 +225,8 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_WAIT: wait_in_turn(w, a); break;
     case TUTTI_DO_LOOK: add_look(w, a); break;
     case TUTTI_DO_APPLY: add_apply(w, a); break;
+    case TUTTI_DO_ELASTIC:
+    case TUTTI_DO_OUTER: add_centre_rule(w, a); break;
     case TUTTI_NACTIONS: break;
     }
 }
@@ -272,15 +283,17 @@ static tutti_status check_verdicts(const tutti_composition *c, int rank, const t
 static tutti_status check_told(const tutti_composition *c, int rank, const tutti_unrolled *l, const int *started,
                                tutti_failure *err)
 {
-    for (int x = 0; x < c->plan->nexchanges; x++) {
-        if (started[x] != c->ninvocations[x])
+    for (int i = 0; i < c->plan->nexchanges; i++) {
+        const tutti_plan_exchange *x = &c->plan->exchanges[i];
+        if (tutti_plan_place(x, rank) < 0) continue; /* tutti_plan_check_actions has seen that it leaves it alone */
+        if (started[i] != c->ninvocations[i])
             return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d starts the exchange of %s %d times, rank %d %d times",
-                              rank, c->plan->exchanges[x].name, started[x], c->plan->config.rank, c->ninvocations[x]);
-        for (int k = 0; k < c->ninvocations[x]; k++) {
-            const int at = tutti_composition_at(c, k, x);
+                              rank, x->name, started[i], tutti_plan_spokesman(c->plan, x), c->ninvocations[i]);
+        for (int k = 0; k < c->ninvocations[i]; k++) {
+            const int at = tutti_composition_at(c, k, i);
             if (l->ready[at] < 0 || l->is_free[at] < 0)
                 return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: the exchange of %s is never told that it is %s",
-                                  rank, c->plan->exchanges[x].name, l->ready[at] < 0 ? "ready" : "free");
+                                  rank, x->name, l->ready[at] < 0 ? "ready" : "free");
         }
     }
     return TUTTI_OK;
@@ -293,8 +306,7 @@ static void lay_out_exchanges(const tutti_composition *c, int rank, tutti_unroll
     for (int k = 0; k < c->most_invocations; k++)
         for (int x = 0; x < c->plan->nexchanges; x++) {
             l->first_step[tutti_composition_at(c, k, x)] = l->nexchange_steps;
-            if (k < c->ninvocations[x])
-                l->nexchange_steps += c->schedules[c->plan->exchanges[x].schedule].parts[rank].nsteps;
+            if (k < c->ninvocations[x]) l->nexchange_steps += tutti_composition_part(c, x, rank)->nsteps;
         }
 }
 
@@ -310,9 +322,10 @@ static void make_tables(const tutti_composition *c, tutti_arena *arena, tutti_un
 static void add_begin(writer *w)
 {
     const tutti_plan *p = w->c->plan;
-    const int weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
     add(w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
-    add_copy(w, 0, copy_of(w, weights, 0), all_of(w, weights)); /* start weights: any value */
+    for (int m = 0; m < p->nmemories; m++) /* start weights, start centre: any value */
+        if (p->memories[m].is_lasting && p->memories[m].role != TUTTI_ROLE_STATE)
+            add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 
 static void add_end(writer *w)
@@ -327,7 +340,6 @@ static void add_end(writer *w)
             add_copy(w, copy_of(w, m, 0), out, all_of(w, m));
 }
 
-/* Also the loop that is the same in every step is looked at once. */
 static tutti_status unroll(writer *w, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err)
 {
     const tutti_composition *c = w->c;
@@ -335,7 +347,9 @@ static tutti_status unroll(writer *w, const tutti_loop loops[TUTTI_NDRIVERS], tu
     for (w->run = 0; w->run < c->nruns; w->run++) {
         const tutti_loop *l = &loops[c->runs[w->run].driver];
         w->part = l->driver == TUTTI_EACH_END;
-        for (w->action = 0; w->action < l->nactions; w->action++) add_action(w, &l->actions[w->action]);
+        for (w->action = 0; w->action < l->nactions; w->action++)
+            if (tutti_action_is_due(&l->actions[w->action], c->runs[w->run].ends_period))
+                add_action(w, &l->actions[w->action]);
     }
     w->action = -1;
     w->part = 0;
@@ -369,9 +383,10 @@ tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutt
     lay_out_exchanges(c, rank, out);
     memcpy(loops, c->plan->loops, sizeof loops);
     if (rank != c->plan->config.rank) tutti_plan_list_loops(c->plan, rank, arena, loops);
-    const tutti_status st = unroll(&w, loops, err);
+    tutti_status st = tutti_plan_check_actions(c->plan, rank, loops, err);
+    if (!st) st = unroll(&w, loops, err);
     tutti_loop_step *steps = TUTTI_ARENA_NEW(arena, tutti_loop_step, out->nsteps);
-    memcpy(steps, out->steps, sizeof *steps * (size_t)out->nsteps);
+    if (out->nsteps) memcpy(steps, out->steps, sizeof *steps * (size_t)out->nsteps);
     free(out->steps);
     out->steps = steps;
     return st;

@@ -2,6 +2,7 @@
 /* plan_schedules.c: compiles, lowers and proves what travels. Schedules speak of slices, not of elements, so that exchanges of any
  * size share one value. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan_impl.h"
@@ -10,41 +11,77 @@
 enum { PROVED_ALONE_RANKS = 256 }; /* up to here the proof of a few schedules costs less than half a second */
 
 /* Ranks of each host if all hosts have as many, next to each other, and more than one; else 0. */
-static int ranks_a_host(const tutti_plan_config *c)
+static int ranks_a_host(const int32_t *host_of, int nranks)
 {
     int group = 0;
-    while (c->host_of && group < c->nranks && c->host_of[group] == c->host_of[0]) group++;
-    if (group < 2 || group == c->nranks || c->nranks % group) return 0;
-    for (int r = 0; r < c->nranks; r++)
-        if (c->host_of[r] != c->host_of[r / group * group] || (r >= group && c->host_of[r] == c->host_of[r - group]))
-            return 0;
+    while (host_of && group < nranks && host_of[group] == host_of[0]) group++;
+    if (group < 2 || group == nranks || nranks % group) return 0;
+    for (int r = 0; r < nranks; r++)
+        if (host_of[r] != host_of[r / group * group] || (r >= group && host_of[r] == host_of[r - group])) return 0;
     return group;
+}
+
+int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
+{
+    static const char hybrid[] = "hybrid";
+    const char *behind = text + sizeof hybrid - 1;
+    if (!strcmp(text, "auto")) return 0;
+    if (strncmp(text, hybrid, sizeof hybrid - 1) || (*behind && *behind != ',')) {
+        snprintf(rows[0], TUTTI_ALGORITHM_TEXT, "%s", text);
+        return 1;
+    }
+    snprintf(rows[0], TUTTI_ALGORITHM_TEXT, "hierarchical%s", behind);
+    snprintf(rows[1], TUTTI_ALGORITHM_TEXT, "ring");
+    return 2;
 }
 
 /* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first; canonical
  * sums have one order only, which direct keeps. */
-static void choose(const tutti_plan_config *c, char name[TUTTI_ALGORITHM_TEXT])
+static void choose(const tutti_plan_config *c, const int32_t *host_of, int nranks, char name[TUTTI_ALGORITHM_TEXT])
 {
-    const int group = c->slots ? 0 : ranks_a_host(c);
-    if (strcmp(c->algorithm, "auto"))
-        snprintf(name, TUTTI_ALGORITHM_TEXT, "%s", c->algorithm);
-    else if (group)
+    const int group = c->slots ? 0 : ranks_a_host(host_of, nranks);
+    if (group)
         snprintf(name, TUTTI_ALGORITHM_TEXT, "split-rail,group=%d", group);
     else
         snprintf(name, TUTTI_ALGORITHM_TEXT, "direct");
 }
 
-tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, tutti_prepared *out,
-                                      tutti_failure *err)
+int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes)
 {
+    for (int i = 0; i < p->npairs; i++)
+        if (p->pairs[i].small == schedule || p->pairs[i].large == schedule)
+            return nbytes < p->config.hybrid_bytes ? p->pairs[i].small : p->pairs[i].large;
+    return schedule;
+}
+
+/* A rank that there is not is refused with the exchange (plan_members.c). */
+static int32_t *hosts_of(const tutti_plan_config *c, const int32_t *members, int n)
+{
+    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)(n + 1));
+    for (int i = 0; i < n; i++)
+        if (c->host_of && members[i] >= 0 && members[i] < c->nranks) host_of[i] = c->host_of[members[i]];
+    return host_of;
+}
+
+tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
+                                      int nmembers, tutti_prepared *out, tutti_failure *err)
+{
+    const tutti_plan_config *c = &p->config;
     const tutti_compile_request request = {.collective = r->collective,
-                                           .nranks = p->config.nranks,
+                                           .nranks = nmembers,
                                            .slots = r->of_slots ? p->config.slots : 0,
-                                           .in_place = r->in_place};
+                                           .in_place = r->in_place,
+                                           .topology = c->topology};
     char name[TUTTI_ALGORITHM_TEXT];
-    choose(&p->config, name);
-    const char *algorithm = r->algorithm ? r->algorithm : name;
-    const tutti_status st = tutti_schedule_prepare(algorithm, &request, p->config.host_of, NULL, out, err);
+    if (r->of_slots && c->slots && nmembers != c->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange (%s): canonical sums are over all %d ranks, not over %d",
+                          tutti_collective_name(r->collective), c->nranks, nmembers);
+    int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
+    const int32_t *host_of = own ? own : c->host_of;
+    choose(c, host_of, nmembers, name);
+    const tutti_status st =
+        tutti_schedule_prepare(r->algorithm ? r->algorithm : name, &request, host_of, NULL, out, err);
+    free(own);
     return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(r->collective)) : TUTTI_OK;
 }
 
@@ -54,24 +91,36 @@ void tutti_plan_destroy_schedules(tutti_plan *p)
 }
 
 /* A schedule is known by the first exchange that travels by it. */
-static tutti_status name_schedule(const tutti_plan *p, int schedule, tutti_failure *err)
+static int first_by(const tutti_plan *p, int schedule)
 {
     int i = 0;
     while (i < p->nexchanges - 1 && p->exchanges[i].schedule != schedule) i++;
-    return tutti_fail_at(err, "%s (%s, lowered)", p->nexchanges ? p->exchanges[i].name : "exchange",
+    return i;
+}
+
+static tutti_status name_schedule(const tutti_plan *p, int schedule, tutti_failure *err)
+{
+    return tutti_fail_at(err, "%s (%s, lowered)", p->nexchanges ? p->exchanges[first_by(p, schedule)].name : "exchange",
                          tutti_collective_name(tutti_schedule_head(p->schedules[schedule].lowered)->collective));
 }
 
 tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failure *err)
 {
-    for (int i = 0; i < p->nschedules; i++)
-        if (by->prove(by->who, p->schedules[i].lowered, &p->schedules[i].hash, err)) return name_schedule(p, i, err);
+    for (int i = 0; i < p->nschedules; i++) {
+        const tutti_plan_exchange *x = p->nexchanges ? &p->exchanges[first_by(p, i)] : NULL;
+        const bool between_all = !x || x->schedule != i || !x->members;
+        const tutti_proved_among among = {between_all ? NULL : x->members, between_all ? 0 : x->nmembers};
+        if (by->prove(by->who, p->schedules[i].lowered, among, &p->schedules[i].hash, err))
+            return name_schedule(p, i, err);
+    }
     return TUTTI_OK;
 }
 
-static tutti_status prove_few(void *who, const tutti_schedule *lowered, uint64_t *hash, tutti_failure *err)
+static tutti_status prove_few(void *who, const tutti_schedule *lowered, tutti_proved_among among, uint64_t *hash,
+                              tutti_failure *err)
 {
     const tutti_plan *p = who;
+    (void)among;
     tutti_check_report report;
     *hash = tutti_schedule_hash(lowered);
     return p->config.nranks > PROVED_ALONE_RANKS ? TUTTI_OK : tutti_schedule_check(lowered, &report, err);

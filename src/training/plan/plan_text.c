@@ -45,13 +45,14 @@ static const char *wire_words(tutti_wire_class wire)
     return wire == TUTTI_WIRE_MIXED ? "hosts of several ranks" : "puts and signals";
 }
 
-static void add_schedule(const tutti_schedule *s, tutti_strbuf *sb)
+static void add_schedule(const tutti_plan *p, const tutti_schedule *s, tutti_strbuf *sb)
 {
     const tutti_schedule_header *h = tutti_schedule_head(s);
     char hash[17];
     tutti_hash_text(tutti_schedule_hash(s), hash);
     tutti_strbuf_printf(sb, "  %-14s %s, %s, lowered for %s, hash %s", tutti_collective_name(h->collective),
                         h->algorithm, h->in_place ? "in place" : "apart", wire_words(h->wire), hash);
+    if (h->nranks != p->config.nranks) tutti_strbuf_printf(sb, ", of %d rank%s", h->nranks, h->nranks == 1 ? "" : "s");
     if (tutti_collective_reduces(h->collective))
         tutti_strbuf_printf(sb, ", sums %s", tutti_determinism_name(h->determinism));
     tutti_strbuf_puts(sb, "\n");
@@ -86,9 +87,14 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "\nexchanges: %" PRId64 " elements in %d bucket%s", p->total, p->nbuckets,
                         p->nbuckets == 1 ? "" : "s");
     add_rule(p, sb);
-    tutti_strbuf_printf(sb, ", algorithm %s%s\n", p->config.algorithm,
-                        p->config.by_need ? ", those first that the next step needs first" : "");
-    for (int i = 0; i < p->nschedules; i++) add_schedule(p->schedules[i].lowered, sb);
+    tutti_strbuf_printf(sb, ", algorithm %s", p->config.algorithm);
+    if (p->npairs) {
+        tutti_strbuf_puts(sb, ": ring from ");
+        add_bytes(sb, p->config.hybrid_bytes);
+        tutti_strbuf_puts(sb, " on");
+    }
+    tutti_strbuf_puts(sb, p->config.by_need ? ", those first that the next step needs first\n" : "\n");
+    for (int i = 0; i < p->nschedules; i++) add_schedule(p, p->schedules[i].lowered, sb);
     for (int b = 0; b < p->nbuckets; b++) {
         tutti_strbuf_printf(sb, "  bucket %d: elements %" PRId64 " + %" PRId64 " (", b, p->buckets[b].offset,
                             p->buckets[b].count);
@@ -139,13 +145,16 @@ static void add_operand(const tutti_plan *p, const tutti_plan_exchange *x, tutti
 
 static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
 {
-    tutti_strbuf_printf(sb, "\nexchanges one by one: %d, between all ranks\n", p->nexchanges);
+    tutti_strbuf_printf(sb, "\nexchanges one by one: %d, between all ranks%s\n", p->nexchanges,
+                        tutti_plan_is_between_all(p) ? "" : " where nobody is named");
     for (int i = 0; i < p->nexchanges; i++) {
         const tutti_plan_exchange *x = &p->exchanges[i];
         tutti_strbuf_printf(sb, "  %-24s %s of ", x->name,
                             tutti_collective_name(tutti_schedule_head(p->schedules[x->schedule].lowered)->collective));
         add_operand(p, x, sb);
         tutti_strbuf_printf(sb, " %" PRId64 " + %" PRId64, x->first, x->count);
+        if (x->members) tutti_strbuf_puts(sb, ", between ");
+        if (x->members) tutti_plan_print_members(x, sb);
         add_condition(p, i, TUTTI_WHEN_READY, "ready", sb);
         add_condition(p, i, TUTTI_WHEN_FREE, "free", sb);
         tutti_strbuf_puts(sb, "\n");
@@ -177,8 +186,7 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
     if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
     if (m->holds == TUTTI_HOLDS_ALL)
-        tutti_strbuf_printf(sb, ", the same on every rank after %s",
-                            p->loops[TUTTI_EACH_PERIOD].nactions ? "a period" : "a step");
+        tutti_strbuf_printf(sb, ", the same on every rank after %s", tutti_plan_has_period(p) ? "a period" : "a step");
 }
 
 static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
@@ -197,8 +205,11 @@ static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
 /* ---- loops ---- */
 
 static const char *const action_names[] = {
-    [TUTTI_DO_KERNEL] = "kernel", [TUTTI_DO_FOLD] = "fold", [TUTTI_DO_START] = "start",  [TUTTI_DO_TELL] = "tell",
-    [TUTTI_DO_WAIT] = "wait",     [TUTTI_DO_LOOK] = "look", [TUTTI_DO_APPLY] = "update",
+    [TUTTI_DO_KERNEL] = "kernel",       [TUTTI_DO_FOLD] = "fold",
+    [TUTTI_DO_START] = "start",         [TUTTI_DO_TELL] = "tell",
+    [TUTTI_DO_WAIT] = "wait",           [TUTTI_DO_LOOK] = "look",
+    [TUTTI_DO_APPLY] = "update",        [TUTTI_DO_ELASTIC] = "move the centre of",
+    [TUTTI_DO_OUTER] = "outer step of",
 };
 _Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
 
@@ -241,6 +252,9 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
                             a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
                             a->when & TUTTI_WHEN_FREE ? "free" : "");
     if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": copy %d += %d", a->dst, a->src);
+    if (a->pulled) tutti_strbuf_puts(sb, ", pulled to the centre");
+    if (a->steps == TUTTI_IN_LAST_STEP) tutti_strbuf_puts(sb, " (last step of a period)");
+    if (a->steps == TUTTI_IN_OTHER_STEPS) tutti_strbuf_puts(sb, " (other steps)");
 }
 
 static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)

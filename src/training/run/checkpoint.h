@@ -39,7 +39,7 @@ typedef struct {
     const int64_t *offset; /* a param: in the packed vector */
     float *weights;        /* packed, as the states are */
     int nstates;           /* that are stored beside the weights; 0 also where a reader wants the weights alone */
-    const char *const *state_name;
+    const char *state_name[TUTTI_RULE_MAX_STATES];
     float *state[TUTTI_RULE_MAX_STATES];
     int rank, nown; /* vectors that differ between ranks, the rank's own */
     tutti_checkpoint_own own[TUTTI_RULE_MAX_STATES + 1];

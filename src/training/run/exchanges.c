@@ -58,14 +58,12 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
 
 /* ---- exchanges ---- */
 
-static bool starts(const tutti_loop *l, int exchange)
+static bool starts(const tutti_plan *plan, tutti_loop_driver driver, int exchange)
 {
-    for (int i = 0; i < l->nactions; i++)
-        if (l->actions[i].kind == TUTTI_DO_START && l->actions[i].exchange == exchange) return true;
-    return false;
+    return tutti_loop_find(&plan->loops[driver], TUTTI_DO_START, exchange) >= 0;
 }
 
-/* All exchanges that are bound are made together, in as many rounds as one. */
+/* All exchanges that are bound are made together, in as many rounds as one: by all ranks, members or not. */
 typedef struct {
     tutti_exchange_request *requests;
     int *which; /* of the plan's exchanges */
@@ -96,6 +94,8 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
     o->requests[o->n++] = (tutti_exchange_request){plan->schedules[x->schedule].lowered,
                                                    {.name = x->name,
                                                     .n = x->count,
+                                                    .members = x->members,
+                                                    .nmembers = x->nmembers,
                                                     .type = in->type,
                                                     .op = x->op,
                                                     .in = places,
@@ -112,12 +112,9 @@ static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool sa
                .which = tutti_alloc(n * sizeof *o.which),
                .places = tutti_alloc(n * (size_t)plan->nins * sizeof *o.places)};
     tutti_exchange **made = tutti_alloc(n * sizeof *made);
+    const unsigned played = saves ? ~0u : ~(1u << TUTTI_EACH_SAVE);
     for (int x = 0; x < plan->nexchanges; x++)
-        for (int d = 0; d < TUTTI_NDRIVERS; d++)
-            if ((d != TUTTI_EACH_SAVE || saves) && starts(&plan->loops[d], x)) {
-                want(&o, s, plan, x);
-                break;
-            }
+        if (plan->exchanges[x].drivers & played) want(&o, s, plan, x);
     const tutti_status st = tutti_exchange_create_all(group, o.requests, o.n, made, err);
     for (int i = 0; i < o.n && !st; i++) s->exchange[o.which[i]] = made[i];
     free(made), free(o.requests), free(o.which), free(o.places);
@@ -195,7 +192,7 @@ double tutti_shared_seconds(const tutti_shared *s)
 {
     double sum = 0;
     for (int x = 0; x < s->plan->nexchanges; x++)
-        if (starts(&s->plan->loops[TUTTI_EACH_STEP], x) || starts(&s->plan->loops[TUTTI_EACH_PERIOD], x))
+        if (starts(s->plan, TUTTI_EACH_STEP, x) || starts(s->plan, TUTTI_EACH_PERIOD, x))
             sum += tutti_shared_exchange_seconds(s, x);
     return sum;
 }

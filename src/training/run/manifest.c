@@ -77,11 +77,11 @@ static bool get_hash(const cJSON *object, const char *key, uint64_t *out)
     return !*end;
 }
 
-/* A state's name, and a rank's own: "exp_avg@3", "weights@12" */
+/* The name of a state of a rule, of what is kept beside a centre, and a rank's own: "exp_avg", "exp_avg@3", "weights@12" */
 static bool is_vector(const char *name, size_t n)
 {
     const char *at = memchr(name, '@', n);
-    if (!at) return tutti_rule_has_state(name, n);
+    if (!at) return tutti_rule_has_state(name, n) || tutti_method_has_state(name, n);
     const size_t before = (size_t)(at - name), digits = strspn(at + 1, "0123456789");
     if (digits == 0 || digits > 6 || before + 1 + digits != n) return false;
     return tutti_rule_has_state(name, before) || (before == 7 && !strncmp(name, "weights", before));

@@ -188,6 +188,8 @@ static void update_param(const tutti_trainer *t, const tutti_update_step *update
         tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
         for (int i = 0; i < plan->config.nstates; i++)
             slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
+        slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
+        if (slice.alpha != 0) slice.centre = tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 0) + first;
         tutti_update_step step = *update;
         step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
         tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
@@ -207,6 +209,38 @@ static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
     if (!play->skips) tutti_step_update(t, &play->update, play->clip, a);
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
+}
+
+/* ---- the centre ---- */
+
+static void move_param(const tutti_trainer *t, const step_play *play, const tutti_action *a, int p)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_centre *rule = &t->config->centre;
+    int64_t first = a->first, end = a->first + a->count;
+    if (!cut_to_param(plan, p, &first, &end)) return;
+    float *centre = tutti_shared_vector(&t->shared, a->to, 0) + first;
+    float *from = tutti_shared_vector(&t->shared, a->from, 0) + first;
+    const bool counts = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
+    if (a->kind == TUTTI_DO_OUTER && counts)
+        tutti_centre_outer(rule, centre, tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 1) + first, from,
+                           end - first);
+    else if (a->kind == TUTTI_DO_OUTER)
+        tutti_centre_mean(1, centre, from, end - first);
+    else if (counts)
+        tutti_centre_elastic(tutti_centre_alpha(rule, play->update.lr), plan->config.nranks, centre, from, end - first);
+    else
+        tutti_centre_mean(plan->config.nranks, centre, from, end - first);
+}
+
+/* Workers that skip a step are not pulled in it, so the centre stays too: what one end gives the other gets. */
+static void move_centre(tutti_trainer *t, const step_play *play, const tutti_action *a)
+{
+    const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
+    const bool stays = play->skips && a->kind == TUTTI_DO_ELASTIC;
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && !stays; i++)
+        move_param(t, play, a, t->plan->order[i]);
+    tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
 }
 
 /* ---- actions ---- */
@@ -256,6 +290,8 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     case TUTTI_DO_WAIT: return wait_for(t, a->exchange, err);
     case TUTTI_DO_LOOK: look(t, a); break;
     case TUTTI_DO_APPLY: apply(t, play, a); break;
+    case TUTTI_DO_ELASTIC:
+    case TUTTI_DO_OUTER: move_centre(t, play, a); break;
     case TUTTI_NACTIONS: break;
     }
     return TUTTI_OK;
@@ -264,8 +300,10 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
 static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, step_play *play, tutti_failure *err)
 {
     const tutti_loop *l = &t->plan->loops[driver];
+    const bool ends_period = (t->step + 1) % t->plan->config.period == 0;
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < l->nactions && !st; i++) st = play_action(t, play, &l->actions[i], err);
+    for (int i = 0; i < l->nactions && !st; i++)
+        if (tutti_action_is_due(&l->actions[i], ends_period)) st = play_action(t, play, &l->actions[i], err);
     return st;
 }
 
@@ -283,7 +321,7 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     step_play play = {.batch = batch,
                       .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                                  .unscale = 1 / t->scale.scale,
-                                 .nupdates = t->step + 1 - t->scale.skipped},
+                                 .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
                       .stop = t->my_signal != 0,
                       .arena = t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)]};
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);

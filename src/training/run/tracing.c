@@ -60,6 +60,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_WAIT] = {EACH_EXCHANGE, "wait for", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_CENTRE] = {EACH_BUCKET, "move centre of bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EVALUATE] = {ONE, "evaluation", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_SAVE] = {ONE, "checkpoint", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_OTHER] = {ONE, "other", TUTTI_TRACK_COMPUTE},
@@ -85,9 +86,12 @@ static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label 
 {
     const tutti_plan_exchange *x = &p->exchanges[exchange];
     const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
-    const int64_t own = x->count / p->config.nranks;
+    const int64_t own = x->count / x->nmembers;
+    label->members = x->members;
+    label->nmembers = x->nmembers;
     label->collective = tutti_collective_name(h->collective);
     label->algorithm = h->algorithm;
+    label->type = tutti_dtype_name(p->memories[x->in.memory].type);
     label->elements_in = tutti_collective_takes_slices(h->collective) ? own : x->count;
     label->elements_out = tutti_collective_gives_slices(h->collective) ? own : x->count;
 }
@@ -126,7 +130,8 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 /* An action is at most followed by a look at exchanges; an exchange may be waited for at the end too, and has travelled. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
-    return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions) +
+    return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions +
+                p->loops[TUTTI_EACH_PERIOD].nactions) +
            2 * (int64_t)p->nexchanges + 8;
 }
 

@@ -106,16 +106,17 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                           .nparams = p->graph->nparams,
                           .offset = p->param_offset,
                           .weights = answer_of(t),
-                          .rank = t->rank,
-                          .state_name = p->config.states};
+                          .rank = t->rank};
     for (int m = 0; m < p->nmemories; m++) {
         const tutti_plan_memory *what = &p->memories[m];
-        const bool is_state = what->role == TUTTI_ROLE_STATE;
-        float *values = what->is_saved ? tutti_shared_vector(&t->shared, m, 0) : NULL;
-        if (values && what->differs)
+        const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
+        float *values = what->is_saved && m != p->answer ? tutti_shared_vector(&t->shared, m, 0) : NULL;
+        if (values && what->differs) {
             c.own[c.nown++] = (tutti_checkpoint_own){what->name, is_state, values};
-        else if (values && is_state)
+        } else if (values && is_state) {
+            c.state_name[c.nstates] = what->name;
             c.state[c.nstates++] = values;
+        }
     }
     return c;
 }
@@ -166,14 +167,15 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     tutti_checkpoint_file *files = NULL;
     int nfiles = 0;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
-    tutti_group_long_phase_begin(t->group, "checkpoint");
+    const bool writes = t->rank == 0 || c.nown;
+    if (writes) tutti_group_long_phase_begin(t->group, "checkpoint");
     if (!st && c.nown) st = save_own(t, &c, &files, &nfiles, err);
     if (!st && t->rank == 0) {
         st = check_folder(t, err);
         if (!st) st = tutti_checkpoint_write(t->config->dir, &c, files, nfiles, t->config->checkpoint_keep, err);
         if (!st) tutti_report_saved(t);
     }
-    tutti_group_long_phase_end(t->group);
+    if (writes) tutti_group_long_phase_end(t->group);
     free(files);
     tutti_did(&t->account, TUTTI_DID_SAVE, 0);
     return st;
@@ -197,17 +199,20 @@ static void init_new(tutti_trainer *t)
     }
 }
 
-/* Workers that were as many go on as they were; others begin at the mean, with states of zeros. */
+/* Workers that were as many go on as they were; others begin at the answer, with states of zeros. */
 static tutti_status read_own(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
 {
     bool found = true;
     c->nranks = t->nranks;
     if (!c->nown) return TUTTI_OK;
     const tutti_status st = tutti_checkpoint_read_own(path, c, &found, err);
-    if (!st && !found)
-        tutti_report_note(
-            t, "resuming with another number of ranks: each begins with the mean of the weights, and its rule anew");
-    return st;
+    if (st || found) return st;
+    char *note =
+        tutti_checkpoint_path("resuming with another number of ranks: each begins with the %s, and its rule anew",
+                              t->plan->memories[t->plan->answer].name);
+    tutti_report_note(t, note);
+    free(note);
+    return TUTTI_OK;
 }
 
 static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)

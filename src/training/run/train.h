@@ -11,6 +11,7 @@
 
 #include "../../collective/group/group.h"
 #include "../../data/dataset.h"
+#include "../method/centre.h"
 #include "../method/method.h"
 #include "../method/rule.h"
 #include "../plan/plan.h"
@@ -45,6 +46,7 @@ typedef struct {
     int data_threads;                  /* that load batches */
     tutti_rate rate;
     tutti_update update;
+    tutti_centre centre;         /* where the method has one */
     tutti_loss_scale loss_scale; /* dynamic only with a plan of only_finite */
     uint64_t seed;
     int64_t nsteps, steps_per_epoch;

@@ -22,7 +22,7 @@ typedef struct {
     tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
     char **memory;             /* a memory: this rank's */
     tutti_region *numbers;     /* that all memories of numbers share */
-    tutti_exchange **exchange; /* of the plan; NULL: it is for checkpoints, and there are none */
+    tutti_exchange **exchange; /* of the plan; NULL: between others, or for checkpoints where there are none */
     bool *in_flight;           /* an exchange: started and not waited for */
 } tutti_shared;
 
@@ -80,7 +80,8 @@ typedef struct {
     int loss, correct, stop;        /* control numbers: indices of parameters */
     int64_t step;                   /* steps done */
     tutti_loss_scale_state scale;
-    bool asked_to_stop; /* some rank was signalled: ends after this step, everywhere */
+    int64_t earlier_updates; /* of the states that it began with */
+    bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
     tutti_replaced replaced; /* of this rank's training samples */

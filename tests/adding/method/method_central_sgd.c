@@ -20,13 +20,14 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     const tutti_plan *p = tutti_builder_plan(b);
     int schedule = 0;
     tutti_method_declare_vectors(b, &vectors);
+    const int gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0);
+    const int values = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
     if (st) return st;
-    tutti_method_declare_exchanges(b, "gradients", tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0), schedule,
-                                   TUTTI_SUM);
+    tutti_method_declare_exchanges(b, "gradients", gradients, gradients, schedule, TUTTI_SUM);
     st = tutti_builder_schedule(b, &weights, &schedule, err);
     if (st) return st;
-    tutti_method_declare_exchanges(b, "weights", tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0), schedule, TUTTI_SUM);
+    tutti_method_declare_exchanges(b, "weights", values, values, schedule, TUTTI_SUM);
     return tutti_method_declare_control(b, err);
 }
 
@@ -102,10 +103,18 @@ static const tutti_emitter emitter = {declare, list};
 
 const tutti_method_row tutti_method_central_sgd = {
     .name = "central-sgd",
+    .parallelism = "data",
     .optimisation = "centralised",
     .schedule = "synchronous",
+    .lock = "none: rank 0 alone writes",
     .pattern = "reduce to rank 0, update there, broadcast",
     .travels = "gradients, then weights",
+    .local_rule = "none: a worker has no weights of its own",
+    .centre_rule = "W <- rule(W, sum of all g / P), by rank 0",
+    .period = "every step",
+    .overlap = "gradients beside the backward pass",
+    .source = "Li et al. 2014, one server",
+    .refuses = "method.period, method.average, update: replicated, clip_norm, a dynamic loss_scale",
     .help = "rank 0 updates all weights and sends them to everybody",
     .accept = accept,
     .collectives = collectives,

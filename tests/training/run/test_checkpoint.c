@@ -20,7 +20,6 @@ static const tutti_param params[] = {
 };
 #define MODEL "name: two\ninput: [2]\nclasses: 2\nlayers:\n  - dense: {units: 2}\n  - softmax-cross-entropy\n"
 static const int64_t offsets[] = {16, 0, 32};
-static const char *const state_name[] = {"momentum", "exp_avg_sq"};
 
 typedef struct {
     char dir[64];
@@ -56,7 +55,7 @@ static int set_up(void **state)
                               .offset = offsets,
                               .weights = f->weights,
                               .nstates = 2,
-                              .state_name = state_name,
+                              .state_name = {"momentum", "exp_avg_sq"},
                               .state = {f->momentum, f->squares}};
     *state = f;
     return 0;

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_members.c: between which ranks an exchange of a plan is, and who may do what with it. */
+#include <stdlib.h>
+
+#include "plan_impl.h"
+
+int tutti_plan_place(const tutti_plan_exchange *x, int rank)
+{
+    if (!x->members) return rank < x->nmembers ? rank : -1;
+    for (int i = 0; i < x->nmembers; i++)
+        if (x->members[i] == rank) return i;
+    return -1;
+}
+
+int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x)
+{
+    return tutti_plan_place(x, p->config.rank) >= 0 ? p->config.rank : tutti_plan_member(x, 0);
+}
+
+bool tutti_plan_is_between_all(const tutti_plan *p)
+{
+    for (int x = 0; x < p->nexchanges; x++)
+        if (p->exchanges[x].members) return false;
+    return true;
+}
+
+void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb)
+{
+    tutti_strbuf_puts(sb, x->nmembers == 1 ? "rank" : "ranks");
+    for (int i = 0; i < x->nmembers; i++) tutti_strbuf_printf(sb, "%s %d", i ? "," : "", (int)tutti_plan_member(x, i));
+}
+
+/* ---- what is refused ---- */
+
+static tutti_status check_list(const tutti_plan *p, const tutti_plan_exchange *x, int *place_of, tutti_failure *err)
+{
+    const int nranks = p->config.nranks, wanted = tutti_schedule_head(p->schedules[x->schedule].lowered)->nranks;
+    if (x->nmembers != wanted)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "%s: its schedule is for %d ranks, and %d are its members", x->name,
+                          wanted, x->nmembers);
+    for (int r = 0; r < nranks; r++) place_of[r] = -1;
+    for (int i = 0; i < x->nmembers; i++) {
+        const int rank = tutti_plan_member(x, i);
+        if (rank < 0 || rank >= nranks)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: its member %d is rank %d; there are ranks 0 to %d", x->name,
+                              i, rank, nranks - 1);
+        if (place_of[rank] >= 0)
+            return tutti_fail(err, TUTTI_ERR_FAILED, "%s: rank %d is its member %d and its member %d", x->name, rank,
+                              place_of[rank], i);
+        place_of[rank] = i;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    int *place_of = tutti_alloc(sizeof *place_of * (size_t)p->config.nranks);
+    for (int x = 0; x < p->nexchanges && !st; x++) st = check_list(p, &p->exchanges[x], place_of, err);
+    free(place_of);
+    return st;
+}
+
+tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
+                                      tutti_failure *err)
+{
+    for (int d = 0; d < TUTTI_NDRIVERS; d++)
+        for (int i = 0; i < loops[d].nactions; i++) {
+            const tutti_action *a = &loops[d].actions[i];
+            if (a->exchange < 0 || tutti_plan_place(&p->exchanges[a->exchange], rank) >= 0) continue;
+            tutti_strbuf action = {0}, members = {0};
+            tutti_plan_print_action(p, a, &action);
+            tutti_plan_print_members(&p->exchanges[a->exchange], &members);
+            tutti_fail(err, TUTTI_ERR_FAILED,
+                       "rank %d takes no part in the exchange of %s, which is between %s: action %d of %s is '%s'",
+                       rank, p->exchanges[a->exchange].name, members.text, i,
+                       tutti_loop_driver_name((tutti_loop_driver)d), action.text);
+            tutti_strbuf_release(&action), tutti_strbuf_release(&members);
+            return TUTTI_ERR_FAILED;
+        }
+    return TUTTI_OK;
+}
+
+/* ---- in which loops ---- */
+
+/* What only last steps start belongs to the period. */
+static void note_start(tutti_plan *p, const tutti_loop *l, int exchange)
+{
+    const int at = tutti_loop_find(l, TUTTI_DO_START, exchange);
+    if (at < 0) return;
+    const bool rarely = l->actions[at].steps == TUTTI_IN_LAST_STEP;
+    p->exchanges[exchange].drivers |= 1u << (rarely ? TUTTI_EACH_PERIOD : l->driver);
+}
+
+static void note_drivers(tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS])
+{
+    for (int x = 0; x < p->nexchanges; x++)
+        for (int d = 0; d < TUTTI_NDRIVERS && tutti_plan_spokesman(p, &p->exchanges[x]) == rank; d++)
+            note_start(p, &loops[d], x);
+}
+
+bool tutti_plan_is_spokesman(const tutti_plan *p, int rank)
+{
+    for (int x = 0; x < p->nexchanges; x++)
+        if (tutti_plan_spokesman(p, &p->exchanges[x]) == rank) return true;
+    return rank == p->config.rank;
+}
+
+void tutti_plan_find_drivers(tutti_plan *p)
+{
+    tutti_arena work = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    note_drivers(p, p->config.rank, p->loops);
+    for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
+        if (r == p->config.rank) continue;
+        tutti_plan_list_loops(p, r, &work, loops);
+        for (int d = 0; d < TUTTI_NDRIVERS; d++) p->other_loops |= (unsigned)(loops[d].nactions > 0) << d;
+        note_drivers(p, r, loops);
+        tutti_arena_reset(&work);
+    }
+    tutti_arena_release(&work);
+}
