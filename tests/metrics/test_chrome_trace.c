@@ -9,12 +9,26 @@
 
 #include "metrics/chrome_trace.h"
 
-enum { FORWARD, STEP, SUMS, LOAD };
+enum { FORWARD, STEP, SUMS, LOAD, OF_SOME };
+static const int32_t some[] = {3, 1};
 static const tutti_span_label labels[] = {
-    [FORWARD] = {"forward \"conv1\"", TUTTI_TRACK_COMPUTE, false, NULL, NULL, 0, 0},
-    [STEP] = {"ProfilerStep", TUTTI_TRACK_COMPUTE, true, NULL, NULL, 0, 0},
-    [SUMS] = {"gradients of bucket 0", TUTTI_TRACK_EXCHANGE, false, "reduce-scatter", "direct", 100, 50},
-    [LOAD] = {"load", TUTTI_TRACK_LOADER, false, NULL, NULL, 0, 0},
+    [FORWARD] = {.name = "forward \"conv1\"", .track = TUTTI_TRACK_COMPUTE},
+    [STEP] = {.name = "ProfilerStep", .track = TUTTI_TRACK_COMPUTE, .numbered = true},
+    [SUMS] = {.name = "gradients of bucket 0",
+              .track = TUTTI_TRACK_EXCHANGE,
+              .collective = "reduce-scatter",
+              .algorithm = "direct",
+              .type = "i64",
+              .elements_in = 100,
+              .elements_out = 50},
+    [LOAD] = {.name = "load", .track = TUTTI_TRACK_LOADER},
+    [OF_SOME] = {.name = "sum of two",
+                 .track = TUTTI_TRACK_EXCHANGE,
+                 .collective = "allreduce",
+                 .algorithm = "direct",
+                 .type = "f32",
+                 .members = some,
+                 .nmembers = 2},
 };
 
 static cJSON *print_and_parse(tutti_rank_spans *ranks, int nranks)
@@ -86,18 +100,22 @@ static void exchanges_that_overlap_get_lanes_of_their_own(void **state)
 static void an_exchange_says_what_travels_between_whom(void **state)
 {
     (void)state;
-    tutti_span a[] = {{10, 40, SUMS, 1}}, b[] = {{10, 5, SUMS, 1}};
-    tutti_rank_spans ranks[] = {{"rank 0", a, 1}, {"rank 1", b, 1}};
+    tutti_span a[] = {{10, 40, SUMS, 1}}, b[] = {{10, 5, SUMS, 1}, {50, 60, OF_SOME, 1}};
+    tutti_rank_spans ranks[] = {{"rank 0", a, 1}, {"rank 1", b, 2}};
     cJSON *root = print_and_parse(ranks, 2);
     const cJSON *e = event(root, "gradients of bucket 0", 1, 0);
     const cJSON *args = cJSON_GetObjectItemCaseSensitive(e, "args");
     assert_true(number(e, "dur") == 0); /* never below */
     assert_string_equal(cJSON_GetObjectItemCaseSensitive(args, "Collective name")->valuestring, "_reduce_scatter_base");
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(args, "dtype")->valuestring, "Long");
     assert_string_equal(cJSON_GetObjectItemCaseSensitive(args, "Process Group Ranks")->valuestring, "[0, 1]");
     assert_true(number(args, "In msg nelems") == 100);
     assert_true(number(args, "Out msg nelems") == 50);
     assert_true(number(args, "Group size") == 2);
     assert_true(number(args, "Rank") == 1);
+    args = cJSON_GetObjectItemCaseSensitive(event(root, "sum of two", 1, 0), "args");
+    assert_string_equal(cJSON_GetObjectItemCaseSensitive(args, "Process Group Ranks")->valuestring, "[3, 1]");
+    assert_true(number(args, "Group size") == 2);
     cJSON_Delete(root);
 }
 
