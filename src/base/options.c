@@ -27,14 +27,17 @@ static bool is_group(const tutti_field_table *table, const char *key)
     return false;
 }
 
-/* The field of a key; of a group with one value, its name. */
+/* The field of a key; of a group with one value, its name, or where it is from. */
 static const tutti_field *find_or_name(const tutti_field_table *table, const char *key)
 {
-    char name[MAX_KEY + 8];
+    static const char *const last[] = {"name", "from"};
     const tutti_field *field = find(table, key);
-    if (field) return field;
-    snprintf(name, sizeof name, "%.*s.name", MAX_KEY, key);
-    return find(table, name);
+    for (size_t i = 0; i < sizeof last / sizeof *last && !field; i++) {
+        char name[MAX_KEY + 8];
+        snprintf(name, sizeof name, "%.*s.%s", MAX_KEY, key, last[i]);
+        field = find(table, name);
+    }
+    return field;
 }
 
 static int edit_distance(const char *a, const char *b)
@@ -112,7 +115,7 @@ typedef struct {
 static tutti_status read_field(walk *w, const tutti_field *field, const tutti_yaml_node *node)
 {
     tutti_status st;
-    if (field->kind == TUTTI_FIELD_REALS && node->kind == TUTTI_YAML_LIST)
+    if (tutti_option_takes(field, node->kind))
         st = tutti_option_read_list(field, node, w->arena, w->target, w->err);
     else if (node->kind == TUTTI_YAML_SCALAR)
         st = tutti_option_read_value(field, node->scalar, w->arena, w->target, w->err);
@@ -199,6 +202,29 @@ tutti_status tutti_options_set(const tutti_field_table *table, const char *where
     if (!field) return unknown_key(table, where, key, err);
     if (tutti_option_read_value(field, value, arena, target, err) != TUTTI_OK) return tutti_fail_at(err, "%s", where);
     return TUTTI_OK;
+}
+
+bool tutti_options_is_initial(const tutti_field *field, const void *target)
+{
+    union {
+        int64_t whole;
+        double real;
+        const char *text;
+        tutti_reals list;
+        tutti_texts texts;
+    } initial = {0};
+    tutti_field alone = *field;
+    tutti_arena arena = {0};
+    tutti_strbuf want = {0}, have = {0};
+    alone.offset = 0;
+    bool is = field->initial && !tutti_option_read_value(&alone, field->initial, &arena, &initial, NULL);
+    if (is) tutti_option_print_value(&alone, &initial, &want);
+    tutti_option_print_value(field, target, &have);
+    is = is && !strcmp(want.text, have.text);
+    tutti_strbuf_release(&want);
+    tutti_strbuf_release(&have);
+    tutti_arena_release(&arena);
+    return is;
 }
 
 /* Prints the groups that `key` opens and `previous` had not, and returns the indentation of the last part. */

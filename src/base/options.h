@@ -4,7 +4,8 @@
  * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and
  * where in the struct it lies. Strings are const char *, owned by the arena given at parse time. Unknown keys are
  * refused with the nearest known one (Levenshtein distance <= 3); wrong types and ranges are refused with file and
- * line. Where a group has a key `name`, one value given for the group is that ("method: x" is "method.name: x"). Threads: tables are frozen; parsing is owner. */
+ * line. Where a group has a key `name` or `from`, one value given for the group is that ("method: x" is "method.name: x", "init: x" is
+ * "init.from: x"). Threads: tables are frozen; parsing is owner. */
 #ifndef TUTTI_BASE_OPTIONS_H
 #define TUTTI_BASE_OPTIONS_H
 
@@ -25,12 +26,19 @@ typedef enum {
     TUTTI_FIELD_TEXT,   /* const char * */
     TUTTI_FIELD_CHOICE, /* int: index into the '|'-separated list `choices` */
     TUTTI_FIELD_REALS,  /* tutti_reals: YAML list of numbers */
+    TUTTI_FIELD_TEXTS,  /* tutti_texts: YAML list of texts, or one text; in --set a,b */
+    TUTTI_FIELD_PAIRS,  /* tutti_texts, key and value by turns: YAML map of texts; in --set a=b,c=d */
 } tutti_field_kind;
 
 typedef struct {
     double *values;
     int n;
 } tutti_reals;
+
+typedef struct {
+    const char **values; /* none is NULL */
+    int n;
+} tutti_texts;
 
 typedef struct {
     const char *key; /* "optimiser.lr" */
@@ -55,6 +63,8 @@ tutti_status tutti_options_read(const tutti_field_table *table, const char *name
 /* Sets one field from text. where: prefix for failures. */
 tutti_status tutti_options_set(const tutti_field_table *table, const char *where, const char *key, const char *value,
                                tutti_arena *arena, void *target, tutti_failure *err);
+/* Whether the field has its default. */
+bool tutti_options_is_initial(const tutti_field *field, const void *target);
 /* The struct as YAML (nested by dots), every field, in table order. Reading it back gives the same struct. */
 void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);
 /* One line a field for --help: key, default, help. */

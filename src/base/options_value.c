@@ -120,6 +120,8 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     case TUTTI_FIELD_BOOL: return read_bool(field, text, to, err);
     case TUTTI_FIELD_TEXT: *(const char **)to = text[0] ? tutti_arena_strdup(arena, text) : NULL; return TUTTI_OK;
     case TUTTI_FIELD_CHOICE: return read_choice(field, text, to, err);
+    case TUTTI_FIELD_TEXTS:
+    case TUTTI_FIELD_PAIRS: return tutti_option_read_texts(field, text, arena, to, err);
     case TUTTI_FIELD_REALS: break;
     }
     /* a list as one text: "10, 20" or "[10, 20]", as --set has it */
@@ -133,10 +135,17 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     return st;
 }
 
+bool tutti_option_takes(const tutti_field *field, tutti_yaml_kind kind)
+{
+    const bool of_list = field->kind == TUTTI_FIELD_REALS || field->kind == TUTTI_FIELD_TEXTS;
+    return (of_list && kind == TUTTI_YAML_LIST) || (field->kind == TUTTI_FIELD_PAIRS && kind == TUTTI_YAML_MAP);
+}
+
 tutti_status tutti_option_read_list(const tutti_field *field, const tutti_yaml_node *list, tutti_arena *arena,
                                     void *target, tutti_failure *err)
 {
     tutti_reals reals = {.n = 0};
+    if (field->kind != TUTTI_FIELD_REALS) return tutti_option_list_texts(field, list, arena, place(field, target), err);
     if (list->kind != TUTTI_YAML_LIST)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: a list of numbers such as [10, 20] is needed", field->key);
     reals.values = TUTTI_ARENA_NEW(arena, double, list->nchildren ? list->nchildren : 1);
@@ -150,39 +159,6 @@ tutti_status tutti_option_read_list(const tutti_field *field, const tutti_yaml_n
     }
     *(tutti_reals *)place(field, target) = reals;
     return TUTTI_OK;
-}
-
-/* The code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1 controls, the
- * Unicode line ends, byte order marks), else 0; *nbytes: its length. */
-static unsigned needs_escape(const unsigned char *c, int *nbytes)
-{
-    unsigned two = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
-    *nbytes = 2;
-    if (c[0] == 0xc2 && two < 0xa0) return two;
-    if (c[0] != 0xe2 && c[0] != 0xef) return 0;
-    unsigned three = (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[1] ? c[2] & 0x3fu : 0);
-    *nbytes = 3;
-    return three == 0x2028 || three == 0x2029 || three == 0xfeff || three >= 0xfffe ? three : 0;
-}
-
-static void print_text(const char *text, tutti_strbuf *out)
-{
-    tutti_strbuf_puts(out, "\"");
-    for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
-        int nbytes;
-        unsigned wide = needs_escape(c, &nbytes);
-        if (wide) {
-            tutti_strbuf_printf(out, "\\u%04x", wide);
-            c += nbytes - 1;
-        } else if (*c == '"' || *c == '\\') {
-            tutti_strbuf_printf(out, "\\%c", *c);
-        } else if (*c < 0x20 || *c == 0x7f) {
-            tutti_strbuf_printf(out, "\\x%02x", *c);
-        } else {
-            tutti_strbuf_add(out, (const char *)c, 1);
-        }
-    }
-    tutti_strbuf_puts(out, "\"");
 }
 
 static void print_choice(const tutti_field *field, int index, tutti_strbuf *out)
@@ -201,8 +177,10 @@ void tutti_option_print_value(const tutti_field *field, const void *target, tutt
     case TUTTI_FIELD_BYTES: tutti_strbuf_printf(out, "%lld", (long long)*(const int64_t *)from); break;
     case TUTTI_FIELD_REAL: tutti_strbuf_add_real(out, *(const double *)from); break;
     case TUTTI_FIELD_BOOL: tutti_strbuf_puts(out, *(const bool *)from ? "true" : "false"); break;
-    case TUTTI_FIELD_TEXT: print_text(*(const char *const *)from, out); break;
+    case TUTTI_FIELD_TEXT: tutti_option_print_text(*(const char *const *)from, out); break;
     case TUTTI_FIELD_CHOICE: print_choice(field, *(const int *)from, out); break;
+    case TUTTI_FIELD_TEXTS:
+    case TUTTI_FIELD_PAIRS: tutti_option_print_texts(field, from, out); break;
     case TUTTI_FIELD_REALS:
         tutti_strbuf_puts(out, "[");
         for (int i = 0; i < reals->n; i++) {
