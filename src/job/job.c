@@ -37,7 +37,8 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
     choose_kernels(job);
-    return tutti_job_check(job, source, err);
+    st = tutti_job_read_topology(job, source, err);
+    return st ? st : tutti_job_check(job, source, err);
 }
 
 static tutti_status parse(const char *name, const char *text, size_t nbytes, tutti_job_source *source, tutti_job **out,

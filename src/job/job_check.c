@@ -49,6 +49,24 @@ static tutti_status blame(const tutti_job_source *source, const char *key, tutti
     return tutti_fail_at(err, "%s: line %d", source->name, line ? line : source->root->line);
 }
 
+static bool is_given(const tutti_job_source *source, const char *key)
+{
+    return line_of(source->root, key) || tutti_job_source_override(source, key);
+}
+
+const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter)
+{
+    return is_given(source, key) ? key : shorter;
+}
+
+const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena)
+{
+    tutti_failure words = {0};
+    tutti_fail(&words, TUTTI_ERR_USAGE, "%s", key);
+    blame(source, key, &words);
+    return tutti_arena_strdup(arena, words.text);
+}
+
 /* In a function with source and err: fails with "<place>: <key>: <words>". */
 #define REFUSE(key, ...)                                                                                               \
     (tutti_fail(err, TUTTI_ERR_USAGE, __VA_ARGS__), tutti_fail_at(err, "%s", (key)), blame(source, (key), err))
@@ -67,8 +85,8 @@ static const char *engine_name_at(int i)
 
 static const char *algorithm_name_at(int i)
 {
-    if (i == 0) return "auto";
-    return i <= tutti_algorithm_count() ? tutti_algorithm_at(i - 1)->name : NULL;
+    static const char *const rules[] = {"auto", "hybrid"};
+    return i < 2 ? rules[i] : i < 2 + tutti_algorithm_count() ? tutti_algorithm_at(i - 2)->name : NULL;
 }
 
 static tutti_status check_name(const tutti_job_source *source, const char *key, const char *name,
@@ -89,6 +107,22 @@ static tutti_status check_name(const tutti_job_source *source, const char *key, 
     return st;
 }
 
+tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const char *line = job->exchange.topology;
+    job->exchange_topology = NULL;
+    if (!line || !line[0]) return TUTTI_OK;
+    tutti_topology *t = TUTTI_ARENA_NEW(&job->arena, tutti_topology, 1);
+    if (tutti_topology_parse(line, t, err)) {
+        tutti_fail_at(err, "exchange.topology");
+        return blame(source, "exchange.topology", err);
+    }
+    if (t->kind == TUTTI_TOPOLOGY_HOST)
+        return REFUSE("exchange.topology", "ranks of one host have no links; give a network, such as dgx1v or torus");
+    job->exchange_topology = t;
+    return TUTTI_OK;
+}
+
 /* NULL, or the name in "name,parameter=value"; what stands after it is checked where it is compiled. */
 static tutti_status check_algorithm_name(const tutti_job_source *source, const char *text, tutti_failure *err)
 {
@@ -101,9 +135,9 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
 {
     if (!job->model) return REFUSE("model", "a name or path is needed");
     tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
-    const bool nested = line_of(source->root, "method.name") || tutti_job_source_override(source, "method.name");
     if (st == TUTTI_OK)
-        st = check_name(source, nested ? "method.name" : "method", job->method.name, method_name_at, err);
+        st = check_name(source, tutti_job_given_name(source, "method.name", "method"), job->method.name, method_name_at,
+                        err);
     if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
     if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
     if (st != TUTTI_OK) return st;
@@ -111,6 +145,16 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     tutti_kernel_engine_describe(job->kernels, words);
     if (!words[0]) return REFUSE("kernels", "%s is not in this build; use auto or reference", job->kernels);
     return TUTTI_OK;
+}
+
+/* Words of another room that begin with the key that is to blame; a key that is missing has no place, so `otherwise` is blamed. */
+static tutti_status blame_first_word(const tutti_job_source *source, const tutti_failure *why, const char *otherwise,
+                                     tutti_failure *err)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(why->text, ":"), why->text);
+    tutti_fail(err, why->status, "%s", why->text);
+    return blame(source, is_given(source, key) ? key : otherwise, err);
 }
 
 /* What the set itself refuses begins with the key that is to blame. */
@@ -124,11 +168,7 @@ static tutti_status check_data(const tutti_job *job, const tutti_job_source *sou
     const tutti_dataset_config data = tutti_job_data_config(job);
     tutti_failure why = {0};
     if (tutti_dataset_check(&data, &why) == TUTTI_OK) return TUTTI_OK;
-    char key[32];
-    snprintf(key, sizeof key, "%.*s", (int)strcspn(why.text, ":"), why.text);
-    tutti_fail(err, why.status, "%s", why.text);
-    const bool given = line_of(source->root, key) || tutti_job_source_override(source, key);
-    return blame(source, given ? key : "data.set", err); /* a key that is missing has no place */
+    return blame_first_word(source, &why, "data.set", err);
 }
 
 static tutti_status check_length(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
@@ -238,23 +278,74 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
                   job->batch, parts, what, below, below + parts);
 }
 
+/* Keys that speak of one algorithm go with that one. */
+static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
+                                         char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
+{
+    const char *name = job->exchange.algorithm;
+    const bool is_bound = nrows == 1 && tutti_algorithm_find(rows[0])->is_bound;
+    if (nrows != 2 && job->exchange.hybrid_bytes != 65536)
+        return REFUSE("exchange.hybrid_bytes", "has no effect with 'algorithm: %s'", name);
+    if (!is_bound && job->exchange_topology)
+        return REFUSE("exchange.topology", "'algorithm: %s' is bound to none, so the key has no effect; trees is",
+                      name);
+    if (is_bound && !job->exchange_topology)
+        return REFUSE("exchange.algorithm",
+                      "%s goes by the links of a network: give it, such as 'topology: dgx1v' beside this key", name);
+    return is_bound && tutti_topology_fits(job->exchange_topology, (int32_t)job->ranks, err)
+               ? (tutti_fail_at(err, "exchange.topology"), blame(source, "exchange.topology", err))
+               : TUTTI_OK;
+}
+
 /* Whether the algorithm serves this many ranks in this mode: compiling says so, with the reason, and costs nothing. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
     const unsigned wanted = tutti_method_find(job->method.name)->collectives(&config);
-    if (!strcmp(job->exchange.algorithm, "auto")) return TUTTI_OK;
-    for (int i = 0; i < TUTTI_NCOLLECTIVES; i++) {
-        if (!(wanted >> i & 1)) continue;
-        const bool sums = tutti_collective_reduces((tutti_collective)i);
-        const tutti_compile_request request = {.collective = (tutti_collective)i,
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const int nrows = tutti_plan_algorithms(job->exchange.algorithm, rows);
+    tutti_status st = check_algorithm_keys(job, source, rows, nrows, err);
+    for (int i = 0; i < nrows * TUTTI_NCOLLECTIVES && !st; i++) {
+        const tutti_collective c = (tutti_collective)(i / nrows);
+        if (!(wanted >> c & 1)) continue;
+        const tutti_compile_request request = {.collective = c,
                                                .nranks = (int32_t)job->ranks,
-                                               .slots = sums ? (int32_t)job->slots : 0,
-                                               .in_place = true};
+                                               .slots = tutti_collective_reduces(c) ? (int32_t)job->slots : 0,
+                                               .in_place = true,
+                                               .topology = job->exchange_topology};
         tutti_schedule *schedule = NULL;
-        if (tutti_schedule_compile(job->exchange.algorithm, &request, &schedule, err) != TUTTI_OK)
-            return blame(source, "exchange.algorithm", err);
+        st = tutti_schedule_compile(rows[i % nrows], &request, &schedule, err);
+        if (st) return blame(source, "exchange.algorithm", err);
         tutti_schedule_destroy(schedule);
+    }
+    return st;
+}
+
+static bool takes_key(const tutti_method_row *method, const char *key)
+{
+    for (int i = 0; i < TUTTI_METHOD_MAX_KEYS && method->keys[i]; i++)
+        if (!strcmp(method->keys[i], key)) return true;
+    return false;
+}
+
+/* A key of methods is for the rows that name it. */
+static tutti_status check_method_keys(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    tutti_job_fields space;
+    const tutti_field_table *table = tutti_job_fields_list(&space);
+    const tutti_method_row *method = tutti_method_find(job->method.name), *m;
+    for (int i = 0; i < table->nfields; i++) {
+        const tutti_field *f = &table->fields[i];
+        if (strncmp(f->key, "method.", 7) != 0 || !strcmp(f->key, "method.name") || takes_key(method, f->key) ||
+            tutti_options_is_initial(f, job))
+            continue;
+        tutti_strbuf others = {0};
+        for (int k = 0; (m = tutti_method_at(k)); k++)
+            if (takes_key(m, f->key)) tutti_strbuf_printf(&others, "%s%s", others.length ? ", " : "", m->name);
+        const tutti_status st = REFUSE(f->key, "has no effect with 'method: %s'; it is for %s", method->name,
+                                       others.text ? others.text : "none");
+        tutti_strbuf_release(&others);
+        return st;
     }
     return TUTTI_OK;
 }
@@ -263,13 +354,16 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
 static tutti_status check_method(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    const tutti_centre centre = tutti_job_centre(job, 0);
+    const tutti_rate rate = tutti_job_rate(job);
     tutti_failure why = {0};
-    if (tutti_method_find(job->method.name)->accept(&config, &why) == TUTTI_OK) return TUTTI_OK;
-    char key[32];
-    snprintf(key, sizeof key, "%.*s", (int)strcspn(why.text, ":"), why.text);
-    tutti_fail(err, why.status, "%s", why.text);
-    const bool given = line_of(source->root, key) || tutti_job_source_override(source, key);
-    return blame(source, given ? key : "method", err);
+    if (isnan(centre.rho))
+        return REFUSE("method.rho", "'%s' is neither auto nor a number of 0 or more", job->method.rho);
+    tutti_status st = method->accept(&config, &why);
+    if (!st && method->accept_centre)
+        st = method->accept_centre(&centre, (int)job->ranks, tutti_rate_largest(&rate), &why);
+    return st ? blame_first_word(source, &why, "method", err) : check_method_keys(job, source, err);
 }
 
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)

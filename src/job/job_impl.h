@@ -5,9 +5,11 @@
 
 #include "../base/options.h"
 #include "../data/dataset.h"
+#include "../training/method/centre.h"
 #include "../training/method/method.h"
 #include "../training/method/rule.h"
 #include "tutti/job.h"
+#include "tutti/topology.h"
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
 
@@ -47,8 +49,10 @@ struct tutti_job {
     } optimiser;
     struct {
         const char *name; /* sync-sgd */
-        int64_t period;   /* local-sgd */
+        int64_t period;   /* of methods that have one */
         int average;      /* local-sgd: weights|all (tutti_average) */
+        const char *rho;  /* auto | number, as tutti_job_centre reads it */
+        double outer_rate, outer_mu;
     } method;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
@@ -60,7 +64,9 @@ struct tutti_job {
     int reduction; /* tutti_reduction */
     int64_t slots; /* canonical: leaves of the tree that defines a sum; 0 in fast mode */
     struct {
-        const char *algorithm; /* exchange.algorithm: auto, direct, ... */
+        const char *algorithm; /* exchange.algorithm: auto, hybrid, direct, ... */
+        const char *topology;  /* exchange.topology: a line for rows that are bound to one */
+        int64_t hybrid_bytes;  /* hybrid: from where on exchanges are large */
         int buckets;           /* exchange.buckets: size|auto|layer|one (tutti_bucket_rule) */
         int order;             /* exchange.order: ready|priority (tutti_turn_rule) */
         int update;            /* exchange.update: sharded|replicated (tutti_update_place) */
@@ -79,6 +85,7 @@ struct tutti_job {
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */
+    const tutti_topology *exchange_topology; /* exchange.topology, parsed; NULL = none */
     const char *folder; /* of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
 };
@@ -97,6 +104,10 @@ tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
 
+tutti_rate tutti_job_rate(const tutti_job *job);
+/* How the method's centre moves with so many workers (0 = the job's); rho is NaN where the key is no number of 0 or more. */
+tutti_centre tutti_job_centre(const tutti_job *job, int nranks);
+
 /* What the keys of `data` say to a set; its numbers stay the job's. */
 tutti_dataset_config tutti_job_data_config(const tutti_job *job);
 
@@ -110,6 +121,12 @@ typedef struct {
 
 /* The override "key=value" that sets `key` last, or NULL. */
 const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
+/* Fills in exchange_topology; a line that is none is TUTTI_ERR_USAGE with its place. */
+tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
+/* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The arena's. */
+const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);
+/* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
+const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 

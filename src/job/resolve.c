@@ -9,6 +9,8 @@
 
 #include "job_impl.h"
 
+/* By so much of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
+static const double AUTO_MOVE = 0.9;
 enum { FIRST_SCALE = 65536 }; /* of a dynamic loss scale: too large for some nets, which costs them a few steps */
 
 static int64_t bucket_bytes(const tutti_job *job)
@@ -35,6 +37,32 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
+tutti_rate tutti_job_rate(const tutti_job *job)
+{
+    return (tutti_rate){.kind = (tutti_rate_kind)job->optimiser.schedule,
+                        .lr = job->optimiser.lr,
+                        .end_lr = job->optimiser.end_lr,
+                        .warmup_epochs = job->optimiser.warmup_epochs,
+                        .warmup_lr = job->optimiser.warmup_lr,
+                        .gamma = job->optimiser.gamma,
+                        .milestones = job->optimiser.milestones,
+                        .power = job->optimiser.power};
+}
+
+tutti_centre tutti_job_centre(const tutti_job *job, int nranks)
+{
+    const tutti_rate rate = tutti_job_rate(job);
+    tutti_centre c = {.outer_rate = job->method.outer_rate, .outer_mu = job->method.outer_mu};
+    char *end = NULL;
+    if (!strcmp(job->method.rho, "auto")) {
+        c.rho = AUTO_MOVE / ((double)(nranks ? nranks : job->ranks) * tutti_rate_largest(&rate));
+        return c;
+    }
+    c.rho = strtod(job->method.rho, &end);
+    if (end == job->method.rho || *end || !isfinite(c.rho) || c.rho < 0) c.rho = (double)NAN;
+    return c;
+}
+
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
     const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
@@ -52,6 +80,8 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .period = job->method.period,
                                .mean_states = job->method.average == TUTTI_AVERAGE_ALL,
                                .algorithm = job->exchange.algorithm,
+                               .hybrid_bytes = job->exchange.hybrid_bytes,
+                               .topology = job->exchange_topology,
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
                                .only_finite = tutti_job_loss_scale(job).dynamic,

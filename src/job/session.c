@@ -23,6 +23,8 @@ static const char *const *free_keys(const tutti_job *job)
                                        "data.threads",
                                        "model",
                                        "exchange.algorithm",
+                                       "exchange.topology",
+                                       "exchange.hybrid_bytes",
                                        "exchange.buckets",
                                        "exchange.bucket_bytes",
                                        "exchange.order",
@@ -50,18 +52,6 @@ static char *renew_job(const char *text)
     return renewed;
 }
 
-static tutti_rate rate_of(const tutti_job *job)
-{
-    return (tutti_rate){.kind = (tutti_rate_kind)job->optimiser.schedule,
-                        .lr = job->optimiser.lr,
-                        .end_lr = job->optimiser.end_lr,
-                        .warmup_epochs = job->optimiser.warmup_epochs,
-                        .warmup_lr = job->optimiser.warmup_lr,
-                        .gamma = job->optimiser.gamma,
-                        .milestones = job->optimiser.milestones,
-                        .power = job->optimiser.power};
-}
-
 static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
 {
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
@@ -70,8 +60,9 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .train = data->train,
                                      .test = data->test,
                                      .data_threads = (int)job->data.threads,
-                                     .rate = rate_of(job),
+                                     .rate = tutti_job_rate(job),
                                      .update = tutti_job_update(job),
+                                     .centre = tutti_job_centre(job, s->parts.plan->config.nranks),
                                      .loss_scale = tutti_job_loss_scale(job),
                                      .seed = (uint64_t)job->seed,
                                      .nsteps = nsteps > 0 ? nsteps : 1,

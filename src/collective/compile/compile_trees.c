@@ -289,6 +289,7 @@ const tutti_algorithm tutti_algorithm_trees = {
     .summary = "trees packed into the topology's links, sums up and results down in chunks (after Blink)",
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_BROADCAST | 1u << TUTTI_REDUCE,
     .determinism = TUTTI_DETERMINISM_PER_SLICE,
+    .is_bound = true,
     .accept = trees_accept,
     .part = trees_part,
     .parameters = {{"chunks", 8, 1, 256, "pieces of a tree's share that follow each other"},
