@@ -4,7 +4,7 @@
 
 #include "method.h"
 
-#define METHODS(row) row(sync_sgd) row(local_sgd)
+#define METHODS(row) row(sync_sgd) row(local_sgd) row(sync_easgd1) row(sync_easgd2) row(sync_easgd3) row(diloco)
 
 #define DECLARE(name) extern const tutti_method_row tutti_method_##name;
 METHODS(DECLARE)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_diloco.c: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's rule, the inner one; then the way from
+ * the centre to the mean of all weights is the gradient of an outer step, SGD with Nesterov momentum, and every rank goes on from the
+ * centre with the states that its rule has.
+ *
+ * Weights are averaged in place by an allreduce of any algorithm, and every rank does the outer step to all of them: the same mean, so
+ * the same centre and the same momentum on every rank, which nobody else touches. The other way, owners of slices, would save two
+ * vectors a rank and cost a second exchange; once in H steps the arithmetic is nothing. A bucket's outer step is done while later buckets
+ * travel. What is tested and saved is the centre. With an outer rate of 1 and no momentum it is local SGD but for rounding. */
+#include "method_impl.h"
+
+static const char momentum_name[] = "outer-momentum";
+
+/* Mean of bucket b is exchange b. */
+static int control_of(const tutti_plan *p)
+{
+    return p->nbuckets;
+}
+
+static int declare_own(tutti_plan_builder *b, const char *name, tutti_memory_content holds)
+{
+    return tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
+                                                        .role = TUTTI_ROLE_CENTRE,
+                                                        .type = TUTTI_F32,
+                                                        .elements = tutti_builder_plan(b)->total,
+                                                        .copies = 1,
+                                                        .is_lasting = true,
+                                                        .is_saved = true,
+                                                        .holds = holds});
+}
+
+static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request mean = {TUTTI_ALLREDUCE, NULL, true, false};
+    const tutti_method_vectors vectors = {
+        .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
+    int schedule = 0;
+    tutti_method_declare_vectors(b, &vectors);
+    tutti_builder_answer(b, declare_own(b, "centre", TUTTI_HOLDS_ALL));
+    declare_own(b, momentum_name, TUTTI_HOLDS_ALL);
+    const int weights = tutti_plan_find_memory(tutti_builder_plan(b), TUTTI_ROLE_WEIGHTS, 0);
+    tutti_status st = tutti_builder_schedule(b, &mean, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
+    if (!st) st = tutti_method_declare_control(b, err);
+    return st ? st : tutti_method_declare_check(b, false, err);
+}
+
+/* ---- what a rank does ---- */
+
+static void start_control(tutti_plan_builder *b)
+{
+    tutti_builder_start(b, control_of(tutti_builder_plan(b)), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static void list_outer(tutti_plan_builder *b)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    for (int i = 0; i < p->nbuckets; i++)
+        tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const int bucket = tutti_builder_bucket_in_turn(b, i);
+        const tutti_action outer = {.bucket = bucket,
+                                    .from = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                                    .to = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                                    .first = p->buckets[bucket].offset,
+                                    .count = p->buckets[bucket].count};
+        tutti_builder_wait(b, bucket);
+        tutti_builder_outer(b, &outer);
+    }
+}
+
+static void list(tutti_plan_builder *b)
+{
+    static const tutti_walk walk = {.after_counting = start_control};
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_walk(b, &walk);
+    tutti_method_list_looks(b, control_of(p) + 1);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const tutti_action update = tutti_method_local_update(p, i);
+        tutti_builder_apply(b, &update);
+    }
+    tutti_builder_wait(b, control_of(p));
+    tutti_builder_loop(b, TUTTI_EACH_PERIOD);
+    list_outer(b);
+}
+
+/* ---- the row ---- */
+
+static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
+{
+    if (c->slots)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method: diloco has weights of its own on each rank, which depend on how many there are; "
+                          "canonical sums need sync-sgd");
+    if (c->period < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method.period: diloco needs the steps between two outer steps, 1 or more");
+    if (c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: diloco updates on every rank in any case");
+    if (c->early)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: diloco has no sums of gradients to wait for; leave the key out");
+    return TUTTI_OK;
+}
+
+static tutti_status accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
+{
+    (void)nworkers, (void)largest_rate;
+    if (!(c->outer_rate > 0))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "method.outer.rate: a rate above 0 is needed, such as 0.7");
+    if (!(c->outer_mu < 1))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method.outer.momentum: of 1 never ends; one below 1 is needed, such as 0.9");
+    return TUTTI_OK;
+}
+
+static unsigned collectives(const tutti_plan_config *c)
+{
+    (void)c;
+    return 1u << TUTTI_ALLREDUCE;
+}
+
+static const tutti_emitter emitter = {declare, list};
+
+const tutti_method_row tutti_method_diloco = {
+    .name = "diloco",
+    .parallelism = "data",
+    .optimisation = "decentralised",
+    .schedule = "synchronous",
+    .lock = "none: every rank makes the same outer step",
+    .pattern = "all-reduce of weights, outer step on every rank",
+    .travels = "weights",
+    .local_rule = "W <- rule(W, g)",
+    .centre_rule =
+        "d = C - mean of all W; v <- m v + d; C <- C - o (d + m v); W <- C; o, m: method.outer.rate, .momentum",
+    .period = "method.period steps",
+    .overlap = "a bucket's outer step beside the travel of later buckets",
+    .source = "Douillard et al. 2023, arXiv 2311.08105 (500 steps of AdamW, o = 0.7, m = 0.9)",
+    .refuses = "outer.rate 0; outer.momentum 1; reduction: canonical; update: replicated; update_when: early; period 0",
+    .help = "every rank takes steps of its own; their mean is the gradient of an outer step with Nesterov momentum",
+    .keys = {"method.period", "method.outer.rate", "method.outer.momentum"},
+    .centre_state = momentum_name,
+    .accept = accept,
+    .accept_centre = accept_centre,
+    .collectives = collectives,
+    .emitter = &emitter,
+};

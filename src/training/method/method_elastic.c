@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_elastic.c: what the synchronous elastic-averaging methods share.
+ *
+ * A worker has weights W of its own and takes steps by its own gradients. In the last step of a period, all by what was there before the
+ * step, its rule also pulls it towards the centre C, and C moves towards all workers: C <- C + alpha (sum of W - P C). The weights that
+ * are summed are those that the step's kernels read too, so sums of them need not wait for the gradients; the centre that workers are
+ * pulled to is the one of the period before, which has had a whole period to arrive.
+ *
+ * Sums are exchange b of bucket b, from the weights to a memory that the centre's owners read; the centre comes nbuckets behind. What
+ * is tested and saved is the centre, whole on every rank once its exchange has ended. */
+#include "method_elastic.h"
+
+#include <string.h>
+
+typedef struct {
+    int weights, centre, sums;   /* memories */
+    int gathers, control, check; /* exchanges */
+} names;
+
+static names names_of(const tutti_plan *p)
+{
+    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                   .centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                   .sums = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
+                   .gathers = p->nbuckets,
+                   .control = 2 * p->nbuckets,
+                   .check = 2 * p->nbuckets + 1};
+}
+
+/* ---- what there is ---- */
+
+static void declare_centre(tutti_plan_builder *b)
+{
+    const int64_t total = tutti_builder_plan(b)->total;
+    const int centre = tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
+                                                                    .role = TUTTI_ROLE_CENTRE,
+                                                                    .type = TUTTI_F32,
+                                                                    .elements = total,
+                                                                    .copies = 1,
+                                                                    .is_region = true,
+                                                                    .is_lasting = true,
+                                                                    .is_saved = true,
+                                                                    .holds = TUTTI_HOLDS_ALL});
+    tutti_builder_memory(b, &(tutti_plan_memory){.name = "sum of the weights",
+                                                 .role = TUTTI_ROLE_CENTRE,
+                                                 .type = TUTTI_F32,
+                                                 .elements = total,
+                                                 .copies = 1,
+                                                 .is_region = true});
+    tutti_builder_answer(b, centre);
+}
+
+tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err)
+{
+    const bool chooses = !strcmp(tutti_builder_plan(b)->config.algorithm, "auto");
+    const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the tree is what the method is about */
+    const tutti_builder_request sums = {e->at_root ? TUTTI_REDUCE : TUTTI_REDUCE_SCATTER, algorithm, false, false},
+                                centre = {e->at_root ? TUTTI_BROADCAST : TUTTI_ALL_GATHER, algorithm, true, false};
+    const tutti_method_vectors vectors = {
+        .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ANYTHING, .states_hold = TUTTI_HOLDS_ANYTHING};
+    int schedule = 0;
+    tutti_method_declare_vectors(b, &vectors);
+    declare_centre(b);
+    const names n = names_of(tutti_builder_plan(b));
+    tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "sum", n.weights, n.sums, schedule, TUTTI_SUM);
+    if (!st) st = tutti_builder_schedule(b, &centre, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "centre", n.centre, n.centre, schedule, TUTTI_SUM);
+    if (!st) st = tutti_method_declare_control(b, err);
+    return st ? st : tutti_method_declare_check(b, false, err);
+}
+
+/* ---- what a rank does ---- */
+
+static void start_control(tutti_plan_builder *b)
+{
+    tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static void start_sums(tutti_plan_builder *b)
+{
+    const int nbuckets = tutti_builder_plan(b)->nbuckets;
+    tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+    for (int i = 0; i < nbuckets; i++)
+        tutti_builder_start(b, tutti_builder_bucket_in_turn(b, i), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
+}
+
+static void wait_centre(tutti_plan_builder *b, tutti_action_steps steps)
+{
+    const names n = names_of(tutti_builder_plan(b));
+    tutti_builder_steps(b, steps);
+    for (int x = n.gathers; x < n.control; x++) tutti_builder_wait(b, x);
+    tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
+}
+
+/* The part of a bucket's centre that this rank moves; false: none. */
+static bool own_centre(tutti_plan_builder *b, const tutti_elastic *e, int bucket, tutti_action *out)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const names n = names_of(p);
+    *out = (tutti_action){.bucket = bucket,
+                          .from = n.sums,
+                          .to = n.centre,
+                          .first = p->buckets[bucket].offset,
+                          .count = p->buckets[bucket].count};
+    if (e->at_root) return tutti_builder_rank(b) == 0;
+    tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &out->first, &out->count);
+    return true;
+}
+
+static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
+{
+    const names n = names_of(tutti_builder_plan(b));
+    tutti_action rule = tutti_method_local_update(tutti_builder_plan(b), bucket), elastic;
+    tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
+    tutti_builder_apply(b, &rule);
+    rule.pulled = true;
+    tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+    tutti_builder_wait(b, bucket);
+    tutti_builder_wait(b, n.gathers + bucket);
+    tutti_builder_apply(b, &rule);
+    if (own_centre(b, e, bucket, &elastic)) tutti_builder_elastic(b, &elastic);
+    tutti_builder_start(b, n.gathers + bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
+}
+
+void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
+{
+    static const tutti_walk walk = {.after_counting = start_control};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const names n = names_of(p);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    if (e->overlaps) start_sums(b);
+    tutti_builder_walk(b, &walk);
+    tutti_method_list_looks(b, n.check);
+    if (!e->overlaps) start_sums(b);
+    for (int i = 0; i < p->nbuckets; i++) update(b, e, tutti_builder_bucket_in_turn(b, i));
+    if (!e->overlaps) wait_centre(b, TUTTI_IN_LAST_STEP);
+    tutti_builder_wait(b, n.control);
+    if (!e->overlaps) return;
+    tutti_builder_loop(b, TUTTI_EACH_TEST);
+    wait_centre(b, TUTTI_IN_EVERY_STEP);
+}
+
+/* ---- what they refuse ---- */
+
+tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err)
+{
+    if (c->slots)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method: elastic averaging has weights of its own on each rank, which depend on how many "
+                          "there are; canonical sums need sync-sgd");
+    if (c->period < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method.period: the steps between two exchanges with the centre, 1 or more");
+    if (c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update: every rank updates weights of its own in any case; leave the key out");
+    if (c->early)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: there are no sums of gradients to wait for; leave the key out");
+    return TUTTI_OK;
+}
+
+/* The mean of the workers and the centre, along a direction of curvature h, with e = rate * h: the next (mean, centre) is
+ * [1 - e - a, a; a P, 1 - a P] times this one, whose eigenvalues lie in the unit circle while a < (4 - 2 e) / (2 + P (2 - e)). That is
+ * largest at e = 0. */
+tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
+{
+    const double alpha = c->rho * largest_rate, bound = 2 / (nworkers + 1.0);
+    if (alpha < bound) return TUTTI_OK;
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "method.rho: %g times the largest rate, %g, moves workers and centre by %g of their distance; between "
+        "%d workers and a centre %g or more is unstable whatever the loss; use a rho below %g, or auto",
+        c->rho, largest_rate, alpha, nworkers, bound, bound / largest_rate);
+}
