@@ -59,6 +59,10 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
                                         "lenet.yaml --ranks 64 --set exchange.bucket_bytes=0",
                                         "canonical.yaml --ranks 3",
                                         "lenet-local.yaml --ranks 3 --set batch=63",
+                                        "lenet-local.yaml --ranks 3 --set batch=63 --set method.name=sync-easgd2",
+                                        "lenet-local.yaml --ranks 4 --set method.name=diloco",
+                                        "lenet-easgd.yaml --ranks 3 --set batch=63",
+                                        "lenet-easgd.yaml --ranks 5 --set batch=60 --set method.name=sync-easgd1",
                                         "lenet.yaml --ranks 5 --set batch=60 --set exchange.update=replicated",
                                         "canonical.yaml --ranks 5 --set model=convnet-bn"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

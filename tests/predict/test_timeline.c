@@ -11,8 +11,13 @@
 #include "base/file.h"
 #include "job/resolve.h"
 #include "predict/parsed.h"
+#include "predict/predict_costs.h"
 #include "predict/timeline.h"
 #include "training/method/method.h"
+#include "training/some_ranks.h"
+
+EMITTER(halves);
+EMITTER(folded);
 
 static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {bucket_bytes: 1B}\n";
@@ -147,6 +152,13 @@ static double compute_by_rule(const char *rule, double update_s_per_element)
     return p.compute_s;
 }
 
+static double compute_by_method(const char *method, double update_s_per_element)
+{
+    char name[64];
+    snprintf(name, sizeof name, "method.name=%s", method);
+    return compute_by_rule(name, update_s_per_element);
+}
+
 /* A profile's update is that of momentum: 20 bytes an element. */
 static void an_update_takes_what_its_rule_moves(void **state)
 {
@@ -156,6 +168,67 @@ static void an_update_takes_what_its_rule_moves(void **state)
     assert_true(twenty > 1e-3);
     assert_true(fabs(compute_by_rule("optimiser.rule=sgd", 1e-8) - kernels - twenty * 12 / 20) < 1e-9);
     assert_true(fabs(compute_by_rule("optimiser.rule=momentum", 1e-8) - kernels - twenty) < 1e-9);
+}
+
+/* Of two methods with the same vectors: 20 bytes an element are `twenty`. */
+static void a_centre_takes_what_its_rules_move(void **state)
+{
+    (void)state;
+    const double kernels = compute_by_rule("optimiser.rule=sgd", 0);
+    const double four = (compute_by_rule("optimiser.rule=momentum", 1e-8) - kernels) / 5;
+    const double local = compute_by_method("local-sgd", 1e-8), elastic = compute_by_method("sync-easgd2", 1e-8);
+    assert_true(four > 1e-4);
+    assert_true(fabs(elastic - local - four * (1 + 3)) < 1e-9); /* the pull reads one more, the centre moves three */
+    assert_true(fabs(compute_by_method("diloco", 1e-8) - local - four * 6) < 1e-9);
+}
+
+static tutti_prediction predicted_by(const char *method, int period, const char *topology)
+{
+    char *path = profile_file(), name[48], steps[48];
+    const char *const overrides[] = {name, steps, "exchange.bucket_bytes=1MiB"};
+    tutti_job *job = NULL;
+    tutti_topology t = parse_topology(topology);
+    const tutti_predict_options options = {.read_profile = path};
+    const int ranks = 4;
+    tutti_prediction p = {0};
+    tutti_failure err = {0};
+    snprintf(name, sizeof name, "method.name=%s", method);
+    snprintf(steps, sizeof steps, "method.period=%d", period);
+    assert_int_equal(tutti_job_parse("job", job_text, sizeof job_text - 1, overrides, 3, &job, &err), TUTTI_OK);
+    if (tutti_predict_job(job, &t, &options, &ranks, 1, &p, &err)) fail_msg("%s", err.text);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+    return p;
+}
+
+/* What is left at a period of so many steps are the control numbers of each step. */
+static void exchanges_of_a_period_count_by_their_share(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"sync-easgd1", "sync-easgd2", "sync-easgd3", "diloco", "local-sgd"};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const double each = predicted_by(methods[i], 1, "star,bw=1Gb,lat=5us").exchange_s,
+                     fourth = predicted_by(methods[i], 4, "star,bw=1Gb,lat=5us").exchange_s,
+                     rare = predicted_by(methods[i], 1000, "star,bw=1Gb,lat=5us").exchange_s;
+        if (!(rare > 0 && fabs((each - rare) * (0.25 - 1e-3) - (fourth - rare) * (1 - 1e-3)) < 1e-6 * each))
+            fail_msg("%s: %g, %g, %g", methods[i], each, fourth, rare);
+    }
+}
+
+static void what_easgd3_overlaps_is_hidden_and_a_tree_costs_more_than_slices(void **state)
+{
+    (void)state;
+    const char *star = "star,bw=1Gb,lat=5us";
+    for (int period = 1; period <= 2; period++) {
+        const tutti_prediction tree = predicted_by("sync-easgd1", period, star),
+                               slices = predicted_by("sync-easgd2", period, star),
+                               beside = predicted_by("sync-easgd3", period, star);
+        assert_true(tree.exposed_s > 1.2 * slices.exposed_s);
+        assert_true(slices.exposed_s > 0.9 * slices.exchange_s); /* but for control numbers */
+        assert_true(beside.exposed_s < 0.5 * slices.exposed_s);
+        assert_true(fabs(beside.exchange_s - slices.exchange_s) < 1e-12);
+    }
 }
 
 static void a_profile_of_another_job_is_refused(void **state)
@@ -253,6 +326,78 @@ static void sums_of_gradients_are_measured_kept_and_predicted(void **state)
     tutti_model_destroy(model);
 }
 
+/* Layers of 1 ms a phase, by a method whose exchanges are between some of the ranks; NULL: the job's own. */
+static tutti_prediction predicted_among(const char *topology, int rank, int nranks, const tutti_emitter *method)
+{
+    tutti_job *job = parse_job(job_text, "batch=12");
+    const tutti_job_seat seat = {.rank = rank, .nranks = nranks};
+    const tutti_topology t = parse_topology(topology);
+    tutti_resolved r = {0};
+    tutti_failure err = {0};
+    tutti_prediction out = {0};
+    if (tutti_job_resolve(job, &seat, &r, &err)) fail_msg("%s", err.text);
+    tutti_layer_time layers[16];
+    for (int l = 0; l < r.graph->model->nlayers; l++)
+        layers[l] = (tutti_layer_time){.forward_s = 1e-3, .params_s = 1e-3, .data_s = 1e-3};
+    const tutti_profile profile = {
+        .samples_per_call = 12 / nranks, .nbusy = 1, .nlayers = r.graph->model->nlayers, .layers = layers};
+    tutti_plan_config config = r.plan->config;
+    tutti_plan *plan = NULL;
+    if (method) config.method = method;
+    if (tutti_plan_build(r.graph, &config, &plan, &err)) fail_msg("%s", err.text);
+    if (tutti_timeline_predict(plan, &profile, &t, &out, &err)) fail_msg("%s", err.text);
+    tutti_plan_destroy(plan);
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+    return out;
+}
+
+/* Of three ranks two sum, and rank 1 has nothing to do with the third: whose plan it is does not matter, the slowest rank does. */
+static void the_rank_that_exchanges_most_is_predicted(void **state)
+{
+    (void)state;
+    static const char star[] = "star,bw=10Mb,lat=1ms";
+    const tutti_prediction one = predicted_among(star, 0, 3, &folded), two = predicted_among(star, 1, 3, &folded);
+    const tutti_prediction three = predicted_among(star, 2, 3, &folded);
+    assert_true(one.step_s == two.step_s && two.step_s == three.step_s);
+    assert_int_equal(one.nexchanges, two.nexchanges);
+    assert_int_equal(one.nexchanges % 3, 1); /* three a bucket, and control numbers */
+    assert_true(one.exposed_s > 0 && one.step_s <= one.upper_s * (1 + 1e-9) && one.lower_s <= one.step_s);
+    const tutti_prediction half = predicted_among(star, 0, 4, &halves);
+    assert_int_equal(half.nexchanges % 2, 1); /* two a bucket: of its own half, and pair */
+}
+
+static double seconds_among(const tutti_plan *plan, const char *topology, int exchange)
+{
+    const tutti_topology t = parse_topology(topology);
+    double seconds, lower_s;
+    tutti_failure err = {0};
+    if (tutti_predict_exchange(plan, exchange, 1 << 20, &t, &seconds, &lower_s, &err)) fail_msg("%s", err.text);
+    return seconds;
+}
+
+/* Both halves sit on a host of their own, the pairs between them do not; placed otherwise, it is the other way round. */
+static void members_are_timed_where_they_sit(void **state)
+{
+    (void)state;
+    tutti_job *job = parse_job(job_text, NULL);
+    tutti_resolved r = {0};
+    tutti_failure err = {0};
+    tutti_plan *plan = NULL;
+    if (tutti_job_resolve(job, &(tutti_job_seat){.nranks = 4}, &r, &err)) fail_msg("%s", err.text);
+    tutti_plan_config config = r.plan->config;
+    config.method = &halves;
+    if (tutti_plan_build(r.graph, &config, &plan, &err)) fail_msg("%s", err.text);
+    const int second = plan->nbuckets, pair = 2 * plan->nbuckets; /* half of ranks 2, 3; ranks 0, 2 */
+    static const char block[] = "cluster,hosts=2,ranks=2,nic=1Gb,bus=50GB",
+                      turns[] = "cluster,hosts=2,ranks=2,nic=1Gb,bus=50GB,place=round-robin";
+    assert_true(10 * seconds_among(plan, block, second) < seconds_among(plan, block, pair));
+    assert_true(10 * seconds_among(plan, turns, pair) < seconds_among(plan, turns, second));
+    tutti_plan_destroy(plan);
+    tutti_resolved_release(&r);
+    tutti_job_destroy(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,9 +407,14 @@ int main(void)
         cmocka_unit_test(ranks_beyond_the_cores_take_turns),
         cmocka_unit_test(canonical_sums_run_every_slot),
         cmocka_unit_test(an_update_takes_what_its_rule_moves),
+        cmocka_unit_test(a_centre_takes_what_its_rules_move),
+        cmocka_unit_test(exchanges_of_a_period_count_by_their_share),
+        cmocka_unit_test(what_easgd3_overlaps_is_hidden_and_a_tree_costs_more_than_slices),
         cmocka_unit_test(a_profile_of_another_job_is_refused),
         cmocka_unit_test(sums_of_gradients_are_measured_kept_and_predicted),
         cmocka_unit_test(measured_times_are_positive_and_come_back_from_the_file),
+        cmocka_unit_test(the_rank_that_exchanges_most_is_predicted),
+        cmocka_unit_test(members_are_timed_where_they_sit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,11 +47,10 @@ static void every_method_row_is_found_by_its_name_and_has_its_coordinates(void *
     for (int i = 0; tutti_method_at(i); i++) {
         const tutti_method_row *row = tutti_method_at(i);
         assert_ptr_equal(tutti_method_find(row->name), row);
-        assert_non_null(row->optimisation);
-        assert_non_null(row->schedule);
-        assert_non_null(row->pattern);
-        assert_non_null(row->travels);
-        assert_non_null(row->help);
+        const char *const words[] = {row->parallelism, row->optimisation, row->schedule,    row->lock,   row->pattern,
+                                     row->travels,     row->local_rule,   row->centre_rule, row->period, row->overlap,
+                                     row->source,      row->refuses,      row->help};
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) assert_true(words[w] && words[w][0]);
     }
     assert_null(tutti_method_find("sync"));
     assert_null(tutti_method_at(-1));

@@ -6,59 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../planned.h"
-#include "../toy_net.h"
+#include "collective/compile/algorithms.h"
 #include "collective/schedule/schedule_impl.h"
-
-typedef struct {
-    toy_net net;
-    tutti_graph *graph;
-    tutti_plan *plan;
-} world;
-
-static void make(world *w, const char *method, tutti_plan_config config)
-{
-    static const char *const states[] = {"exp_avg", "exp_avg_sq"};
-    tutti_failure err = {0};
-    int64_t samples = 0;
-    config.method = tutti_method_find(method)->emitter;
-    config.batch = 48;
-    config.bucket_bytes = 300;
-    config.engine = "reference";
-    config.nthreads = 1;
-    config.states = states;
-    toy_make(&w->net);
-    tutti_status st = tutti_plan_samples_per_call(&config, &samples, &err);
-    const tutti_graph_config graph = {.batch = samples, .engine = "reference", .nthreads = 1, .training = true};
-    if (!st) st = tutti_graph_build(&w->net.model, &graph, &w->graph, &err);
-    if (!st) st = tutti_plan_build(w->graph, &config, &w->plan, &err);
-    if (st) fail_msg("%s", err.text);
-}
-
-static void destroy(world *w)
-{
-    tutti_plan_destroy(w->plan);
-    tutti_graph_destroy(w->graph);
-}
-
-static tutti_loop *loop_of(const world *w, tutti_loop_driver driver)
-{
-    return &w->plan->loops[driver];
-}
+#include "method_world.h"
+#include "tutti/topology.h"
 
 static void replicated_updates_are_proved_with_every_algorithm_that_has_an_allreduce(void **state)
 {
     (void)state;
-    static const char *const algorithms[] = {"direct",     "one-shot", "ring",          "halving-doubling",
-                                             "binomial",   "k-nomial", "double-tree",   "recursive-doubling",
-                                             "bruck",      "torus",    "binary-blocks", "hierarchical",
-                                             "split-rail", "swing"};
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+    tutti_topology t;
+    assert_int_equal(tutti_topology_parse("dgx1v,gpus=0.1.2.4", &t, NULL), TUTTI_OK);
+    for (int i = 0; i < tutti_algorithm_count(); i++)
         for (int only_finite = 0; only_finite < 2; only_finite++) {
+            if (!(tutti_algorithm_at(i)->collectives >> TUTTI_ALLREDUCE & 1)) continue;
             world w;
             make(&w, "sync-sgd",
                  (tutti_plan_config){.nranks = 4,
-                                     .algorithm = algorithms[i],
+                                     .algorithm = tutti_algorithm_at(i)->name,
+                                     .topology = &t,
                                      .replicated = true,
                                      .only_finite = only_finite,
                                      .nstates = 2});
@@ -67,6 +32,38 @@ static void replicated_updates_are_proved_with_every_algorithm_that_has_an_allre
             assert_int_equal(find_exchange(w.plan, "verdict"), -1); /* each rank has seen all sums itself */
             destroy(&w);
         }
+}
+
+/* Buckets of the toy net are 64, 48, 16 and 96 elements: two below 200 bytes. Control numbers keep their own. */
+static void hybrid_exchanges_go_by_their_size_and_are_proved(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "sync-sgd",
+         (tutti_plan_config){
+             .nranks = 6, .algorithm = "hybrid,group=3", .hybrid_bytes = 200, .replicated = true, .nstates = 1});
+    int small = 0;
+    for (int b = 0; b < w.plan->nbuckets; b++) {
+        const int x = exchange_of(w.plan, "gradients", b);
+        const bool is_small = w.plan->buckets[b].count * 4 < 200;
+        small += is_small;
+        assert_string_equal(tutti_schedule_head(lowered_of(w.plan, x))->algorithm,
+                            is_small ? "hierarchical,group=3" : "ring");
+        for (int64_t nbytes = 199; nbytes <= 200; nbytes++) { /* what costs ask */
+            const int s = tutti_plan_schedule_of_size(w.plan, w.plan->exchanges[x].schedule, nbytes);
+            assert_string_equal(tutti_schedule_head(w.plan->schedules[s].lowered)->algorithm,
+                                nbytes < 200 ? "hierarchical,group=3" : "ring");
+        }
+    }
+    assert_true(small > 0 && small < w.plan->nbuckets);
+    expect_proof(w.plan);
+    destroy(&w);
+
+    make(&w, "local-sgd",
+         (tutti_plan_config){.nranks = 4, .algorithm = "hybrid", .hybrid_bytes = 200, .period = 2, .nstates = 1});
+    expect_proof(w.plan);
+    assert_int_equal(w.plan->npairs, 2); /* in place, and apart */
+    destroy(&w);
 }
 
 static void replicated_updates_are_proved_canonical_too(void **state)
@@ -225,6 +222,63 @@ static void list_without_average(tutti_plan_builder *b)
     b->loops[TUTTI_EACH_PERIOD].nactions = 0;
 }
 
+/* Local SGD, its averages at the end of these steps of a period instead of behind it. */
+static void list_averages_in(tutti_plan_builder *b, tutti_action_steps steps)
+{
+    tutti_method_find("local-sgd")->emitter->list(b);
+    const tutti_loop period = b->loops[TUTTI_EACH_PERIOD];
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_steps(b, steps);
+    for (int i = 0; i < period.nactions; i++) tutti_builder_add(b, period.actions[i]);
+    b->loops[TUTTI_EACH_PERIOD].nactions = 0;
+}
+
+static void list_averages_in_last(tutti_plan_builder *b)
+{
+    list_averages_in(b, TUTTI_IN_LAST_STEP);
+}
+
+static void list_averages_in_others(tutti_plan_builder *b)
+{
+    list_averages_in(b, TUTTI_IN_OTHER_STEPS);
+}
+
+static void make_listed(world *w, tutti_emitter *by, void (*list)(tutti_plan_builder *b), int period)
+{
+    make(w, "local-sgd", (tutti_plan_config){.nranks = 2, .algorithm = "direct", .period = period});
+    *by = (tutti_emitter){w->plan->config.method->declare, list};
+    w->plan->config.method = by;
+    tutti_plan_list_loops(w->plan, 0, &w->plan->arena, w->plan->loops);
+}
+
+static void what_only_the_last_step_of_a_period_does_is_proved(void **state)
+{
+    (void)state;
+    for (int period = 1; period <= 4; period++) {
+        world w;
+        tutti_emitter by;
+        make_listed(&w, &by, list_averages_in_last, period);
+        expect_proof(w.plan);
+        const tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
+        const int start = find_action(step, TUTTI_DO_START, exchange_of(w.plan, "weights", 0), NULL);
+        assert_int_equal(step->actions[start].steps, period > 1 ? TUTTI_IN_LAST_STEP : TUTTI_IN_EVERY_STEP);
+        char *text = tutti_plan_print(w.plan);
+        assert_true(!!strstr(text, "(last step of a period)") == (period > 1));
+        free(text);
+        destroy(&w);
+    }
+}
+
+static void an_average_in_all_steps_but_the_last_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    tutti_emitter by;
+    make_listed(&w, &by, list_averages_in_others, 3);
+    expect_refusal(w.plan, "lacks the contribution of");
+    destroy(&w);
+}
+
 /* A period that ends without its average leaves each rank with its own. */
 static void a_period_without_its_average_is_refused(void **state)
 {
@@ -318,6 +372,14 @@ static void what_a_method_has_no_use_for_is_refused(void **state)
         {"local-sgd", {.period = 0}, "method.period: local-sgd needs"},
         {"local-sgd", {.period = 1, .slots = 8}, "method: local-sgd has weights of its own"},
         {"local-sgd", {.period = 1, .replicated = true}, "exchange.update: "},
+        {"sync-easgd2", {.period = 0}, "method.period: "},
+        {"sync-easgd2", {.period = 1, .slots = 8}, "method: elastic averaging has weights of its own"},
+        {"sync-easgd2", {.period = 1, .replicated = true}, "exchange.update: "},
+        {"sync-easgd2", {.period = 1, .early = true}, "exchange.update_when: "},
+        {"diloco", {.period = 0}, "method.period: diloco needs"},
+        {"diloco", {.period = 1, .slots = 8}, "method: diloco has weights of its own"},
+        {"diloco", {.period = 1, .replicated = true}, "exchange.update: "},
+        {"diloco", {.period = 1, .early = true}, "exchange.update_when: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tutti_failure err = {0};
@@ -330,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicated_updates_are_proved_with_every_algorithm_that_has_an_allreduce),
+        cmocka_unit_test(hybrid_exchanges_go_by_their_size_and_are_proved),
         cmocka_unit_test(replicated_updates_are_proved_canonical_too),
         cmocka_unit_test(local_steps_and_their_averages_are_proved_at_any_period_and_rank_count),
         cmocka_unit_test(early_updates_are_proved_at_any_rank_count_and_on_any_hosts),
@@ -339,6 +402,8 @@ int main(void)
         cmocka_unit_test(early_sums_that_nothing_waits_for_are_refused),
         cmocka_unit_test(an_update_before_the_sums_are_there_is_refused),
         cmocka_unit_test(a_rank_that_updates_by_what_it_has_not_looked_at_is_refused),
+        cmocka_unit_test(what_only_the_last_step_of_a_period_does_is_proved),
+        cmocka_unit_test(an_average_in_all_steps_but_the_last_is_refused),
         cmocka_unit_test(a_period_without_its_average_is_refused),
         cmocka_unit_test(weights_that_are_averaged_while_they_are_read_race),
         cmocka_unit_test(ranks_that_add_in_different_orders_are_refused),

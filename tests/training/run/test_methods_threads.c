@@ -5,38 +5,12 @@
 
 #include <math.h>
 
-#include "base/file.h"
-#include "played_job.h"
-#include "training/run/checkpoint_impl.h"
+#include "collective/compile/algorithms.h"
+#include "played_weights.h"
 
 #define JOB(rule)                                                                                                      \
     "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\n"                    \
     "optimiser: {rule: " rule ", lr: 0.05}\ncheckpoint: {every_steps: 5, keep: 9}\n"
-
-typedef struct {
-    char notes[400];
-} listener;
-
-static void listen(void *arg, const tutti_train_event *e)
-{
-    listener *l = arg;
-    if (e->kind == TUTTI_TRAIN_NOTE) snprintf(l->notes, sizeof l->notes, "%s", e->text);
-}
-
-static tutti_train_result play(const char *text, int nranks, const char *dir, listener *l)
-{
-    played_job j = {.text = text, .nranks = nranks, .dir = dir, .on_event = l ? listen : NULL, .on_event_arg = l};
-    play_job(&j);
-    for (int r = 0; r < nranks; r++)
-        if (j.err[r].status) fail_msg("rank %d: %s", r, j.err[r].text);
-    for (int r = 1; r < nranks; r++) assert_true(j.result[r].weights_hash == j.result[0].weights_hash);
-    return j.result[0];
-}
-
-static uint64_t bits_of(const char *text, int nranks)
-{
-    return play(text, nranks, NULL, NULL).weights_hash;
-}
 
 static void replicated_updates_give_the_bits_of_sharded_ones(void **state)
 {
@@ -91,19 +65,42 @@ static void early_updates_give_the_bits_of_late_ones(void **state)
                         4));
 }
 
+static void expect_loss_of(const char *keys, int nranks, double want)
+{
+    char text[500];
+    snprintf(text, sizeof text, JOB("momentum") "exchange: {update: replicated, algorithm: %s}\n", keys);
+    const double loss = play(text, nranks, NULL, NULL).loss;
+    if (!(fabs(loss - want) <= 1e-4 * want)) fail_msg("%s: loss %.8f, sharded %.8f", keys, loss, want);
+}
+
 static void every_algorithm_with_an_allreduce_trains(void **state)
 {
     (void)state;
-    static const char *const algorithms[] = {"direct",     "one-shot", "ring",          "halving-doubling",
-                                             "binomial",   "k-nomial", "double-tree",   "recursive-doubling",
-                                             "bruck",      "torus",    "binary-blocks", "hierarchical",
-                                             "split-rail", "swing"};
     const double want = play(JOB("momentum"), 4, NULL, NULL).loss;
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
-        char text[400];
-        snprintf(text, sizeof text, JOB("momentum") "exchange: {algorithm: %s, update: replicated}\n", algorithms[i]);
-        const double loss = play(text, 4, NULL, NULL).loss;
-        if (!(fabs(loss - want) <= 1e-4 * want)) fail_msg("%s: loss %.8f, sharded %.8f", algorithms[i], loss, want);
+    int n = 0;
+    for (int i = 0; i < tutti_algorithm_count(); i++) {
+        const tutti_algorithm *a = tutti_algorithm_at(i);
+        char keys[100];
+        if (!(a->collectives >> TUTTI_ALLREDUCE & 1)) continue;
+        snprintf(keys, sizeof keys, "%s%s", a->name, a->is_bound ? ", topology: 'dgx1v,gpus=0.1.2.4'" : "");
+        expect_loss_of(keys, 4, want);
+        n++;
+    }
+    assert_true(n >= 16);
+    expect_loss_of("hybrid, bucket_bytes: 0, hybrid_bytes: 1KiB", 4, want);
+    expect_loss_of("hybrid, buckets: auto", 4, want); /* costs are measured by both */
+}
+
+static void trees_train_on_every_network(void **state)
+{
+    (void)state;
+    static const char *const networks[] = {"bigraph,switches=4,hosts=2", "torus,x=2,y=2", "fat-tree,leaves=2,hosts=2",
+                                           "cluster,hosts=2,ranks=2",    "dgx2",          "star"};
+    const double want = play(JOB("momentum"), 4, NULL, NULL).loss;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        char keys[100];
+        snprintf(keys, sizeof keys, "trees, topology: '%s'", networks[i]);
+        expect_loss_of(keys, 4, want);
     }
 }
 
@@ -111,31 +108,6 @@ static void local_sgd_of_one_rank_is_sgd_to_the_bit(void **state)
 {
     (void)state;
     assert_true(bits_of(JOB("momentum"), 1) == bits_of(JOB("momentum") "method: {name: local-sgd, period: 3}\n", 1));
-}
-
-/* All weights of the newest checkpoint, as they lie in its file. */
-static float *weights_in(const char *dir, size_t *n)
-{
-    char *path = NULL, *file, *bytes;
-    tutti_failure err = {0};
-    tutti_safetensors *st = NULL;
-    if (tutti_checkpoint_newest(dir, &path, NULL, &err)) fail_msg("%s", err.text);
-    file = tutti_checkpoint_path("%s/weights.safetensors", path);
-    size_t nbytes;
-    if (tutti_file_read(file, 1 << 24, TUTTI_ERR_DATA, &bytes, &nbytes, &err) ||
-        tutti_safetensors_parse(file, bytes, nbytes, &st, &err))
-        fail_msg("%s", err.text);
-    float *out = malloc(nbytes);
-    *n = 0;
-    for (int i = 0; i < tutti_safetensors_count(st); i++) {
-        const tutti_tensor_ref *t = tutti_safetensors_at(st, i);
-        const size_t count = (size_t)tutti_shape_count(&t->shape);
-        memcpy(out + *n, t->data, count * sizeof(float));
-        *n += count;
-    }
-    tutti_safetensors_destroy(st);
-    free(path), free(file), free(bytes);
-    return out;
 }
 
 static void averages_after_every_step_are_synchronous_sgd_but_for_rounding(void **state)
@@ -148,19 +120,12 @@ static void averages_after_every_step_are_synchronous_sgd_but_for_rounding(void 
     for (int i = 0; i < 2; i++) {
         assert_non_null(mkdtemp(dirs[i]));
         play(jobs[i], 3, dirs[i], NULL);
-        weights[i] = weights_in(dirs[i], &n[i]);
+        weights[i] = weights_in(dirs[i], "weights", &n[i]);
         assert_int_equal(tutti_file_remove_tree(dirs[i], NULL), TUTTI_OK);
     }
     assert_int_equal(n[0], n[1]);
     for (size_t i = 0; i < n[0]; i++) assert_true(fabsf(weights[0][i] - weights[1][i]) <= 1e-6f);
     free(weights[0]), free(weights[1]);
-}
-
-static void drop_checkpoint(const char *dir, int step)
-{
-    char *path = tutti_checkpoint_path("%s/checkpoints/step_%09d", dir, step);
-    assert_int_equal(tutti_file_remove_tree(path, NULL), TUTTI_OK);
-    free(path);
 }
 
 /* Step 5 lies inside the second period of 4. */
@@ -205,6 +170,7 @@ int main(void)
         cmocka_unit_test(clipped_bits_do_not_depend_on_ranks_updates_or_buckets),
         cmocka_unit_test(early_updates_give_the_bits_of_late_ones),
         cmocka_unit_test(every_algorithm_with_an_allreduce_trains),
+        cmocka_unit_test(trees_train_on_every_network),
         cmocka_unit_test(local_sgd_of_one_rank_is_sgd_to_the_bit),
         cmocka_unit_test(averages_after_every_step_are_synchronous_sgd_but_for_rounding),
         cmocka_unit_test(local_sgd_goes_on_inside_a_period_to_the_bit),

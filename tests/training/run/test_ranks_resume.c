@@ -67,6 +67,26 @@ static void a_killed_run_resumes_to_the_bits_of_the_undisturbed_one(void **state
     print_message("%d of %d runs were killed before their end\n", nkilled, kills);
 }
 
+static void each_method_with_weights_of_their_own_resumes_to_the_bits_of_the_undisturbed_one(void **state)
+{
+    const run_folder *f = *state;
+    static const char *const methods[] = {"sync-easgd1", "sync-easgd2", "sync-easgd3", "diloco"};
+    char words[512], keys[80], want[17], have[17], out[24], dir[160];
+    int nkilled = 0;
+    for (unsigned i = 0; i < sizeof methods / sizeof *methods; i++) {
+        snprintf(keys, sizeof keys, "method: {name: %s, period: 3}\n", methods[i]);
+        snprintf(out, sizeof out, "whole%u", i);
+        command(f, out, 2, keys, words);
+        run_to_end(f, "whole", words, want);
+        snprintf(out, sizeof out, "killed%u", i);
+        snprintf(dir, sizeof dir, "%s/%s", f->dir, out);
+        command(f, out, 2, keys, words);
+        nkilled += kill_and_resume(f, words, dir, 16 + 7 * (long)i, i, have);
+        if (strcmp(want, have) != 0) fail_msg("%s: weights %s, not %s", methods[i], have, want);
+    }
+    assert_true(nkilled > 0);
+}
+
 /* more: flags. */
 static void command_with(const run_folder *f, const char *out, int ranks, const char *more, char words[512])
 {
@@ -158,6 +178,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_run_resumes_to_the_bits_of_the_undisturbed_one, run_folder_make,
                                         run_folder_drop),
+        cmocka_unit_test_setup_teardown(
+            each_method_with_weights_of_their_own_resumes_to_the_bits_of_the_undisturbed_one, run_folder_make,
+            run_folder_drop),
         cmocka_unit_test_setup_teardown(canonical_sums_resume_at_another_rank_count_to_the_same_bits, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_rule_with_two_states_resumes_at_another_rank_count_to_the_same_bits,
