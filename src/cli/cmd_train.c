@@ -99,6 +99,12 @@ static void print_wires(const player *p)
     printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
 }
 
+static void print_method(const player *p)
+{
+    if (p->quiet || tutti_group_rank(p->group) != 0) return;
+    tutti_train_print_method("", p->job->method.name);
+}
+
 /* Memory that is of no single rank. */
 static void print_data(const player *p, const tutti_session_data *d)
 {
@@ -140,6 +146,7 @@ static void *play(void *arg)
     tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
     tutti_status st = prepare(p, &reporter, &own, &s);
     if (!st) print_wires(p);
+    if (!st) print_method(p);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -8,6 +8,8 @@
 
 /* The resolved job, what the plan is, what it needs; nothing is run or connected. */
 tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
+/* One line: the method's coordinates (docs/methods.md), with `before` in front. */
+void tutti_train_print_method(const char *before, const char *name);
 /* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
 void tutti_train_print_result(const tutti_train_result *r);
 

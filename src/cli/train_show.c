@@ -23,10 +23,11 @@ void tutti_train_print_result(const tutti_train_result *r)
     fflush(stdout);
 }
 
-static void show_method(const char *name)
+void tutti_train_print_method(const char *before, const char *name)
 {
     const tutti_method_row *m = tutti_method_find(name);
-    printf("\n# method %s: %s, %s; %s; %s travel\n", m->name, m->optimisation, m->schedule, m->pattern, m->travels);
+    printf("%smethod %s: %s parallelism, %s, %s, %s; lock: %s; %s: %s travel\n", before, m->name, m->parallelism,
+           m->optimisation, m->schedule, m->period, m->lock, m->pattern, m->travels);
 }
 
 static void show_plan(const tutti_session *s, const tutti_session_data *data)
@@ -74,7 +75,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
-        show_method(job->method.name);
+        tutti_train_print_method("\n# ", job->method.name);
         show_plan(&s, &data);
     }
     tutti_session_release(&s);
