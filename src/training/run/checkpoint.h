@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: a folder DIR/checkpoints/step_000000123/ with weights.safetensors (tensors whole under their names),
- * a file for each state of the rule (exp_avg.safetensors), job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
+ * a file for each state of the rule (exp_avg.safetensors) and what is kept beside a centre, job.yaml, model.yaml, costs.yaml where buckets were merged by costs, and, written last, MANIFEST.json (step, cursor in global samples, plan hash,
  * file sizes and xxh3 checksums). It exists once the manifest does: everything is written to step_N.tmp, fsynced, renamed.
  * What differs between ranks is in files of each rank, weights@3.safetensors. Failures: TUTTI_ERR_DATA for what is torn or wrong, naming the file. Threads: owner. */
 #ifndef TUTTI_CHECKPOINT_H
@@ -30,6 +30,7 @@ typedef struct {
     int64_t cursor; /* samples done, global */
     double loss;    /* of the last step, for people; NaN = unknown */
     tutti_loss_scale_state scale;
+    int64_t earlier_updates; /* that the states had seen before step 0 (init.h) */
     const char *job_text, *model_text;
     const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
@@ -57,11 +58,14 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, plan_hash and nranks; everything is verified
+/* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* Fills c->own, if it was saved by as many ranks; else *found is false and nothing is touched. */
 tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bool *found, tutti_failure *err);
+/* One file of it, checked against the manifest; a '\0' follows. The caller frees. */
+tutti_status tutti_checkpoint_read_file(const char *path, const char *file, char **bytes, size_t *nbytes,
+                                        tutti_failure *err);
 /* One file of it as text, checked against the manifest: "job.yaml", "model.yaml" or "costs.yaml". The caller frees. */
 tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err);
 /* The one judge of whether it is whole: the manifest, what it is called, sizes and checksums of every file, tensors that can be read, a
@@ -86,6 +90,7 @@ typedef struct {
     int64_t step, cursor;
     double loss;
     tutti_loss_scale_state scale;
+    int64_t earlier_updates;
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
     tutti_checkpoint_file files[TUTTI_CHECKPOINT_MAX_FILES];
@@ -93,7 +98,7 @@ typedef struct {
 tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err);
 char *tutti_manifest_print(const tutti_manifest *m); /* the caller frees */
 
-/* safetensors, the plain part: f32 tensors only. */
+/* safetensors. What we write is f32 alone. */
 typedef struct {
     const char *name;
     tutti_shape shape;
@@ -107,6 +112,15 @@ typedef struct tutti_safetensors tutti_safetensors;
 /* Checks everything the format promises (order, holes, overlap, sizes, duplicate keys); borrows bytes. */
 tutti_status tutti_safetensors_parse(const char *name, const char *bytes, size_t nbytes, tutti_safetensors **out,
                                      tutti_failure *err);
+/* The same of a file of other people: tensors of any type and any number of dimensions, which lie anywhere, so that data of a ref is NULL:
+ * tutti_safetensors_widen reads them. A shape of more than four dimensions is left without any. */
+tutti_status tutti_safetensors_parse_foreign(const char *name, const char *bytes, size_t nbytes,
+                                             tutti_safetensors **out, tutti_failure *err);
+const char *tutti_safetensors_type(const tutti_safetensors *st, int i); /* "F32", "I64", "BF16 of 5 dimensions" */
+/* F32, F16 and BF16 of up to four dimensions; of all others false, and nothing is written. Where out is NULL: whether it could be. */
+bool tutti_safetensors_widen(const tutti_safetensors *st, int i, float *out);
+/* As they lie in the file. */
+const void *tutti_safetensors_bytes(const tutti_safetensors *st, int i, size_t *nbytes);
 int tutti_safetensors_count(const tutti_safetensors *st);
 const tutti_tensor_ref *tutti_safetensors_at(const tutti_safetensors *st, int i);
 const tutti_tensor_ref *tutti_safetensors_find(const tutti_safetensors *st, const char *name);

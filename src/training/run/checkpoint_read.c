@@ -106,6 +106,7 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
     c->cursor = m.cursor;
     c->loss = m.loss;
     c->scale = m.scale;
+    c->earlier_updates = m.earlier_updates;
     c->plan_hash = m.plan_hash;
     c->nranks = m.nranks;
     return TUTTI_OK;
@@ -123,12 +124,18 @@ tutti_status tutti_checkpoint_read_own(const char *path, tutti_checkpoint *c, bo
     return st;
 }
 
-tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err)
+tutti_status tutti_checkpoint_read_file(const char *path, const char *file, char **bytes, size_t *nbytes,
+                                        tutti_failure *err)
 {
     tutti_manifest m;
-    size_t nbytes;
     tutti_status st = tutti_manifest_read(path, &m, err);
-    return st ? st : read_named(path, &m, file, text, &nbytes, err);
+    return st ? st : read_named(path, &m, file, bytes, nbytes, err);
+}
+
+tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char **text, tutti_failure *err)
+{
+    size_t nbytes;
+    return tutti_checkpoint_read_file(path, file, text, &nbytes, err);
 }
 
 /* ---- the one who judges ---- */

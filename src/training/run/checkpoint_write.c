@@ -121,6 +121,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .cursor = c->cursor,
                         .loss = c->loss,
                         .scale = c->scale,
+                        .earlier_updates = c->earlier_updates,
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};

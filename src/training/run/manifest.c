@@ -43,6 +43,7 @@ char *tutti_manifest_print(const tutti_manifest *m)
     tutti_json_real(&j, "loss_scale", m->scale.scale);
     tutti_json_int(&j, "clean_steps", m->scale.clean_steps);
     tutti_json_int(&j, "skipped", m->scale.skipped);
+    if (m->earlier_updates) tutti_json_int(&j, "earlier_updates", m->earlier_updates);
     add_hash(&j, "plan", m->plan_hash);
     add_hash(&j, "weights", m->weights_hash);
     tutti_json_open(&j, "files", '[');
@@ -118,6 +119,8 @@ static bool get_manifest(const cJSON *root, tutti_manifest *m)
                 get_int(root, "ranks", &nranks) && nranks <= INT32_MAX &&
                 get_int(root, "clean_steps", &m->scale.clean_steps) && get_int(root, "skipped", &m->scale.skipped) &&
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
+    if (cJSON_HasObjectItem(root, "earlier_updates"))
+        good = good && get_int(root, "earlier_updates", &m->earlier_updates);
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
     m->loss = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
     const cJSON *scale = cJSON_GetObjectItemCaseSensitive(root, "loss_scale");
