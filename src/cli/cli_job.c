@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "cli.h"
 #include "tutti/job.h"
 
@@ -11,9 +12,10 @@ enum { MAX_OVERRIDES = 80 };
 
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_job **out, tutti_failure *err)
 {
-    static const char *const names[] = {"ranks", "seed", "trace"}, *const keys[] = {"ranks", "seed", "trace.steps"};
+    static const char *const names[] = {"ranks", "seed", "trace", "init"};
+    static const char *const keys[] = {"ranks", "seed", "trace.steps", "init.from"};
     const char *overrides[MAX_OVERRIDES];
-    char text[sizeof keys / sizeof *keys][80];
+    tutti_arena arena = {0};
     int n = 0;
     for (int i = 0; i < f->nflags; i++)
         if (!strcmp(f->flags[i].name, "set"))
@@ -21,8 +23,12 @@ tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_jo
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = tutti_cli_value(f, names[i], NULL);
         if (!value) continue;
-        snprintf(text[i], sizeof text[i], "%s=%s", keys[i], value);
-        overrides[n++] = text[i];
+        const size_t room = strlen(keys[i]) + strlen(value) + 2;
+        char *text = tutti_arena_alloc(&arena, room);
+        snprintf(text, room, "%s=%s", keys[i], value);
+        overrides[n++] = text;
     }
-    return tutti_job_load(path, overrides, n, out, err);
+    tutti_status st = tutti_job_load(path, overrides, n, out, err);
+    tutti_arena_release(&arena);
+    return st;
 }

@@ -26,6 +26,7 @@ static const tutti_flag flags[] = {
     {"out", "DIR", "results (default: runs/<name of the job file>)", TUTTI_FLAG_WRITES},
     {"seed", "S", "seed (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
+    {"init", "FROM", "begin at the weights of FILE.safetensors, of a checkpoint or of a run's folder (keys init.*)", 0},
     {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},

@@ -55,6 +55,24 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
                (double)tutti_session_data_bytes(data) / 1e6);
 }
 
+/* What it would begin at, tensor by tensor. */
+static tutti_status show_init(const tutti_session *s, tutti_failure *err)
+{
+    const tutti_plan *p = s->parts.plan;
+    const tutti_init_wanted wanted = {p->graph->params, p->graph->nparams, p->config.states, p->config.nstates};
+    tutti_init *init = NULL;
+    if (!s->config.init.from) return TUTTI_OK;
+    tutti_status st = tutti_init_open(&s->config.init, &wanted, &init, err);
+    if (st) return st;
+    char *summary = tutti_init_summary(init), *list = tutti_init_list(init, "#   ");
+    if (tutti_init_notes(init)) fprintf(stderr, "tutti train: %s", tutti_init_notes(init));
+    printf("# %s\n%s", summary, list);
+    free(summary);
+    free(list);
+    tutti_init_destroy(init);
+    return TUTTI_OK;
+}
+
 /* What a run measures between its ranks is predicted here. */
 static tutti_status merge_as_here(const tutti_job *job, tutti_session *s, tutti_failure *err)
 {
@@ -77,6 +95,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
         fputs(s.job_text, stdout);
         tutti_train_print_method("\n# ", job->method.name);
         show_plan(&s, &data);
+        st = show_init(&s, err);
     }
     tutti_session_release(&s);
     tutti_session_data_release(&data);

@@ -29,6 +29,16 @@ static void choose_kernels(tutti_job *job)
     job->kernels = words[0] ? "onednn" : "reference";
 }
 
+/* Whether they fit is known only when the model and the file are there, and the source of the job is gone. */
+static void note_init(tutti_job *job, const tutti_job_source *source)
+{
+    const char *from = tutti_job_given_name(source, "init.from", "init");
+    job->init.said.from = tutti_job_said(source, from, &job->arena);
+    job->init.said.skip = tutti_job_said(source, "init.skip", &job->arena);
+    job->init.said.map = tutti_job_said(source, "init.map", &job->arena);
+    job->init.said.state = tutti_job_said(source, "init.state", &job->arena);
+}
+
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_job_fields fields;
@@ -36,6 +46,7 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
                                          source->noverrides, &job->arena, job, err);
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
+    note_init(job, source);
     choose_kernels(job);
     st = tutti_job_read_topology(job, source, err);
     return st ? st : tutti_job_check(job, source, err);
@@ -70,11 +81,15 @@ tutti_status tutti_job_parse(const char *name, const char *text, size_t nbytes, 
     return parse(name, text, nbytes, &source, out, err);
 }
 
-/* A path given in the file starts at the file's folder, one given by an override at the working folder. */
-static void make_absolute(tutti_job *job, const tutti_job_source *source, const char *key, const char **path)
+/* A path given in the file starts at the file's folder, one given by an override at the working folder. shorter: another name of the key,
+ * or NULL. */
+static void make_absolute(tutti_job *job, const tutti_job_source *source, const char *key, const char *shorter,
+                          const char **path)
 {
     if (!*path || (*path)[0] == '/') return;
-    char *start = realpath(tutti_job_source_override(source, key) ? "." : job->folder, NULL);
+    const bool overridden =
+        tutti_job_source_override(source, key) || (shorter && tutti_job_source_override(source, shorter));
+    char *start = realpath(overridden ? "." : job->folder, NULL);
     if (!start) return; /* the folder is gone: opening the path will say so */
     tutti_strbuf whole = {0};
     tutti_strbuf_printf(&whole, "%s/%s", strcmp(start, "/") == 0 ? "" : start, *path);
@@ -102,8 +117,9 @@ tutti_status tutti_job_load(const char *path, const char *const *overrides, int 
     st = parse(path, text, nbytes, &source, &job, err);
     free(text);
     if (st != TUTTI_OK) return st;
-    make_absolute(job, &source, "data.path", &job->data.path);
-    if (is_model_path(job->model)) make_absolute(job, &source, "model", &job->model);
+    make_absolute(job, &source, "data.path", NULL, &job->data.path);
+    make_absolute(job, &source, "init.from", "init", &job->init.from);
+    if (is_model_path(job->model)) make_absolute(job, &source, "model", NULL, &job->model);
     *out = job;
     return TUTTI_OK;
 }

@@ -226,6 +226,24 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
     return TUTTI_OK;
 }
 
+/* What needs the model or the file is checked where they are (training/run/init.h). */
+static tutti_status check_init(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_texts *skip = &job->init.skip, *map = &job->init.map;
+    const char *without = skip->n ? "init.skip" : map->n ? "init.map" : job->init.state ? "init.state" : NULL;
+    if (!job->init.from && without) return REFUSE(without, "has no effect without init.from");
+    for (int i = 0; i < skip->n; i++)
+        if (!skip->values[i][0]) return REFUSE("init.skip", "an empty pattern; '*' is for all names");
+    for (int i = 0; i < map->n; i += 2) {
+        if (!map->values[i][0] && !map->values[i + 1][0])
+            return REFUSE("init.map", "an entry of two empty names changes nothing");
+        for (int j = 0; j < i; j += 2)
+            if (!strcmp(map->values[i], map->values[j]))
+                return REFUSE("init.map", "'%s' is there twice", map->values[i]);
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status check_loss_scale(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_loss_scale l = tutti_job_loss_scale(job);
@@ -375,6 +393,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_batch(job, source, err);
     if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
+    if (st == TUTTI_OK) st = check_init(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);

@@ -54,6 +54,14 @@ struct tutti_job {
         const char *rho;  /* auto | number, as tutti_job_centre reads it */
         double outer_rate, outer_mu;
     } method;
+    struct {
+        const char *from;      /* init.from: weights that it begins at; NULL = drawn */
+        tutti_texts skip, map; /* init.skip, init.map */
+        bool state;            /* init.state */
+        struct {               /* not keys: where they were said, "job.yaml: line 4: init.skip" */
+            const char *from, *skip, *map, *state;
+        } said;
+    } init;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */

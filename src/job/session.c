@@ -52,6 +52,16 @@ static char *renew_job(const char *text)
     return renewed;
 }
 
+static tutti_init_config init_of(const tutti_job *job)
+{
+    return (tutti_init_config){
+        .from = job->init.from,
+        .skip = job->init.skip,
+        .map = job->init.map,
+        .takes_states = job->init.state,
+        .said = {job->init.said.from, job->init.said.skip, job->init.said.map, job->init.said.state}};
+}
+
 static void configure(const tutti_job *job, const tutti_session_data *data, tutti_session *s)
 {
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
@@ -64,6 +74,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .update = tutti_job_update(job),
                                      .centre = tutti_job_centre(job, s->parts.plan->config.nranks),
                                      .loss_scale = tutti_job_loss_scale(job),
+                                     .init = init_of(job),
                                      .seed = (uint64_t)job->seed,
                                      .nsteps = nsteps > 0 ? nsteps : 1,
                                      .steps_per_epoch = per_epoch,

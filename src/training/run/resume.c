@@ -92,7 +92,7 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
     return c.words.length ? tutti_strbuf_detach(&c.words) : NULL;
 }
 
-/* ---- rank 0 looks ---- */
+/* ---- the folder ---- */
 
 static tutti_status take_lock(const char *dir, int *fd, tutti_failure *err)
 {
@@ -149,12 +149,6 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
-static void say(const tutti_train_config *c, const char *text)
-{
-    const tutti_train_event event = {.kind = TUTTI_TRAIN_NOTE, .nsteps = c->nsteps, .text = text};
-    if (c->on_event) c->on_event(c->on_event_arg, &event);
-}
-
 /* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on them. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
@@ -164,7 +158,7 @@ static void say_plan(const char *path, const tutti_train_config *c)
         "resuming by another plan (%d rank%s, before %d): where sums are rounded in another order "
         "the end is not bit for bit the same ('reduction: canonical' would make it so)",
         c->plan->config.nranks, c->plan->config.nranks == 1 ? "" : "s", m.nranks);
-    say(c, text);
+    tutti_start_say(c, TUTTI_TRAIN_NOTE, text);
     free(text);
 }
 
@@ -176,16 +170,22 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
     return st;
 }
 
+/* ---- rank 0 looks ---- */
+
 static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_failure *err)
 {
     char *notes = NULL;
     tutti_status st = tutti_file_make_dir(c->dir, err);
     if (!st) st = take_lock(c->dir, &out->lock_fd, err);
+    if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
     if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);
-    if (notes) say(c, notes);
+    if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
     if (!st && out->path) say_plan(out->path, c);
+    if (!st && out->path) tutti_start_say_unread(c);
+    if (!st && !out->path) st = tutti_start_look_at_init(c, out, err);
+    if (!st) tutti_start_say_init(c, out);
     if (!st) st = write_job(c, err);
     free(notes);
     return st;
@@ -196,26 +196,45 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
 typedef struct {
     int32_t status;
     char path[1020]; /* empty = from the start */
+    char init_path[1020];
 } decision;
+
+static tutti_status put_path(char out[1020], const char *path, tutti_failure *err)
+{
+    if (path && strlen(path) >= sizeof((decision *)0)->path)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: the path is too long", path);
+    if (path) memcpy(out, path, strlen(path) + 1);
+    return TUTTI_OK;
+}
+
+static tutti_status decide(tutti_group *group, const tutti_train_config *config, tutti_start *out, decision *d,
+                           tutti_failure *err)
+{
+    if (config->init.from) tutti_group_long_phase_begin(group, "where to start");
+    tutti_status st = config->dir ? look(config, out, err) : tutti_start_look_at_init(config, out, err);
+    if (!st && !config->dir) tutti_start_say_init(config, out);
+    if (config->init.from) tutti_group_long_phase_end(group);
+    if (!st) st = put_path(d->path, out->path, err);
+    return st ? st : put_path(d->init_path, out->init_path, err);
+}
 
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err)
 {
-    *out = (tutti_start){.lock_fd = -1};
-    if (!config->dir) return TUTTI_OK;
+    const tutti_plan *p = config->plan;
+    *out = (tutti_start){
+        .lock_fd = -1,
+        .wanted = {p->graph->params, p->graph->nparams, config->plan->config.states, config->plan->config.nstates}};
+    if (!config->dir && !config->init.from) return TUTTI_OK;
     const bool looks = tutti_group_rank(group) == 0;
     decision d = {0};
-    if (looks) {
-        d.status = look(config, out, err);
-        if (!d.status && out->path && strlen(out->path) >= sizeof d.path)
-            d.status = tutti_fail(err, TUTTI_ERR_USAGE, "%s: the path is too long", out->path);
-        if (!d.status && out->path) memcpy(d.path, out->path, strlen(out->path) + 1);
-    }
+    if (looks) d.status = decide(group, config, out, &d, err);
     tutti_status st = tutti_group_broadcast(group, "where to start", 0, &d, sizeof d, looks && d.status ? NULL : err);
     if (looks && d.status) return (tutti_status)d.status;
     if (st) return st;
     if (d.status) return tutti_fail(err, (tutti_status)d.status, "%s", "");
     if (!looks && d.path[0]) out->path = strdup(d.path);
+    if (!looks && d.init_path[0]) out->init_path = strdup(d.init_path);
     return TUTTI_OK;
 }
 
@@ -232,5 +251,7 @@ void tutti_start_release(tutti_start *s)
 {
     if (s->lock_fd >= 0) close(s->lock_fd);
     free(s->path);
+    free(s->init_path);
+    tutti_init_destroy(s->init);
     *s = (tutti_start){.lock_fd = -1};
 }

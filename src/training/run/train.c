@@ -97,6 +97,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                           .cursor = t->step * p->config.batch,
                           .loss = t->last_loss,
                           .scale = t->scale,
+                          .earlier_updates = t->earlier_updates,
                           .job_text = t->config->job_text,
                           .model_text = t->config->model_text,
                           .costs_text = p->costs_text,
@@ -219,11 +220,12 @@ static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_check
 {
     tutti_status st = tutti_checkpoint_read(path, c, err);
     if (st) return st;
-    if (c->cursor != c->step * t->plan->config.batch)
+    if (c->cursor % t->plan->config.batch || c->cursor / t->plan->config.batch != c->step)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
                           c->step, c->cursor);
     t->step = t->logged_step = c->step;
     t->last_loss = c->loss;
+    t->earlier_updates = c->earlier_updates;
     if (t->config->loss_scale.dynamic)
         t->scale = c->scale;
     else
@@ -231,14 +233,18 @@ static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_check
     return TUTTI_OK;
 }
 
-static tutti_status init_weights(tutti_trainer *t, const char *path, tutti_failure *err)
+static tutti_status init_weights(tutti_trainer *t, tutti_start *start, tutti_failure *err)
 {
+    const char *path = start->path;
     tutti_checkpoint c = checkpoint_of(t);
     tutti_status st = TUTTI_OK;
-    if (path)
+    if (path) {
         st = init_resumed(t, path, &c, err);
-    else
+    } else {
         init_new(t);
+        st = tutti_start_fill(t->group, t->config, start, &c, err);
+        t->earlier_updates = c.earlier_updates;
+    }
     float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
     if (weights != answer_of(t)) memcpy(weights, answer_of(t), (size_t)t->plan->total * sizeof(float));
     return st || !path ? st : read_own(t, path, &c, err);
@@ -295,7 +301,7 @@ static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
     return tutti_loader_create(&config, &t->loader, err);
 }
 
-static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_failure *err)
+static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
     const tutti_plan *p = t->plan;
@@ -306,7 +312,7 @@ static tutti_status set_up(tutti_trainer *t, const tutti_start *start, tutti_fai
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
     if (!st) st = tutti_beside_create(t, err);
-    if (!st) st = init_weights(t, start->path, err);
+    if (!st) st = init_weights(t, start, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
@@ -412,7 +418,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     return tutti_report_end(t, r, err);
 }
 
-static tutti_status train(tutti_trainer *t, const tutti_start *start, tutti_train_result *r, tutti_failure *err)
+static tutti_status train(tutti_trainer *t, tutti_start *start, tutti_train_result *r, tutti_failure *err)
 {
     tutti_status st = set_up(t, start, err);
     if (st) return st;

@@ -15,9 +15,11 @@
 #include "../method/method.h"
 #include "../method/rule.h"
 #include "../plan/plan.h"
+#include "init.h"
 
 typedef enum {
     TUTTI_TRAIN_NOTE,  /* text: something that a person should know (a torn checkpoint was passed over) */
+    TUTTI_TRAIN_INIT,  /* text: what weights from elsewhere it begins at */
     TUTTI_TRAIN_BEGIN, /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
     TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
@@ -49,6 +51,7 @@ typedef struct {
     tutti_centre centre;         /* where the method has one */
     tutti_loss_scale loss_scale; /* dynamic only with a plan of only_finite */
     uint64_t seed;
+    tutti_init_config init; /* where nothing is resumed */
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* 0 = only at the end */
     int64_t checkpoint_every_steps; /* 0 = at ends of epochs; always at the end */

@@ -5,6 +5,7 @@
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
  *   beside.c     what is done when an exchange has ended
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
+ *   init*.c      weights from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
@@ -52,11 +53,23 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
 
 /* What rank 0 finds in the folder and all ranks do. */
 typedef struct {
-    int lock_fd; /* -1 = none */
-    char *path;  /* checkpoint to go on from, NULL = from the start */
+    int lock_fd;     /* -1 = none */
+    char *path;      /* checkpoint to go on from, NULL = from the start */
+    char *init_path; /* from the start: what was found for config->init, NULL = nothing is asked for */
+    tutti_init_wanted wanted;
+    tutti_init *init; /* rank 0 has looked into it already; the others have NULL */
 } tutti_start;
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err);
+void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text);
+/* Rank 0, where nothing is resumed: checks all that config->init asks for and keeps it in s; a second call does nothing. */
+tutti_status tutti_start_look_at_init(const tutti_train_config *c, tutti_start *s, tutti_failure *err);
+void tutti_start_say_init(const tutti_train_config *c,
+                          const tutti_start *s);          /* what came of it, if anything was asked for */
+void tutti_start_say_unread(const tutti_train_config *c); /* that the run is resumed instead */
+/* From the start: fills the weights of c and those of its states that are asked for, on every rank the same, or fails. init is given back. */
+tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *config, tutti_start *s, tutti_checkpoint *c,
+                              tutti_failure *err);
 /* Whether the folder is still the one that was locked; true without a folder or a lock. */
 bool tutti_start_holds(const tutti_start *s, const char *dir);
 void tutti_start_release(tutti_start *s);
