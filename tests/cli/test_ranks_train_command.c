@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include "command_line.h"
+#include "training/run/checkpoint.h"
 #include "training/run/spawned_run.h"
 
 static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 64, test_samples: 30}\nbatch: 16\nsteps: 6\n"
@@ -145,6 +146,32 @@ static void a_checkpoint_without_a_state_of_its_rule_is_refused(void **state)
     }
 }
 
+/* Whole files and a good seal do not make it one that a run goes on from: what train refuses, verify does too. */
+static void a_manifest_whose_step_and_samples_disagree_is_refused_by_all(void **state)
+{
+    const run_folder *f = *state;
+    const char *words = "step 6 and sample 90 do not go together";
+    char line[512], hash[17], path[200];
+    tutti_manifest m;
+    train_line(f, "--quiet --ranks 1", line);
+    run_to_end(f, "train", line, hash);
+    snprintf(path, sizeof path, "%s/out/checkpoints/step_000000006", f->dir);
+    assert_int_equal(tutti_manifest_read(path, &m, NULL), TUTTI_OK);
+    assert_int_equal(m.cursor, 96);
+    m.cursor = 90;
+    char *text = tutti_manifest_print(&m);
+    snprintf(path, sizeof path, "%s/out/checkpoints/step_000000006/MANIFEST.json", f->dir);
+    assert_int_equal(tutti_file_write_atomic(path, text, strlen(text), NULL), TUTTI_OK);
+    free(text);
+    expect(line, TUTTI_ERR_DATA, words);
+    snprintf(line, sizeof line, "ckpt verify %s/out/checkpoints/step_000000006", f->dir);
+    expect(line, TUTTI_ERR_DATA, words);
+    snprintf(line, sizeof line, "ckpt verify %s/out", f->dir);
+    expect(line, TUTTI_ERR_DATA, words);
+    snprintf(line, sizeof line, "eval %s/out/checkpoints/step_000000006", f->dir);
+    expect(line, TUTTI_ERR_DATA, words);
+}
+
 /* Its place in the tree and its name are no part of it. */
 static void a_checkpoint_may_be_kept_anywhere(void **state)
 {
@@ -182,6 +209,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(eval_and_ckpt_agree_with_what_train_printed, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(eval_and_ckpt_have_one_verdict, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_checkpoint_without_a_state_of_its_rule_is_refused, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_manifest_whose_step_and_samples_disagree_is_refused_by_all, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_checkpoint_may_be_kept_anywhere, run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(threads_and_processes_give_the_same_bits, run_folder_make, run_folder_drop),
