@@ -24,6 +24,8 @@ MAY_PRINT = ("src/cli/", "src/base/arena.c", "src/collective/launch/launch.c")
 METHODS_OWN = re.compile(r"reduce[-_]scatter|(?<!tutti_group_)all[-_]gather|momentum|\bgate[ds]?\b", re.I)
 KNOWS_NO_METHOD = ("src/training/graph/", "src/training/plan/", "src/training/run/", "src/job/", "src/predict/", "src/cli/")
 MAY_KNOW = ("src/job/job_table.c", "src/predict/svm_scaling.", "src/cli/coll", "src/cli/bench_exchange.")
+# A status is called `st`; a second one in a function by what it is the status of.
+STATUS = re.compile(r"\btutti_status (status|s|ret|rc|res|result|code) = ")
 # Data that is written once with a value that never changes: not state.
 KEPT_ANSWERS = {("elementwise.c.o", "picked"): "the row of loops that this processor can run"}
 
@@ -68,6 +70,9 @@ def check_c(root, shown, text, findings):
         match = PRINTS.search(line) if library else None
         if match:
             findings.append(f"{shown}:{number}: the library never prints and never exits: {match.group(0)}")
+        match = STATUS.search(line) if shown.startswith("src/") else None
+        if match:
+            findings.append(f"{shown}:{number}: a status is called st, not {match.group(1)}")
     if not shown.startswith(KNOWS_NO_METHOD) or shown.startswith(MAY_KNOW):
         return
     for number, line in enumerate(text.split("\n"), 1):

@@ -56,6 +56,7 @@ PLANTED = [
     ("check_style.py", "src/data/fork.c", "int f(void)\n{\n#ifdef X\n#endif\n}\n", "#if inside a function"),
     ("check_style.py", "src/data/copy.c", "void f(void)\n{\n    strcpy(a, b);\n}\n", "strcpy is not used here"),
     ("check_style.py", "src/data/say.c", 'void f(void)\n{\n    fprintf(stderr, "x");\n}\n', "never prints"),
+    ("check_style.py", "src/data/word.c", "void f(void)\n{\n    const tutti_status rc = g();\n}\n", "a status is called st, not rc"),
     ("check_style.py", "src/training/run/step.c", "/* after the all-gather */\n", "known to methods and rules alone"),
     ("check_style.py", "tests/idx.c", "", "has the same name"),
     ("check_style.py", "src/data/same.h", "typedef struct {\n    int n;\n} tutti_value;\n", "the type tutti_value is another one in src/"),
