@@ -14,8 +14,9 @@ if(TUTTI_FUZZ)
   target_compile_options(tutti_flags INTERFACE -fsanitize=fuzzer-no-link -fno-sanitize-recover=undefined)
 endif()
 if(TUTTI_SANITIZE)
-  # instrumented code confuses gcc 12's flow analysis: these two warn of null formats and uninitialised reads that are not there
+  # instrumented code confuses gcc 12's flow analysis: these warn of null formats and uninitialised reads that are not there
   target_compile_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer
-                         $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+                         $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> $<$<C_COMPILER_ID:GNU>:-Wno-format-overflow>
+                         $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE})
 endif()
