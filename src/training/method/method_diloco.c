@@ -11,12 +11,6 @@
 
 static const char momentum_name[] = "outer-momentum";
 
-/* Mean of bucket b is exchange b. */
-static int control_of(const tutti_plan *p)
-{
-    return p->nbuckets;
-}
-
 static int declare_own(tutti_plan_builder *b, const char *name, tutti_memory_content holds)
 {
     return tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
@@ -47,11 +41,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
 
 /* ---- what a rank does ---- */
 
-static void start_control(tutti_plan_builder *b)
-{
-    tutti_builder_start(b, control_of(tutti_builder_plan(b)), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-}
-
+/* Mean of bucket b is exchange b. */
 static void list_outer(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -71,16 +61,16 @@ static void list_outer(tutti_plan_builder *b)
 
 static void list(tutti_plan_builder *b)
 {
-    static const tutti_walk walk = {.after_counting = start_control};
+    static const tutti_walk walk = {.after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b, control_of(p) + 1);
+    tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_action update = tutti_method_local_update(p, i);
         tutti_builder_apply(b, &update);
     }
-    tutti_builder_wait(b, control_of(p));
+    tutti_builder_wait(b, tutti_method_control(p));
     tutti_builder_loop(b, TUTTI_EACH_PERIOD);
     list_outer(b);
 }
@@ -89,19 +79,7 @@ static void list(tutti_plan_builder *b)
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {
-    if (c->slots)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method: diloco has weights of its own on each rank, which depend on how many there are; "
-                          "canonical sums need sync-sgd");
-    if (c->period < 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method.period: diloco needs the steps between two outer steps, 1 or more");
-    if (c->replicated)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: diloco updates on every rank in any case");
-    if (c->early)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "exchange.update_when: diloco has no sums of gradients to wait for; leave the key out");
-    return TUTTI_OK;
+    return tutti_method_accept_own_weights(c, "diloco", "outer steps", err);
 }
 
 static tutti_status accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)

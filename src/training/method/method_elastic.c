@@ -13,8 +13,8 @@
 #include <string.h>
 
 typedef struct {
-    int weights, centre, sums;   /* memories */
-    int gathers, control, check; /* exchanges */
+    int weights, centre, sums; /* memories */
+    int gathers, control;      /* exchanges */
 } names;
 
 static names names_of(const tutti_plan *p)
@@ -23,8 +23,7 @@ static names names_of(const tutti_plan *p)
                    .centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
                    .sums = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
                    .gathers = p->nbuckets,
-                   .control = 2 * p->nbuckets,
-                   .check = 2 * p->nbuckets + 1};
+                   .control = 2 * p->nbuckets};
 }
 
 /* ---- what there is ---- */
@@ -71,11 +70,6 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
 }
 
 /* ---- what a rank does ---- */
-
-static void start_control(tutti_plan_builder *b)
-{
-    tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-}
 
 static void start_sums(tutti_plan_builder *b)
 {
@@ -125,15 +119,21 @@ static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
+unsigned tutti_elastic_collectives(const tutti_elastic *e)
+{
+    return e->at_root ? 1u << TUTTI_REDUCE | 1u << TUTTI_BROADCAST
+                      : 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER;
+}
+
 void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
 {
-    static const tutti_walk walk = {.after_counting = start_control};
+    static const tutti_walk walk = {.after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
     const names n = names_of(p);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (e->overlaps) start_sums(b);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b, n.check);
+    tutti_method_list_looks(b);
     if (!e->overlaps) start_sums(b);
     for (int i = 0; i < p->nbuckets; i++) update(b, e, tutti_builder_bucket_in_turn(b, i));
     if (!e->overlaps) wait_centre(b, TUTTI_IN_LAST_STEP);
@@ -147,20 +147,7 @@ void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e)
 
 tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err)
 {
-    if (c->slots)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method: elastic averaging has weights of its own on each rank, which depend on how many "
-                          "there are; canonical sums need sync-sgd");
-    if (c->period < 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method.period: the steps between two exchanges with the centre, 1 or more");
-    if (c->replicated)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "exchange.update: every rank updates weights of its own in any case; leave the key out");
-    if (c->early)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "exchange.update_when: there are no sums of gradients to wait for; leave the key out");
-    return TUTTI_OK;
+    return tutti_method_accept_own_weights(c, "elastic averaging", "exchanges with the centre", err);
 }
 
 /* The mean of the workers and the centre, along a direction of curvature h, with e = rate * h: the next (mean, centre) is

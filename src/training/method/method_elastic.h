@@ -14,15 +14,43 @@ typedef struct {
 
 tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err);
 void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e);
+unsigned tutti_elastic_collectives(const tutti_elastic *e);
 /* What all of them refuse. */
 tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err);
 /* A step of 2 / (P + 1) or more, which no curvature makes stable. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
 
-#define TUTTI_ELASTIC_LOCAL_RULE  "W <- rule(W, g) - r rho (W - C), by W and C from before the step"
+/* The row tutti_method_<id>; the members are those in which rows differ. */
+#define TUTTI_ELASTIC_ROW(id, way, ...)                                                                                \
+    static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)                                             \
+    {                                                                                                                  \
+        return tutti_elastic_declare(b, &(way), err);                                                                  \
+    }                                                                                                                  \
+    static void list(tutti_plan_builder *b)                                                                            \
+    {                                                                                                                  \
+        tutti_elastic_list(b, &(way));                                                                                 \
+    }                                                                                                                  \
+    static unsigned collectives(const tutti_plan_config *c)                                                            \
+    {                                                                                                                  \
+        (void)c;                                                                                                       \
+        return tutti_elastic_collectives(&(way));                                                                      \
+    }                                                                                                                  \
+    static const tutti_emitter emitter = {declare, list};                                                              \
+    const tutti_method_row tutti_method_##id = {                                                                       \
+        .parallelism = "data",                                                                                         \
+        .optimisation = "decentralised",                                                                               \
+        .schedule = "synchronous",                                                                                     \
+        .travels = "weights, then the centre",                                                                         \
+        .local_rule = "W <- rule(W, g) - r rho (W - C), by W and C from before the step",                              \
+        .period = "method.period steps",                                                                               \
+        .refuses = "r rho of 2 / (P + 1) or more at the largest rate; reduction: canonical; update: replicated; "      \
+                   "update_when: early; period 0",                                                                     \
+        .keys = {"method.period", "method.rho"},                                                                       \
+        .accept = tutti_elastic_accept,                                                                                \
+        .accept_centre = tutti_elastic_accept_centre,                                                                  \
+        .collectives = collectives,                                                                                    \
+        .emitter = &emitter,                                                                                           \
+        __VA_ARGS__}
 #define TUTTI_ELASTIC_CENTRE_RULE "C <- C + r rho (sum of all W - P C); running statistics: mean of all W"
-#define TUTTI_ELASTIC_REFUSES                                                                                          \
-    "r rho of 2 / (P + 1) or more at the largest rate; reduction: canonical; update: replicated; update_when: early; " \
-    "period 0"
 
 #endif

@@ -16,6 +16,9 @@ void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vect
 
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
+/* That exchange, and its start, as a walk asks for it. The exchange of verdicts, if there is one, comes behind it. */
+int tutti_method_control(const tutti_plan *p);
+void tutti_method_start_control(tutti_plan_builder *b);
 /* Whether gradients are looked at before an update. */
 static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
@@ -28,7 +31,10 @@ tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti
 tutti_action tutti_method_local_update(const tutti_plan *p, int bucket);
 /* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them
  * skip a step, or none does. */
-void tutti_method_list_looks(tutti_plan_builder *b, int check);
+void tutti_method_list_looks(tutti_plan_builder *b);
+/* ... and what all of these refuse. who: "diloco"; exchanges: "outer steps", which a period lies between. */
+tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
+                                             tutti_failure *err);
 /* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one. */
 void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                     tutti_operation op);

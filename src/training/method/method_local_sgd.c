@@ -11,9 +11,8 @@
 
 /* Numbers of what was declared. */
 typedef struct {
-    int weights, mean; /* memories */
-    int means, state_means, control,
-        check; /* exchanges: the mean of all weights for tests, ... of the period's states */
+    int weights, mean;               /* memories */
+    int means, state_means, control; /* exchanges: the mean of all weights for tests, ... of the period's states */
 } names;
 
 static names names_of(const tutti_plan *p)
@@ -23,8 +22,7 @@ static names names_of(const tutti_plan *p)
                    .mean = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 1),
                    .state_means = n,
                    .means = n + averaged * n,
-                   .control = n + averaged * n + n,
-                   .check = n + averaged * n + n + 1};
+                   .control = n + averaged * n + n};
 }
 
 /* ---- what there is ---- */
@@ -72,19 +70,14 @@ static void wait_period(tutti_plan_builder *b, int bucket)
     for (int x = n.state_means + bucket; x < n.means; x += p->nbuckets) tutti_builder_wait(b, x);
 }
 
-static void start_control(tutti_plan_builder *b)
-{
-    tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-}
-
 static void list(tutti_plan_builder *b)
 {
-    static const tutti_walk walk = {.before_reading = wait_period, .after_counting = start_control};
+    static const tutti_walk walk = {.before_reading = wait_period, .after_counting = tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
     const names n = names_of(p);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, &walk);
-    tutti_method_list_looks(b, n.check);
+    tutti_method_list_looks(b);
     for (int i = 0; i < p->nbuckets; i++) {
         const tutti_action update = tutti_method_local_update(p, tutti_builder_bucket_in_turn(b, i));
         tutti_builder_apply(b, &update);
@@ -104,20 +97,7 @@ static void list(tutti_plan_builder *b)
 
 static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 {
-    if (c->slots)
-        return tutti_fail(
-            err, TUTTI_ERR_USAGE,
-            "method: local-sgd has weights of its own on each rank, which depend on how many there are; canonical "
-            "sums need sync-sgd");
-    if (c->period < 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "method.period: local-sgd needs the steps between two averages, 1 or more");
-    if (c->replicated)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.update: local-sgd updates on every rank in any case");
-    if (c->early)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "exchange.update_when: local-sgd has no sums to wait for; leave the key out");
-    return TUTTI_OK;
+    return tutti_method_accept_own_weights(c, "local-sgd", "averages", err);
 }
 
 static unsigned collectives(const tutti_plan_config *c)

@@ -106,6 +106,18 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
         err);
 }
 
+int tutti_method_control(const tutti_plan *p)
+{
+    int x = 0;
+    while (p->exchanges[x].bucket != TUTTI_CONTROL_BUCKET) x++;
+    return x;
+}
+
+void tutti_method_start_control(tutti_plan_builder *b)
+{
+    tutti_builder_start(b, tutti_method_control(tutti_builder_plan(b)), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;
@@ -132,9 +144,10 @@ tutti_action tutti_method_local_update(const tutti_plan *p, int bucket)
                           .count = p->buckets[bucket].count};
 }
 
-void tutti_method_list_looks(tutti_plan_builder *b, int check)
+void tutti_method_list_looks(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);
+    const int check = tutti_method_control(p) + 1;
     for (int i = 0; i < p->nbuckets && tutti_method_looks(&p->config); i++) {
         tutti_action look = tutti_method_local_update(p, i);
         look.to = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
@@ -144,6 +157,25 @@ void tutti_method_list_looks(tutti_plan_builder *b, int check)
     if (!tutti_method_looks(&p->config)) return;
     tutti_builder_start(b, check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_wait(b, check);
+}
+
+tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
+                                             tutti_failure *err)
+{
+    if (c->slots)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method: %s has weights of its own on each rank, which depend on how many there are; "
+                          "canonical sums need sync-sgd",
+                          who);
+    if (c->period < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: the steps between two %s, 1 or more", exchanges);
+    if (c->replicated)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update: every rank updates weights of its own in any case; leave the key out");
+    if (c->early)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.update_when: there are no sums of gradients to wait for; leave the key out");
+    return TUTTI_OK;
 }
 
 /* Saving is rare: the plainest gather will do, whatever algorithm trains. */

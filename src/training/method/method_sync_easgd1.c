@@ -6,42 +6,9 @@
 
 static const tutti_elastic way = {.at_root = true, .overlaps = false};
 
-static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
-{
-    return tutti_elastic_declare(b, &way, err);
-}
-
-static void list(tutti_plan_builder *b)
-{
-    tutti_elastic_list(b, &way);
-}
-
-static unsigned collectives(const tutti_plan_config *c)
-{
-    (void)c;
-    return 1u << TUTTI_REDUCE | 1u << TUTTI_BROADCAST;
-}
-
-static const tutti_emitter emitter = {declare, list};
-
-const tutti_method_row tutti_method_sync_easgd1 = {
-    .name = "sync-easgd1",
-    .parallelism = "data",
-    .optimisation = "decentralised",
-    .schedule = "synchronous",
-    .lock = "none: rank 0 alone writes the centre",
+TUTTI_ELASTIC_ROW(
+    sync_easgd1, way, .name = "sync-easgd1", .lock = "none: rank 0 alone writes the centre",
     .pattern = "centre on rank 0: reduce of weights by a tree, move of the centre there, broadcast",
-    .travels = "weights, then the centre",
-    .local_rule = TUTTI_ELASTIC_LOCAL_RULE,
-    .centre_rule = TUTTI_ELASTIC_CENTRE_RULE ", by rank 0",
-    .period = "method.period steps",
-    .overlap = "nothing: both after the backward pass",
+    .centre_rule = TUTTI_ELASTIC_CENTRE_RULE ", by rank 0", .overlap = "nothing: both after the backward pass",
     .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Sync EASGD1; Zhang, Choromanska and LeCun 2015",
-    .refuses = TUTTI_ELASTIC_REFUSES,
-    .help = "workers with weights of their own and a centre on rank 0 pull at each other, through a tree",
-    .keys = {"method.period", "method.rho"},
-    .accept = tutti_elastic_accept,
-    .accept_centre = tutti_elastic_accept_centre,
-    .collectives = collectives,
-    .emitter = &emitter,
-};
+    .help = "workers with weights of their own and a centre on rank 0 pull at each other, through a tree");

@@ -91,11 +91,6 @@ static void free_weights(tutti_plan_builder *b, int bucket)
     tutti_builder_start(b, names_of(tutti_builder_plan(b)).gathers + bucket, TUTTI_WHEN_FREE);
 }
 
-static void start_control(tutti_plan_builder *b)
-{
-    tutti_builder_start(b, names_of(tutti_builder_plan(b)).control, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-}
-
 /* What this rank looks at and updates of a bucket. */
 static tutti_action own_part(const tutti_plan_builder *b, int bucket, const names *n)
 {
@@ -128,8 +123,8 @@ static void look_at_all(tutti_plan_builder *b, const names *n)
 
 static void list_step(tutti_plan_builder *b, const names *n)
 {
-    static const tutti_walk sharded = {wait_weights, start_sums, free_weights, start_control},
-                            replicated = {NULL, start_sums, NULL, start_control};
+    static const tutti_walk sharded = {wait_weights, start_sums, free_weights, tutti_method_start_control},
+                            replicated = {NULL, start_sums, NULL, tutti_method_start_control};
     const tutti_plan *p = tutti_builder_plan(b);
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     tutti_builder_walk(b, p->config.replicated ? &replicated : &sharded);
