@@ -221,6 +221,12 @@ bool tutti_file_is_there(int fd, const char *path)
     return stat(path, &named) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
 }
 
+bool tutti_file_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 /* ---- folders ---- */
 
 static tutti_status check_is_dir(const char *path, tutti_failure *err)

@@ -27,6 +27,7 @@ tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, s
 /* Whether the path still leads to the regular file that fd has open: it may have been removed, renamed or replaced. What is no regular
  * file always does. */
 bool tutti_file_is_there(int fd, const char *path);
+bool tutti_file_is_folder(const char *path); /* or leads to one */
 /* mkdir -p. */
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);
 /* mkdir of the last folder alone, which may be there: what leads to it is not made again where somebody has taken it away. */

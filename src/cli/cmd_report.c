@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/arena.h"
@@ -163,12 +162,6 @@ static void print_summary(const run *r, const char *path)
     printf("picture   %s\n", path);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) != 0 || S_ISDIR(status.st_mode);
-}
-
 /* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
 static tutti_status check_out(const char *dir, const char *metrics, const char *picture, tutti_failure *err)
 {
@@ -187,7 +180,8 @@ static tutti_status check_out(const char *dir, const char *metrics, const char *
 
 static tutti_status report(const tutti_flags *f, tutti_failure *err)
 {
-    if (!is_folder(f->rest[0])) return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
+    if (access(f->rest[0], F_OK) == 0 && !tutti_file_is_folder(f->rest[0]))
+        return tutti_report_svm(f->rest[0], tutti_cli_value(f, "out", NULL), err);
     tutti_strbuf metrics = {0}, picture = {0};
     tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
     tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);

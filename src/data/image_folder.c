@@ -30,12 +30,6 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 static bool is_picture(const char *name)
 {
     static const char *const endings[] = {".jpg", ".jpeg", ".png"};
@@ -56,7 +50,7 @@ static tutti_status names_read(const char *path, bool folders, name_list *out, t
         if (e->d_name[0] == '.') continue;
         tutti_strbuf whole = {0};
         tutti_strbuf_printf(&whole, "%s/%s", path, e->d_name);
-        const bool wanted = folders ? is_folder(whole.text) : is_picture(e->d_name);
+        const bool wanted = folders ? tutti_file_is_folder(whole.text) : is_picture(e->d_name);
         tutti_strbuf_release(&whole);
         if (!wanted) continue;
         if (out->n == out->room) {
@@ -83,7 +77,7 @@ static tutti_status top_find(const char *path, bool train, char **out, tutti_fai
     static const char *const names[] = {"train", "test", "val"};
     for (int i = train ? 0 : 1; i < (train ? 1 : 3); i++) {
         char *top = path_join(path, names[i]);
-        if (is_folder(top)) {
+        if (tutti_file_is_folder(top)) {
             *out = top;
             return TUTTI_OK;
         }

@@ -296,13 +296,22 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
                   job->batch, parts, what, below, below + parts);
 }
 
+static bool is_initial(const tutti_job *job, const char *key)
+{
+    tutti_job_fields space;
+    const tutti_field_table *table = tutti_job_fields_list(&space);
+    int i = 0;
+    while (strcmp(table->fields[i].key, key) != 0) i++;
+    return tutti_options_is_initial(&table->fields[i], job);
+}
+
 /* Keys that speak of one algorithm go with that one. */
 static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
                                          char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
 {
     const char *name = job->exchange.algorithm;
     const bool is_bound = nrows == 1 && tutti_algorithm_find(rows[0])->is_bound;
-    if (nrows != 2 && job->exchange.hybrid_bytes != 65536)
+    if (nrows != 2 && !is_initial(job, "exchange.hybrid_bytes"))
         return REFUSE("exchange.hybrid_bytes", "has no effect with 'algorithm: %s'", name);
     if (!is_bound && job->exchange_topology)
         return REFUSE("exchange.topology", "'algorithm: %s' is bound to none, so the key has no effect; trees is",

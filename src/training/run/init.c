@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../../base/arena.h"
+#include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
 #include "init_impl.h"
@@ -34,12 +34,6 @@ static bool ends_with(const char *text, const char *ending)
     return n >= m && !strcmp(text + n - m, ending);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static tutti_status find_newest(tutti_init *x, const char *dir, tutti_failure *err)
 {
     tutti_status st = tutti_checkpoint_newest(dir, &x->path, &x->notes, err);
@@ -54,7 +48,7 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
 {
     tutti_init_source *s = &x->source[WEIGHTS];
     x->nvectors = 1;
-    if (!is_folder(from)) {
+    if (!tutti_file_is_folder(from)) {
         x->path = strdup(from);
         return ends_with(from, ".index.json") ? tutti_init_source_read_index(from, s, err)
                                               : tutti_init_source_read(from, s, err);
@@ -122,7 +116,7 @@ static tutti_status check_states(const tutti_init *x, const tutti_manifest *m, t
 static tutti_status read_states(tutti_init *x, tutti_failure *err)
 {
     tutti_manifest m;
-    if (!is_folder(x->path))
+    if (!tutti_file_is_folder(x->path))
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: %s holds weights alone; a checkpoint or a run's folder has states",
                           x->config.said.state, x->path);
     tutti_status st = tutti_manifest_read(x->path, &m, err);
