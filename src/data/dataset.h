@@ -95,9 +95,14 @@ typedef struct {
     int64_t batch, first, n;
     int64_t first_step, end_step;
     int nthreads; /* 0 = 1 */
+    /* NULL, or what comes next is for somebody else to say, in place of first, first_step and end_step: share k of the run, samples
+     * [k % P * n, + n) of the batch of step k / P, with P = batch / n; below 0 there is none, and it is not asked again. Called by the
+     * loader's threads, one at a time, ahead of what is taken. */
+    int64_t (*deal)(void *arg);
+    void *deal_arg;
 } tutti_loader_config;
 typedef struct {
-    int64_t step;
+    int64_t step, first;         /* its first sample's place in the batch of that step */
     const float *samples;        /* (n, C, H, W) */
     const int32_t *labels;       /* (n) */
     int64_t began_ns, filled_ns; /* clock_ns: when the loader made it */

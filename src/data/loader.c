@@ -6,6 +6,7 @@
  * below taken + NSLOTS - 1: the slot of the batch that the caller still holds is never written. A batch is handed out when all
  * its parts are done. The lock guards next, taken, stopping and what slots say of themselves, never the samples: these
  * belong to the threads until ndone is full, to the caller afterwards.
+ * Which samples a batch is of is put down when its first ticket is dealt.
  * The threads block all signals, so that an orderly end is asked of the main thread only. */
 #include <pthread.h>
 #include <signal.h>
@@ -22,7 +23,8 @@ typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
-    int64_t ndone; /* parts */
+    int64_t ndone;       /* parts */
+    int64_t step, first; /* what it is of */
     int64_t began_ns, filled_ns;
     int64_t failed_at;     /* first sample that ends the run; n = none */
     tutti_failure failure; /* its words */
@@ -39,6 +41,7 @@ struct tutti_loader {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t next;  /* ticket */
+    int64_t end;   /* batches that there are; INT64_MAX as long as that is not known */
     int64_t taken; /* batches since first_step */
     bool stopping;
 };
@@ -53,10 +56,10 @@ typedef struct {
 static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticket, finding *found)
 {
     const int64_t count = tutti_dataset_count(l->c.data), steps_per_epoch = count / l->c.batch;
-    const int64_t step = l->c.first_step + ticket / l->nparts, part = ticket % l->nparts;
-    const int64_t position = step % steps_per_epoch * l->c.batch + l->c.first;
-    const tutti_pass pass = {l->c.seed, step / steps_per_epoch};
+    const int64_t part = ticket % l->nparts;
     const slot *s = &l->ring[ticket / l->nparts % NSLOTS];
+    const int64_t position = s->step % steps_per_epoch * l->c.batch + s->first;
+    const tutti_pass pass = {l->c.seed, s->step / steps_per_epoch};
     const char *why;
     const int64_t before = tutti_reader_nreplaced(reader, &why);
     found->failed_at = found->replaced_at = l->c.n;
@@ -74,13 +77,26 @@ static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticke
     }
 }
 
+/* The batch of this number is begun: of which samples it is. */
+static void batch_begin(tutti_loader *l, int64_t number)
+{
+    slot *s = &l->ring[number % NSLOTS];
+    const int64_t share = l->c.deal ? l->c.deal(l->c.deal_arg) : 0, nshares = l->c.batch / l->c.n;
+    s->step = l->c.deal ? share / nshares : l->c.first_step + number;
+    s->first = l->c.deal ? share % nshares * l->c.n : l->c.first;
+    if (share >= 0) return;
+    l->end = number;
+    pthread_cond_broadcast(&l->changed);
+}
+
 /* The next ticket once its slot is free; false when there is nothing left to do. Lock held. */
 static bool ticket_take(tutti_loader *l, int64_t *ticket)
 {
-    const int64_t end = (l->c.end_step - l->c.first_step) * l->nparts;
-    while (!l->stopping && l->next < end && l->next / l->nparts >= l->taken + NSLOTS - 1)
+    while (!l->stopping && l->next / l->nparts < l->end && l->next / l->nparts >= l->taken + NSLOTS - 1)
         pthread_cond_wait(&l->changed, &l->lock);
-    if (l->stopping || l->next >= end) return false;
+    if (l->stopping) return false;
+    if (l->next % l->nparts == 0 && l->next / l->nparts < l->end) batch_begin(l, l->next / l->nparts);
+    if (l->next / l->nparts >= l->end) return false;
     *ticket = l->next++;
     return true;
 }
@@ -174,6 +190,7 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
     tutti_loader *l = tutti_alloc(sizeof *l);
     l->c = *config;
     if (l->c.nthreads < 1) l->c.nthreads = 1;
+    l->end = l->c.deal ? INT64_MAX : l->c.end_step - l->c.first_step;
     l->sample_floats = tutti_shape_count(&shape);
     l->nparts = l->c.nthreads == 1 ? 1 : (int64_t)l->c.nthreads * PARTS_A_THREAD;
     if (l->nparts > l->c.n) l->nparts = l->c.n;
@@ -194,17 +211,18 @@ tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_f
     *out = NULL;
     pthread_mutex_lock(&l->lock);
     const int64_t mine = l->taken;
-    if (l->c.first_step + mine >= l->c.end_step) {
+    slot *s = &l->ring[mine % NSLOTS];
+    while (mine < l->end && s->ndone < l->nparts) pthread_cond_wait(&l->changed, &l->lock);
+    if (mine >= l->end) {
         pthread_mutex_unlock(&l->lock);
         return TUTTI_OK;
     }
-    slot *s = &l->ring[mine % NSLOTS];
-    while (s->ndone < l->nparts) pthread_cond_wait(&l->changed, &l->lock);
     s->ndone = 0; /* nobody writes this slot before the next call */
     l->taken++;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    s->batch = (tutti_batch){.step = l->c.first_step + mine,
+    s->batch = (tutti_batch){.step = s->step,
+                             .first = s->first,
                              .samples = s->samples,
                              .labels = s->labels,
                              .began_ns = s->began_ns,

@@ -148,6 +148,39 @@ static void a_batch_larger_than_the_set_is_refused_with_both_numbers(void **stat
     assert_null(l);
 }
 
+/* Somebody deals shares of batches: in any order, each is what a rank of so many would get; and at their end there are no more. */
+static int64_t deal(void *arg)
+{
+    static const int64_t shares[] = {3, 0, 41, 7, 6, -1};
+    return shares[(*(int *)arg)++];
+}
+
+static void shares_that_are_dealt_are_those_of_ranks(void **state)
+{
+    static const int64_t want[] = {3, 0, 41, 7, 6};
+    const tutti_dataset *d = *state;
+    for (int nthreads = 1; nthreads <= 3; nthreads++) {
+        int at = 0;
+        const tutti_loader_config config = {
+            .data = d, .seed = 9, .batch = BATCH, .n = BATCH / 4, .nthreads = nthreads, .deal = deal, .deal_arg = &at};
+        tutti_loader *l = NULL;
+        assert_int_equal(tutti_loader_create(&config, &l, NULL), TUTTI_OK);
+        for (int i = 0; i < 5; i++) {
+            const int64_t step = want[i] / 4, first = want[i] % 4 * (BATCH / 4);
+            tutti_loader *one = loader_of(d, first, BATCH / 4, step, step + 1);
+            const tutti_batch *have = next(l), *same = next(one);
+            assert_int_equal(have->step, step);
+            assert_int_equal(have->first, first);
+            assert_memory_equal(have->labels, same->labels, BATCH / 4 * sizeof *same->labels);
+            assert_memory_equal(have->samples, same->samples, BATCH / 4 * FLOATS * sizeof *same->samples);
+            tutti_loader_destroy(one);
+        }
+        assert_null(next(l));
+        assert_null(next(l));
+        tutti_loader_destroy(l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +190,7 @@ int main(void)
         cmocka_unit_test(contents_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(a_loader_ends_at_any_time),
         cmocka_unit_test(a_batch_larger_than_the_set_is_refused_with_both_numbers),
+        cmocka_unit_test(shares_that_are_dealt_are_those_of_ranks),
     };
     return cmocka_run_group_tests(tests, open_digits, close_digits);
 }
