@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
+#include "../../tensor/relaxed.h"
 
 #define ELEMENTS static inline __attribute__((always_inline))
 
@@ -24,7 +25,17 @@ ELEMENTS void outer(float rate, float momentum, float *restrict c, float *restri
     }
 }
 
-/* Both loops under one name's instruction set. */
+/* Others may change the centre meanwhile: each element is read once. */
+ELEMENTS void meet(float alpha, float *c, const float *restrict w, float *restrict seen, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float old = tutti_relaxed_read(&c[i]);
+        tutti_relaxed_write(&c[i], old + alpha * (w[i] - old));
+        seen[i] = old;
+    }
+}
+
+/* All loops under one name's instruction set. */
 #define LOOPS(isa, target)                                                                                             \
     target static void elastic_##isa(float alpha, float nworkers, float *c, const float *sum, int64_t n)               \
     {                                                                                                                  \
@@ -33,10 +44,14 @@ ELEMENTS void outer(float rate, float momentum, float *restrict c, float *restri
     target static void outer_##isa(float rate, float momentum, float *c, float *v, float *w, int64_t n)                \
     {                                                                                                                  \
         outer(rate, momentum, c, v, w, n);                                                                             \
+    }                                                                                                                  \
+    target static void meet_##isa(float alpha, float *c, const float *w, float *seen, int64_t n)                       \
+    {                                                                                                                  \
+        meet(alpha, c, w, seen, n);                                                                                    \
     }
 #define ROW(isa)                                                                                                       \
     {                                                                                                                  \
-#isa, elastic_##isa, outer_##isa                                                                               \
+#isa, elastic_##isa, outer_##isa, meet_##isa                                                                   \
     }
 
 LOOPS(generic, )
@@ -69,6 +84,16 @@ void tutti_centre_elastic(float alpha, int nworkers, float *centre, const float 
 void tutti_centre_outer(const tutti_centre *c, float *centre, float *momentum, float *w, int64_t n)
 {
     loops_here()->outer((float)c->outer_rate, (float)c->outer_mu, centre, momentum, w, n);
+}
+
+void tutti_centre_meet(float alpha, float *centre, const float *w, float *seen, int64_t n)
+{
+    loops_here()->meet(alpha, centre, w, seen, n);
+}
+
+void tutti_centre_read(const float *centre, float *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) to[i] = tutti_relaxed_read(&centre[i]);
 }
 
 void tutti_centre_mean(int nworkers, float *centre, const float *sum, int64_t n)

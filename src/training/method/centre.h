@@ -4,6 +4,8 @@
  *   elastic (Zhang, Choromanska and LeCun 2015; You, Buluc and Demmel 2017, arXiv 1708.02983), alpha = rate * rho:
  *     W_i <- rule(W_i, g_i) - alpha * (W_i - C)      with the rule, in one pass (rule.h): tutti_update_slice.centre
  *     C   <- C + alpha * (sum of W_i - P * C)        all right-hand sides are what was there before
+ *   meet, one worker with the centre (the asynchronous and the original EASGD), in its own order of all of them:
+ *     C   <- C + alpha * (W_i - C);  W_i <- rule(W_i, g_i) - alpha * (W_i - C), by the C from before
  *   outer (DiLoCo: Douillard et al. 2023, arXiv 2311.08105), as torch.optim.SGD with nesterov=True on the gradient C - mean of W_i:
  *     d = C - mean;  v <- momentum * v + d;  C <- C - rate * (d + momentum * v);  W_i <- C
  *
@@ -27,6 +29,10 @@ float tutti_centre_alpha(const tutti_centre *c, double lr);
 void tutti_centre_elastic(float alpha, int nworkers, float *centre, const float *sum, int64_t n);
 /* w: the mean of the workers' weights, then the centre's. */
 void tutti_centre_outer(const tutti_centre *c, float *centre, float *momentum, float *w, int64_t n);
+/* seen: what the centre was. Others may do the same to the same elements at the same time: then one of both moves is lost. */
+void tutti_centre_meet(float alpha, float *centre, const float *w, float *seen, int64_t n);
+/* Copies the centre, while others may change it. */
+void tutti_centre_read(const float *centre, float *to, int64_t n);
 /* The centre's running statistics. */
 void tutti_centre_mean(int nworkers, float *centre, const float *sum, int64_t n);
 
@@ -35,6 +41,7 @@ typedef struct {
     const char *isa; /* as tutti_elementwise_isa names it */
     void (*elastic)(float alpha, float nworkers, float *centre, const float *sum, int64_t n);
     void (*outer)(float rate, float momentum, float *centre, float *v, float *w, int64_t n);
+    void (*meet)(float alpha, float *centre, const float *w, float *seen, int64_t n);
 } tutti_centre_loops;
 extern const tutti_centre_loops tutti_centre_rows[];
 extern const int tutti_centre_nrows;

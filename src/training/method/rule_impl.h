@@ -3,6 +3,7 @@
 #ifndef TUTTI_RULE_IMPL_H
 #define TUTTI_RULE_IMPL_H
 
+#include "../../tensor/relaxed.h"
 #include "rule.h"
 
 extern const tutti_rule_key tutti_rule_key_momentum; /* rule_momentum.c */
