@@ -97,6 +97,10 @@ void tutti_progress_event(void *arg, const tutti_train_event *e)
         tutti_progress_end(p);
         printf("%s\n", e->text);
         break;
+    case TUTTI_TRAIN_VISITS:
+        tutti_progress_end(p);
+        printf("%s\n", e->text);
+        break;
     case TUTTI_TRAIN_COST:
         tutti_progress_end(p);
         fputs(e->text, stdout);

@@ -71,6 +71,11 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_APPLY: return moving_cost(p, a->count, 3 + 2 * p->plan->config.nstates + a->pulled);
     case TUTTI_DO_ELASTIC: return moving_cost(p, a->count, 3);
     case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);
+    case TUTTI_DO_MEET: return moving_cost(p, a->count, 4);
+    case TUTTI_DO_COPY: return moving_cost(p, a->count, 2);
+    case TUTTI_DO_PACE: /* waits are played where there is more than one rank: free_run.c */
+    case TUTTI_DO_ENTER:
+    case TUTTI_DO_LEAVE: return 0;
     case TUTTI_DO_START:
     case TUTTI_DO_TELL:
     case TUTTI_DO_WAIT:

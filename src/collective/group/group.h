@@ -75,6 +75,7 @@ tutti_status tutti_group_failure(const tutti_group *group, int *culprit, tutti_f
 void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
 /* Of the waits from now on; returns the one before. */
 double tutti_group_set_deadline(tutti_group *group, double seconds);
+double tutti_group_deadline(const tutti_group *group);
 /* look is called by a blocking call each time before it sleeps, at least once a second: it may find out why nobody comes, and
  * fail the group. */
 void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);

@@ -197,6 +197,11 @@ void tutti_group_fail(tutti_group *g, tutti_status st, const char *words)
     tutti_group_set_failed(g, -1, st, words);
 }
 
+double tutti_group_deadline(const tutti_group *group)
+{
+    return group->deadline_s;
+}
+
 double tutti_group_set_deadline(tutti_group *g, double seconds)
 {
     const double before = g->deadline_s;

@@ -110,6 +110,7 @@ static void update(tutti_plan_builder *b, const tutti_elastic *e, int bucket)
     tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
     tutti_builder_apply(b, &rule);
     rule.pulled = true;
+    rule.centre = n.centre;
     tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
     tutti_builder_wait(b, bucket);
     tutti_builder_wait(b, n.gathers + bucket);

@@ -147,7 +147,8 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     if (st) return st;
     tutti_plan_list_loops(p, c->rank, &p->arena, p->loops);
     tutti_plan_find_drivers(p);
-    return tutti_plan_check_actions(p, c->rank, p->loops, err);
+    st = tutti_plan_check_actions(p, c->rank, p->loops, err);
+    return st ? st : tutti_plan_check_visits(p, c->rank, p->loops, err);
 }
 
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
@@ -223,8 +224,8 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
 {
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].is_region)
-            tutti_strbuf_printf(sb, "%s %" PRId64 " x %d\n", p->memories[i].name, p->memories[i].elements,
-                                p->memories[i].copies);
+            tutti_strbuf_printf(sb, "%s %" PRId64 " x %d%s\n", p->memories[i].name, p->memories[i].elements,
+                                p->memories[i].copies, p->memories[i].is_common ? ", common" : "");
     for (int i = 0; i < p->nexchanges; i++) {
         const tutti_plan_exchange *x = &p->exchanges[i];
         char hash[17];
@@ -248,6 +249,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
+    if (tutti_plan_is_free(p)) tutti_strbuf_printf(&sb, "visits: %s\n", tutti_admission_words(p->admission));
+    if (p->is_paced) tutti_strbuf_printf(&sb, "at most %" PRId64 " steps ahead\n", c->staleness);
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);

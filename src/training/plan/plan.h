@@ -48,14 +48,15 @@ typedef struct {
     const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the plan */
     int64_t bucket_bytes; /* merge neighbours up to so much; 0 = one exchange a parameter; or a rule as above */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
-    bool by_need;     /* what the next step reads first is exchanged and updated first; else what was ready first */
-    bool only_finite; /* no weight is updated before all ranks know that every gradient is finite */
-    bool wants_norm;  /* ... nor before they know the norm of all gradients together */
-    bool replicated;  /* every rank updates all weights, and keeps all states; else each its slices */
-    bool early;       /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
-    int64_t period;   /* steps between two exchanges of weights, where the method has one; else 1 */
-    bool mean_states; /* states are averaged when weights are */
-    int nstates;      /* vectors that the rule of updates keeps beside the weights */
+    bool by_need;      /* what the next step reads first is exchanged and updated first; else what was ready first */
+    bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
+    bool wants_norm;   /* ... nor before they know the norm of all gradients together */
+    bool replicated;   /* every rank updates all weights, and keeps all states; else each its slices */
+    bool early;        /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
+    int64_t period;    /* steps between two exchanges of weights, where the method has one; else 1 */
+    bool mean_states;  /* states are averaged when weights are */
+    int64_t staleness; /* of methods that bound it: by so many local steps a worker may be ahead of the slowest */
+    int nstates;       /* vectors that the rule of updates keeps beside the weights */
     const char *const *states; /* their names, borrowed */
     const char *engine;
     int nthreads;
@@ -99,6 +100,7 @@ typedef struct {
     int64_t elements; /* of a copy */
     int copies;       /* one after the other */
     bool is_region;   /* other ranks touch it */
+    bool is_common;   /* all ranks touch rank 0's, where it lies, and have none of their own */
     bool is_lasting;  /* what it holds goes from step to step; else only within one */
     bool is_saved;    /* by checkpoints */
     bool differs;     /* between ranks, between two periods: each rank's is saved */
@@ -140,11 +142,17 @@ typedef enum {
     TUTTI_DO_TELL,   /* an exchange under way that more conditions hold */
     TUTTI_DO_WAIT, /* until the exchange that was started last has ended; nothing if it was waited for already. With conditions: until
                       * these have been told */
+    TUTTI_DO_PACE,  /* wait until no worker is more than config.staleness local steps behind */
+    TUTTI_DO_ENTER, /* begin a visit to the common memories, when the plan's admission lets this rank in */
+    TUTTI_DO_LEAVE, /* end it */
     TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where a norm is wanted, adds their
                       * squares to the numbers behind it (tensor/squares.h) */
     TUTTI_DO_APPLY,   /* the rule to elements of the weights, from the sums in `from` */
     TUTTI_DO_ELASTIC, /* the elastic rule to elements of the centre, from the sum of all workers' weights in `from` */
     TUTTI_DO_OUTER, /* the outer rule to elements of the centre, from the mean of all workers' weights in `from`; they become the centre's */
+    TUTTI_DO_MEET, /* the elastic rule between one worker and the centre: elements of the centre, from the worker's weights in `from`; what
+                      the centre was before goes to the memory `centre` */
+    TUTTI_DO_COPY, /* elements of `from` to those of `to` */
     TUTTI_NACTIONS
 } tutti_action_kind;
 const char *tutti_action_kind_name(tutti_action_kind k);
@@ -167,7 +175,8 @@ typedef struct {
     int norm;    /* apply: memory of what was looked at: the squares of all gradients; -1 = it does not go by them */
     int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
     bool begins; /* look: the numbers in `to` are 0 before it */
-    bool pulled; /* apply: the weights are pulled towards the centre too, by what both were before */
+    bool pulled; /* apply: the weights are pulled towards the memory `centre` too, by what both were before */
+    int centre;  /* apply that is pulled, meet */
 } tutti_action;
 
 /* Whether it is done in a step that ends a period, or does not. */
@@ -175,6 +184,16 @@ static inline bool tutti_action_is_due(const tutti_action *a, bool ends_period)
 {
     return a->steps == TUTTI_IN_EVERY_STEP || (a->steps == TUTTI_IN_LAST_STEP) == ends_period;
 }
+
+/* How ranks that take steps of their own come to a common memory. Where there is none they go step by step together. */
+typedef enum {
+    TUTTI_ADMIT_NOBODY,        /* no rank visits anything */
+    TUTTI_ADMIT_BY_ARRIVAL,    /* one at a time, who comes first */
+    TUTTI_ADMIT_IN_RANK_ORDER, /* one at a time: rank 0, 1, .. P - 1, 0, .. */
+    TUTTI_ADMIT_EVERYBODY,     /* several at a time: what they do to the same element is lost, but for one */
+} tutti_admission;
+
+const char *tutti_admission_words(tutti_admission a); /* "one at a time, in order of arrival" */
 
 /* When a loop is gone through. */
 typedef enum {
@@ -228,6 +247,8 @@ typedef struct {
     tutti_loop loops[TUTTI_NDRIVERS]; /* config.rank's, by driver */
     unsigned other_loops; /* bit set of drivers: other ranks' that have actions, where exchanges are between some */
     int answer;           /* memory of the weights that are tested, saved and handed on */
+    tutti_admission admission;
+    bool is_paced; /* some loop waits for the slowest worker */
 
     int nins;                     /* over ranks: most roots, that is, IN buffers of a sum */
     int ncopies;                  /* that gradients and control numbers have: roots and temporary ones, >= nins */
@@ -285,6 +306,16 @@ static inline bool tutti_plan_has_period(const tutti_plan *p)
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
 /* Every exchange is. Then ranks do alike, and one can stand for all. */
 bool tutti_plan_is_between_all(const tutti_plan *p);
+/* Ranks take local steps of their own, each of a share of a batch, as they come; else all take part in every step. */
+static inline bool tutti_plan_is_free(const tutti_plan *p)
+{
+    return p->admission != TUTTI_ADMIT_NOBODY;
+}
+/* ... and who takes which share follows from the plan: rank r of P takes r, r + P, ..; else who comes first takes the next one. */
+static inline bool tutti_plan_deals_in_order(const tutti_plan *p)
+{
+    return p->admission == TUTTI_ADMIT_IN_RANK_ORDER || p->is_paced;
+}
 /* The loops of any rank (plan->loops are config.rank's). */
 void tutti_plan_list_loops(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS]);
 
@@ -296,7 +327,11 @@ typedef struct {
 enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
-/* Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping accesses to
+/* For ranks that take steps of their own, in place of the order of their visits, which nobody knows, any two of them are looked at: a
+ * common memory is touched in visits alone, visits are not nested and nothing is waited for in one, so that who is let in alone is alone
+ * and leaves; in rank order all visit equally often.
+ *
+ * Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping accesses to
  * memories, one of them a write, are ordered by happens-before, and that memories hold what the method declares. The failure is a
  * counter-example with both accesses. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);

@@ -34,6 +34,19 @@ void tutti_builder_answer(tutti_plan_builder *b, int memory)
     b->plan->answer = memory;
 }
 
+tutti_status tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission, tutti_failure *err)
+{
+    const int32_t *host_of = b->plan->config.host_of;
+    b->plan->admission = admission;
+    for (int r = 1; host_of && r < b->plan->config.nranks; r++)
+        if (host_of[r] != host_of[0])
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "method: workers visit a centre in the memory of rank 0, and rank %d is on another host; "
+                              "use one host, or a method whose workers meet in exchanges, such as sync-easgd3",
+                              r);
+    return TUTTI_OK;
+}
+
 static bool are_all(const tutti_plan *p, const int32_t *members, int n)
 {
     for (int i = 0; members && i < n; i++)
@@ -206,6 +219,21 @@ void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when)
     add_for_exchange(b, TUTTI_DO_WAIT, exchange, when);
 }
 
+void tutti_builder_pace(tutti_plan_builder *b)
+{
+    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_PACE, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
+}
+
+void tutti_builder_enter(tutti_plan_builder *b)
+{
+    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_ENTER, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
+}
+
+void tutti_builder_leave(tutti_plan_builder *b)
+{
+    tutti_builder_add(b, (tutti_action){.kind = TUTTI_DO_LEAVE, .node = -1, .bucket = TUTTI_NO_BUCKET, .exchange = -1});
+}
+
 static void add_on_elements(tutti_plan_builder *b, tutti_action_kind kind, const tutti_action *what)
 {
     tutti_action a = *what;
@@ -232,6 +260,16 @@ void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what)
 void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what)
 {
     add_on_elements(b, TUTTI_DO_OUTER, what);
+}
+
+void tutti_builder_meet(tutti_plan_builder *b, const tutti_action *what)
+{
+    add_on_elements(b, TUTTI_DO_MEET, what);
+}
+
+void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what)
+{
+    add_on_elements(b, TUTTI_DO_COPY, what);
 }
 
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i)

@@ -27,6 +27,8 @@ int tutti_builder_rank(const tutti_plan_builder *b);
 /* Return the new one's number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
 void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
+/* Ranks take steps of their own and visit the common memories so. TUTTI_ERR_USAGE where these are out of some rank's reach. */
+tutti_status tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission, tutti_failure *err);
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
 /* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the configuration's. */
 typedef struct {
@@ -56,6 +58,11 @@ void tutti_builder_look(tutti_plan_builder *b, const tutti_action *what);    /* 
 void tutti_builder_apply(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
 void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
 void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
+void tutti_builder_meet(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
+void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
+void tutti_builder_pace(tutti_plan_builder *b);
+void tutti_builder_enter(tutti_plan_builder *b);
+void tutti_builder_leave(tutti_plan_builder *b);
 
 /* All kernels of all slots of the rank, and the folds of their gradients; between them the method is asked. NULL: nothing. */
 typedef struct {

@@ -222,6 +222,7 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
 {
     tutti_status st = tutti_plan_check_arena(p, err);
+    if (!st) st = tutti_plan_check_all_visits(p, err);
     for (int m = 0; m < p->nmemories && !st; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
         st = check_result(p, m, TUTTI_EACH_PERIOD, err);

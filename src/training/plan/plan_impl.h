@@ -30,7 +30,11 @@ void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                       tutti_failure *err);
-/* Fills in tutti_plan.other_loops and tutti_plan_exchange.drivers. */
+/* What a rank may do with common memories, and when (plan_visits.c); of all ranks: that they visit equally often, where that must be. */
+tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
+                                     tutti_failure *err);
+tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);
+/* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
 void tutti_plan_find_drivers(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb);

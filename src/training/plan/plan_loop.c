@@ -195,7 +195,7 @@ static void add_apply(writer *w, const tutti_action *a)
     const int from = copy_of(w, a->from, 0);
     int state;
     if (a->verdict >= 0) add_copy(w, copy_of(w, a->verdict, 0), seen(w), all_of(w, a->verdict));
-    if (a->pulled) add_copy(w, copy_of(w, tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_CENTRE, 0), 0), seen(w), range);
+    if (a->pulled) add_copy(w, copy_of(w, a->centre, 0), seen(w), range);
     for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
         add_copy(w, from, copy_of(w, state, 0), range);
     add_copy(w, from, copy_of(w, a->to, 0), range);
@@ -227,6 +227,11 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_APPLY: add_apply(w, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: add_centre_rule(w, a); break;
+    case TUTTI_DO_PACE: /* of ranks that take steps of their own: plan_visits.c */
+    case TUTTI_DO_ENTER:
+    case TUTTI_DO_LEAVE:
+    case TUTTI_DO_MEET:
+    case TUTTI_DO_COPY:
     case TUTTI_NACTIONS: break;
     }
 }

@@ -111,6 +111,8 @@ void tutti_plan_find_drivers(tutti_plan *p)
     tutti_arena work = {0};
     tutti_loop loops[TUTTI_NDRIVERS];
     note_drivers(p, p->config.rank, p->loops);
+    for (int i = 0; i < p->loops[TUTTI_EACH_STEP].nactions; i++)
+        p->is_paced |= p->loops[TUTTI_EACH_STEP].actions[i].kind == TUTTI_DO_PACE;
     for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
         if (r == p->config.rank) continue;
         tutti_plan_list_loops(p, r, &work, loops);

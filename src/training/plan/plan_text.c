@@ -183,6 +183,7 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     if (m->copies > 1 || m->role == TUTTI_ROLE_GRADIENTS) tutti_strbuf_printf(sb, "%d x ", m->copies);
     add_bytes(sb, tutti_plan_memory_bytes(m) / m->copies);
     if (!m->is_region) tutti_strbuf_puts(sb, ", private");
+    if (m->is_common) tutti_strbuf_puts(sb, ", rank 0's, which all visit");
     if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
     if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
     if (m->holds == TUTTI_HOLDS_ALL)
@@ -205,17 +206,35 @@ static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
 /* ---- loops ---- */
 
 static const char *const action_names[] = {
-    [TUTTI_DO_KERNEL] = "kernel",       [TUTTI_DO_FOLD] = "fold",
-    [TUTTI_DO_START] = "start",         [TUTTI_DO_TELL] = "tell",
-    [TUTTI_DO_WAIT] = "wait",           [TUTTI_DO_LOOK] = "look",
-    [TUTTI_DO_APPLY] = "update",        [TUTTI_DO_ELASTIC] = "move the centre of",
+    [TUTTI_DO_KERNEL] = "kernel",
+    [TUTTI_DO_FOLD] = "fold",
+    [TUTTI_DO_START] = "start",
+    [TUTTI_DO_TELL] = "tell",
+    [TUTTI_DO_WAIT] = "wait",
+    [TUTTI_DO_LOOK] = "look",
+    [TUTTI_DO_APPLY] = "update",
+    [TUTTI_DO_ELASTIC] = "move the centre of",
     [TUTTI_DO_OUTER] = "outer step of",
+    [TUTTI_DO_PACE] = "wait for the slowest worker",
+    [TUTTI_DO_ENTER] = "begin a visit",
+    [TUTTI_DO_LEAVE] = "end the visit",
+    [TUTTI_DO_MEET] = "meet the centre with",
+    [TUTTI_DO_COPY] = "copy",
 };
 _Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
 
 const char *tutti_action_kind_name(tutti_action_kind k)
 {
     return (unsigned)k < TUTTI_NACTIONS ? action_names[k] : "?";
+}
+
+static const char *const admission_words[] = {"none", "one at a time, in order of arrival",
+                                              "one at a time, in rank order", "as they come, several at a time"};
+_Static_assert(sizeof admission_words / sizeof *admission_words == TUTTI_ADMIT_EVERYBODY + 1, "words for each");
+
+const char *tutti_admission_words(tutti_admission a)
+{
+    return (unsigned)a <= TUTTI_ADMIT_EVERYBODY ? admission_words[a] : "?";
 }
 
 static const char *const driver_names[] = {"each step", "beside, when an exchange has ended", "each period",
@@ -252,6 +271,10 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
                             a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
                             a->when & TUTTI_WHEN_FREE ? "free" : "");
     if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": copy %d += %d", a->dst, a->src);
+    if (a->kind == TUTTI_DO_COPY)
+        tutti_strbuf_printf(sb, " of %s to %s", p->memories[a->from].name, p->memories[a->to].name);
+    if (a->kind == TUTTI_DO_APPLY && p->memories[a->to].is_common)
+        tutti_strbuf_printf(sb, " of the %s", p->memories[a->to].name);
     if (a->pulled) tutti_strbuf_puts(sb, ", pulled to the centre");
     if (a->steps == TUTTI_IN_LAST_STEP) tutti_strbuf_puts(sb, " (last step of a period)");
     if (a->steps == TUTTI_IN_OTHER_STEPS) tutti_strbuf_puts(sb, " (other steps)");
@@ -282,7 +305,10 @@ char *tutti_plan_print(const tutti_plan *p)
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
     add_memories(p, &sb);
-    add_exchanges(p, &sb);
+    if (tutti_plan_is_free(p))
+        tutti_strbuf_printf(&sb, "\nvisits: %s\n", tutti_admission_words(p->admission));
+    else
+        add_exchanges(p, &sb);
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         if (p->loops[d].nactions) add_loop(p, &p->loops[d], &sb);
     return tutti_strbuf_detach(&sb);

@@ -12,11 +12,13 @@
 
 /* ---- memories ---- */
 
-static tutti_status create_region(tutti_group *group, const char *name, int64_t nbytes, tutti_region **region,
+/* from: the rank whose memory it is that this one touches. */
+static tutti_status create_region(tutti_group *group, const char *name, int64_t nbytes, int from, tutti_region **region,
                                   char **own, tutti_failure *err)
 {
-    tutti_status st = tutti_region_create(group, name, (size_t)nbytes, region, err);
-    if (!st) *own = tutti_region_base(*region, tutti_group_rank(group));
+    const size_t mine = from == tutti_group_rank(group) ? (size_t)nbytes : 0;
+    tutti_status st = tutti_region_create(group, name, mine, region, err);
+    if (!st) *own = tutti_region_base(*region, from);
     return st;
 }
 
@@ -34,7 +36,7 @@ static tutti_status create_numbers(tutti_group *group, const tutti_plan *plan, t
             nbytes += tutti_plan_memory_bytes(&plan->memories[m]);
         }
     char *own = NULL;
-    const tutti_status st = create_region(group, "numbers", nbytes, &s->numbers, &own, err);
+    const tutti_status st = create_region(group, "numbers", nbytes, tutti_group_rank(group), &s->numbers, &own, err);
     for (int m = 0; m < plan->nmemories && !st; m++)
         if (is_number(&plan->memories[m])) {
             s->place[m].region = s->numbers;
@@ -49,7 +51,8 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
     const tutti_plan_memory *what = &plan->memories[m];
     const int64_t nbytes = tutti_plan_memory_bytes(what);
     if (is_number(what)) return TUTTI_OK;
-    if (what->is_region) return create_region(group, what->name, nbytes, &s->place[m].region, &s->memory[m], err);
+    const int from = what->is_common ? 0 : tutti_group_rank(group);
+    if (what->is_region) return create_region(group, what->name, nbytes, from, &s->place[m].region, &s->memory[m], err);
     s->memory[m] = tutti_pages_take((size_t)nbytes);
     return s->memory[m]
                ? TUTTI_OK

@@ -41,6 +41,11 @@ void tutti_report_note(const tutti_trainer *t, const char *text)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
+void tutti_report_visits(const tutti_trainer *t, const char *text)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
+}
+
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
 {
     if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
@@ -82,6 +87,12 @@ void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last)
     tutti_strbuf_release(&text);
 }
 
+/* In exchanges, or waiting to visit and for others where all meet. */
+static double exchanged_seconds(const tutti_trainer *t)
+{
+    return t->visits ? 1e-9 * (double)t->account.cost.ns[TUTTI_COST_EXCHANGE] : tutti_shared_seconds(&t->shared);
+}
+
 /* The figures of an interval are means over its steps; they are worked out only where a line is written. */
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
 {
@@ -96,7 +107,7 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err)
     tutti_status st = TUTTI_OK;
     if (e.logged) {
         const double steps = (double)(t->step - t->logged_step), seconds = t->seconds - t->logged_seconds;
-        const double exchanged = tutti_shared_seconds(&t->shared);
+        const double exchanged = exchanged_seconds(t);
         e.step_ms = 1e3 * seconds / steps;
         e.comm_ms = 1e3 * (exchanged - t->logged_exchange_seconds) / steps;
         e.ips = steps * (double)t->plan->config.batch / seconds;

@@ -14,7 +14,8 @@
 typedef struct {
     const tutti_batch *batch;
     tutti_update_step update;
-    bool stop;   /* this rank was asked to */
+    bool stop; /* this rank was asked to */
+    bool ends_period;
     bool skips;  /* some rank has seen a gradient that is not finite: no update */
     double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
     char *arena;
@@ -87,8 +88,8 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
     int32_t correct = 0;
     tutti_kernel_args args = {.training = true,
                               .seed = t->config->seed,
-                              .step = (uint64_t)t->step,
-                              .first_sample = (uint64_t)(plan->my_first_sample + a->slot * plan->samples_per_call),
+                              .step = (uint64_t)play->batch->step,
+                              .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
                               .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
                               .labels = play->batch->labels + a->slot * plan->samples_per_call,
                               .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
@@ -189,7 +190,7 @@ static void update_param(const tutti_trainer *t, const tutti_update_step *update
         for (int i = 0; i < plan->config.nstates; i++)
             slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
         slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
-        if (slice.alpha != 0) slice.centre = tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 0) + first;
+        if (slice.alpha != 0) slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
         tutti_update_step step = *update;
         step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
         tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
@@ -207,8 +208,11 @@ static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
 {
     if (t->plan->config.only_finite && *tutti_shared_numbers(&t->shared, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
+    const bool is_common = t->plan->memories[a->to].is_common;
+    const int64_t begun = is_common ? tutti_visits_change_begin(t->visits, a->bucket) : 0;
     if (!play->skips) tutti_step_update(t, &play->update, play->clip, a);
-    tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
+    if (is_common) tutti_visits_change_end(t->visits, a->bucket, begun);
+    tutti_did(&t->account, is_common ? TUTTI_DID_CENTRE : TUTTI_DID_UPDATE, a->bucket);
 }
 
 /* ---- the centre ---- */
@@ -222,7 +226,10 @@ static void move_param(const tutti_trainer *t, const step_play *play, const tutt
     float *centre = tutti_shared_vector(&t->shared, a->to, 0) + first;
     float *from = tutti_shared_vector(&t->shared, a->from, 0) + first;
     const bool counts = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
-    if (a->kind == TUTTI_DO_OUTER && counts)
+    if (a->kind == TUTTI_DO_MEET) /* running statistics: each worker brings its part of their mean */
+        tutti_centre_meet(counts ? tutti_centre_alpha(rule, play->update.lr) : 1 / (float)plan->config.nranks, centre,
+                          from, tutti_shared_vector(&t->shared, a->centre, 0) + first, end - first);
+    else if (a->kind == TUTTI_DO_OUTER && counts)
         tutti_centre_outer(rule, centre, tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 1) + first, from,
                            end - first);
     else if (a->kind == TUTTI_DO_OUTER)
@@ -241,6 +248,29 @@ static void move_centre(tutti_trainer *t, const step_play *play, const tutti_act
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams && !stays; i++)
         move_param(t, play, a, t->plan->order[i]);
     tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
+}
+
+static void meet_centre(tutti_trainer *t, const step_play *play, const tutti_action *a)
+{
+    const int64_t begun = tutti_visits_change_begin(t->visits, a->bucket);
+    move_centre(t, play, a);
+    tutti_visits_change_end(t->visits, a->bucket, begun);
+}
+
+static void copy(tutti_trainer *t, const tutti_action *a)
+{
+    tutti_centre_read(tutti_shared_vector(&t->shared, a->from, 0) + a->first,
+                      tutti_shared_vector(&t->shared, a->to, 0) + a->first, a->count);
+    tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
+}
+
+static tutti_status wait_to_visit(tutti_trainer *t, tutti_action_kind kind, tutti_failure *err)
+{
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    const tutti_status st =
+        kind == TUTTI_DO_PACE ? tutti_visits_pace(t->visits, err) : tutti_visits_enter(t->visits, err);
+    tutti_did(&t->account, TUTTI_DID_VISIT, 0);
+    return st;
 }
 
 /* ---- actions ---- */
@@ -292,6 +322,11 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     case TUTTI_DO_APPLY: apply(t, play, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: move_centre(t, play, a); break;
+    case TUTTI_DO_PACE:
+    case TUTTI_DO_ENTER: return wait_to_visit(t, a->kind, err);
+    case TUTTI_DO_LEAVE: tutti_visits_leave(t->visits); break;
+    case TUTTI_DO_MEET: meet_centre(t, play, a); break;
+    case TUTTI_DO_COPY: copy(t, a); break;
     case TUTTI_NACTIONS: break;
     }
     return TUTTI_OK;
@@ -300,32 +335,73 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
 static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, step_play *play, tutti_failure *err)
 {
     const tutti_loop *l = &t->plan->loops[driver];
-    const bool ends_period = (t->step + 1) % t->plan->config.period == 0;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < l->nactions && !st; i++)
-        if (tutti_action_is_due(&l->actions[i], ends_period)) st = play_action(t, play, &l->actions[i], err);
+        if (tutti_action_is_due(&l->actions[i], play->ends_period)) st = play_action(t, play, &l->actions[i], err);
     return st;
+}
+
+tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err)
+{
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    const tutti_status st = tutti_loader_next(t->loader, out, err);
+    tutti_did(&t->account, TUTTI_DID_LOAD, 0);
+    if (st || !*out) return st;
+    tutti_loaded(&t->account, *out);
+    tutti_replaced_add(&t->replaced, (*out)->nreplaced, (*out)->why);
+    return TUTTI_OK;
+}
+
+static char *activations(const tutti_trainer *t)
+{
+    return t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)];
+}
+
+/* The rule's states lie with the centre and have seen all visits, or they are the rank's own. */
+static int64_t count_updates(const tutti_trainer *t)
+{
+    const int state = tutti_plan_find_memory(t->plan, TUTTI_ROLE_STATE, 0);
+    const bool is_common = state >= 0 && t->plan->memories[state].is_common;
+    return t->earlier_updates +
+           (is_common ? t->first_step * t->nranks + tutti_visits_count(t->visits) : t->local_steps);
+}
+
+tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err)
+{
+    const tutti_train_config *c = t->config;
+    const tutti_plan *p = t->plan;
+    step_play play = {.batch = batch,
+                      .update = {.lr = tutti_rate_at(&c->rate, batch->step, c->steps_per_epoch, c->nsteps),
+                                 .unscale = 1 / t->scale.scale,
+                                 .nupdates = count_updates(t) + 1},
+                      .ends_period = (t->local_steps + 1) % p->config.period == 0,
+                      .arena = activations(t)};
+    const tutti_status st = play_loop(t, TUTTI_EACH_STEP, &play, err);
+    if (st) return st;
+    double loss = 0;
+    const float *losses = gradient(t, 0, t->loss);
+    for (int i = 0; i < tutti_graph_losses(p->graph); i++) loss += (double)losses[i];
+    t->local_steps++;
+    tutti_visits_end(t->visits, loss);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
     if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
-    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     const tutti_batch *batch;
-    tutti_status st = tutti_loader_next(t->loader, &batch, err);
-    tutti_did(&t->account, TUTTI_DID_LOAD, 0);
+    tutti_status st = tutti_step_load(t, &batch, err);
     if (st) return st;
-    tutti_loaded(&t->account, batch);
-    tutti_replaced_add(&t->replaced, batch->nreplaced, batch->why);
     step_play play = {.batch = batch,
                       .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                                  .unscale = 1 / t->scale.scale,
                                  .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
                       .stop = t->my_signal != 0,
-                      .arena = t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)]};
+                      .ends_period = (t->step + 1) % t->plan->config.period == 0,
+                      .arena = activations(t)};
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
-    if (!st && (t->step + 1) % t->plan->config.period == 0) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
+    if (!st && play.ends_period) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
     if (st) return st;
     t->step++;
     tutti_loss_scale_step(&c->loss_scale, play.skips, &t->scale);
@@ -334,7 +410,7 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err)
 {
-    return play_loop(t, driver, &(step_play){0}, err);
+    return play_loop(t, driver, &(step_play){.ends_period = (t->step + 1) % t->plan->config.period == 0}, err);
 }
 
 /* The step's last action has waited for the sums over all samples of the batch. */

@@ -28,7 +28,7 @@ static void clock_resume(tutti_trainer *t)
     t->resumed_at = tutti_clock_s();
 }
 
-static void clock_tick(tutti_trainer *t)
+void tutti_clock_tick(tutti_trainer *t)
 {
     const double now = tutti_clock_s();
     t->seconds += now - t->resumed_at;
@@ -49,11 +49,11 @@ static bool ends_interval(int64_t step, double interval)
     return interval > 0 && floor((double)step / interval) > floor((double)(step - 1) / interval);
 }
 
-static bool eval_due(const tutti_trainer *t)
+static bool eval_due(const tutti_trainer *t, int64_t step)
 {
     const tutti_train_config *c = t->config;
-    return t->evaluator && ((t->step == c->nsteps && !t->asked_to_stop) ||
-                            ends_interval(t->step, c->eval_every_epochs * (double)c->steps_per_epoch));
+    return t->evaluator && ((step == c->nsteps && !t->asked_to_stop) ||
+                            ends_interval(step, c->eval_every_epochs * (double)c->steps_per_epoch));
 }
 
 /* Each rank tests its blocks; sums travel over the control plane. */
@@ -135,11 +135,11 @@ static tutti_status check_folder(tutti_trainer *t, tutti_failure *err)
         t->config->dir, t->step);
 }
 
-static bool save_due(const tutti_trainer *t)
+static bool save_due(const tutti_trainer *t, int64_t step)
 {
     const tutti_train_config *c = t->config;
     const int64_t every = c->checkpoint_every_steps ? c->checkpoint_every_steps : c->steps_per_epoch;
-    return c->dir && (t->step == c->nsteps || t->asked_to_stop || t->step % every == 0);
+    return c->dir && (step == c->nsteps || t->asked_to_stop || step % every == 0);
 }
 
 /* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
@@ -177,6 +177,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
         if (!st) tutti_report_saved(t);
     }
     if (writes) tutti_group_long_phase_end(t->group);
+    if (!st && t->visits)
+        st = tutti_group_barrier(t->group, "checkpoint", err); /* what is written is what all change */
     free(files);
     tutti_did(&t->account, TUTTI_DID_SAVE, 0);
     return st;
@@ -189,65 +191,6 @@ static int find_param(const tutti_graph *g, const char *name)
     for (int p = 0; p < g->nparams; p++)
         if (!strcmp(g->params[p].name, name)) return p;
     return -1;
-}
-
-static void init_new(tutti_trainer *t)
-{
-    const tutti_graph *g = t->plan->graph;
-    for (int i = 0; i < t->plan->control.first_param; i++) {
-        const int p = t->plan->order[i];
-        tutti_graph_init_param(&g->params[p], t->config->seed, answer_of(t) + t->plan->param_offset[p]);
-    }
-}
-
-/* Workers that were as many go on as they were; others begin at the answer, with states of zeros. */
-static tutti_status read_own(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
-{
-    bool found = true;
-    c->nranks = t->nranks;
-    if (!c->nown) return TUTTI_OK;
-    const tutti_status st = tutti_checkpoint_read_own(path, c, &found, err);
-    if (st || found) return st;
-    char *note =
-        tutti_checkpoint_path("resuming with another number of ranks: each begins with the %s, and its rule anew",
-                              t->plan->memories[t->plan->answer].name);
-    tutti_report_note(t, note);
-    free(note);
-    return TUTTI_OK;
-}
-
-static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
-{
-    tutti_status st = tutti_checkpoint_read(path, c, err);
-    if (st) return st;
-    if (c->cursor % t->plan->config.batch || c->cursor / t->plan->config.batch != c->step)
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
-                          c->step, c->cursor);
-    t->step = t->logged_step = c->step;
-    t->last_loss = c->loss;
-    t->earlier_updates = c->earlier_updates;
-    if (t->config->loss_scale.dynamic)
-        t->scale = c->scale;
-    else
-        t->scale.skipped = c->scale.skipped;
-    return TUTTI_OK;
-}
-
-static tutti_status init_weights(tutti_trainer *t, tutti_start *start, tutti_failure *err)
-{
-    const char *path = start->path;
-    tutti_checkpoint c = checkpoint_of(t);
-    tutti_status st = TUTTI_OK;
-    if (path) {
-        st = init_resumed(t, path, &c, err);
-    } else {
-        init_new(t);
-        st = tutti_start_fill(t->group, t->config, start, &c, err);
-        t->earlier_updates = c.earlier_updates;
-    }
-    float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
-    if (weights != answer_of(t)) memcpy(weights, answer_of(t), (size_t)t->plan->total * sizeof(float));
-    return st || !path ? st : read_own(t, path, &c, err);
 }
 
 /* What is written beside metrics.jsonl belongs to the run that it tells of. */
@@ -279,7 +222,8 @@ static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
     int64_t here = 0, nbytes = 0, saving = 0;
     char what[120];
     for (int r = 0; r < t->nranks; r++) here += tutti_group_host_of(t->group, r) == host;
-    for (int m = 0; m < p->nmemories; m++) nbytes += here * tutti_plan_memory_bytes(&p->memories[m]);
+    for (int m = 0; m < p->nmemories; m++)
+        nbytes += (p->memories[m].is_common ? 1 : here) * tutti_plan_memory_bytes(&p->memories[m]);
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
@@ -297,8 +241,16 @@ static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
                                         .n = t->plan->my_nsamples,
                                         .first_step = t->step,
                                         .end_step = t->config->nsteps,
-                                        .nthreads = t->config->data_threads};
+                                        .nthreads = t->config->data_threads,
+                                        .deal = t->visits ? tutti_visits_deal : NULL,
+                                        .deal_arg = t->visits};
     return tutti_loader_create(&config, &t->loader, err);
+}
+
+static tutti_status fill(tutti_trainer *t, tutti_start *start, tutti_failure *err)
+{
+    tutti_checkpoint c = checkpoint_of(t);
+    return tutti_fill_weights(t, start, &c, err);
 }
 
 static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *err)
@@ -312,7 +264,8 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
     if (!st) st = tutti_beside_create(t, err);
-    if (!st) st = init_weights(t, start, err);
+    if (!st) st = fill(t, start, err);
+    if (!st) st = tutti_free_create(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
@@ -328,6 +281,7 @@ static void tear_down(tutti_trainer *t)
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
     tutti_loader_destroy(t->loader);
+    tutti_visits_destroy(t->visits);
     tutti_shared_destroy(&t->shared);
     tutti_beside_destroy(t);
 }
@@ -336,12 +290,12 @@ static void tear_down(tutti_trainer *t)
 
 static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 {
-    const bool tests = eval_due(t);
-    if (!tests && !save_due(t)) return TUTTI_OK;
+    const bool tests = eval_due(t, t->step);
+    if (!tests && !save_due(t, t->step)) return TUTTI_OK;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
-    clock_tick(t);
+    tutti_clock_tick(t);
     if (!st && tests) st = evaluate(t, true, err);
-    if (!st && save_due(t)) st = save(t, err); /* a test that was stopped makes it due */
+    if (!st && save_due(t, t->step)) st = save(t, err); /* a test that was stopped makes it due */
     clock_resume(t);
     return st;
 }
@@ -349,9 +303,25 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
 /* Gathering and writing a trace is no training. */
 static tutti_status end_traced_step(tutti_trainer *t, tutti_failure *err)
 {
-    clock_tick(t);
+    tutti_clock_tick(t);
     tutti_status st = tutti_tracing_step_end(t->tracing, t, err);
     clock_resume(t);
+    return st;
+}
+
+/* The next step behind which all are needed. */
+static int64_t next_stop(const tutti_trainer *t)
+{
+    int64_t step = t->step + 1;
+    while (step < t->config->nsteps && !eval_due(t, step) && !save_due(t, step)) step++;
+    return step;
+}
+
+static tutti_status play(tutti_trainer *t, tutti_failure *err)
+{
+    if (t->visits) return tutti_free_play(t, next_stop(t), err);
+    const tutti_status st = tutti_step_play(t, err);
+    if (!st) tutti_step_settle(t);
     return st;
 }
 
@@ -361,9 +331,8 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     clock_resume(t);
     while (t->step < t->config->nsteps && !t->asked_to_stop && !st) {
         tutti_tracing_step_begin(t->tracing, t);
-        st = tutti_step_play(t, err);
-        if (!st) tutti_step_settle(t);
-        clock_tick(t);
+        st = play(t, err);
+        tutti_clock_tick(t);
         if (!st && (t->step % t->config->log_every == 0 || t->resumed_at - t->looked_s > LOOK_S))
             st = check_folder(t, err);
         if (!st) st = tutti_report_step(t, err);
@@ -408,6 +377,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, err);
+    if (!st) st = tutti_free_report(t, err);
     if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
     if (st) return st;
     r->step = t->step;

@@ -26,6 +26,7 @@ typedef enum {
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
     TUTTI_TRAIN_TRACED, /* text: which steps, and where */
     TUTTI_TRAIN_COST,   /* at the end; text: a table of where the time went */
+    TUTTI_TRAIN_VISITS, /* at the end, where ranks took steps of their own; text: how stale what they saw was */
 } tutti_train_event_kind;
 
 typedef struct {

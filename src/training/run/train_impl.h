@@ -3,9 +3,10 @@
  *
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
- *   beside.c     what is done when an exchange has ended
+ *   beside.c     what is done when an exchange has ended  free.c       steps that ranks take on their own
+ *   visits.c     ... and how they come to what is common
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
- *   init*.c      weights from elsewhere
+ *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
@@ -16,6 +17,7 @@
 #include "account.h"
 #include "checkpoint.h"
 #include "train.h"
+#include "visits.h"
 
 /* The plan's memories and exchanges, bound (exchanges.c). */
 typedef struct {
@@ -97,6 +99,13 @@ typedef struct {
     bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
+    /* Where ranks take steps of their own; visits is NULL else. */
+    tutti_visits *visits;
+    const tutti_batch *held; /* dealt, and not played yet */
+    int64_t local_steps;     /* of this rank, in this run */
+    int64_t first_step;      /* of this run */
+    int64_t told_shares;     /* in the last line */
+    double told_loss;        /* up to then */
     tutti_replaced replaced; /* of this rank's training samples */
     tutti_account account;
     struct tutti_tracing *tracing; /* NULL = off */
@@ -108,8 +117,14 @@ typedef struct {
     int64_t logged_step;
 } tutti_trainer;
 
+/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are. */
+tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err);
 /* One step: a batch, all actions. Afterwards exchanges may still be under way. */
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
+/* The next batch; NULL: there is none. */
+tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err);
+/* One rank's share of a step, by itself. */
+tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err);
 /* A loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
 /* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. */
@@ -126,7 +141,16 @@ void tutti_beside_starts(tutti_trainer *t, int exchange, const tutti_update_step
 /* An exchange was waited for, and with it the one that its part waited for. */
 void tutti_beside_ended(tutti_trainer *t, int exchange);
 
+/* Where ranks take steps of their own (free.c): after weights are there; from this step to `stop`, or to where somebody asked to end;
+ * what came of it, in words. */
+tutti_status tutti_free_create(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_free_play(tutti_trainer *t, int64_t stop, tutti_failure *err);
+tutti_status tutti_free_report(tutti_trainer *t, tutti_failure *err);
+
+void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training */
+
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
+void tutti_report_visits(const tutti_trainer *t, const char *text);
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fill.c: the weights that a run begins with: drawn, of somebody else (init_start.c), or of its own checkpoint. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_impl.h"
+#include "train_impl.h"
+
+static void init_new(const tutti_trainer *t, float *weights)
+{
+    const tutti_graph *g = t->plan->graph;
+    for (int i = 0; i < t->plan->control.first_param; i++) {
+        const int p = t->plan->order[i];
+        tutti_graph_init_param(&g->params[p], t->config->seed, weights + t->plan->param_offset[p]);
+    }
+}
+
+/* A memory that all touch is rank 0's to fill: another rank fills the weights of its own, which begin alike. States of its own that no
+ * checkpoint holds can begin at others', too. */
+static void fit_to_fill(const tutti_trainer *t, bool is_new, tutti_checkpoint *c)
+{
+    const bool is_anothers = t->rank != 0 && t->plan->memories[t->plan->answer].is_common;
+    if (is_anothers) c->weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
+    if (is_anothers) c->nstates = 0;
+    for (int m = 0; m < t->plan->nmemories && is_new; m++) {
+        const tutti_plan_memory *what = &t->plan->memories[m];
+        if (what->role != TUTTI_ROLE_STATE || what->is_saved) continue;
+        c->state_name[c->nstates] = what->name;
+        c->state[c->nstates++] = tutti_shared_vector(&t->shared, m, 0);
+    }
+}
+
+/* Workers that were as many go on as they were; others begin at the answer, with states of zeros. */
+static tutti_status read_own(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
+{
+    bool found = true;
+    c->nranks = t->nranks;
+    if (!c->nown) return TUTTI_OK;
+    const tutti_status st = tutti_checkpoint_read_own(path, c, &found, err);
+    if (st || found) return st;
+    char *note =
+        tutti_checkpoint_path("resuming with another number of ranks: each begins with the %s, and its rule anew",
+                              t->plan->memories[t->plan->answer].name);
+    tutti_report_note(t, note);
+    free(note);
+    return TUTTI_OK;
+}
+
+static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
+{
+    tutti_status st = tutti_checkpoint_read(path, c, err);
+    if (st) return st;
+    if (c->cursor % t->plan->config.batch || c->cursor / t->plan->config.batch != c->step)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
+                          c->step, c->cursor);
+    t->step = t->logged_step = c->step;
+    t->last_loss = c->loss;
+    t->earlier_updates = c->earlier_updates;
+    if (t->config->loss_scale.dynamic)
+        t->scale = c->scale;
+    else
+        t->scale.skipped = c->scale.skipped;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err)
+{
+    const char *path = start->path;
+    tutti_status st = TUTTI_OK;
+    fit_to_fill(t, !path, c);
+    if (path) {
+        st = init_resumed(t, path, c, err);
+    } else {
+        init_new(t, c->weights);
+        st = tutti_start_fill(t->group, t->config, start, c, err);
+        t->earlier_updates = c->earlier_updates;
+    }
+    float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
+    if (weights != c->weights) memcpy(weights, c->weights, (size_t)t->plan->total * sizeof(float));
+    return st || !path ? st : read_own(t, path, c, err);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due that all take part
+ * in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../base/strbuf.h"
+#include "train_impl.h"
+
+tutti_status tutti_free_create(tutti_trainer *t, tutti_failure *err)
+{
+    if (!tutti_plan_is_free(t->plan)) return TUTTI_OK;
+    t->first_step = t->step;
+    return tutti_visits_create(t->group, t->plan, t->step, t->config->nsteps, &t->visits, err);
+}
+
+/* The loss of the shares that have been played since this was asked the last time. */
+static void take_loss(tutti_trainer *t)
+{
+    double loss;
+    const int64_t played = tutti_visits_played(t->visits, &loss), new = played - t->told_shares;
+    if (new) t->last_loss = (loss - t->told_loss) / (double)(new * t->plan->my_nsamples);
+    t->told_shares = played;
+    t->told_loss = loss;
+}
+
+/* Rank 0, on its way: the latest step of which a line is due, if all shares before it have been played. */
+static tutti_status report_on_the_way(tutti_trainer *t, int64_t stop, tutti_failure *err)
+{
+    double loss;
+    const int64_t every = t->config->log_every, step = t->step;
+    const int64_t done = t->first_step + tutti_visits_played(t->visits, &loss) / t->nranks;
+    const int64_t due = done / every * every;
+    if (t->rank != 0 || due <= t->logged_step || due <= step || due >= stop) return TUTTI_OK;
+    t->step = due;
+    take_loss(t);
+    tutti_clock_tick(t);
+    const tutti_status st = tutti_report_step(t, err);
+    t->step = step;
+    return st;
+}
+
+static tutti_status play_shares(tutti_trainer *t, int64_t stop, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    while (!st) {
+        if (!t->held) st = tutti_step_load(t, &t->held, err);
+        if (st || !t->held) return st;
+        if (!t->my_signal && t->config->stop_asked) t->my_signal = t->config->stop_asked(t->config->stop_arg);
+        if (t->my_signal) tutti_visits_ask_to_end(t->visits);
+        const tutti_batch *batch = t->held;
+        if (!tutti_visits_begin(t->visits, batch->step * t->nranks + batch->first / t->plan->my_nsamples)) return st;
+        st = tutti_step_play_share(t, batch, err);
+        t->held = NULL;
+        if (!st) st = report_on_the_way(t, stop, err);
+    }
+    return st;
+}
+
+tutti_status tutti_free_play(tutti_trainer *t, int64_t stop, tutti_failure *err)
+{
+    const int64_t most = t->step + INT32_MAX / t->nranks;
+    tutti_status st = tutti_visits_open(t->visits, stop < most ? stop : most, err);
+    if (!st) st = play_shares(t, stop, err);
+    tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    if (!st) st = tutti_visits_meet(t->visits, &t->step, &t->asked_to_stop, err);
+    tutti_did(&t->account, TUTTI_DID_VISIT, 0);
+    if (!st) take_loss(t);
+    return st;
+}
+
+/* ---- what it says in the end ---- */
+
+static void add_up(tutti_staleness *sum, const tutti_staleness *one)
+{
+    sum->nvisits += one->nvisits;
+    sum->sum += one->sum;
+    sum->nlost += one->nlost;
+    if (one->most > sum->most) sum->most = one->most;
+    for (int i = 0; i < TUTTI_STALENESS_BINS; i++) sum->bin[i] += one->bin[i];
+}
+
+static void print(const tutti_trainer *t, const tutti_staleness *s, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out,
+                        "%" PRId64 " visits to the centre, %s; between two of a worker others came %.2f times, %" PRId64
+                        " at most:",
+                        s->nvisits, tutti_admission_words(t->plan->admission),
+                        s->nvisits ? (double)s->sum / (double)s->nvisits : 0, s->most);
+    for (int i = 0; i < TUTTI_STALENESS_BINS; i++)
+        if (s->bin[i])
+            tutti_strbuf_printf(out, " %d%s x %" PRId64, i, i == TUTTI_STALENESS_BINS - 1 ? " or more" : "", s->bin[i]);
+    if (t->plan->admission == TUTTI_ADMIT_EVERYBODY)
+        tutti_strbuf_printf(out, "; at least %" PRId64 " changes of buckets were lost", s->nlost);
+}
+
+tutti_status tutti_free_report(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_staleness mine, sum = {0}, *all;
+    if (!t->visits || t->step == t->first_step) return TUTTI_OK;
+    all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    tutti_visits_staleness(t->visits, &mine);
+    const tutti_status st = tutti_group_all_gather(t->group, "visits", &mine, all, sizeof mine, err);
+    for (int r = 0; r < t->nranks && !st; r++) add_up(&sum, &all[r]);
+    tutti_strbuf text = {0};
+    if (!st && sum.nvisits) {
+        print(t, &sum, &text);
+        tutti_report_visits(t, text.text);
+    }
+    tutti_strbuf_release(&text);
+    free(all);
+    return st;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* visits.c: a board in the memory of rank 0, which all ranks of the host map.
+ *
+ * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are halves of one word,
+ * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
+ * Visits are let in by a ticket lock: order of arrival is the order of the tickets, and in rank order a rank knows its tickets. A wait
+ * spins for a moment, then gives its core away, then sleeps; it looks for deaths all the while. */
+#include "visits.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+
+enum { LINE = 64, SPINS = 200, YIELDS = 2000 };
+static const double NAP_S = 50e-6;
+
+typedef struct {
+    _Alignas(LINE) _Atomic int64_t played; /* shares of this run */
+    _Atomic uint64_t loss;                 /* sum of their losses: bits of a double */
+} rank_line;
+
+typedef struct {
+    _Alignas(LINE) _Atomic int64_t next;  /* share that nobody has been dealt */
+    _Alignas(LINE) _Atomic uint64_t open; /* stretch: stop (high half) and shares begun */
+    _Alignas(LINE) _Atomic bool ends;
+    _Alignas(LINE) _Atomic int64_t tail; /* tickets drawn */
+    _Alignas(LINE) _Atomic int64_t head; /* who may come in */
+    _Atomic int64_t count;               /* visits that have ended */
+    _Atomic int holder;                  /* who came in last */
+    _Alignas(LINE) rank_line ranks[];    /* then a word a bucket: changes of it */
+} board;
+
+struct tutti_visits {
+    tutti_group *group;
+    const tutti_plan *plan;
+    tutti_region *region;
+    board *board;
+    _Atomic int64_t *changes;
+    int rank, nranks;
+    int64_t end;                  /* share behind the run's last */
+    int64_t stretch;              /* first share of it */
+    int64_t own_deals, own_turns; /* in rank order: how often it was this rank's turn */
+    int64_t first;                /* own share to begin with, in rank order */
+    int64_t ticket, left_at;      /* of the visit under way; count when the last one ended, -1 = none has */
+    int64_t played;
+    double loss;
+    tutti_staleness staleness;
+};
+
+/* ---- life ---- */
+
+tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, int64_t first_step, int64_t end_step,
+                                 tutti_visits **out, tutti_failure *err)
+{
+    const int nranks = plan->config.nranks, rank = plan->config.rank;
+    const size_t lines = sizeof(board) + sizeof(rank_line) * (size_t)nranks;
+    const size_t nbytes = lines + sizeof(int64_t) * (size_t)plan->nbuckets;
+    tutti_visits *v = tutti_alloc(sizeof *v);
+    *v = (tutti_visits){.group = group,
+                        .plan = plan,
+                        .rank = rank,
+                        .nranks = nranks,
+                        .end = end_step * nranks,
+                        .stretch = first_step * nranks,
+                        .first = first_step * nranks + rank,
+                        .left_at = -1};
+    tutti_status st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
+    if (st) {
+        free(v);
+        return st;
+    }
+    v->board = tutti_region_base(v->region, 0);
+    v->changes = (_Atomic int64_t *)(void *)((char *)v->board + lines);
+    if (rank == 0) atomic_store(&v->board->next, first_step * nranks);
+    *out = v;
+    return tutti_group_barrier(group, "visits", err);
+}
+
+void tutti_visits_destroy(tutti_visits *v)
+{
+    if (!v) return;
+    tutti_region_destroy(v->region);
+    free(v);
+}
+
+/* ---- shares ---- */
+
+int64_t tutti_visits_deal(void *arg)
+{
+    tutti_visits *v = arg;
+    const int64_t share = tutti_plan_deals_in_order(v->plan) ? v->first + v->nranks * v->own_deals++
+                                                             : atomic_fetch_add(&v->board->next, 1);
+    return share < v->end ? share : -1;
+}
+
+static uint64_t opened(int64_t stop, int64_t begun)
+{
+    return (uint64_t)stop << 32 | (uint64_t)begun;
+}
+
+static int64_t stop_of(uint64_t open)
+{
+    return (int64_t)(open >> 32);
+}
+
+static int64_t begun_of(uint64_t open)
+{
+    return (int64_t)(open & UINT32_MAX);
+}
+
+/* Who has asked to end before this word was there has moved the stop of the one before. */
+tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
+{
+    if (v->rank == 0) atomic_store(&v->board->open, opened(stop * v->nranks - v->stretch, 0));
+    if (v->rank == 0 && atomic_load(&v->board->ends)) tutti_visits_ask_to_end(v);
+    return tutti_group_barrier(v->group, "workers, before they go on their own", err);
+}
+
+bool tutti_visits_begin(tutti_visits *v, int64_t share)
+{
+    const int64_t at = share - v->stretch;
+    uint64_t open = atomic_load(&v->board->open), next;
+    do {
+        if (at >= stop_of(open)) return false;
+        next = opened(stop_of(open), begun_of(open) > at ? begun_of(open) : at + 1);
+    } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
+    return true;
+}
+
+void tutti_visits_end(tutti_visits *v, double loss)
+{
+    uint64_t bits;
+    v->loss += loss;
+    v->played++;
+    memcpy(&bits, &v->loss, sizeof bits);
+    atomic_store(&v->board->ranks[v->rank].loss, bits);
+    atomic_store(&v->board->ranks[v->rank].played, v->played);
+}
+
+/* When all are here nobody moves the stop any more but who asks to end, and what rank 0 sees then is what all go by. */
+tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
+{
+    struct {
+        int64_t nshares;
+        bool ends;
+    } seen = {0};
+    tutti_status st = tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
+    if (!st && v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
+    if (!st && v->rank == 0) seen.ends = atomic_load(&v->board->ends);
+    if (!st) st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
+    v->stretch += seen.nshares;
+    *stop = v->stretch / v->nranks;
+    *ends = seen.ends;
+    return st;
+}
+
+void tutti_visits_ask_to_end(tutti_visits *v)
+{
+    uint64_t open = atomic_load(&v->board->open), next;
+    atomic_store(&v->board->ends, true);
+    do {
+        const int64_t begun = (begun_of(open) + v->nranks - 1) / v->nranks * v->nranks;
+        next = opened(begun < stop_of(open) ? begun : stop_of(open), begun_of(open));
+    } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
+}
+
+int64_t tutti_visits_played(const tutti_visits *v, double *loss)
+{
+    int64_t n = 0;
+    *loss = 0;
+    for (int r = 0; r < v->nranks; r++) {
+        double own;
+        n += atomic_load(&v->board->ranks[r].played);
+        const uint64_t bits = atomic_load(&v->board->ranks[r].loss);
+        memcpy(&own, &bits, sizeof own);
+        *loss += own;
+    }
+    return n;
+}
+
+/* ---- waits ---- */
+
+/* Whom a wait is for, as long as it has to last; -1 = it is over. */
+typedef int awaited_rank(const tutti_visits *v);
+
+static tutti_status give_up(const tutti_visits *v, const char *what, int rank, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    tutti_fail(&why, TUTTI_ERR_PEER, "%s waited %s %s; the deadline of %.4g s has passed",
+               tutti_group_describe(v->group, v->rank), what, tutti_group_describe(v->group, rank),
+               tutti_group_deadline(v->group));
+    tutti_group_abort(v->group, why.text);
+    return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
+}
+
+static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
+{
+    const double until = tutti_clock_s() + tutti_group_deadline(v->group);
+    double looked = tutti_clock_s();
+    int rank;
+    for (int64_t i = 0; (rank = awaited(v)) >= 0; i++) {
+        if (i < SPINS) continue;
+        if (i < YIELDS)
+            sched_yield();
+        else
+            tutti_clock_sleep_s(NAP_S);
+        const double now = tutti_clock_s();
+        if (now - looked < 1e-3) continue;
+        looked = now;
+        const tutti_status st = tutti_group_poll(v->group, err);
+        if (st) return st;
+        if (now > until) return give_up(v, what, rank, err);
+    }
+    return TUTTI_OK;
+}
+
+static int slowest_behind(const tutti_visits *v)
+{
+    for (int r = 0; r < v->nranks; r++)
+        if (atomic_load(&v->board->ranks[r].played) < v->played - v->plan->config.staleness) return r;
+    return -1;
+}
+
+tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err)
+{
+    return await(v, slowest_behind, "for the worker that is the furthest behind,", err);
+}
+
+/* In rank order a ticket says whose it is. */
+static int who_is_in(const tutti_visits *v)
+{
+    const int64_t head = atomic_load(&v->board->head);
+    return head == v->ticket ? -1 : (int)(head % v->nranks);
+}
+
+static int somebody_is_in(const tutti_visits *v)
+{
+    return atomic_load(&v->board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
+}
+
+tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    switch (v->plan->admission) {
+    case TUTTI_ADMIT_BY_ARRIVAL:
+        v->ticket = atomic_fetch_add(&v->board->tail, 1);
+        st = await(v, somebody_is_in, "to visit the centre, where before it was", err);
+        break;
+    case TUTTI_ADMIT_IN_RANK_ORDER:
+        v->ticket = v->rank + v->nranks * v->own_turns++;
+        st = await(v, who_is_in, "for its turn to visit the centre, after", err);
+        break;
+    default: break;
+    }
+    if (st) return st;
+    atomic_store(&v->board->holder, v->rank);
+    const int64_t stale = v->left_at < 0 ? 0 : atomic_load(&v->board->count) - v->left_at;
+    tutti_staleness *s = &v->staleness;
+    s->nvisits++;
+    s->sum += stale;
+    s->most = stale > s->most ? stale : s->most;
+    s->bin[stale < TUTTI_STALENESS_BINS - 1 ? stale : TUTTI_STALENESS_BINS - 1]++;
+    return TUTTI_OK;
+}
+
+void tutti_visits_leave(tutti_visits *v)
+{
+    v->left_at = atomic_fetch_add(&v->board->count, 1) + 1;
+    if (v->plan->admission != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->board->head, v->ticket + 1);
+}
+
+int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket)
+{
+    return atomic_load(&v->changes[bucket]);
+}
+
+void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun)
+{
+    v->staleness.nlost += atomic_fetch_add(&v->changes[bucket], 1) != begun;
+}
+
+int64_t tutti_visits_count(const tutti_visits *v)
+{
+    return atomic_load(&v->board->count);
+}
+
+void tutti_visits_staleness(const tutti_visits *v, tutti_staleness *out)
+{
+    *out = v->staleness;
+}

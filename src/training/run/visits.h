@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* visits.h: ranks of one host that take steps of their own: who takes which share of which batch, how far each of them is, and how they
+ * come to the memories that all of them touch.
+ *
+ * A share is one rank's part of a batch: P shares of equal size make a step, share k is of step k / P. Between two stops, steps at which
+ * all meet (a test, a checkpoint, the end), ranks play shares as they come; at a stop all shares before it have been played and none
+ * behind it, so that what is tested and saved is of a known number of samples. Who is asked to end sets the stop to the next step that
+ * nobody has begun.
+ *
+ * Waits have the group's deadline and name whom they are for. Threads: owner; tutti_visits_deal: any one at a time. */
+#ifndef TUTTI_VISITS_H
+#define TUTTI_VISITS_H
+
+#include "../../collective/group/group.h"
+#include "../plan/plan.h"
+
+typedef struct tutti_visits tutti_visits;
+
+/* Collective. first_step, end_step: of the run. */
+tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, int64_t first_step, int64_t end_step,
+                                 tutti_visits **out, tutti_failure *err);
+void tutti_visits_destroy(tutti_visits *v); /* before the group is left; NULL is accepted */
+
+/* The next share for this rank, -1 = there is none (tutti_loader_config.deal; arg: the visits). */
+int64_t tutti_visits_deal(void *arg);
+/* Collective, when all have come to the last stop: the next one is this step. */
+tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err);
+/* Whether this rank may play the share now; false: it is behind the stop. */
+bool tutti_visits_begin(tutti_visits *v, int64_t share);
+/* It has, with this sum of losses of its samples. */
+void tutti_visits_end(tutti_visits *v, double loss);
+/* Collective: all shares before the stop have been played. *ends: somebody has asked to; then *stop may be an earlier step than was
+ * opened. The same for all. */
+tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err);
+void tutti_visits_ask_to_end(tutti_visits *v);
+
+/* Shares that all ranks have played, and the sum of their losses: of this run, at about this time. */
+int64_t tutti_visits_played(const tutti_visits *v, double *loss);
+
+/* The plan's actions. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
+tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
+tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
+void tutti_visits_leave(tutti_visits *v);
+/* Around a change of a bucket of the centre: tells of changes that came in between, one of which is lost. */
+int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
+void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
+
+/* Visits that have ended, of all ranks. */
+int64_t tutti_visits_count(const tutti_visits *v);
+
+/* Of this rank's visits: how many others came between one and the next. */
+enum { TUTTI_STALENESS_BINS = 17 }; /* the last one: that many or more */
+typedef struct {
+    int64_t nvisits, sum, most;
+    int64_t bin[TUTTI_STALENESS_BINS];
+    int64_t nlost; /* changes of buckets that others changed meanwhile: at least so many were lost */
+} tutti_staleness;
+void tutti_visits_staleness(const tutti_visits *v, tutti_staleness *out);
+
+#endif
