@@ -97,9 +97,11 @@ static tutti_status read_tensors(const char *path, content *c, tutti_failure *er
     if (m.cursor % c->job->batch || m.cursor / c->job->batch != m.step)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
                           m.step, m.cursor);
+    const tutti_method_row *method = tutti_method_find(c->job->method.name);
     const bool of_ranks = is_of_ranks(&m);
+    if (method->saves_no_states) checkpoint.nstates = 0;
     if (of_ranks) {
-        checkpoint.state_name[0] = tutti_method_find(c->job->method.name)->centre_state;
+        checkpoint.state_name[0] = method->centre_state;
         checkpoint.nstates = checkpoint.state_name[0] != NULL;
     }
     st = tutti_checkpoint_read(path, &checkpoint, err);

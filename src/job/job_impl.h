@@ -53,6 +53,7 @@ struct tutti_job {
         int average;      /* local-sgd: weights|all (tutti_average) */
         const char *rho;  /* auto | number, as tutti_job_centre reads it */
         double outer_rate, outer_mu;
+        int64_t staleness; /* of methods that bound it: local steps */
     } method;
     struct {
         const char *from;      /* init.from: weights that it begins at; NULL = drawn */

@@ -56,6 +56,8 @@ static const tutti_field own[] = {
         "easgd: elasticity, by rate * rho workers and centre meet; auto = 0.9 / (ranks * largest rate)"),
     JOB(REAL, "method.outer.rate", method.outer_rate, "0.7", 0, 1e6, "diloco: rate of the outer step"),
     JOB(REAL, "method.outer.momentum", method.outer_mu, "0.9", 0, 1, "diloco: Nesterov momentum of it, below 1"),
+    JOB(INT, "method.staleness", method.staleness, "2", 0, 1e9,
+        "bounded-sgd: local steps that a worker may be ahead of the slowest"),
     JOB(TEXT, "init.from", init.from, "", 1, 0,
         "weights it begins at: FILE.safetensors, its .index.json, a checkpoint, a run"),
     JOB(TEXTS, "init.skip", init.skip, "", 1, 0, "tensors that are drawn all the same: [fc, \"*.bias\"]"),

@@ -78,6 +78,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
                                .early = early,
                                .period = job->method.period,
+                               .staleness = job->method.staleness,
                                .mean_states = job->method.average == TUTTI_AVERAGE_ALL,
                                .algorithm = job->exchange.algorithm,
                                .hybrid_bytes = job->exchange.hybrid_bytes,

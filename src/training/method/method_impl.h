@@ -8,14 +8,18 @@
 
 /* Weights, gradients, a memory for each of the rule's states, activations. */
 typedef struct {
-    bool own_weights, own_states;                   /* no other rank touches them */
-    bool differ;                                    /* weights and states, between ranks */
+    bool own_weights, own_states; /* no other rank touches them */
+    bool common_states;           /* rank 0's, which all touch */
+    bool differ;                  /* weights and states, between ranks */
+    bool begin_anew;              /* a run that is resumed has new ones: not saved, but for common states */
     tutti_memory_content weights_hold, states_hold; /* after a period, on every rank */
 } tutti_method_vectors;
 void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
+/* The same where each rank keeps its own: no exchange. */
+void tutti_method_declare_own_control(tutti_plan_builder *b);
 /* That exchange, and its start, as a walk asks for it. The exchange of verdicts, if there is one, comes behind it. */
 int tutti_method_control(const tutti_plan *p);
 void tutti_method_start_control(tutti_plan_builder *b);

@@ -22,13 +22,14 @@ void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vect
     const tutti_plan_memory weights = {.copies = 1,
                                        .is_region = !v->own_weights,
                                        .is_lasting = true,
-                                       .is_saved = true,
+                                       .is_saved = !v->begin_anew,
                                        .differs = v->differ,
                                        .holds = v->weights_hold},
                             states = {.copies = 1,
                                       .is_region = !v->own_states,
+                                      .is_common = v->common_states,
                                       .is_lasting = true,
-                                      .is_saved = true,
+                                      .is_saved = v->common_states || !v->begin_anew,
                                       .differs = v->differ,
                                       .holds = v->states_hold};
     declare_vector(b, "weights", TUTTI_ROLE_WEIGHTS, weights);
@@ -91,6 +92,13 @@ static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of
     x.name = name;
     if (!st) tutti_builder_exchange(b, &x);
     return st;
+}
+
+void tutti_method_declare_own_control(tutti_plan_builder *b)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    declare_numbers(b, "control numbers", TUTTI_F32, p->control.count, p->ncopies, TUTTI_HOLDS_ANYTHING);
+    declare_numbers(b, "control sums", TUTTI_F32, p->control.count, 1, TUTTI_HOLDS_ANYTHING);
 }
 
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err)

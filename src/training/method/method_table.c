@@ -4,7 +4,10 @@
 
 #include "method.h"
 
-#define METHODS(row) row(sync_sgd) row(local_sgd) row(sync_easgd1) row(sync_easgd2) row(sync_easgd3) row(diloco)
+#define METHODS(row)                                                                                                   \
+    row(sync_sgd) row(local_sgd) row(sync_easgd1) row(sync_easgd2) row(sync_easgd3) row(diloco) row(easgd)             \
+        row(async_easgd) row(async_measgd) row(hogwild_easgd) row(async_sgd) row(async_msgd) row(hogwild_sgd)          \
+            row(bounded_sgd)
 
 #define DECLARE(name) extern const tutti_method_row tutti_method_##name;
 METHODS(DECLARE)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_async_easgd.c: asynchronous EASGD: as the original, but who comes first is let in first (You, Buluc and Demmel 2017). */
+#include "method_visiting.h"
+
+static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL};
+
+TUTTI_VISITING_ROW(async_easgd, "async-easgd", way, TUTTI_VISITING_ELASTIC, .schedule = "asynchronous",
+                   .lock = "one visit at a time, in order of arrival",
+                   .pattern = "centre on rank 0, visited in order of arrival",
+                   .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Async EASGD",
+                   .refuses = "r rho of 1 or more at the largest rate; period 0; " TUTTI_VISITING_REFUSES,
+                   .help = "workers and a centre pull at each other, who comes first is first");

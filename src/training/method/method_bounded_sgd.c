@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_bounded_sgd.c: asynchronous SGD whose workers wait for those that are too far behind: nobody begins local step s before
+ * all have ended step s - K (Ho et al. 2013, stale synchronous parallel). K = 0: step by step together. */
+#include "method_visiting.h"
+
+static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_gradients = true, .is_paced = true};
+
+TUTTI_VISITING_ROW(
+    bounded_sgd, "bounded-sgd", way, TUTTI_VISITING_GRADIENTS, .schedule = "bounded asynchronous",
+    .lock = "one visit at a time, in order of arrival; nobody is more than method.staleness local steps ahead",
+    .pattern = "parameter server in the memory of rank 0",
+    .source = "Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
+    .refuses = TUTTI_VISITING_REFUSES, .help = "async-sgd whose workers wait for those that are too far behind",
+    .keys = {"method.staleness"});

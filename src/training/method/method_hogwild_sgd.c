@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_hogwild_sgd.c: asynchronous SGD without a lock: of what two workers do to the same element at a time one is lost (Recht
+ * et al. 2011). */
+#include "method_visiting.h"
+
+static const tutti_visiting way = {.admission = TUTTI_ADMIT_EVERYBODY, .by_gradients = true};
+
+TUTTI_VISITING_ROW(hogwild_sgd, "hogwild-sgd", way, TUTTI_VISITING_GRADIENTS, .schedule = "asynchronous",
+                   .lock = "none: several workers change the centre at a time",
+                   .pattern = "parameter server in the memory of rank 0",
+                   .source = "Recht, Re, Wright and Niu 2011, Hogwild!", .refuses = TUTTI_VISITING_REFUSES,
+                   .help = "async-sgd without a lock");

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_visiting.c: what methods share whose workers take steps of their own and visit a centre.
+ *
+ * A worker's step is its kernels, on its own weights and its share of a batch, and a visit. By gradients: the rule is applied to the
+ * centre, with states that lie beside it, and the worker goes on from what the centre is then. Elastic: in the last step of a period
+ * worker and centre move towards each other, by what both were before; the worker's own rule pulls it, in the same pass, to the centre
+ * that it has seen, so of a visit only the centre's move keeps others out. The weights have not changed since the step began: whether a
+ * visit comes before or after the kernels, the formula is the same, and after them the centre is the newer one.
+ *
+ * The centre is in the memory of rank 0, and all workers reach it there. What is tested and saved is the centre; a run that is resumed
+ * begins with workers at it. */
+#include "method_visiting.h"
+
+typedef struct {
+    int weights, gradients, centre, seen, flag; /* memories; flag: where gradients are looked at */
+} names;
+
+static names names_of(const tutti_plan *p)
+{
+    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                   .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+                   .centre = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                   .seen = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 1),
+                   .flag = tutti_method_looks(&p->config) ? tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2) : -1};
+}
+
+/* ---- what there is ---- */
+
+static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v)
+{
+    const int64_t total = tutti_builder_plan(b)->total;
+    const int centre = tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
+                                                                    .role = TUTTI_ROLE_CENTRE,
+                                                                    .type = TUTTI_F32,
+                                                                    .elements = total,
+                                                                    .copies = 1,
+                                                                    .is_region = true,
+                                                                    .is_common = true,
+                                                                    .is_lasting = true,
+                                                                    .is_saved = true});
+    if (!v->by_gradients)
+        tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre as seen",
+                                                     .role = TUTTI_ROLE_CENTRE,
+                                                     .type = TUTTI_F32,
+                                                     .elements = total,
+                                                     .copies = 1});
+    tutti_builder_answer(b, centre);
+}
+
+tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
+{
+    const tutti_method_vectors vectors = {
+        .own_weights = true, .own_states = !v->by_gradients, .common_states = v->by_gradients, .begin_anew = true};
+    tutti_method_declare_vectors(b, &vectors);
+    declare_centre(b, v);
+    tutti_method_declare_own_control(b);
+    const tutti_status st = tutti_method_declare_check(b, true, err);
+    return st ? st : tutti_builder_admit(b, v->admission, err);
+}
+
+/* ---- what a worker does ---- */
+
+static tutti_action of_bucket(const tutti_plan *p, int bucket, int from, int to)
+{
+    return (tutti_action){.bucket = bucket,
+                          .from = from,
+                          .to = to,
+                          .first = p->buckets[bucket].offset,
+                          .count = p->buckets[bucket].count};
+}
+
+static tutti_action rule_of(const tutti_plan *p, int bucket, const names *n, int to)
+{
+    tutti_action a = of_bucket(p, bucket, n->gradients, to);
+    a.verdict = n->flag;
+    a.norm = p->config.wants_norm ? n->flag : -1;
+    a.share = p->config.nranks;
+    return a;
+}
+
+static void look_at_all(tutti_plan_builder *b, const names *n)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    for (int i = 0; i < p->nbuckets && n->flag >= 0; i++) {
+        tutti_action look = of_bucket(p, i, n->gradients, n->flag);
+        look.begins = i == 0;
+        tutti_builder_look(b, &look);
+    }
+}
+
+static void visit_with_gradients(tutti_plan_builder *b, const names *n)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_enter(b);
+    for (int i = 0; i < p->nbuckets; i++) {
+        const tutti_action rule = rule_of(p, i, n, n->centre), copy = of_bucket(p, i, n->centre, n->weights);
+        tutti_builder_apply(b, &rule);
+        tutti_builder_copy(b, &copy);
+    }
+    tutti_builder_leave(b);
+}
+
+static void visit_elastically(tutti_plan_builder *b, const names *n)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+    tutti_builder_enter(b);
+    for (int i = 0; i < p->nbuckets; i++) {
+        tutti_action meet = of_bucket(p, i, n->weights, n->centre);
+        meet.centre = n->seen;
+        tutti_builder_meet(b, &meet);
+    }
+    tutti_builder_leave(b);
+    for (int i = 0; i < p->nbuckets; i++) {
+        tutti_action rule = rule_of(p, i, n, n->weights);
+        tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
+        tutti_builder_apply(b, &rule);
+        rule.pulled = true;
+        rule.centre = n->seen;
+        tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+        tutti_builder_apply(b, &rule);
+    }
+    tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
+}
+
+void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
+{
+    static const tutti_walk walk = {0};
+    const names n = names_of(tutti_builder_plan(b));
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    if (v->is_paced) tutti_builder_pace(b);
+    tutti_builder_walk(b, &walk);
+    look_at_all(b, &n);
+    if (v->by_gradients)
+        visit_with_gradients(b, &n);
+    else
+        visit_elastically(b, &n);
+}
+
+/* ---- what they refuse ---- */
+
+tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visiting *v, const char *name,
+                                   tutti_failure *err)
+{
+    tutti_status st = tutti_method_accept_own_weights(c, name, "visits to the centre", err);
+    if (st) return st;
+    if (v->by_gradients && c->period != 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: %s visits in every step; leave the key out", name);
+    if (v->wants_states && !c->nstates)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "optimiser.rule: %s keeps a momentum; use momentum, nesterov or another rule with states",
+                          name);
+    if (c->only_finite)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "loss_scale: a dynamic one is one for all workers, and those of %s know nothing of each other; "
+            "give a number, or use bf16",
+            name);
+    if (c->bucket_bytes == TUTTI_BUCKET_SOONEST)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "exchange.buckets: workers of %s exchange nothing; leave the key out",
+                          name);
+    return TUTTI_OK;
+}
+
+/* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W - C), C + a (W - C)):
+ * stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. */
+tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
+{
+    const double alpha = c->rho * largest_rate;
+    (void)nworkers;
+    if (alpha < 1) return TUTTI_OK;
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "method.rho: %g times the largest rate, %g, moves a worker and the centre by %g of their distance; "
+        "1 or more is unstable whatever the loss; use a rho below %g, or auto",
+        c->rho, largest_rate, alpha, 1 / largest_rate);
+}
