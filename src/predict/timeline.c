@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "free_run.h"
 #include "predict_costs.h"
 
 enum { NPERIODS = 4 };
@@ -267,6 +268,55 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     return out;
 }
 
+/* What a worker does in a step before its visit, in it and behind it, and in a step without one. */
+static tutti_free_run worker_of(const player *p, double load_s)
+{
+    const tutti_plan *plan = p->plan;
+    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
+    tutti_free_run r = {.nworkers = plan->config.nranks,
+                        .admission = plan->admission,
+                        .is_paced = plan->is_paced,
+                        .staleness = plan->config.staleness,
+                        .period = plan->config.period,
+                        .before_s = load_s,
+                        .other_s = load_s};
+    double *part = &r.before_s;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        const double seconds = action_cost(p, a) * p->turns;
+        if (tutti_action_is_due(a, false)) r.other_s += seconds;
+        if (!tutti_action_is_due(a, true)) continue;
+        if (a->kind == TUTTI_DO_ENTER) part = &r.visit_s;
+        if (a->kind == TUTTI_DO_LEAVE) part = &r.after_s;
+        *part += seconds;
+    }
+    return r;
+}
+
+/* Workers that take steps of their own: they share a host, so what a visit moves does not travel. */
+static tutti_status free_predict(const player *p, double load_s, tutti_prediction *out, tutti_failure *err)
+{
+    enum { NSTEPS = 16 };
+    const tutti_plan *plan = p->plan;
+    const tutti_free_run run = worker_of(p, load_s);
+    if (p->overlaps)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "the method's workers visit a centre in the memory of their host; give a host as topology");
+    const tutti_free_time t = tutti_free_run_play(&run, NSTEPS * plan->config.period);
+    *out = (tutti_prediction){.nranks = plan->config.nranks,
+                              .ranks_per_core = (int)p->turns,
+                              .step_s = t.step_s,
+                              .compute_s = run.other_s * (double)(plan->config.period - 1) + run.before_s + run.after_s,
+                              .exchange_s = run.visit_s / (double)plan->config.period,
+                              .samples_per_s = (double)plan->config.batch / t.step_s};
+    out->compute_s /= (double)plan->config.period;
+    out->exposed_s = fmax(0, out->step_s - out->compute_s);
+    out->lower_s = out->compute_s + out->exchange_s;
+    out->upper_s = out->compute_s + plan->config.nranks * out->exchange_s;
+    out->exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
+    return TUTTI_OK;
+}
+
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     tutti_prediction *out, tutti_failure *err)
 {
@@ -277,8 +327,10 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     player p = {
         .plan = plan, .profile = profile, .overlaps = !host, .turns = ceil(nranks / cores), .exchanges = exchanges};
     tutti_status st = exchanges_prepare(&p, t, err);
-    if (!st) {
-        double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
+    const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
+    if (!st && tutti_plan_is_free(plan)) {
+        st = free_predict(&p, load_s, out, err);
+    } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {
             const tutti_prediction own = rank_play(p, r, load_s);
