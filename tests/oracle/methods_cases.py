@@ -21,9 +21,12 @@ CASES = {
     "elastic": (("sync-easgd1", "sync-easgd2", "sync-easgd3"), {"rho": 0.75}, "sgd"),
     "elastic-momentum": (("sync-easgd1", "sync-easgd2", "sync-easgd3"), {"rho": 0.75, "period": 3}, "momentum"),
     "elastic-adamw": (("sync-easgd1", "sync-easgd2", "sync-easgd3"), {"rho": 20, "period": 2}, "adamw"),
+    "round-robin": (("easgd",), {"rho": 0.75}, "sgd"),
+    "round-robin-momentum": (("easgd",), {"rho": 0.75, "period": 3}, "momentum"),
     "diloco": (("diloco",), {"period": 4, "outer": {"rate": 0.7, "momentum": 0.9}}, "adamw"),
     "diloco-sgd": (("diloco",), {"period": 1, "outer": {"rate": 0.5, "momentum": 0.25}}, "sgd"),
 }
+IN_TURNS = ("easgd",)  # rows whose workers meet the centre one after the other; they begin anew where a run is resumed, and are not saved
 
 
 def lr_of(rule: str) -> float:

@@ -60,6 +60,15 @@ def elastic(workers: list, centre: dict, before: list, alpha: float) -> None:
         centre[n] += alpha * sum(d[n] for d in distances)
 
 
+def elastic_in_turns(workers: list, centre: dict, before: list, alpha: float) -> None:
+    """Zhang, Choromanska and LeCun: each worker in its turn, by the centre that the one before it has left."""
+    for w, old in zip(workers, before):
+        for n in w:
+            d = old[n] - centre[n]
+            w[n] -= alpha * d
+            centre[n] += alpha * d
+
+
 def outer_step(workers: list, centre: dict, kept: dict, rate: float, momentum: float) -> None:
     """DiLoCo: the gradient is centre - mean; Nesterov as torch.optim.SGD has it."""
     for n in centre:
@@ -70,7 +79,7 @@ def outer_step(workers: list, centre: dict, kept: dict, rate: float, momentum: f
             w[n] = centre[n].copy()
 
 
-def train(keys: dict, rule: str, x: numpy.ndarray, y: numpy.ndarray) -> dict:
+def train(row: str, keys: dict, rule: str, x: numpy.ndarray, y: numpy.ndarray) -> dict:
     centre, share = start(), cases.SAMPLES // cases.RANKS
     workers = [start() for _ in range(cases.RANKS)]
     states, losses = [{} for _ in range(cases.RANKS)], []
@@ -87,13 +96,16 @@ def train(keys: dict, rule: str, x: numpy.ndarray, y: numpy.ndarray) -> dict:
         losses.append(total)
         if (step + 1) % keys.get("period", 1):
             continue
-        if "rho" in keys:
+        if row in cases.IN_TURNS:
+            elastic_in_turns(workers, centre, before, lr * keys["rho"])
+        elif "rho" in keys:
             elastic(workers, centre, before, lr * keys["rho"])
         else:
             outer_step(workers, centre, kept, **keys["outer"])
     out = {"losses": numpy.array(losses)}
     out |= {f"weights: {n}": v for n, v in centre.items()}
-    out |= {f"weights@{i}: {n}": v for i, w in enumerate(workers) for n, v in w.items()}
+    if row not in cases.IN_TURNS:
+        out |= {f"weights@{i}: {n}": v for i, w in enumerate(workers) for n, v in w.items()}
     out |= {} if "rho" in keys else {f"outer-momentum: {n}": v for n, v in kept.items()}
     return {n: v.astype("f4") for n, v in out.items()}
 
@@ -103,8 +115,8 @@ def main() -> None:
     x = numpy.frombuffer(cases.pixels(), "u1").reshape(cases.SAMPLES, -1).astype("f4")
     x = ((x / numpy.float32(255) - numpy.float32(0.5)) / numpy.float32(0.5)).astype("f8")
     y = numpy.frombuffer(cases.labels(), "u1").astype("i8")
-    for name, (_, keys, rule) in cases.CASES.items():
-        out = train(keys, rule, x, y)
+    for name, (rows, keys, rule) in cases.CASES.items():
+        out = train(rows[0], keys, rule, x, y)
         save_file(out, GOLDEN / f"{name}.safetensors")
         print(f"{name:18} losses {out['losses'][0]:.4f} {out['losses'][1]:.4f} .. {out['losses'][-1]:.4f}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""methods_mnist.py PROGRAM: LeNet on MNIST on two ranks by each method with a centre, to 98.8 % of the test set (You, Buluc and Demmel's target). The set
+"""methods_mnist.py PROGRAM: LeNet on MNIST on two ranks by each method with a centre, synchronous or not, to 98.8 % of the test set (You, Buluc and Demmel's target). The set
 is looked for in $TUTTI_DATA or in shared/data beside the checkout; skipped (exit 77) where it is not. Needs nothing but Python."""
 import os
 import pathlib
@@ -15,6 +15,14 @@ RUNS = {
     "sync-easgd1": [],
     "sync-easgd2": ["method.period=4"],
     "sync-easgd3": [],
+    "easgd": [],
+    "async-easgd": ["optimiser.rule=sgd", "optimiser.lr=0.1"],
+    "async-measgd": ["method.period=4"],
+    "hogwild-easgd": [],
+    "async-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05"],
+    "async-msgd": [],
+    "hogwild-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05"],
+    "bounded-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05", "method.staleness=1"],
     "diloco": ["method.period=20", "optimiser.rule=adamw", "optimiser.lr=0.001"],
 }
 

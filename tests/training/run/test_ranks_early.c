@@ -3,10 +3,7 @@
  * weights as on one host, and who is named when a rank dies or stops while buckets are updated. */
 #include "testing.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
-#include "training/run/spawned_run.h"
+#include "training/run/by_hand.h"
 
 enum { NRANKS = 3 };
 
@@ -14,59 +11,12 @@ static const char job[] = "model: mlp\ndata: {set: digits, train_samples: 96, te
                           "optimiser: {rule: adamw, lr: 0.01}\neval_every_epochs: 0\nlog_every: 1\n"
                           "checkpoint: {every_steps: 1000000}\nexchange: {bucket_bytes: 0, deadline_s: 4}\n";
 
-static int free_port(void)
+static void start_all(const run_folder *f, const char *update_when, const char *steps, spawned_run ranks[])
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof a;
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, n) == 0 && getsockname(fd, (struct sockaddr *)&a, &n) == 0);
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
-static void set_number(const char *name, int number)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", number);
-    setenv(name, text, 1);
-}
-
-static spawned_run start_rank(const run_folder *f, int rank, int port, const char *update_when, const char *steps)
-{
-    char path[160], out[160], when[64], count[32];
-    spawned_run r;
-    snprintf(r.log, sizeof r.log, "%s/rank%d.log", f->dir, rank);
-    snprintf(out, sizeof out, "%s/out", f->dir);
+    char when[64], count[32];
     snprintf(when, sizeof when, "exchange.update_when=%s", update_when);
     snprintf(count, sizeof count, "steps=%s", steps);
-    run_file(f, "job.yaml", job, path);
-    const char *const args[] = {"tutti",   "train", path, "--out", out,   "--fresh",
-                                "--quiet", "--set", when, "--set", count, NULL};
-    r.pid = fork();
-    assert_true(r.pid >= 0);
-    if (r.pid) return r;
-    const int fd = open(r.log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    dup2(fd, 1);
-    dup2(fd, 2);
-    set_number("RANK", rank);
-    set_number("LOCAL_RANK", rank);
-    set_number("WORLD_SIZE", NRANKS);
-    set_number("MASTER_PORT", port);
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("TUTTI_WIRE", "tcp", 1);
-    execv(TUTTI_PROGRAM, (char *const *)(uintptr_t)args);
-    _exit(127);
-}
-
-static void start_all(const run_folder *f, const char *update_when, const char *steps, spawned_run ranks[NRANKS])
-{
-    const int port = free_port();
-    for (int r = 0; r < NRANKS; r++) ranks[r] = start_rank(f, r, port, update_when, steps);
-}
-
-static void expect_in(const char *log, const char *words)
-{
-    if (!strstr(log, words)) fail_msg("the log does not say '%s': %s", words, log);
+    by_hand_start(f, &(by_hand){job, NRANKS, "tcp", {when, count}}, ranks);
 }
 
 static void early_and_late_updates_over_tcp_give_the_same_weights(void **state)
@@ -75,7 +25,7 @@ static void early_and_late_updates_over_tcp_give_the_same_weights(void **state)
     static const char *const when[] = {"late", "early"};
     char hash[2][17];
     for (int i = 0; i < 2; i++) {
-        spawned_run ranks[NRANKS];
+        spawned_run ranks[SPAWNED_MAX_RANKS];
         start_all(f, when[i], "40", ranks);
         for (int r = 0; r < NRANKS; r++) {
             const int rc = run_wait(&ranks[r]);
@@ -93,7 +43,7 @@ static void a_rank_that_dies_is_named_by_the_others(void **state)
     char out[160];
     snprintf(out, sizeof out, "%s/out", f->dir);
     for (int round = 0; round < 4; round++) {
-        spawned_run ranks[NRANKS];
+        spawned_run ranks[SPAWNED_MAX_RANKS];
         start_all(f, "early", "1000000", ranks);
         assert_true(run_until_step(&ranks[0], out, 20 + 7 * round));
         tutti_clock_sleep_s(0.0003 * round);
@@ -104,8 +54,8 @@ static void a_rank_that_dies_is_named_by_the_others(void **state)
             const int rc = run_wait(&ranks[r]);
             char *log = run_log(&ranks[r]);
             if (rc != TUTTI_ERR_PEER) fail_msg("rank %d: exit %d: %s", r, rc, log);
-            expect_in(log, "rank 2 ");
-            expect_in(log, "died: its socket closed without a goodbye");
+            by_hand_expect(log, "rank 2 ");
+            by_hand_expect(log, "died: its socket closed without a goodbye");
             free(log);
         }
         assert_true(tutti_clock_s() - killed < 5);
@@ -117,7 +67,7 @@ static void a_rank_that_hangs_is_named_and_reported(void **state)
 {
     const run_folder *f = *state;
     char out[160];
-    spawned_run ranks[NRANKS];
+    spawned_run ranks[SPAWNED_MAX_RANKS];
     snprintf(out, sizeof out, "%s/out", f->dir);
     start_all(f, "early", "1000000", ranks);
     assert_true(run_until_step(&ranks[0], out, 20));
@@ -127,10 +77,10 @@ static void a_rank_that_hangs_is_named_and_reported(void **state)
         const int rc = run_wait(&ranks[r]);
         char *log = run_log(&ranks[r]);
         if (rc != TUTTI_ERR_PEER) fail_msg("rank %d: exit %d: %s", r, rc, log);
-        expect_in(log, "the deadline of 4 s has passed");
-        expect_in(log, "not arrived: rank 2 ");
-        expect_in(log, "(wait, stage 0) for rank 2 ");
-        expect_in(log, r == 0 ? "report of rank 0 " : "report of rank 1 ");
+        by_hand_expect(log, "the deadline of 4 s has passed");
+        by_hand_expect(log, "not arrived: rank 2 ");
+        by_hand_expect(log, "(wait, stage 0) for rank 2 ");
+        by_hand_expect(log, r == 0 ? "report of rank 0 " : "report of rank 1 ");
         free(log);
     }
     assert_true(tutti_clock_s() - stopped < 15);

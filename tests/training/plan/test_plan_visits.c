@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_visits.c: plans of methods whose workers visit a centre are proved at any rank count and period, and each mistake that one could
+ * make with a memory that all touch is refused in the plan's words. */
+#include "testing.h"
+
+#include <stdlib.h>
+
+#include "method_world.h"
+
+static const char *const methods[] = {"easgd",     "async-easgd", "async-measgd", "hogwild-easgd",
+                                      "async-sgd", "async-msgd",  "hogwild-sgd",  "bounded-sgd"};
+enum { NMETHODS = sizeof methods / sizeof *methods };
+
+static void visits_are_proved_at_any_period_and_rank_count(void **state)
+{
+    (void)state;
+    for (int nranks = 1; nranks <= 4; nranks++)
+        for (int i = 0; i < NMETHODS; i++)
+            for (int period = 1; period <= (i < 4 ? 4 : 1); period += 3) {
+                world w;
+                make(&w, methods[i],
+                     (tutti_plan_config){.nranks = nranks, .period = period, .wants_norm = nranks == 2, .nstates = 1});
+                expect_proof(w.plan);
+                assert_true(tutti_plan_is_free(w.plan));
+                assert_int_equal(w.plan->nexchanges, 0);
+                assert_true(w.plan->memories[w.plan->answer].is_common);
+                char *text = tutti_plan_print(w.plan);
+                assert_non_null(strstr(text, "visits: "));
+                assert_non_null(strstr(text, "begin a visit"));
+                free(text);
+                destroy(&w);
+            }
+}
+
+static void who_visits_how_is_part_of_the_hash(void **state)
+{
+    (void)state;
+    uint64_t hash[3];
+    static const char *const kin[] = {"easgd", "async-easgd", "hogwild-easgd"};
+    for (int i = 0; i < 3; i++) {
+        world w;
+        make(&w, kin[i], (tutti_plan_config){.nranks = 3});
+        hash[i] = tutti_plan_hash(w.plan);
+        destroy(&w);
+    }
+    assert_true(hash[0] != hash[1] && hash[1] != hash[2] && hash[0] != hash[2]);
+}
+
+static void workers_of_another_host_are_refused(void **state)
+{
+    (void)state;
+    static const int32_t hosts[] = {0, 0, 1};
+    world w;
+    make(&w, "async-sgd", (tutti_plan_config){.nranks = 3});
+    tutti_plan_config config = w.plan->config;
+    tutti_plan *plan = NULL;
+    tutti_failure err = {0};
+    config.host_of = hosts;
+    assert_int_equal(tutti_plan_build(w.graph, &config, &plan, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "rank 2 is on another host"));
+    destroy(&w);
+}
+
+/* ---- mistakes ---- */
+
+static const tutti_emitter *right;
+
+static void list_with(tutti_plan_builder *b, int what)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const tutti_action copy = {.bucket = 0,
+                               .from = tutti_plan_find_memory(p, TUTTI_ROLE_CENTRE, 0),
+                               .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                               .count = p->buckets[0].count};
+    right->list(b);
+    if (what == 0) tutti_builder_copy(b, &copy);
+    if (what == 1) tutti_builder_enter(b);
+    if (what == 2) tutti_builder_leave(b);
+    if (what == 3) tutti_builder_enter(b), tutti_builder_pace(b), tutti_builder_leave(b);
+    if (what == 4 && tutti_builder_rank(b) == 1) tutti_builder_enter(b), tutti_builder_leave(b);
+}
+
+static void list_0(tutti_plan_builder *b)
+{
+    list_with(b, 0);
+}
+
+static void list_1(tutti_plan_builder *b)
+{
+    list_with(b, 1);
+}
+
+static void list_2(tutti_plan_builder *b)
+{
+    list_with(b, 2);
+}
+
+static void list_3(tutti_plan_builder *b)
+{
+    list_with(b, 3);
+}
+
+static void list_4(tutti_plan_builder *b)
+{
+    list_with(b, 4);
+}
+
+static void each_mistake_is_refused(void **state)
+{
+    (void)state;
+    static void (*const lists[])(tutti_plan_builder *) = {list_0, list_1, list_2, list_3, list_4};
+    static const char *const words[] = {"touches a memory that others visit, outside a visit", "a visit is not ended",
+                                        "ends a visit that nobody began", "waits inside a visit",
+                                        "rank 1 visits 2 times a step, rank 0 1 times"};
+    for (int i = 0; i < 5; i++) {
+        world w;
+        make(&w, "easgd", (tutti_plan_config){.nranks = 3});
+        right = w.plan->config.method;
+        const tutti_emitter wrong = {right->declare, lists[i]};
+        tutti_plan_config config = w.plan->config;
+        tutti_plan *plan = NULL;
+        tutti_failure err = {0};
+        config.method = &wrong;
+        tutti_status st = tutti_plan_build(w.graph, &config, &plan, &err);
+        if (!st) st = tutti_plan_check(plan, &err);
+        assert_int_equal(st, TUTTI_ERR_FAILED);
+        if (!strstr(err.text, words[i])) fail_msg("not '%s' but '%s'", words[i], err.text);
+        tutti_plan_destroy(plan);
+        destroy(&w);
+    }
+}
+
+/* A method whose ranks step together has nobody who would let one in. */
+static void list_sync_that_enters(tutti_plan_builder *b)
+{
+    tutti_method_find("sync-sgd")->emitter->list(b);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_enter(b);
+    tutti_builder_leave(b);
+}
+
+static void a_visit_without_admission_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    make(&w, "sync-sgd", (tutti_plan_config){.nranks = 2, .algorithm = "direct"});
+    const tutti_emitter wrong = {w.plan->config.method->declare, list_sync_that_enters};
+    tutti_plan_config config = w.plan->config;
+    tutti_plan *plan = NULL;
+    tutti_failure err = {0};
+    config.method = &wrong;
+    assert_int_equal(tutti_plan_build(w.graph, &config, &plan, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "has nobody who admits it"));
+    destroy(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(visits_are_proved_at_any_period_and_rank_count),
+        cmocka_unit_test(who_visits_how_is_part_of_the_hash),
+        cmocka_unit_test(workers_of_another_host_are_refused),
+        cmocka_unit_test(each_mistake_is_refused),
+        cmocka_unit_test(a_visit_without_admission_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_free_threads.c: methods whose workers take steps of their own, played: what must be equal bits, that every share is played once
+ * whoever plays it, ends and resumes. Ranks are threads of this program, so ThreadSanitizer sees all of them. */
+#include "testing.h"
+
+#include <math.h>
+
+#include "played_weights.h"
+
+enum { NSTEPS = 12, MOST_STEPS = 64 };
+
+#define JOB(rule)                                                                                                      \
+    "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\nlog_every: 1\n"      \
+    "optimiser: {rule: " rule ", lr: 0.05}\n"
+#define EACH_STEP_SAVED "checkpoint: {every_steps: 1, keep: 2}\n"
+
+static const char *const methods[] = {
+    "easgd",      "async-easgd", "async-measgd, period: 2",   "hogwild-easgd", "async-sgd",
+    "async-msgd", "hogwild-sgd", "bounded-sgd, staleness: 0", "bounded-sgd",   "easgd, period: 3",
+};
+enum { NMETHODS = sizeof methods / sizeof *methods };
+
+/* What a run said. */
+typedef struct {
+    double loss[MOST_STEPS];
+    int64_t last_step;
+    char visits[600];
+} heard;
+
+static void hear(void *arg, const tutti_train_event *e)
+{
+    heard *h = arg;
+    if (e->kind == TUTTI_TRAIN_VISITS) snprintf(h->visits, sizeof h->visits, "%s", e->text);
+    if (e->kind != TUTTI_TRAIN_STEP || e->step >= MOST_STEPS) return;
+    h->loss[e->step] = e->loss;
+    h->last_step = e->step;
+}
+
+static tutti_train_result run(played_job *j, heard *h)
+{
+    memset(h, 0, sizeof *h);
+    j->on_event = hear;
+    j->on_event_arg = h;
+    play_job(j);
+    for (int r = 0; r < j->nranks; r++) {
+        if (j->err[r].status) fail_msg("rank %d: %s\n%s", r, j->err[r].text, j->text);
+        assert_true(j->result[r].weights_hash == j->result[0].weights_hash);
+    }
+    return j->result[0];
+}
+
+static void take_folder(char dir[40])
+{
+    snprintf(dir, 40, "/tmp/tutti-free-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+}
+
+static void drop_folder(const char *dir)
+{
+    assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
+}
+
+/* By its losses, which each step's weights make. */
+static heard losses_of(const char *text)
+{
+    char dir[40];
+    heard h;
+    take_folder(dir);
+    played_job j = {.text = text, .nranks = 1, .dir = dir};
+    run(&j, &h);
+    drop_folder(dir);
+    return h;
+}
+
+static void a_worker_alone_is_sgd_to_the_bit(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {{"sgd", "async-sgd"},
+                                          {"momentum", "async-msgd"},
+                                          {"nesterov", "hogwild-sgd"},
+                                          {"adamw", "bounded-sgd"},
+                                          {"sgd", "easgd, rho: 0"},
+                                          {"adamw", "async-easgd, rho: 0"},
+                                          {"momentum", "async-measgd, rho: 0, period: 3"},
+                                          {"nesterov", "hogwild-easgd, rho: 0"}};
+    char text[600];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text, JOB("%s") EACH_STEP_SAVED, rows[i][0]);
+        const heard want = losses_of(text);
+        snprintf(text, sizeof text, JOB("%s") EACH_STEP_SAVED "method: {name: %s}\n", rows[i][0], rows[i][1]);
+        const heard have = losses_of(text);
+        assert_int_equal(have.last_step, NSTEPS);
+        for (int s = 1; s <= NSTEPS; s++)
+            if (have.loss[s] != want.loss[s])
+                fail_msg("step %d of %s: %.17g, not %.17g", s, rows[i][1], have.loss[s], want.loss[s]);
+    }
+}
+
+static void a_worker_begins_at_the_states_that_it_is_given(void **state)
+{
+    (void)state;
+    char dir[40], text[600];
+    take_folder(dir);
+    play(JOB("adamw"), 1, dir, NULL);
+    heard h[3];
+    static const char *const rows[] = {"sync-sgd", "bounded-sgd", "async-easgd, rho: 0"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, JOB("adamw") EACH_STEP_SAVED "method: {name: %s}\ninit: {from: %s, state: true}\n",
+                 rows[i], dir);
+        h[i] = losses_of(text);
+        for (int s = 1; s <= NSTEPS; s++) assert_true(h[i].loss[s] == h[0].loss[s]);
+    }
+    snprintf(text, sizeof text, JOB("adamw") EACH_STEP_SAVED "method: async-easgd\ninit: %s\n", dir);
+    h[1] = losses_of(text);
+    assert_true(h[1].loss[1] == h[0].loss[1] && h[1].loss[NSTEPS] != h[0].loss[NSTEPS]); /* without states */
+    drop_folder(dir);
+}
+
+static void every_share_is_played_once_and_what_it_brought_is_there(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NMETHODS; i++)
+        for (int nranks = 2; nranks <= 4; nranks++) {
+            char text[600], words[80];
+            heard h;
+            snprintf(text, sizeof text, JOB("momentum") "method: {name: %s}\n", methods[i]);
+            played_job j = {.text = text, .nranks = nranks};
+            const tutti_train_result r = run(&j, &h);
+            assert_int_equal(r.step, NSTEPS);
+            assert_true(isfinite(r.loss) && r.accuracy >= 0);
+            /* with a period it hangs on who played how many */
+            const bool every = !strstr(methods[i], "period");
+            snprintf(words, sizeof words, "%d visits to the centre, ", NSTEPS * nranks);
+            if (every ? strncmp(h.visits, words, strlen(words)) : !strstr(h.visits, " visits to the centre"))
+                fail_msg("%s, %d ranks: %s", methods[i], nranks, h.visits);
+            assert_int_equal(strstr(h.visits, "changes of buckets were lost") != NULL,
+                             !strncmp(methods[i], "hogwild", 7));
+        }
+}
+
+static void in_rank_order_two_runs_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"", ", period: 3", ", rho: 4"};
+    for (int i = 0; i < 3; i++) {
+        char text[600], cut[700];
+        snprintf(text, sizeof text, JOB("adamw") "method: {name: easgd%s}\n", more[i]);
+        snprintf(cut, sizeof cut, "%sexchange: {bucket_bytes: 0}\n", text);
+        const uint64_t bits = bits_of(text, 3);
+        assert_true(bits_of(text, 3) == bits);
+        assert_true(bits_of(cut, 3) == bits);
+    }
+}
+
+/* Nobody is ahead of anybody: between two visits of a worker each other one came at least once, and at most twice. */
+static void a_staleness_of_nothing_is_step_by_step(void **state)
+{
+    (void)state;
+    heard h;
+    long visits = 0, most = 0;
+    played_job j = {.text = JOB("sgd") "method: {name: bounded-sgd, staleness: 0}\n", .nranks = 3};
+    run(&j, &h);
+    const char *at = strstr(h.visits, "times, ");
+    assert_non_null(at);
+    visits = strtol(h.visits, NULL, 10), most = strtol(at + 7, NULL, 10);
+    assert_int_equal(visits, 3 * NSTEPS);
+    assert_in_range(most, 2, 4);
+}
+
+static void who_is_asked_to_end_ends_all_at_a_step_and_they_go_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NMETHODS; i++) {
+        char dir[40], text[600];
+        heard h;
+        take_folder(dir);
+        snprintf(text, sizeof text, JOB("momentum") "checkpoint: {every_steps: 100}\nmethod: {name: %s}\n", methods[i]);
+        played_job j = {.text = text, .nranks = 3, .dir = dir, .stop_rank = 1, .stop_step = 3};
+        const tutti_train_result ended = run(&j, &h);
+        /* else who is asked may come too late: the others may have played all shares by then */
+        const bool in_order = !strncmp(methods[i], "easgd", 5) || !strncmp(methods[i], "bounded", 7);
+        assert_in_range(ended.step, 1, in_order ? NSTEPS - 1 : NSTEPS);
+        if (ended.step < NSTEPS) assert_int_equal(ended.stop_signal, 15);
+        size_t n;
+        float *centre = weights_in(dir, "weights", &n);
+        assert_true(n > 0 && isfinite(centre[0]));
+        free(centre);
+        played_job again = {.text = text, .nranks = 2, .dir = dir};
+        assert_int_equal(run(&again, &h).step, NSTEPS);
+        drop_folder(dir);
+    }
+}
+
+/* Workers begin at the centre, the rule's states beside it are read: so in rank order, and where there is one worker, what goes on from a
+ * checkpoint is always the same. */
+static void what_goes_on_from_a_checkpoint_is_the_same_each_time(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        JOB("adamw") "checkpoint: {every_steps: 5, keep: 9}\nmethod: {name: easgd}\n",
+        JOB("momentum") "checkpoint: {every_steps: 5, keep: 9}\nmethod: {name: async-msgd}\n",
+        JOB("adamw") "checkpoint: {every_steps: 5, keep: 9}\nmethod: {name: bounded-sgd}\n",
+    };
+    for (int i = 0; i < 3; i++) {
+        const int nranks = i ? 1 : 3;
+        char dir[40];
+        uint64_t bits[2];
+        take_folder(dir);
+        const uint64_t whole = play(texts[i], nranks, dir, NULL).weights_hash;
+        for (int k = 0; k < 2; k++) {
+            drop_checkpoint(dir, 12);
+            drop_checkpoint(dir, 10);
+            bits[k] = play(texts[i], nranks, dir, NULL).weights_hash;
+        }
+        assert_true(bits[0] == bits[1]);
+        if (i) assert_true(bits[0] == whole); /* all that one worker knows is saved with the centre */
+        drop_folder(dir);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_alone_is_sgd_to_the_bit),
+        cmocka_unit_test(a_worker_begins_at_the_states_that_it_is_given),
+        cmocka_unit_test(every_share_is_played_once_and_what_it_brought_is_there),
+        cmocka_unit_test(in_rank_order_two_runs_give_the_same_bits),
+        cmocka_unit_test(a_staleness_of_nothing_is_step_by_step),
+        cmocka_unit_test(who_is_asked_to_end_ends_all_at_a_step_and_they_go_on),
+        cmocka_unit_test(what_goes_on_from_a_checkpoint_is_the_same_each_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
