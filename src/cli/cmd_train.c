@@ -28,6 +28,8 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
     {"init", "FROM", "begin at the weights of FILE.safetensors, of a checkpoint or of a run's folder (keys init.*)", 0},
     {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
+    {"record", "FILE", "asynchronous methods: keep the order of shares and visits", TUTTI_FLAG_WRITES},
+    {"replay", "FILE", "... and go by one that was kept: the same weights to the bit", TUTTI_FLAG_READS},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
@@ -62,7 +64,7 @@ static void print_help(void)
 typedef struct {
     const tutti_job *job;
     const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
-    const char *dir;
+    const char *dir, *record, *replay;
     bool fresh, quiet;
     int64_t began_ns;
     tutti_stop *stop;
@@ -151,6 +153,8 @@ static void *play(void *arg)
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;
+    s.config.record = p->record;
+    s.config.replay = p->replay;
     s.config.began_ns = p->began_ns;
     s.config.on_event = tutti_progress_event;
     s.config.on_event_arg = &progress;
@@ -275,6 +279,8 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     char *dir = default_dir(f->rest[0]);
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),
+                .record = tutti_cli_value(f, "record", NULL),
+                .replay = tutti_cli_value(f, "replay", NULL),
                 .fresh = tutti_cli_has(f, "fresh"),
                 .quiet = tutti_cli_has(f, "quiet"),
                 .began_ns = tutti_clock_ns()};
@@ -288,6 +294,22 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     tutti_stop_end(p.stop);
     free(dir);
     return code;
+}
+
+/* An order of shares and visits is kept, or followed, where there is one. */
+static tutti_status check_order(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
+{
+    const tutti_method_row *m = tutti_method_find(job->method.name);
+    const char *flag = tutti_cli_has(f, "record") ? "--record" : "--replay";
+    if (!tutti_cli_has(f, "record") && !tutti_cli_has(f, "replay")) return TUTTI_OK;
+    if (!m->is_free)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: ranks of %s take all steps together; there is no order to keep",
+                          flag, m->name);
+    if (m->is_unordered)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%s: workers of %s change the centre at the same time; there is no order to keep", flag,
+                          m->name);
+    return TUTTI_OK;
 }
 
 /* DIR/job.yaml is written anew by every run. That may be the job that was given if it is such a job already: nothing is lost then. */
@@ -334,6 +356,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     tutti_status st = take_environment(f, config, world, &err);
     if (!st) st = tutti_cli_load_job(f, f->rest[0], &job, &err);
     if (!st) st = check_places(f, job, &err);
+    if (!st) st = check_order(f, job, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = tutti_train_dry_run(job, &err);
     else if (!st)

@@ -239,6 +239,20 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
+/* Without exchanges it is what ranks do in their visits that makes one method another. */
+static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
+{
+    tutti_arena work = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    tutti_plan_list_loops(p, 0, &work, loops);
+    tutti_strbuf_printf(sb, "visits: %s\n", tutti_admission_words(p->admission));
+    for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++) {
+        tutti_plan_print_action(p, &loops[TUTTI_EACH_STEP].actions[i], sb);
+        tutti_strbuf_puts(sb, "\n");
+    }
+    tutti_arena_release(&work);
+}
+
 uint64_t tutti_plan_hash(const tutti_plan *p)
 {
     const tutti_plan_config *c = &p->config;
@@ -249,7 +263,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
-    if (tutti_plan_is_free(p)) tutti_strbuf_printf(&sb, "visits: %s\n", tutti_admission_words(p->admission));
+    if (tutti_plan_is_free(p)) add_visits(p, &sb);
     if (p->is_paced) tutti_strbuf_printf(&sb, "at most %" PRId64 " steps ahead\n", c->staleness);
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);

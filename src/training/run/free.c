@@ -12,8 +12,10 @@
 tutti_status tutti_free_create(tutti_trainer *t, tutti_failure *err)
 {
     if (!tutti_plan_is_free(t->plan)) return TUTTI_OK;
+    const tutti_visits_config config = {t->step, t->config->nsteps, t->config->record != NULL,
+                                        t->step < t->config->nsteps ? t->config->replay : NULL};
     t->first_step = t->step;
-    return tutti_visits_create(t->group, t->plan, t->step, t->config->nsteps, &t->visits, err);
+    return tutti_visits_create(t->group, t->plan, &config, &t->visits, err);
 }
 
 /* The loss of the shares that have been played since this was asked the last time. */
@@ -111,5 +113,5 @@ tutti_status tutti_free_report(tutti_trainer *t, tutti_failure *err)
     }
     tutti_strbuf_release(&text);
     free(all);
-    return st;
+    return st || t->rank != 0 || !t->config->record ? st : tutti_visits_write(t->visits, t->config->record, err);
 }

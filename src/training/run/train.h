@@ -65,6 +65,9 @@ typedef struct {
     const char *const *free_keys; /* NULL-ended: keys of the job that may differ from a checkpoint's */
     /* A job of an earlier version as this one would print it (the caller frees), NULL = it is none; may be NULL. */
     char *(*renew_job)(const char *text);
+    /* Where ranks take steps of their own, one at a time in visits: a file that takes down who took which share and who visited when, at the
+     * end; a file of that kind to go by, which gives the same bits. NULL = none. */
+    const char *record, *replay;
     bool fresh; /* do not resume: remove what the folder holds of an earlier run */
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);

@@ -3,6 +3,7 @@
  *
  * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are halves of one word,
  * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
+ * What is kept of an order lies on the board too; a run that goes by one has lists of its own shares and turns (visits_order.h).
  * Visits are let in by a ticket lock: order of arrival is the order of the tickets, and in rank order a rank knows its tickets. A wait
  * spins for a moment, then gives its core away, then sleeps; it looks for deaths all the while. */
 #include "visits.h"
@@ -15,6 +16,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "visits_order.h"
 
 enum { LINE = 64, SPINS = 200, YIELDS = 2000 };
 static const double NAP_S = 50e-6;
@@ -32,7 +34,7 @@ typedef struct {
     _Alignas(LINE) _Atomic int64_t head; /* who may come in */
     _Atomic int64_t count;               /* visits that have ended */
     _Atomic int holder;                  /* who came in last */
-    _Alignas(LINE) rank_line ranks[];    /* then a word a bucket: changes of it */
+    _Alignas(LINE) rank_line ranks[];    /* then a word a bucket: changes of it; then what is recorded */
 } board;
 
 struct tutti_visits {
@@ -41,8 +43,14 @@ struct tutti_visits {
     tutti_region *region;
     board *board;
     _Atomic int64_t *changes;
+    _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
+    tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
+    int64_t *turns, nturns;           /* then: this rank's visits, as numbers of all */
+    int64_t *own_shares, nown_shares; /* and shares */
+    bool follows;
+    int nstops, stops_room;
     int rank, nranks;
-    int64_t end;                  /* share behind the run's last */
+    int64_t begin, end;           /* shares of the run: the first, and behind the last */
     int64_t stretch;              /* first share of it */
     int64_t own_deals, own_turns; /* in rank order: how often it was this rank's turn */
     int64_t first;                /* own share to begin with, in rank order */
@@ -54,37 +62,73 @@ struct tutti_visits {
 
 /* ---- life ---- */
 
-tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, int64_t first_step, int64_t end_step,
+/* Where a rank stands in a list of ranks. */
+static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
+{
+    int64_t *out = tutti_alloc(sizeof *out * ((size_t)n + 1)), found = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (ranks[i] == rank) out[found++] = i;
+    out[found] = INT64_MAX;
+    return out;
+}
+
+static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err)
+{
+    tutti_visits_order *o = &v->order;
+    tutti_status st = tutti_visits_order_read(path, o, err);
+    if (st) return st;
+    if (o->nranks != v->nranks)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of a run of %d ranks; here are %d", path, o->nranks, v->nranks);
+    if (o->plan_hash != tutti_plan_hash(v->plan))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of a run with another plan (method, batch, model or kernels)",
+                          path);
+    if (o->first_share != v->begin || o->nshares < v->end - v->begin)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE, "%s: is of steps %lld to %lld; here %lld to %lld are played (--fresh begins at 0)",
+            path, (long long)(o->first_share / v->nranks), (long long)((o->first_share + o->nshares) / v->nranks),
+            (long long)(v->begin / v->nranks), (long long)(v->end / v->nranks));
+    v->own_shares = places_of(v->rank, o->shares, o->nshares);
+    v->turns = places_of(v->rank, o->visits, o->nvisits);
+    v->follows = true;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err)
 {
     const int nranks = plan->config.nranks, rank = plan->config.rank;
     const size_t lines = sizeof(board) + sizeof(rank_line) * (size_t)nranks;
-    const size_t nbytes = lines + sizeof(int64_t) * (size_t)plan->nbuckets;
+    const size_t changes = sizeof(int64_t) * (size_t)plan->nbuckets;
+    const size_t nshares = config->records ? (size_t)((config->end_step - config->first_step) * nranks) : 0;
     tutti_visits *v = tutti_alloc(sizeof *v);
     *v = (tutti_visits){.group = group,
                         .plan = plan,
                         .rank = rank,
                         .nranks = nranks,
-                        .end = end_step * nranks,
-                        .stretch = first_step * nranks,
-                        .first = first_step * nranks + rank,
+                        .begin = config->first_step * nranks,
+                        .end = config->end_step * nranks,
+                        .stretch = config->first_step * nranks,
+                        .first = config->first_step * nranks + rank,
                         .left_at = -1};
-    tutti_status st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
-    if (st) {
-        free(v);
-        return st;
-    }
+    *out = v; /* the caller destroys it in any case */
+    tutti_status st = config->replay ? follow(v, config->replay, err) : TUTTI_OK;
+    const size_t nbytes = lines + changes + 2 * sizeof(int32_t) * nshares;
+    if (!st) st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
+    if (st) return st;
     v->board = tutti_region_base(v->region, 0);
     v->changes = (_Atomic int64_t *)(void *)((char *)v->board + lines);
-    if (rank == 0) atomic_store(&v->board->next, first_step * nranks);
-    *out = v;
+    if (nshares) v->shares = (_Atomic int32_t *)(void *)((char *)v->board + lines + changes);
+    if (nshares) v->visits = v->shares + nshares;
+    if (rank == 0) atomic_store(&v->board->next, v->begin);
     return tutti_group_barrier(group, "visits", err);
 }
 
 void tutti_visits_destroy(tutti_visits *v)
 {
     if (!v) return;
-    tutti_region_destroy(v->region);
+    if (v->region) tutti_region_destroy(v->region);
+    tutti_visits_order_release(&v->order);
+    free(v->own_shares), free(v->turns);
     free(v);
 }
 
@@ -93,9 +137,16 @@ void tutti_visits_destroy(tutti_visits *v)
 int64_t tutti_visits_deal(void *arg)
 {
     tutti_visits *v = arg;
-    const int64_t share = tutti_plan_deals_in_order(v->plan) ? v->first + v->nranks * v->own_deals++
-                                                             : atomic_fetch_add(&v->board->next, 1);
-    return share < v->end ? share : -1;
+    int64_t share;
+    if (v->follows)
+        share = v->own_shares[v->own_deals] == INT64_MAX ? v->end : v->begin + v->own_shares[v->own_deals++];
+    else if (tutti_plan_deals_in_order(v->plan))
+        share = v->first + v->nranks * v->own_deals++;
+    else
+        share = atomic_fetch_add(&v->board->next, 1);
+    if (share >= v->end) return -1;
+    if (v->shares) atomic_store(&v->shares[share - v->begin], v->rank);
+    return share;
 }
 
 static uint64_t opened(int64_t stop, int64_t begun)
@@ -113,9 +164,29 @@ static int64_t begun_of(uint64_t open)
     return (int64_t)(open & UINT32_MAX);
 }
 
+/* Shares and visits go by a record only if all meet where they met then: else one could wait for another that waits at a stop. */
+static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
+{
+    tutti_visits_order *o = &v->order;
+    if (v->follows && (v->nstops >= o->nstops || o->stops[v->nstops] != stop))
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "the record of visits is of a run whose tests and checkpoints were due at other steps: here one is due at "
+            "step %lld, there at %lld; give the same epochs, eval_every_epochs and checkpoint keys",
+            (long long)stop, v->nstops < o->nstops ? (long long)o->stops[v->nstops] : 0LL);
+    if (!v->follows) {
+        o->stops = tutti_grow(o->stops, v->nstops, &v->stops_room, sizeof *o->stops);
+        o->stops[v->nstops] = stop;
+    }
+    v->nstops++;
+    return TUTTI_OK;
+}
+
 /* Who has asked to end before this word was there has moved the stop of the one before. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
+    const tutti_status st = note_stop(v, stop, err);
+    if (st) return st;
     if (v->rank == 0) atomic_store(&v->board->open, opened(stop * v->nranks - v->stretch, 0));
     if (v->rank == 0 && atomic_load(&v->board->ends)) tutti_visits_ask_to_end(v);
     return tutti_group_barrier(v->group, "workers, before they go on their own", err);
@@ -243,21 +314,30 @@ static int somebody_is_in(const tutti_visits *v)
     return atomic_load(&v->board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
 }
 
+/* Where a record is followed: whose turn it was then. */
+static int who_was_in(const tutti_visits *v)
+{
+    const int64_t head = atomic_load(&v->board->head);
+    return head == v->ticket ? -1 : head < v->order.nvisits ? v->order.visits[head] : v->rank;
+}
+
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err)
 {
+    static const char in_turn[] = "for its turn to visit the centre, after";
+    const tutti_admission how = v->plan->admission;
     tutti_status st = TUTTI_OK;
-    switch (v->plan->admission) {
-    case TUTTI_ADMIT_BY_ARRIVAL:
+    if (v->follows) {
+        v->ticket = v->turns[v->own_turns++];
+        st = await(v, who_was_in, in_turn, err);
+    } else if (how == TUTTI_ADMIT_BY_ARRIVAL) {
         v->ticket = atomic_fetch_add(&v->board->tail, 1);
         st = await(v, somebody_is_in, "to visit the centre, where before it was", err);
-        break;
-    case TUTTI_ADMIT_IN_RANK_ORDER:
+    } else if (how == TUTTI_ADMIT_IN_RANK_ORDER) {
         v->ticket = v->rank + v->nranks * v->own_turns++;
-        st = await(v, who_is_in, "for its turn to visit the centre, after", err);
-        break;
-    default: break;
+        st = await(v, who_is_in, in_turn, err);
     }
     if (st) return st;
+    if (v->visits && how != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->visits[v->ticket], v->rank);
     atomic_store(&v->board->holder, v->rank);
     const int64_t stale = v->left_at < 0 ? 0 : atomic_load(&v->board->count) - v->left_at;
     tutti_staleness *s = &v->staleness;
@@ -282,6 +362,24 @@ int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket)
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun)
 {
     v->staleness.nlost += atomic_fetch_add(&v->changes[bucket], 1) != begun;
+}
+
+tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_failure *err)
+{
+    tutti_visits_order o = {.nranks = v->nranks,
+                            .plan_hash = tutti_plan_hash(v->plan),
+                            .first_share = v->begin,
+                            .nshares = v->stretch - v->begin,
+                            .nvisits = atomic_load(&v->board->count),
+                            .nstops = v->nstops,
+                            .stops = v->order.stops};
+    o.shares = tutti_alloc(sizeof *o.shares * (size_t)(o.nshares + 1));
+    o.visits = tutti_alloc(sizeof *o.visits * (size_t)(o.nvisits + 1));
+    for (int64_t i = 0; i < o.nshares; i++) o.shares[i] = atomic_load(&v->shares[i]);
+    for (int64_t i = 0; i < o.nvisits; i++) o.visits[i] = atomic_load(&v->visits[i]);
+    const tutti_status st = tutti_visits_order_write(path, &o, err);
+    free(o.shares), free(o.visits);
+    return st;
 }
 
 int64_t tutti_visits_count(const tutti_visits *v)

@@ -16,8 +16,13 @@
 
 typedef struct tutti_visits tutti_visits;
 
-/* Collective. first_step, end_step: of the run. */
-tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, int64_t first_step, int64_t end_step,
+typedef struct {
+    int64_t first_step, end_step; /* of the run */
+    bool records;                 /* who took which share and who visited when is kept */
+    const char *replay; /* file of such a record, by which shares are dealt and visits let in; NULL = as they come */
+} tutti_visits_config;
+/* Collective. */
+tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err);
 void tutti_visits_destroy(tutti_visits *v); /* before the group is left; NULL is accepted */
 
@@ -44,6 +49,9 @@ void tutti_visits_leave(tutti_visits *v);
 /* Around a change of a bucket of the centre: tells of changes that came in between, one of which is lost. */
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
+
+/* Rank 0, when all have met: what was kept, as a file that a run can be played by again, to the bit. */
+tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_failure *err);
 
 /* Visits that have ended, of all ranks. */
 int64_t tutti_visits_count(const tutti_visits *v);

@@ -4,6 +4,7 @@
 #include "testing.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "method_world.h"
 
@@ -32,18 +33,21 @@ static void visits_are_proved_at_any_period_and_rank_count(void **state)
             }
 }
 
-static void who_visits_how_is_part_of_the_hash(void **state)
+static void who_visits_how_and_what_for_is_part_of_the_hash(void **state)
 {
     (void)state;
-    uint64_t hash[3];
-    static const char *const kin[] = {"easgd", "async-easgd", "hogwild-easgd"};
-    for (int i = 0; i < 3; i++) {
+    uint64_t hash[NMETHODS];
+    for (int i = 0; i < NMETHODS; i++) {
         world w;
-        make(&w, kin[i], (tutti_plan_config){.nranks = 3});
+        make(&w, methods[i], (tutti_plan_config){.nranks = 3, .nstates = 1});
         hash[i] = tutti_plan_hash(w.plan);
         destroy(&w);
+        for (int k = 0; k < i; k++) {
+            const bool is_twin =
+                !strcmp(methods[i], "async-measgd") || !strcmp(methods[i], "async-msgd"); /* refuse more */
+            assert_true(hash[k] != hash[i] || (is_twin && k == i - 1));
+        }
     }
-    assert_true(hash[0] != hash[1] && hash[1] != hash[2] && hash[0] != hash[2]);
 }
 
 static void workers_of_another_host_are_refused(void **state)
@@ -158,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(visits_are_proved_at_any_period_and_rank_count),
-        cmocka_unit_test(who_visits_how_is_part_of_the_hash),
+        cmocka_unit_test(who_visits_how_and_what_for_is_part_of_the_hash),
         cmocka_unit_test(workers_of_another_host_are_refused),
         cmocka_unit_test(each_mistake_is_refused),
         cmocka_unit_test(a_visit_without_admission_is_refused),

@@ -21,7 +21,8 @@ typedef struct {
     const tutti_emitter *method; /* instead of the job's; NULL: that */
     const char *dir;
     bool fresh;
-    int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
+    const char *record, *replay; /* files; NULL = none */
+    int stop_rank;               /* asks for an end (as by SIGTERM) at stop_step */
     int64_t stop_step;
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
@@ -69,6 +70,8 @@ static void *played_rank_run(void *arg)
     if (!st && j->method) st = played_replan(j->method, &s, &j->err[rank]);
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
+    s.config.record = j->record;
+    s.config.replay = j->replay;
     s.config.stop_asked = played_stop;
     s.config.stop_arg = r;
     s.config.on_event = j->on_event;

@@ -152,6 +152,57 @@ static void in_rank_order_two_runs_give_the_same_bits(void **state)
     }
 }
 
+/* Who took which share and who visited when is all that chance has in it. */
+static void a_run_is_played_again_to_the_bit_by_its_record(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"async-sgd", "async-easgd, period: 2", "bounded-sgd", "async-measgd, rho: 3",
+                                       "easgd"};
+    for (int i = 0; i < 5; i++) {
+        char dir[40], path[80], text[600];
+        heard h;
+        take_folder(dir);
+        snprintf(path, sizeof path, "%s/order.json", dir);
+        snprintf(text, sizeof text, JOB("momentum") "eval_every_epochs: 0.1\nmethod: {name: %s}\n", rows[i]);
+        played_job j = {.text = text, .nranks = 3, .record = path};
+        const uint64_t bits = run(&j, &h).weights_hash;
+        for (int k = 0; k < 2; k++) {
+            played_job again = {.text = text, .nranks = 3, .replay = path};
+            assert_true(run(&again, &h).weights_hash == bits);
+        }
+        drop_folder(dir);
+    }
+}
+
+static void expect_refusal(const char *text, int nranks, const char *path, const char *words)
+{
+    played_job j = {.text = text, .nranks = nranks, .replay = path};
+    play_job(&j);
+    bool said = false;
+    for (int r = 0; r < nranks; r++) {
+        if (!j.err[r].status) fail_msg("rank %d does what '%s' should refuse", r, words);
+        said |= strstr(j.err[r].text, words) != NULL;
+    }
+    if (!said) fail_msg("not '%s' but '%s'", words, j.err[0].text);
+}
+
+static void a_record_of_another_run_is_refused(void **state)
+{
+    (void)state;
+    char dir[40], path[80];
+    heard h;
+    take_folder(dir);
+    snprintf(path, sizeof path, "%s/order.json", dir);
+    played_job j = {.text = JOB("sgd") "method: async-sgd\n", .nranks = 2, .record = path};
+    run(&j, &h);
+    expect_refusal(JOB("sgd") "method: async-sgd\n", 3, path, "is of a run of 2 ranks; here are 3");
+    expect_refusal(JOB("sgd") "method: async-easgd\n", 2, path, "is of a run with another plan");
+    expect_refusal(JOB("sgd") "eval_every_epochs: 0.1\nmethod: async-sgd\n", 2, path, "were due at other steps");
+    assert_int_equal(tutti_file_write_atomic(path, "{}", 2, NULL), TUTTI_OK);
+    expect_refusal(JOB("sgd") "method: async-sgd\n", 2, path, "is no record of visits: its ranks");
+    drop_folder(dir);
+}
+
 /* Nobody is ahead of anybody: between two visits of a worker each other one came at least once, and at most twice. */
 static void a_staleness_of_nothing_is_step_by_step(void **state)
 {
@@ -225,6 +276,8 @@ int main(void)
         cmocka_unit_test(a_worker_begins_at_the_states_that_it_is_given),
         cmocka_unit_test(every_share_is_played_once_and_what_it_brought_is_there),
         cmocka_unit_test(in_rank_order_two_runs_give_the_same_bits),
+        cmocka_unit_test(a_run_is_played_again_to_the_bit_by_its_record),
+        cmocka_unit_test(a_record_of_another_run_is_refused),
         cmocka_unit_test(a_staleness_of_nothing_is_step_by_step),
         cmocka_unit_test(who_is_asked_to_end_ends_all_at_a_step_and_they_go_on),
         cmocka_unit_test(what_goes_on_from_a_checkpoint_is_the_same_each_time),

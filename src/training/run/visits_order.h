@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* visits_order.h: who took which share and who visited when, in a run whose ranks take steps of their own: kept in a file, such a run can be
+ * played again to the bit. Threads: owner. */
+#ifndef TUTTI_VISITS_ORDER_H
+#define TUTTI_VISITS_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti/failure.h"
+
+typedef struct {
+    int nranks;
+    uint64_t plan_hash;
+    int64_t first_share;
+    int64_t nshares, nvisits, nstops;
+    int32_t *shares,
+        *visits;    /* ranks: of each share from the first on; of each visit, in the order of their beginnings */
+    int64_t *stops; /* steps at which all met, ascending */
+} tutti_visits_order;
+
+/* JSON, written whole or not at all. */
+tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order *o, tutti_failure *err);
+/* TUTTI_ERR_DATA with what is wrong; *out is the caller's to release in any case. */
+tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
+tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
+                                      tutti_failure *err);
+void tutti_visits_order_release(tutti_visits_order *o);
+
+#endif
