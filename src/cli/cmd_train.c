@@ -30,6 +30,8 @@ static const tutti_flag flags[] = {
     {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
     {"record", "FILE", "asynchronous methods: keep the order of shares and visits", TUTTI_FLAG_WRITES},
     {"replay", "FILE", "... and go by one that was kept: the same weights to the bit", TUTTI_FLAG_READS},
+    {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long, on purpose", TUTTI_FLAG_MANY},
+    {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once, at that step", TUTTI_FLAG_MANY},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
@@ -65,6 +67,7 @@ typedef struct {
     const tutti_job *job;
     const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
     const char *dir, *record, *replay;
+    const tutti_handicap *handicaps; /* of all ranks */
     bool fresh, quiet;
     int64_t began_ns;
     tutti_stop *stop;
@@ -153,6 +156,7 @@ static void *play(void *arg)
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;
+    s.config.handicap = p->handicaps[tutti_group_rank(p->group)];
     s.config.record = p->record;
     s.config.replay = p->replay;
     s.config.began_ns = p->began_ns;
@@ -285,6 +289,9 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
                 .quiet = tutti_cli_has(f, "quiet"),
                 .began_ns = tutti_clock_ns()};
     tutti_failure err = {0};
+    tutti_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
+    tutti_cli_handicaps(f, nranks, handicaps, NULL); /* they have been checked */
+    p.handicaps = handicaps;
     if (!getenv("TUTTI_DEADLINE_S")) config->deadline_s = job->exchange.deadline_s;
     int code = TUTTI_OK;
     if (tutti_stop_begin("train", config->rank == 0, &p.stop, &err))
@@ -292,6 +299,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     else
         code = tutti_cli_has(f, "ranks-as-threads") ? run_threads(&p, nranks) : run_rank(&p, config);
     tutti_stop_end(p.stop);
+    free(handicaps);
     free(dir);
     return code;
 }
@@ -357,6 +365,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     if (!st) st = tutti_cli_load_job(f, f->rest[0], &job, &err);
     if (!st) st = check_places(f, job, &err);
     if (!st) st = check_order(f, job, &err);
+    if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = tutti_train_dry_run(job, &err);
     else if (!st)

@@ -4,10 +4,13 @@
 #define TUTTI_CLI_TRAIN_CMD_H
 
 #include "../training/run/train.h"
+#include "cli.h"
 #include "tutti/job.h"
 
 /* The resolved job, what the plan is, what it needs; nothing is run or connected. */
 tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
+/* What --slow and --stall say of each of so many ranks; out: NULL = they are only checked. */
+tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_handicap *out, tutti_failure *err);
 /* One line: the method's coordinates (docs/methods.md), with `before` in front. */
 void tutti_train_print_method(const char *before, const char *name);
 /* "weights <16 hex> step N loss L accuracy A": the last line of a run. */

@@ -25,6 +25,22 @@ static void a_mistake_in_the_job_is_named_with_exit_2(void **state)
     expect(line, TUTTI_ERR_USAGE, "16 does not divide into 3 ranks");
     train_line(f, "--rank 3", line);
     expect(line, TUTTI_ERR_USAGE, "did you mean '--ranks'");
+    static const char *const held_up[][2] = {
+        {"--slow 2=3", "--slow 2=3: there are ranks 0 to 1"},
+        {"--slow 0=0.5", "--slow 0=0.5: RANK=FACTOR"},
+        {"--slow 1=nan", "RANK=FACTOR"},
+        {"--stall 0=1", "--stall 0=1: RANK=SECONDS@STEP"},
+        {"--stall 0=1@0", "RANK=SECONDS@STEP"},
+        {"--record x.json", "--record: ranks of sync-sgd take all steps together"},
+        {"--set method.name=hogwild-sgd --replay x.json", "--replay: workers of hogwild-sgd change the centre"},
+        {"--set method.name=async-sgd --trace 3", "take steps of their own"},
+    };
+    for (size_t i = 0; i < sizeof held_up / sizeof *held_up; i++) {
+        char words[120];
+        snprintf(words, sizeof words, "--ranks 2 --set batch=16 %s", held_up[i][0]);
+        train_line(f, words, line);
+        expect(line, TUTTI_ERR_USAGE, held_up[i][1]);
+    }
 }
 
 /* Both ranks fail; the first of them says it. */

@@ -376,8 +376,10 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
                                  .nupdates = count_updates(t) + 1},
                       .ends_period = (t->local_steps + 1) % p->config.period == 0,
                       .arena = activations(t)};
+    const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
     const tutti_status st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (st) return st;
+    tutti_step_hold_up(t, batch->step, computed_ns);
     double loss = 0;
     const float *losses = gradient(t, 0, t->loss);
     for (int i = 0; i < tutti_graph_losses(p->graph); i++) loss += (double)losses[i];
@@ -400,7 +402,9 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
                       .stop = t->my_signal != 0,
                       .ends_period = (t->step + 1) % t->plan->config.period == 0,
                       .arena = activations(t)};
+    const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
+    if (!st) tutti_step_hold_up(t, t->step, computed_ns);
     if (!st && play.ends_period) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
     if (st) return st;
     t->step++;

@@ -43,6 +43,13 @@ typedef struct {
     const char *text;
 } tutti_train_event;
 
+/* What holds a rank up on purpose, so that one can see what a method makes of it. */
+typedef struct {
+    double slowness; /* by what its computing takes longer; 0 or 1 = nothing */
+    double stall_s; /* it stands still once for so long, after the first of its steps that is this one or a later one */
+    int64_t stall_step;
+} tutti_handicap;
+
 typedef struct {
     const tutti_plan *plan;
     const tutti_dataset *train, *test; /* test may be NULL */
@@ -68,7 +75,8 @@ typedef struct {
     /* Where ranks take steps of their own, one at a time in visits: a file that takes down who took which share and who visited when, at the
      * end; a file of that kind to go by, which gives the same bits. NULL = none. */
     const char *record, *replay;
-    bool fresh; /* do not resume: remove what the folder holds of an earlier run */
+    tutti_handicap handicap; /* this rank's */
+    bool fresh;              /* do not resume: remove what the folder holds of an earlier run */
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;

@@ -4,7 +4,7 @@
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
  *   beside.c     what is done when an exchange has ended  free.c       steps that ranks take on their own
- *   visits.c     ... and how they come to what is common
+ *   visits.c     ... and how they come to what is common  handicap.c   ranks that are held up on purpose
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
@@ -96,6 +96,7 @@ typedef struct {
     int64_t step;                   /* steps done */
     tutti_loss_scale_state scale;
     int64_t earlier_updates; /* of the states that it began with */
+    bool has_stalled;        /* as its handicap has it */
     bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
@@ -125,6 +126,8 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err);
 /* One rank's share of a step, by itself. */
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err);
+/* As the rank's handicap has it, behind a step before which its computing had taken so long in all (handicap.c). */
+void tutti_step_hold_up(tutti_trainer *t, int64_t step, int64_t computed_ns);
 /* A loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
 /* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. */

@@ -22,7 +22,8 @@ typedef struct {
     const char *dir;
     bool fresh;
     const char *record, *replay; /* files; NULL = none */
-    int stop_rank;               /* asks for an end (as by SIGTERM) at stop_step */
+    tutti_handicap handicap[PLAYED_MAX_RANKS];
+    int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
     int64_t stop_step;
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
@@ -70,6 +71,7 @@ static void *played_rank_run(void *arg)
     if (!st && j->method) st = played_replan(j->method, &s, &j->err[rank]);
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
+    s.config.handicap = j->handicap[rank];
     s.config.record = j->record;
     s.config.replay = j->replay;
     s.config.stop_asked = played_stop;

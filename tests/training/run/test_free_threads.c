@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "played_weights.h"
+#include "training/run/visits_order.h"
 
 enum { NSTEPS = 12, MOST_STEPS = 64 };
 
@@ -203,6 +204,44 @@ static void a_record_of_another_run_is_refused(void **state)
     drop_folder(dir);
 }
 
+/* The order of visits of a run with a worker that computes slowly and one that stands still. */
+static tutti_visits_order held_up(const char *method)
+{
+    char dir[40], path[80], text[600];
+    heard h;
+    tutti_visits_order o;
+    take_folder(dir);
+    snprintf(path, sizeof path, "%s/order.json", dir);
+    snprintf(text, sizeof text, JOB("sgd") "method: {name: %s}\n", method);
+    played_job j = {.text = text, .nranks = 3, .record = path, .handicap = {[1] = {.slowness = 4}, [2] = {0, 0.2, 3}}};
+    run(&j, &h);
+    assert_int_equal(tutti_visits_order_read(path, &o, NULL), TUTTI_OK);
+    assert_int_equal(o.nvisits, 3 * NSTEPS);
+    drop_folder(dir);
+    return o;
+}
+
+static void whoever_is_held_up_rank_order_stays_and_a_bound_holds(void **state)
+{
+    (void)state;
+    tutti_visits_order o = held_up("easgd");
+    for (int64_t i = 0; i < o.nvisits; i++) assert_int_equal(o.visits[i], i % 3);
+    tutti_visits_order_release(&o);
+    for (int bound = 0; bound < 3; bound++) {
+        char method[60];
+        int64_t done[3] = {0};
+        snprintf(method, sizeof method, "bounded-sgd, staleness: %d", bound);
+        o = held_up(method);
+        for (int64_t i = 0; i < o.nvisits; i++) {
+            done[o.visits[i]]++;
+            for (int r = 0; r < 3; r++) assert_true(done[o.visits[i]] <= done[r] + bound + 1);
+        }
+        tutti_visits_order_release(&o);
+    }
+    o = held_up("async-sgd"); /* who does how much is chance; all is done */
+    tutti_visits_order_release(&o);
+}
+
 /* Nobody is ahead of anybody: between two visits of a worker each other one came at least once, and at most twice. */
 static void a_staleness_of_nothing_is_step_by_step(void **state)
 {
@@ -278,6 +317,7 @@ int main(void)
         cmocka_unit_test(in_rank_order_two_runs_give_the_same_bits),
         cmocka_unit_test(a_run_is_played_again_to_the_bit_by_its_record),
         cmocka_unit_test(a_record_of_another_run_is_refused),
+        cmocka_unit_test(whoever_is_held_up_rank_order_stays_and_a_bound_holds),
         cmocka_unit_test(a_staleness_of_nothing_is_step_by_step),
         cmocka_unit_test(who_is_asked_to_end_ends_all_at_a_step_and_they_go_on),
         cmocka_unit_test(what_goes_on_from_a_checkpoint_is_the_same_each_time),
