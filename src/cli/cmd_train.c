@@ -310,7 +310,7 @@ static tutti_status check_order(const tutti_flags *f, const tutti_job *job, tutt
     const tutti_method_row *m = tutti_method_find(job->method.name);
     const char *flag = tutti_cli_has(f, "record") ? "--record" : "--replay";
     if (!tutti_cli_has(f, "record") && !tutti_cli_has(f, "replay")) return TUTTI_OK;
-    if (!m->is_free)
+    if (!m->is_async)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: ranks of %s take all steps together; there is no order to keep",
                           flag, m->name);
     if (m->is_unordered)

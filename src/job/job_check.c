@@ -387,7 +387,7 @@ static tutti_status check_method(const tutti_job *job, const tutti_job_source *s
     tutti_failure why = {0};
     if (isnan(centre.rho))
         return REFUSE("method.rho", "'%s' is neither auto nor a number of 0 or more", job->method.rho);
-    if (method->is_free && job->trace.steps)
+    if (method->is_async && job->trace.steps)
         return REFUSE("trace.steps",
                       "workers of %s take steps of their own, and a trace is of steps that all take together",
                       method->name);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "free_run.h"
+#include "async_run.h"
 #include "predict_costs.h"
 
 enum { NPERIODS = 4 };
@@ -74,7 +74,7 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);
     case TUTTI_DO_MEET: return moving_cost(p, a->count, 4);
     case TUTTI_DO_COPY: return moving_cost(p, a->count, 2);
-    case TUTTI_DO_PACE: /* waits are played where there is more than one rank: free_run.c */
+    case TUTTI_DO_PACE: /* waits are played where there is more than one rank: async_run.c */
     case TUTTI_DO_ENTER:
     case TUTTI_DO_LEAVE: return 0;
     case TUTTI_DO_START:
@@ -269,17 +269,17 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
 }
 
 /* What a worker does in a step before its visit, in it and behind it, and in a step without one. */
-static tutti_free_run worker_of(const player *p, double load_s)
+static tutti_async_run worker_of(const player *p, double load_s)
 {
     const tutti_plan *plan = p->plan;
     const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
-    tutti_free_run r = {.nworkers = plan->config.nranks,
-                        .admission = plan->admission,
-                        .is_paced = plan->is_paced,
-                        .staleness = plan->config.staleness,
-                        .period = plan->config.period,
-                        .before_s = load_s,
-                        .other_s = load_s};
+    tutti_async_run r = {.nworkers = plan->config.nranks,
+                         .admission = plan->admission,
+                         .is_paced = plan->is_paced,
+                         .staleness = plan->config.staleness,
+                         .period = plan->config.period,
+                         .before_s = load_s,
+                         .other_s = load_s};
     double *part = &r.before_s;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
@@ -294,15 +294,15 @@ static tutti_free_run worker_of(const player *p, double load_s)
 }
 
 /* Workers that take steps of their own: they share a host, so what a visit moves does not travel. */
-static tutti_status free_predict(const player *p, double load_s, tutti_prediction *out, tutti_failure *err)
+static tutti_status async_predict(const player *p, double load_s, tutti_prediction *out, tutti_failure *err)
 {
     enum { NSTEPS = 16 };
     const tutti_plan *plan = p->plan;
-    const tutti_free_run run = worker_of(p, load_s);
+    const tutti_async_run run = worker_of(p, load_s);
     if (p->overlaps)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "the method's workers visit a centre in the memory of their host; give a host as topology");
-    const tutti_free_time t = tutti_free_run_play(&run, NSTEPS * plan->config.period);
+    const tutti_async_time t = tutti_async_run_play(&run, NSTEPS * plan->config.period);
     *out = (tutti_prediction){.nranks = plan->config.nranks,
                               .ranks_per_core = (int)p->turns,
                               .step_s = t.step_s,
@@ -328,8 +328,8 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         .plan = plan, .profile = profile, .overlaps = !host, .turns = ceil(nranks / cores), .exchanges = exchanges};
     tutti_status st = exchanges_prepare(&p, t, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
-    if (!st && tutti_plan_is_free(plan)) {
-        st = free_predict(&p, load_s, out, err);
+    if (!st && tutti_plan_is_async(plan)) {
+        st = async_predict(&p, load_s, out, err);
     } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {

@@ -45,7 +45,7 @@ tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, d
     static const tutti_emitter emitter = {declare, list};                                                              \
     const tutti_method_row tutti_method_##id = {.name = row_name,                                                      \
                                                 .parallelism = "data",                                                 \
-                                                .is_free = true,                                                       \
+                                                .is_async = true,                                                      \
                                                 .overlap = "nothing: a visit is between two steps of the worker",      \
                                                 .accept = accept,                                                      \
                                                 .collectives = collectives,                                            \

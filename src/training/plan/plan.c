@@ -263,7 +263,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");
     if (c->period != 1) tutti_strbuf_printf(&sb, "a period of %" PRId64 " steps\n", c->period);
-    if (tutti_plan_is_free(p)) add_visits(p, &sb);
+    if (tutti_plan_is_async(p)) add_visits(p, &sb);
     if (p->is_paced) tutti_strbuf_printf(&sb, "at most %" PRId64 " steps ahead\n", c->staleness);
     if (p->costs_text) tutti_strbuf_puts(&sb, p->costs_text);
     const uint64_t hash = tutti_hash(sb.text, sb.length);

@@ -307,7 +307,7 @@ int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbyte
 /* Every exchange is. Then ranks do alike, and one can stand for all. */
 bool tutti_plan_is_between_all(const tutti_plan *p);
 /* Ranks take local steps of their own, each of a share of a batch, as they come; else all take part in every step. */
-static inline bool tutti_plan_is_free(const tutti_plan *p)
+static inline bool tutti_plan_is_async(const tutti_plan *p)
 {
     return p->admission != TUTTI_ADMIT_NOBODY;
 }

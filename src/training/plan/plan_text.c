@@ -305,7 +305,7 @@ char *tutti_plan_print(const tutti_plan *p)
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
     add_memories(p, &sb);
-    if (tutti_plan_is_free(p))
+    if (tutti_plan_is_async(p))
         tutti_strbuf_printf(&sb, "\nvisits: %s\n", tutti_admission_words(p->admission));
     else
         add_exchanges(p, &sb);

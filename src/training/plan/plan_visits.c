@@ -62,14 +62,14 @@ static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
         if (!tutti_action_is_due(a, ends_period)) continue;
-        if (a->kind == TUTTI_DO_ENTER && !tutti_plan_is_free(p))
+        if (a->kind == TUTTI_DO_ENTER && !tutti_plan_is_async(p))
             return refuse(p, rank, l, a, "has nobody who admits it: ranks go step by step together", err);
         if (inside && waits(a))
             return refuse(p, rank, l, a, "waits inside a visit, which then may never end for others", err);
         if (a->kind == TUTTI_DO_LEAVE && !inside) return refuse(p, rank, l, a, "ends a visit that nobody began", err);
         if (!inside && touches_common(p, a))
             return refuse(p, rank, l, a, "touches a memory that others visit, outside a visit", err);
-        if (tutti_plan_is_free(p) && a->exchange >= 0)
+        if (tutti_plan_is_async(p) && a->exchange >= 0)
             return refuse(p, rank, l, a, "exchanges between ranks that take steps of their own", err);
         *nvisits += a->kind == TUTTI_DO_ENTER;
         inside = a->kind == TUTTI_DO_ENTER || (inside && a->kind != TUTTI_DO_LEAVE);
@@ -99,7 +99,7 @@ tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err
     tutti_arena work = {0};
     int first[2] = {0}, own[2];
     tutti_status st = TUTTI_OK;
-    for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_free(p); r++) {
+    for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_async(p); r++) {
         tutti_loop loops[TUTTI_NDRIVERS];
         tutti_plan_list_loops(p, r, &work, loops);
         st = check_rank(p, r, loops, r ? own : first, err);

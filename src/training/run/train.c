@@ -265,7 +265,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
     if (!st) st = tutti_beside_create(t, err);
     if (!st) st = fill(t, start, err);
-    if (!st) st = tutti_free_create(t, err);
+    if (!st) st = tutti_async_create(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
     if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
@@ -319,7 +319,7 @@ static int64_t next_stop(const tutti_trainer *t)
 
 static tutti_status play(tutti_trainer *t, tutti_failure *err)
 {
-    if (t->visits) return tutti_free_play(t, next_stop(t), err);
+    if (t->visits) return tutti_async_play(t, next_stop(t), err);
     const tutti_status st = tutti_step_play(t, err);
     if (!st) tutti_step_settle(t);
     return st;
@@ -377,7 +377,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, err);
-    if (!st) st = tutti_free_report(t, err);
+    if (!st) st = tutti_async_report(t, err);
     if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
     if (st) return st;
     r->step = t->step;

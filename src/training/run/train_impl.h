@@ -3,7 +3,7 @@
  *
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
- *   beside.c     what is done when an exchange has ended  free.c       steps that ranks take on their own
+ *   beside.c     what is done when an exchange has ended  async.c       steps that ranks take on their own
  *   visits.c     ... and how they come to what is common  handicap.c   ranks that are held up on purpose
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
@@ -144,11 +144,11 @@ void tutti_beside_starts(tutti_trainer *t, int exchange, const tutti_update_step
 /* An exchange was waited for, and with it the one that its part waited for. */
 void tutti_beside_ended(tutti_trainer *t, int exchange);
 
-/* Where ranks take steps of their own (free.c): after weights are there; from this step to `stop`, or to where somebody asked to end;
+/* Where ranks take steps of their own (async.c): after weights are there; from this step to `stop`, or to where somebody asked to end;
  * what came of it, in words. */
-tutti_status tutti_free_create(tutti_trainer *t, tutti_failure *err);
-tutti_status tutti_free_play(tutti_trainer *t, int64_t stop, tutti_failure *err);
-tutti_status tutti_free_report(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_async_create(tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err);
+tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err);
 
 void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training */
 

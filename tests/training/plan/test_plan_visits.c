@@ -22,7 +22,7 @@ static void visits_are_proved_at_any_period_and_rank_count(void **state)
                 make(&w, methods[i],
                      (tutti_plan_config){.nranks = nranks, .period = period, .wants_norm = nranks == 2, .nstates = 1});
                 expect_proof(w.plan);
-                assert_true(tutti_plan_is_free(w.plan));
+                assert_true(tutti_plan_is_async(w.plan));
                 assert_int_equal(w.plan->nexchanges, 0);
                 assert_true(w.plan->memories[w.plan->answer].is_common);
                 char *text = tutti_plan_print(w.plan);

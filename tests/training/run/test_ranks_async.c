@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_free.c: workers that take steps of their own, as processes: who is named when one of them dies or stops, wherever the others are
+/* test_ranks_async.c: workers that take steps of their own, as processes: who is named when one of them dies or stops, wherever the others are
  * and whatever it held. */
 #include "testing.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due that all take part
+/* async.c: plays steps of a plan whose ranks take them on their own: from one stop to the next, where something is due that all take part
  * in. Shares that a rank was dealt ahead of the stop wait until all have met there. */
 #include <inttypes.h>
 #include <limits.h>
@@ -9,9 +9,9 @@
 #include "../../base/strbuf.h"
 #include "train_impl.h"
 
-tutti_status tutti_free_create(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_async_create(tutti_trainer *t, tutti_failure *err)
 {
-    if (!tutti_plan_is_free(t->plan)) return TUTTI_OK;
+    if (!tutti_plan_is_async(t->plan)) return TUTTI_OK;
     const tutti_visits_config config = {t->step, t->config->nsteps, t->config->record != NULL,
                                         t->step < t->config->nsteps ? t->config->replay : NULL};
     t->first_step = t->step;
@@ -61,7 +61,7 @@ static tutti_status play_shares(tutti_trainer *t, int64_t stop, tutti_failure *e
     return st;
 }
 
-tutti_status tutti_free_play(tutti_trainer *t, int64_t stop, tutti_failure *err)
+tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err)
 {
     const int64_t most = t->step + INT32_MAX / t->nranks;
     tutti_status st = tutti_visits_open(t->visits, stop < most ? stop : most, err);
@@ -98,7 +98,7 @@ static void print(const tutti_trainer *t, const tutti_staleness *s, tutti_strbuf
         tutti_strbuf_printf(out, "; at least %" PRId64 " changes of buckets were lost", s->nlost);
 }
 
-tutti_status tutti_free_report(tutti_trainer *t, tutti_failure *err)
+tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err)
 {
     tutti_staleness mine, sum = {0}, *all;
     if (!t->visits || t->step == t->first_step) return TUTTI_OK;

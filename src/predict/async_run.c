@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free_run.c: a heap of events: a worker has computed so far that it wants to be let in, or has ended a step. */
-#include "free_run.h"
+/* async_run.c: a heap of events: a worker has computed so far that it wants to be let in, or has ended a step. */
+#include "async_run.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct {
 } event;
 
 typedef struct {
-    const tutti_free_run *run;
+    const tutti_async_run *run;
     event *heap;
     int n;
     int64_t *done;   /* a worker: local steps */
@@ -67,7 +67,7 @@ static double slowness(const play *p, int worker)
 /* Its step begins now, as far as it may. */
 static void begin(play *p, int worker, double now)
 {
-    const tutti_free_run *r = p->run;
+    const tutti_async_run *r = p->run;
     const bool visits = (p->done[worker] + 1) % r->period == 0;
     if (r->is_paced && p->done[worker] - p->least > r->staleness) {
         p->is_held[worker] = true;
@@ -123,7 +123,7 @@ static void end(play *p, const event *e)
     begin(p, e->worker, e->at);
 }
 
-tutti_free_time tutti_free_run_play(const tutti_free_run *run, int64_t nsteps)
+tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps)
 {
     const int n = run->nworkers;
     const int64_t all = nsteps * n, first = all / 4;
@@ -151,6 +151,6 @@ tutti_free_time tutti_free_run_play(const tutti_free_run *run, int64_t nsteps)
     }
     tutti_arena_release(&arena);
     const double steps = (double)(all - first) / n;
-    return (tutti_free_time){
+    return (tutti_async_time){
         .step_s = (ended - began) / steps, .waits_s = (p.waited_s - waited) / n / steps, .most_ahead = p.most_ahead};
 }

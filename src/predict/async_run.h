@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by worker.
+/* async_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by worker.
  *
  * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their speeds. Cost: a
  * heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second. Threads: shared (pure). */
-#ifndef TUTTI_FREE_RUN_H
-#define TUTTI_FREE_RUN_H
+#ifndef TUTTI_ASYNC_RUN_H
+#define TUTTI_ASYNC_RUN_H
 
 #include "../training/plan/plan.h"
 
@@ -17,15 +17,15 @@ typedef struct {
     double before_s, visit_s, after_s; /* of a step with a visit */
     double other_s;                    /* a step without one */
     const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
-} tutti_free_run;
+} tutti_async_run;
 
 typedef struct {
     double step_s;      /* of a step of all workers: as many shares as there are workers */
     double waits_s;     /* of that, mean of a worker: to be let in, or for who is behind */
     int64_t most_ahead; /* local steps between the first and the last worker */
-} tutti_free_time;
+} tutti_async_time;
 
 /* In its steady state: the first quarter of `nsteps` local steps of each worker does not count. */
-tutti_free_time tutti_free_run_play(const tutti_free_run *run, int64_t nsteps);
+tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps);
 
 #endif

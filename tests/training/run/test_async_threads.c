@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_free_threads.c: methods whose workers take steps of their own, played: what must be equal bits, that every share is played once
+/* test_async_threads.c: methods whose workers take steps of their own, played: what must be equal bits, that every share is played once
  * whoever plays it, ends and resumes. Ranks are threads of this program, so ThreadSanitizer sees all of them. */
 #include "testing.h"
 
@@ -52,7 +52,7 @@ static tutti_train_result run(played_job *j, heard *h)
 
 static void take_folder(char dir[40])
 {
-    snprintf(dir, 40, "/tmp/tutti-free-XXXXXX");
+    snprintf(dir, 40, "/tmp/tutti-async-XXXXXX");
     assert_non_null(mkdtemp(dir));
 }
 

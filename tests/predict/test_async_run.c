@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_free_run.c: the play of workers that visit a centre, where its times are known in closed form. */
+/* test_async_run.c: the play of workers that visit a centre, where its times are known in closed form. */
 #include "testing.h"
 
 #include <math.h>
 
 #include "base/clock.h"
-#include "predict/free_run.h"
+#include "predict/async_run.h"
 
-static tutti_free_run worker(int nworkers, tutti_admission admission)
+static tutti_async_run worker(int nworkers, tutti_admission admission)
 {
-    return (tutti_free_run){
+    return (tutti_async_run){
         .nworkers = nworkers, .admission = admission, .period = 1, .before_s = 3, .visit_s = 0.5, .after_s = 1};
 }
 
-static void expect_step(tutti_free_run run, double want_s)
+static void expect_step(tutti_async_run run, double want_s)
 {
-    const tutti_free_time t = tutti_free_run_play(&run, 64);
+    const tutti_async_time t = tutti_async_run_play(&run, 64);
     if (fabs(t.step_s - want_s) > 0.02 * want_s) fail_msg("%d workers: %g s, not %g", run.nworkers, t.step_s, want_s);
 }
 
@@ -36,7 +36,7 @@ static void a_step_takes_the_longer_of_own_work_and_all_visits(void **state)
 static void a_visit_in_a_period_counts_once(void **state)
 {
     (void)state;
-    tutti_free_run run = worker(3, TUTTI_ADMIT_BY_ARRIVAL);
+    tutti_async_run run = worker(3, TUTTI_ADMIT_BY_ARRIVAL);
     run.period = 4;
     run.other_s = 3.5;
     expect_step(run, (3 * 3.5 + 4.5) / 4);
@@ -47,14 +47,14 @@ static void a_slow_worker_holds_up_those_who_wait_for_it(void **state)
 {
     (void)state;
     static const double slowness[] = {1, 1, 10, 1};
-    tutti_free_run run = worker(4, TUTTI_ADMIT_IN_RANK_ORDER);
+    tutti_async_run run = worker(4, TUTTI_ADMIT_IN_RANK_ORDER);
     run.slowness = slowness;
     expect_step(run, 40.5);
     run.admission = TUTTI_ADMIT_BY_ARRIVAL;
     expect_step(run, 4 / (3 / 4.5 + 1 / 40.5));
     run.is_paced = true;
     for (run.staleness = 0; run.staleness < 6; run.staleness++) {
-        const tutti_free_time t = tutti_free_run_play(&run, 64);
+        const tutti_async_time t = tutti_async_run_play(&run, 64);
         assert_true(t.step_s > 39); /* all at the pace of the slowest */
         assert_int_equal(t.most_ahead, run.staleness + 1);
     }
@@ -64,7 +64,7 @@ static void a_slow_worker_holds_up_those_who_wait_for_it(void **state)
 static void a_staleness_of_nothing_is_step_by_step(void **state)
 {
     (void)state;
-    tutti_free_run run = worker(4, TUTTI_ADMIT_BY_ARRIVAL);
+    tutti_async_run run = worker(4, TUTTI_ADMIT_BY_ARRIVAL);
     run.is_paced = true;
     expect_step(run, 3 + 4 * 0.5 + 1);
 }
@@ -75,14 +75,14 @@ static void thousands_of_workers_take_moments(void **state)
     static const tutti_admission all[] = {TUTTI_ADMIT_BY_ARRIVAL, TUTTI_ADMIT_IN_RANK_ORDER, TUTTI_ADMIT_EVERYBODY};
     for (int a = 0; a < 3; a++) {
         const double began = tutti_clock_s();
-        const tutti_free_time t = tutti_free_run_play(&(tutti_free_run){.nworkers = 4096,
-                                                                        .admission = all[a],
-                                                                        .is_paced = a == 0,
-                                                                        .staleness = 3,
-                                                                        .period = 1,
-                                                                        .before_s = 1,
-                                                                        .visit_s = 1e-5},
-                                                      16);
+        const tutti_async_time t = tutti_async_run_play(&(tutti_async_run){.nworkers = 4096,
+                                                                           .admission = all[a],
+                                                                           .is_paced = a == 0,
+                                                                           .staleness = 3,
+                                                                           .period = 1,
+                                                                           .before_s = 1,
+                                                                           .visit_s = 1e-5},
+                                                        16);
         assert_true(t.step_s > 1);
         print_message("4096 workers, 16 steps: %.3f s\n", tutti_clock_s() - began);
     }
