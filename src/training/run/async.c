@@ -104,12 +104,12 @@ tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err)
     if (!t->visits || t->step == t->first_step) return TUTTI_OK;
     all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     tutti_visits_staleness(t->visits, &mine);
-    const tutti_status st = tutti_group_all_gather(t->group, "visits", &mine, all, sizeof mine, err);
+    tutti_status st = tutti_group_all_gather(t->group, "visits", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) add_up(&sum, &all[r]);
     tutti_strbuf text = {0};
     if (!st && sum.nvisits) {
         print(t, &sum, &text);
-        tutti_report_visits(t, text.text);
+        st = tutti_report_visits(t, &sum, text.text, err);
     }
     tutti_strbuf_release(&text);
     free(all);

@@ -41,11 +41,6 @@ void tutti_report_note(const tutti_trainer *t, const char *text)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
-void tutti_report_visits(const tutti_trainer *t, const char *text)
-{
-    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
-}
-
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
 {
     if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
@@ -142,14 +137,28 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
 {
     const double epoch = (double)t->step / (double)t->config->steps_per_epoch;
     const double accuracy = (double)r->correct / (double)r->nsamples;
-    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_REAL("epoch", epoch),
-                                      TUTTI_METRIC_REAL("accuracy", accuracy), TUTTI_METRIC_REAL("loss", r->loss),
-                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds)};
-    const int n = 5 + put_replaced(t, "test", &r->replaced, &line[5]);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step),
+                                      TUTTI_METRIC_REAL("epoch", epoch),
+                                      TUTTI_METRIC_REAL("accuracy", accuracy),
+                                      TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
+                                      TUTTI_METRIC_REAL("train_seconds", t->seconds)};
+    const int n = 6 + put_replaced(t, "test", &r->replaced, &line[6]);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_EVAL, .loss = r->loss, .accuracy = accuracy});
     const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
     tutti_status st = put(t, "eval", line, n, err);
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
+}
+
+tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("visits", s->nvisits),
+                                 TUTTI_METRIC_REAL("staleness", (double)s->sum / (double)s->nvisits),
+                                 TUTTI_METRIC_INT("most_stale", s->most), TUTTI_METRIC_INT("lost", s->nlost)};
+    if (t->rank != 0) return TUTTI_OK;
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
+    const int n = (int)(sizeof line / sizeof *line) - (t->plan->admission != TUTTI_ADMIT_EVERYBODY);
+    return put(t, "visits", line, n, err);
 }
 
 tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)

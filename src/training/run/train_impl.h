@@ -153,7 +153,7 @@ tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err);
 void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training */
 
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
-void tutti_report_visits(const tutti_trainer *t, const char *text);
+tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err);
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
