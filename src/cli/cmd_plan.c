@@ -34,17 +34,11 @@ static tutti_status show(const tutti_flags *f, const tutti_plan *p, tutti_failur
     return st;
 }
 
-static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
+/* What has been proved of ranks that take steps together. */
+static void say_order(const tutti_plan *p)
 {
-    (void)f;
-    tutti_status st = tutti_plan_check_schedules(p, err);
-    if (!st) st = tutti_plan_check(p, err);
-    if (st) return st;
-    printf("plan %s on %d rank%s: %d bucket%s, %d exchanges, %d actions a step on rank %d\n"
-           "schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
+    printf("schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
            "two steps of all ranks: accesses to",
-           p->graph->model->name, p->config.nranks, p->config.nranks == 1 ? "" : "s", p->nbuckets,
-           p->nbuckets == 1 ? "" : "s", p->nexchanges, p->loops[TUTTI_EACH_STEP].nactions, p->config.rank,
            tutti_determinism_name(tutti_schedule_head(p->schedules[0].lowered)->determinism));
     for (int i = 0; i < p->nmemories; i++) printf("%s %s", i ? "," : "", p->memories[i].name);
     printf(" are ordered\n");
@@ -52,6 +46,34 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
         if (p->memories[i].holds == TUTTI_HOLDS_ALL)
             printf("after a %s, %s: on every rank, of every sample's part exactly one\n",
                    tutti_plan_has_period(p) ? "period" : "step", p->memories[i].name);
+}
+
+/* ... and of ranks that visit. */
+static void say_visits(const tutti_plan *p)
+{
+    printf("visits, %s: of all ranks,", tutti_admission_words(p->admission));
+    for (int i = 0, n = 0; i < p->nmemories; i++)
+        if (p->memories[i].is_common) printf("%s %s", n++ ? "," : "", p->memories[i].name);
+    printf(" touched in visits alone, which are not nested and wait for nothing: so every visit ends%s\n",
+           p->admission == TUTTI_ADMIT_EVERYBODY ? ", and others change the same meanwhile, as the method has it"
+                                                 : ", and nobody is in another's");
+    if (p->admission == TUTTI_ADMIT_IN_RANK_ORDER)
+        printf("all ranks visit equally often: nobody waits for one that does not come\n");
+}
+
+static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
+{
+    (void)f;
+    tutti_status st = tutti_plan_check_schedules(p, err);
+    if (!st) st = tutti_plan_check(p, err);
+    if (st) return st;
+    printf("plan %s on %d rank%s: %d bucket%s, %d exchanges, %d actions a step on rank %d\n", p->graph->model->name,
+           p->config.nranks, p->config.nranks == 1 ? "" : "s", p->nbuckets, p->nbuckets == 1 ? "" : "s", p->nexchanges,
+           p->loops[TUTTI_EACH_STEP].nactions, p->config.rank);
+    if (tutti_plan_is_async(p))
+        say_visits(p);
+    else
+        say_order(p);
     if (p->config.only_finite || p->config.wants_norm)
         printf("verdict: each rank looks at all of its sums before it is asked for, and updates come after it\n");
     return TUTTI_OK;

@@ -40,9 +40,11 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
     printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
            p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
-    printf("\n#   %" PRId64 " parameters in %d bucket%s, %s; %s, %s\n", tutti_model_nparams(s->parts.model),
-           p->nbuckets, p->nbuckets == 1 ? "" : "s", tutti_schedule_head(p->schedules[0].compiled)->algorithm, engine,
-           precision);
+    const bool visits = tutti_plan_is_async(p);
+    printf("\n#   %" PRId64 " parameters in %d bucket%s, %s%s; %s, %s\n", tutti_model_nparams(s->parts.model),
+           p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
+           visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
+           engine, precision);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)

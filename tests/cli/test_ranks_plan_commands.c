@@ -72,6 +72,21 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
     }
 }
 
+static void plan_check_proves_visits(void **state)
+{
+    (void)state;
+    const char *common = "centre touched in visits alone";
+    expect("plan check examples/lenet-async.yaml --ranks 3 --set batch=63", 0, common);
+    expect("plan check examples/lenet-async.yaml --ranks 4 --set method.name=easgd", 0,
+           "all ranks visit equally often");
+    expect("plan check examples/mlp.yaml --ranks 2 --set method.name=hogwild-sgd", 0,
+           "others change the same meanwhile");
+    expect("plan check examples/mlp.yaml --ranks 2 --set method.name=bounded-sgd", 0, common);
+    expect("plan examples/lenet-async.yaml", 0, "meet the centre with bucket 0 (last step of a period)");
+    expect("plan --dot examples/lenet-async.yaml", 0, "begin a visit");
+    expect("train examples/lenet-async.yaml --dry-run", 0, "buckets, visits one at a time, in order of arrival");
+}
+
 static void auto_shows_what_exchanges_cost_and_when_they_travel(void **state)
 {
     (void)state;
@@ -108,6 +123,7 @@ int main(void)
         cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
         cmocka_unit_test(each_state_of_the_rule_takes_memory),
         cmocka_unit_test(plan_check_proves_every_example_at_several_rank_counts),
+        cmocka_unit_test(plan_check_proves_visits),
         cmocka_unit_test(auto_shows_what_exchanges_cost_and_when_they_travel),
         cmocka_unit_test(usage_errors_end_with_code_2_and_say_what_would_work),
     };
