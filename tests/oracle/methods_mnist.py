@@ -20,7 +20,7 @@ RUNS = {
     "async-measgd": ["method.period=4"],
     "hogwild-easgd": [],
     "async-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05"],
-    "async-msgd": [],
+    "async-msgd": ["optimiser.lr=0.005"],  # at the rate of sync-sgd, 0.02, a momentum of gradients that are late diverges
     "hogwild-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05"],
     "bounded-sgd": ["optimiser.rule=sgd", "optimiser.lr=0.05", "method.staleness=1"],
     "diloco": ["method.period=20", "optimiser.rule=adamw", "optimiser.lr=0.001"],
