@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sign_test.c: the tail of the binomial, summed from its thin end. */
+#include "sign_test.h"
+
+#include <math.h>
+
+double tutti_sign_test(int wins, int n)
+{
+    const int most = wins > n - wins ? wins : n - wins;
+    double term = pow(0.5, n), sum = 0; /* of exactly k = n */
+    for (int k = n; k >= most; k--) {
+        sum += term;
+        term *= (double)k / (double)(n - k + 1); /* C(n, k - 1) = C(n, k) k / (n - k + 1) */
+    }
+    return fmin(1, 2 * sum);
+}
