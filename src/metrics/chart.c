@@ -4,10 +4,15 @@
 #include "chart.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "../base/arena.h"
 #include "svg.h"
 
 enum { WIDTH = 820, PANEL = 250, LEFT = 64, RIGHT = 150, TOP = 44, GAP = 34, BOTTOM = 46, LINE = 18, MAX_PANELS = 2 };
+/* Inside a page. */
+enum { NARROW = 400, LOW = 210, MARGIN = 42, EDGE = 14, BAR_ROW = 38, BAR = 14, BAR_NUMBER = 44, A_TICK = 80 };
 
 typedef struct {
     double x0, x1, y0, y1; /* range of values */
@@ -76,7 +81,7 @@ static void draw_axes(const frame *f, const char *title, bool numbers_below, tut
         tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at_y(f, y), f->width);
         tutti_svg_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", fabs(y) < step / 1000 ? 0 : y, out);
     }
-    step = tutti_svg_tick_step(f->x1 - f->x0, 7);
+    step = tutti_svg_tick_step(f->x1 - f->x0, (int)f->width / A_TICK);
     for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step / 1000; x += step) {
         tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", at_x(f, x), base);
         if (numbers_below) tutti_svg_number(at_x(f, x), base + 19, "text-anchor=\"middle\"", x, out);
@@ -149,4 +154,136 @@ void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_p
     }
     tutti_svg_text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 8, "text-anchor=\"middle\"", x_title, out);
     tutti_svg_end(out);
+}
+
+/* ---- inside a page ---- */
+
+static const char *dashes_of(int i)
+{
+    static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 3\""};
+    return dashes[i / TUTTI_SVG_NCOLOURS % (int)(sizeof dashes / sizeof *dashes)];
+}
+
+/* Few points, so none is left out. */
+static void draw_curve(const frame *f, const double *x, const double *y, int n, int step, tutti_strbuf *out)
+{
+    for (int i = step > 0 ? 0 : n - 1; i >= 0 && i < n; i += step)
+        tutti_strbuf_printf(out, "L%.1f %.1f", at_x(f, x[i]), at_y(f, y[i]));
+}
+
+static void draw_band(const frame *f, const tutti_chart_band *b, int index, tutti_strbuf *out)
+{
+    const char *colour = tutti_svg_colour(index);
+    if (!b->n) return;
+    tutti_strbuf_puts(out, "<g><title>");
+    tutti_svg_escape(b->name, out);
+    tutti_strbuf_printf(out, "</title><path fill=\"%s\" fill-opacity=\"0.16\" d=\"M%.1f %.1f", colour, at_x(f, b->x[0]),
+                        at_y(f, b->most[0]));
+    draw_curve(f, b->x, b->most, b->n, 1, out);
+    draw_curve(f, b->x, b->least, b->n, -1, out);
+    tutti_strbuf_printf(out, "z\"/>\n<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"%s d=\"M%.1f %.1f", colour,
+                        dashes_of(index), at_x(f, b->x[0]), at_y(f, b->mean[0]));
+    draw_curve(f, b->x, b->mean, b->n, 1, out);
+    tutti_strbuf_printf(out, "\"/>\n<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/></g>\n",
+                        at_x(f, b->x[b->n - 1]), at_y(f, b->mean[b->n - 1]), colour);
+}
+
+/* What has to be seen: all bands and the guide. */
+static frame frame_of(const tutti_chart_band *bands, int nbands, double guide)
+{
+    frame f = {0};
+    tutti_chart_series *all = tutti_alloc(sizeof *all * (size_t)(2 * nbands + 1));
+    double x0 = INFINITY, x1 = -INFINITY;
+    for (int b = 0; b < nbands; b++) {
+        all[2 * b] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].least, bands[b].n, false};
+        all[2 * b + 1] = (tutti_chart_series){bands[b].name, bands[b].x, bands[b].most, bands[b].n, false};
+    }
+    if (isfinite(guide) && nbands && bands[0].n)
+        all[2 * nbands] = (tutti_chart_series){"", bands[0].x, &guide, 1, false};
+    const tutti_chart_panel panel = {"", all, 2 * nbands + 1};
+    take_panel_range(&panel, &f, &x0, &x1);
+    widen(&x0, &x1);
+    f.x0 = fmin(x0, 0);
+    f.x1 = x1;
+    f.left = MARGIN;
+    f.width = NARROW - MARGIN - EDGE;
+    f.top = LINE + EDGE;
+    f.height = LOW;
+    free(all);
+    return f;
+}
+
+void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
+                           double guide, tutti_strbuf *out)
+{
+    const frame f = frame_of(bands, nbands, guide);
+    const int height = (int)f.top + LOW + BOTTOM;
+    tutti_svg_begin_inline(NARROW, height, title, out);
+    draw_axes(&f, title, true, out);
+    if (isfinite(guide))
+        tutti_strbuf_printf(out, "<path class=\"axis\" stroke-dasharray=\"3 3\" d=\"M%.1f %.1fh%.1f\"/>\n", f.left,
+                            at_y(&f, guide), f.width);
+    for (int b = 0; b < nbands; b++) draw_band(&f, &bands[b], b, out);
+    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", x_title, out);
+    tutti_svg_end(out);
+}
+
+static double length_of(const tutti_chart_bar *bar, int nparts)
+{
+    double sum = 0;
+    for (int p = 0; p < nparts; p++) sum += bar->part[p];
+    return sum;
+}
+
+/* The name above, parts below it, each with its number for who points at it, and their sum behind them. */
+static void draw_bar(const frame *f, const tutti_chart_bar *bar, double y, const char *const *parts, int nparts,
+                     tutti_strbuf *out)
+{
+    double at = 0;
+    char words[32];
+    snprintf(words, sizeof words, "%.3g", length_of(bar, nparts));
+    tutti_svg_text(f->left, y, "", bar->name, out);
+    tutti_svg_text(at_x(f, length_of(bar, nparts)) + 6, y + BAR + 2, "", words, out);
+    for (int p = 0; p < nparts; at += bar->part[p++]) {
+        if (!(bar->part[p] > 0)) continue;
+        tutti_strbuf_printf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>",
+                            at_x(f, at), y + 5, at_x(f, bar->part[p]) - f->left, BAR, tutti_svg_colour(p));
+        tutti_svg_escape(parts[p], out);
+        tutti_strbuf_printf(out, " %.4g</title></rect>\n", bar->part[p]);
+    }
+}
+
+void tutti_chart_bars_svg(const char *title, const char *x_title, const tutti_chart_bar *bars, int nbars,
+                          const char *const *parts, int nparts, tutti_strbuf *out)
+{
+    frame f = {.left = EDGE, .width = NARROW - 2 * EDGE - BAR_NUMBER, .top = LINE + EDGE, .height = BAR_ROW * nbars};
+    const int height = (int)(f.top + f.height) + BOTTOM;
+    for (int b = 0; b < nbars; b++) f.x1 = fmax(f.x1, length_of(&bars[b], nparts));
+    widen(&f.x0, &f.x1);
+    const double step = tutti_svg_tick_step(f.x1, NARROW / A_TICK);
+    tutti_svg_begin_inline(NARROW, height, title, out);
+    tutti_svg_text(f.left, LINE, "class=\"title\"", title, out);
+    for (double x = 0; x <= f.x1 + step / 1000; x += step) {
+        tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>\n", at_x(&f, x), f.top, f.height);
+        tutti_svg_number(at_x(&f, x), f.top + f.height + 16, "text-anchor=\"middle\"", x, out);
+    }
+    for (int b = 0; b < nbars; b++) draw_bar(&f, &bars[b], f.top + BAR_ROW * b + EDGE, parts, nparts, out);
+    tutti_svg_text(f.left + f.width / 2, height - 8, "text-anchor=\"middle\"", x_title, out);
+    tutti_svg_end(out);
+}
+
+void tutti_chart_mark(int i, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out,
+                        "<svg width=\"22\" height=\"10\" aria-hidden=\"true\"><path stroke=\"%s\" stroke-width=\"3\"%s "
+                        "d=\"M0 5h22\"/></svg>",
+                        tutti_svg_colour(i), dashes_of(i));
+}
+
+void tutti_chart_square(int i, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out,
+                        "<svg width=\"11\" height=\"11\" aria-hidden=\"true\"><path fill=\"%s\" "
+                        "d=\"M0 0h11v11H0z\"/></svg>",
+                        tutti_svg_colour(i));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chart.h: a line chart as SVG text, without fonts or scripts from elsewhere. Two panels at most, one above the other, with a
- * common x axis. Pure: the same series give the same bytes. Threads: shared. */
+/* chart.h: charts as SVG text, without fonts or scripts from elsewhere: lines on a page of their own, two panels at most, one above the
+ * other, with a common x axis; lines with bands and stacked bars inside a page of HTML, which has the legend. Pure: the same series give the same bytes. Threads: shared. */
 #ifndef TUTTI_CHART_H
 #define TUTTI_CHART_H
 
@@ -24,5 +24,31 @@ typedef struct {
 /* At most 4 series a panel (they differ in colour). Series without points are named but not drawn. */
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
                      tutti_strbuf *out);
+
+/* ---- inside a page of HTML: narrow, so that words can be read on a telephone ---- */
+
+/* A mean with the least and the most around it. */
+typedef struct {
+    const char *name;
+    const double *x, *mean, *least, *most; /* n points, x growing */
+    int n;
+} tutti_chart_band;
+
+/* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. */
+void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
+                           double guide, tutti_strbuf *out);
+
+typedef struct {
+    const char *name;
+    const double *part; /* nparts lengths of 0 or more, one behind the other */
+} tutti_chart_bar;
+
+/* Part i has the colour of tutti_svg_colour(i). */
+void tutti_chart_bars_svg(const char *title, const char *x_title, const tutti_chart_bar *bars, int nbars,
+                          const char *const *parts, int nparts, tutti_strbuf *out);
+
+/* For a legend, as HTML: the line of band i, the square of part i. Lines that share a colour differ in their dashes. */
+void tutti_chart_mark(int i, tutti_strbuf *out);
+void tutti_chart_square(int i, tutti_strbuf *out);
 
 #endif

@@ -32,6 +32,11 @@ const char *tutti_cost_key(tutti_cost_part part)
     return rows[part].key;
 }
 
+const char *tutti_cost_words(tutti_cost_part part)
+{
+    return rows[part].words;
+}
+
 void tutti_cost_begin(tutti_cost *c, int64_t now_ns)
 {
     *c = (tutti_cost){.charged_ns = now_ns};

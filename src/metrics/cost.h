@@ -25,7 +25,8 @@ typedef enum {
     TUTTI_COST_OTHER,
     TUTTI_NCOSTS
 } tutti_cost_part;
-const char *tutti_cost_key(tutti_cost_part part); /* in metrics.jsonl: "data_io" */
+const char *tutti_cost_key(tutti_cost_part part);   /* in metrics.jsonl: "data_io" */
+const char *tutti_cost_words(tutti_cost_part part); /* "data I/O" */
 
 typedef struct {
     int64_t ns[TUTTI_NCOSTS];

@@ -4,7 +4,15 @@
 
 #include <math.h>
 
-static const char *const colours[TUTTI_SVG_NCOLOURS] = {"#2457a6", "#c2571a", "#2e7d4f", "#7a3b93"};
+static const char *const colours[TUTTI_SVG_NCOLOURS] = {
+    "#2457a6", "#c2571a", "#2e7d4f", "#7a3b93", "#c9a100", "#0097b2", "#c2185b", "#6d4c2f", "#7d9b2b", "#5f7482",
+};
+
+const char *tutti_svg_style(void)
+{
+    return ".grid{stroke:#e4e4e4}.axis{stroke:#555;fill:none}.title{font-weight:bold}"
+           ".quiet{fill:#777}";
+}
 
 const char *tutti_svg_colour(int i)
 {
@@ -16,10 +24,19 @@ void tutti_svg_begin(int width, int height, tutti_strbuf *out)
     tutti_strbuf_printf(out,
                         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
                         "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-                        "<style>.grid{stroke:#e4e4e4}.axis{stroke:#555;fill:none}.title{font-weight:bold}"
-                        ".quiet{fill:#777}</style>\n"
+                        "<style>%s</style>\n"
                         "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                        width, height, width, height, width, height);
+                        width, height, width, height, tutti_svg_style(), width, height);
+}
+
+void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out,
+                        "<svg viewBox=\"0 0 %d %d\" role=\"img\" font-family=\"sans-serif\" font-size=\"12\" "
+                        "fill=\"#222\">\n<title>",
+                        width, height);
+    tutti_svg_escape(words, out);
+    tutti_strbuf_puts(out, "</title>\n");
 }
 
 void tutti_svg_end(tutti_strbuf *out)
@@ -27,11 +44,13 @@ void tutti_svg_end(tutti_strbuf *out)
     tutti_strbuf_puts(out, "</svg>\n");
 }
 
-static void escape(const char *text, tutti_strbuf *out)
+void tutti_svg_escape(const char *text, tutti_strbuf *out)
 {
     for (; *text; text++) {
         if (*text == '<')
             tutti_strbuf_puts(out, "&lt;");
+        else if (*text == '"')
+            tutti_strbuf_puts(out, "&quot;");
         else if (*text == '&')
             tutti_strbuf_puts(out, "&amp;");
         else
@@ -42,7 +61,7 @@ static void escape(const char *text, tutti_strbuf *out)
 void tutti_svg_text(double x, double y, const char *attributes, const char *text, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    escape(text, out);
+    tutti_svg_escape(text, out);
     tutti_strbuf_puts(out, "</text>\n");
 }
 

@@ -60,12 +60,52 @@ static void the_number_at_the_end_of_a_line_stands_clear_of_the_legend(void **st
     tutti_strbuf_release(&out);
 }
 
+static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
+{
+    (void)state;
+    const double x[] = {0, 10}, mean[] = {2, 6}, least[] = {0, 5}, most[] = {4, 10}, part[] = {3, 0, 1},
+                 other[] = {1, 1, 0};
+    const tutti_chart_band bands[] = {{"a<b", x, mean, least, most, 2}, {"none", NULL, NULL, NULL, NULL, 0}};
+    const tutti_chart_bar bars[] = {{"long", part}, {"short", other}};
+    const char *const parts[] = {"p", "q", "r"};
+    tutti_strbuf out = {0};
+    tutti_chart_bands_svg("t", "x", bands, 2, 8, &out);
+    assert_non_null(strstr(out.text, "<title>a&lt;b</title>"));
+    assert_null(strstr(out.text, "http")); /* a page has its own */
+    /* The frame is 42 + 344 wide and 32 + 210 high, values go from 0 to 10: the mean begins at a fifth and the guide lies at four. */
+    assert_non_null(strstr(out.text, "d=\"M42.0 200.0L42.0 200.0L386.0 116.0\""));
+    assert_non_null(strstr(out.text, "d=\"M42.0 74.0h344.0\""));
+    assert_null(strstr(out.text, "nan"));
+    tutti_strbuf_release(&out);
+
+    tutti_chart_bars_svg("t", "x", bars, 2, parts, 3, &out); /* 328 wide for 4 */
+    assert_non_null(
+        strstr(out.text, "<rect x=\"14.00\" y=\"51.0\" width=\"246.00\" height=\"14\" fill=\"#2457a6\"><title>p 3<"));
+    assert_non_null(
+        strstr(out.text, "<rect x=\"260.00\" y=\"51.0\" width=\"82.00\" height=\"14\" fill=\"#2e7d4f\"><title>r 1<"));
+    assert_null(strstr(out.text, "q 0"));
+    tutti_strbuf_release(&out);
+}
+
+static void lines_of_one_colour_differ_in_their_dashes(void **state)
+{
+    (void)state;
+    tutti_strbuf marks[24] = {0};
+    for (int i = 0; i < 24; i++) {
+        tutti_chart_mark(i, &marks[i]);
+        for (int j = 0; j < i; j++) assert_string_not_equal(marks[i].text, marks[j].text);
+    }
+    for (int i = 0; i < 24; i++) tutti_strbuf_release(&marks[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_line_is_thinned_but_keeps_its_spike),
         cmocka_unit_test(empty_and_constant_series_have_a_frame),
         cmocka_unit_test(the_number_at_the_end_of_a_line_stands_clear_of_the_legend),
+        cmocka_unit_test(bands_and_bars_of_a_page_are_drawn_to_scale),
+        cmocka_unit_test(lines_of_one_colour_differ_in_their_dashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
