@@ -30,6 +30,7 @@ typedef struct {
     bool saves_no_states;                    /* of the rule: workers that are resumed have new ones */
     bool is_unordered;                       /* these visit at the same time: there is no order to keep */
     bool is_async;                           /* workers take steps of their own; else all take part in every one */
+    const char *twin; /* of a row with elastic averaging: the row that does the same without; NULL: there is none */
     const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL: nothing */
     /* What it refuses; the words begin with the job's key that is to blame ("method.period: ..."). NULL: nothing. */
     tutti_status (*accept)(const tutti_plan_config *c, tutti_failure *err);

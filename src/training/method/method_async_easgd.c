@@ -9,4 +9,4 @@ TUTTI_VISITING_ROW(async_easgd, "async-easgd", way, TUTTI_VISITING_ELASTIC, .sch
                    .pattern = "centre on rank 0, visited in order of arrival",
                    .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Async EASGD",
                    .refuses = "r rho of 1 or more at the largest rate; period 0; " TUTTI_VISITING_REFUSES,
-                   .help = "workers and a centre pull at each other, who comes first is first");
+                   .twin = "async-sgd", .help = "workers and a centre pull at each other, who comes first is first");

@@ -10,4 +10,4 @@ TUTTI_VISITING_ROW(async_measgd, "async-measgd", way, TUTTI_VISITING_ELASTIC, .s
                    .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Async MEASGD",
                    .refuses = "r rho of 1 or more at the largest rate; period 0; "
                               "a rule without states; " TUTTI_VISITING_REFUSES,
-                   .help = "async-easgd whose workers keep a momentum");
+                   .twin = "async-msgd", .help = "async-easgd whose workers keep a momentum");

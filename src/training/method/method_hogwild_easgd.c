@@ -10,4 +10,4 @@ TUTTI_VISITING_ROW(hogwild_easgd, "hogwild-easgd", way, TUTTI_VISITING_ELASTIC, 
                    .pattern = "centre on rank 0, visited at any time",
                    .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Hogwild EASGD",
                    .refuses = "r rho of 1 or more at the largest rate; period 0; " TUTTI_VISITING_REFUSES,
-                   .help = "async-easgd without a lock");
+                   .twin = "hogwild-sgd", .help = "async-easgd without a lock");

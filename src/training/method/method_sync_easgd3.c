@@ -12,4 +12,4 @@ TUTTI_ELASTIC_ROW(
     .centre_rule = TUTTI_ELASTIC_CENTRE_RULE ", by the owner of each slice",
     .overlap = "weights beside the step's forward and backward pass, the centre beside the next period's",
     .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Sync EASGD3; Zhang, Choromanska and LeCun 2015",
-    .help = "sync-easgd2 with both exchanges beside the computing");
+    .twin = "sync-sgd", .help = "sync-easgd2 with both exchanges beside the computing");

@@ -41,6 +41,11 @@ void tutti_report_note(const tutti_trainer *t, const char *text)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_NOTE, .text = text});
 }
 
+tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err)
+{
+    return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->step)}, 1, err);
+}
+
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
 {
     if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);
@@ -152,9 +157,12 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
 
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("visits", s->nvisits),
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step),
+                                 TUTTI_METRIC_INT("visits", s->nvisits),
                                  TUTTI_METRIC_REAL("staleness", (double)s->sum / (double)s->nvisits),
-                                 TUTTI_METRIC_INT("most_stale", s->most), TUTTI_METRIC_INT("lost", s->nlost)};
+                                 TUTTI_METRIC_INT("most_stale", s->most),
+                                 TUTTI_METRIC_TEXT("words", text),
+                                 TUTTI_METRIC_INT("lost", s->nlost)};
     if (t->rank != 0) return TUTTI_OK;
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
     const int n = (int)(sizeof line / sizeof *line) - (t->plan->admission != TUTTI_ADMIT_EVERYBODY);

@@ -154,6 +154,8 @@ void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training *
 
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err);
+/* Lines that follow are of another process than those before. */
+tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
