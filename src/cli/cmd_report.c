@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
  * layers.txt, if steps were traced, DIR/layers.svg. A file is a trace of svm-train: report_svm.c. */
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,106 +13,38 @@
 #include "../metrics/layer_chart.h"
 #include "cli.h"
 #include "report_svm.h"
-
-enum { MAX_METRICS_BYTES = 1 << 30 };
+#include "run_lines.h"
 
 static const tutti_flag flags[] = {
     {"out", "FILE", "where to draw (default DIR/report.svg; of a trace its name with .svg)", TUTTI_FLAG_WRITES},
 };
 
-typedef struct {
-    double *x, *y;
-    int n, capacity;
-} points;
-
-typedef struct {
-    points loss, accuracy, speed;
-    double comm_ms, step_ms;
-    double cost[TUTTI_NCOSTS]; /* of all stretches of the run */
-    int nranks;                /* of the last one; 0 = none has ended */
-    int64_t last_step;
-    char weights[32];
-} run;
-
-static void add_point(points *p, double x, double y)
+static tutti_status read_run(const char *path, tutti_run_lines *r, tutti_failure *err)
 {
-    if (p->n == p->capacity) {
-        p->x = tutti_grow(p->x, p->n, &p->capacity, sizeof *p->x);
-        p->y = tutti_realloc(p->y, sizeof *p->y * (size_t)p->capacity);
-    }
-    p->x[p->n] = x;
-    p->y[p->n++] = y;
-}
-
-static void release(run *r)
-{
-    points *all[] = {&r->loss, &r->accuracy, &r->speed};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->x);
-        free(all[i]->y);
-    }
-}
-
-static double number(const cJSON *line, const char *key, double otherwise)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
-}
-
-static void take_line(run *r, const cJSON *line)
-{
-    const cJSON *ev = cJSON_GetObjectItemCaseSensitive(line, "ev");
-    if (!cJSON_IsString(ev)) return;
-    double step = number(line, "step", (double)r->last_step);
-    r->last_step = (int64_t)step;
-    if (!strcmp(ev->valuestring, "step")) {
-        add_point(&r->loss, step, number(line, "loss", (double)NAN)); /* null: it was not finite */
-        add_point(&r->speed, step, number(line, "ips", 0));
-        r->step_ms += number(line, "step_ms", 0);
-        r->comm_ms += number(line, "comm_ms", 0);
-    } else if (!strcmp(ev->valuestring, "eval")) {
-        add_point(&r->accuracy, step, 100 * number(line, "accuracy", 0));
-    } else if (!strcmp(ev->valuestring, "cost")) {
-        r->nranks = (int)number(line, "ranks", 1);
-        for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);
-    } else if (!strcmp(ev->valuestring, "end")) {
-        const cJSON *weights = cJSON_GetObjectItemCaseSensitive(line, "weights");
-        if (cJSON_IsString(weights)) snprintf(r->weights, sizeof r->weights, "%s", weights->valuestring);
-    }
-}
-
-/* A torn last line (the run was killed) is passed over; any other line must be JSON. */
-static tutti_status read_run(const char *path, run *r, tutti_failure *err)
-{
-    char *text = NULL;
-    size_t nbytes = 0;
-    tutti_status st = tutti_file_read(path, MAX_METRICS_BYTES, TUTTI_ERR_DATA, &text, &nbytes, err);
-    int number_of_line = 0;
-    for (char *line = text, *end; st == TUTTI_OK && (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        number_of_line++;
-        cJSON *json = cJSON_Parse(line);
-        if (json)
-            take_line(r, json);
-        else
-            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d is not JSON", path, number_of_line);
-        cJSON_Delete(json);
-    }
-    free(text);
+    const tutti_status st = tutti_run_lines_read(path, r, err);
     if (st == TUTTI_OK && r->loss.n == 0)
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no step in it yet; a line comes every log_every steps", path);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: no step in it yet; a line comes every log_every steps", path);
     return st;
 }
 
-static tutti_status draw(const run *r, const char *title, const char *path, tutti_failure *err)
+static tutti_status draw(const tutti_run_lines *r, const char *title, const char *path, tutti_failure *err)
 {
-    const tutti_chart_series loss = {"training loss", r->loss.x, r->loss.y, r->loss.n, false};
-    const tutti_chart_series accuracy = {"test accuracy", r->accuracy.x, r->accuracy.y, r->accuracy.n, true};
+    double *steps = tutti_alloc(sizeof *steps * (size_t)(r->ntests + 1)),
+           *percent = tutti_alloc(sizeof *percent * (size_t)(r->ntests + 1));
+    for (int i = 0; i < r->ntests; i++) {
+        steps[i] = (double)r->tests[i].step;
+        percent[i] = 100 * r->tests[i].accuracy;
+    }
+    const tutti_chart_series loss = {.name = "training loss", .x = r->loss.x, .y = r->loss.y, .n = r->loss.n};
+    const tutti_chart_series accuracy = {
+        .name = "test accuracy", .x = steps, .y = percent, .n = r->ntests, .points = true};
     const tutti_chart_panel panels[] = {{"loss", &loss, 1}, {"accuracy, %", &accuracy, 1}};
     tutti_strbuf svg = {0};
-    tutti_chart_svg(title, "step", panels, r->accuracy.n ? 2 : 1, &svg);
-    tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
+    tutti_chart_svg(title, "step", panels, r->ntests ? 2 : 1, &svg);
+    const tutti_status st = tutti_file_write_atomic(path, svg.text, svg.length, err);
     tutti_strbuf_release(&svg);
+    free(steps);
+    free(percent);
     return st;
 }
 
@@ -138,7 +69,7 @@ static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err
     return st;
 }
 
-static void print_cost(const run *r)
+static void print_cost(const tutti_run_lines *r)
 {
     tutti_strbuf table = {0};
     if (!r->nranks) return;
@@ -147,7 +78,7 @@ static void print_cost(const run *r)
     tutti_strbuf_release(&table);
 }
 
-static void print_summary(const run *r, const char *path)
+static void print_summary(const tutti_run_lines *r, const char *path)
 {
     printf("steps     %lld\n", (long long)r->last_step);
     const double loss = r->loss.y[r->loss.n - 1];
@@ -155,7 +86,7 @@ static void print_summary(const run *r, const char *path)
         printf("loss      not finite\n");
     else
         printf("loss      %.6g\n", loss);
-    if (r->accuracy.n) printf("accuracy  %.2f %%\n", r->accuracy.y[r->accuracy.n - 1]);
+    if (r->ntests) printf("accuracy  %.2f %%\n", 100 * r->tests[r->ntests - 1].accuracy);
     printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
     if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);
     if (r->weights[0]) printf("weights   %s\n", r->weights);
@@ -186,7 +117,7 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     tutti_strbuf_printf(&metrics, "%s/metrics.jsonl", f->rest[0]);
     tutti_strbuf_printf(&picture, "%s/report.svg", f->rest[0]);
     const char *path = tutti_cli_value(f, "out", picture.text);
-    run r = {0};
+    tutti_run_lines r = {0};
     bool layers = false;
     tutti_status st = check_out(f->rest[0], metrics.text, path, err);
     if (st == TUTTI_OK) st = read_run(metrics.text, &r, err);
@@ -197,7 +128,7 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
         if (layers) printf("layers    %s/layers.svg\n", f->rest[0]);
         print_cost(&r);
     }
-    release(&r);
+    tutti_run_lines_release(&r);
     tutti_strbuf_release(&metrics);
     tutti_strbuf_release(&picture);
     return st;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_run_lines.c: what is read from metrics.jsonl. src/cli belongs to the program, not to the library, so the file itself is taken in. */
+#include "testing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/command_folder.h"
+#include "cli/run_lines.c"
+
+static tutti_run_lines read_lines(const char *text)
+{
+    tutti_run_lines lines;
+    tutti_failure err = {0};
+    char path[128];
+    put("metrics.jsonl", text);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    if (tutti_run_lines_read(path, &lines, &err)) fail_msg("%s", err.text);
+    return lines;
+}
+
+static void tests_costs_and_words_are_kept(void **state)
+{
+    (void)state;
+    tutti_run_lines r = read_lines("{\"ev\":\"step\",\"step\":4,\"loss\":null,\"step_ms\":250,\"ips\":64}\n"
+                                   "{\"ev\":\"eval\",\"step\":4,\"accuracy\":0.5,\"loss\":2,\"seconds\":1.5}\n"
+                                   "{\"ev\":\"visits\",\"step\":8,\"words\":\"16 visits\"}\n"
+                                   "{\"ev\":\"cost\",\"step\":8,\"ranks\":2,\"compute\":3,\"other\":0.5}\n"
+                                   "{\"ev\":\"end\",\"step\":8,\"weights\":\"abc\",\"seconds\":4}\n{\"ev\":\"torn");
+    assert_true(r.loss.n == 1 && isnan(r.loss.y[0]) && r.speed.y[0] == 64);
+    assert_int_equal(r.ntests, 1);
+    assert_true(r.tests[0].step == 4 && r.tests[0].seconds == 1.5 && r.tests[0].accuracy == 0.5);
+    assert_true(r.cost[TUTTI_COST_COMPUTE] == 3 && r.nranks == 2);
+    assert_true(r.has_ended && r.seconds == 4 && r.nstretches == 1 && r.last_step == 8);
+    assert_string_equal(r.staleness, "16 visits");
+    assert_string_equal(r.weights, "abc");
+    tutti_run_lines_release(&r);
+}
+
+/* The first process was stopped at step 12, two steps after its last line, and had taken 2 s up to the test at 8; a step takes 0.25 s. */
+static void seconds_go_on_where_the_run_went_on(void **state)
+{
+    (void)state;
+    tutti_run_lines r = read_lines("{\"ev\":\"step\",\"step\":5,\"step_ms\":250}\n"
+                                   "{\"ev\":\"eval\",\"step\":8,\"seconds\":2}\n"
+                                   "{\"ev\":\"step\",\"step\":10,\"step_ms\":250}\n"
+                                   "{\"ev\":\"resume\",\"step\":12}\n"
+                                   "{\"ev\":\"eval\",\"step\":16,\"seconds\":4}\n"
+                                   "{\"ev\":\"end\",\"step\":20,\"seconds\":5,\"signal\":15}\n");
+    assert_true(r.tests[0].seconds == 2);
+    assert_true(r.tests[1].seconds == 7); /* 2, 4 steps of 0.25 s, 4 */
+    assert_true(r.seconds == 8);
+    assert_true(r.nstretches == 2 && !r.has_ended);
+    tutti_run_lines_release(&r);
+}
+
+static void what_is_no_json_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    tutti_run_lines r;
+    tutti_failure err = {0};
+    char path[128];
+    put("metrics.jsonl", "{\"ev\":\"step\",\"step\":1}\nstep 2\n");
+    snprintf(path, sizeof path, "%s/metrics.jsonl", dir);
+    assert_int_equal(tutti_run_lines_read(path, &r, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "line 2 is not JSON"));
+    tutti_run_lines_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tests_costs_and_words_are_kept),
+        cmocka_unit_test(seconds_go_on_where_the_run_went_on),
+        cmocka_unit_test(what_is_no_json_is_refused_with_its_line),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_drop);
+}
