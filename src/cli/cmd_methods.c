@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../base/json.h"
-#include "../job/job_impl.h"
 #include "cli.h"
+#include "method_name.h"
 
 static const tutti_flag flags[] = {
     {"json", NULL, "all that the rows say, as JSON", 0},
@@ -115,7 +115,7 @@ static void print_json(const tutti_method_row *only)
 
 /* ---- the command ---- */
 
-static tutti_status find(const char *name, const tutti_method_row **out, tutti_failure *err)
+tutti_status tutti_cli_find_method(const char *name, const tutti_method_row **out, tutti_failure *err)
 {
     const char *known[MAX_METHODS];
     int n = 0;
@@ -131,7 +131,7 @@ static tutti_status show(const tutti_flags *f, tutti_failure *err)
 {
     const tutti_method_row *only = NULL;
     if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "wants one name or none: tutti methods [NAME] [--json]");
-    const tutti_status st = f->nrest ? find(f->rest[0], &only, err) : TUTTI_OK;
+    const tutti_status st = f->nrest ? tutti_cli_find_method(f->rest[0], &only, err) : TUTTI_OK;
     if (st) return st;
     if (tutti_cli_has(f, "json"))
         print_json(only);

@@ -10,7 +10,6 @@
 
 #include "../base/clock.h"
 
-enum { BAR = 24 };
 static const double REDRAW_S = 0.1;
 
 tutti_progress tutti_progress_begin(bool quiet, const char *dir)
@@ -25,8 +24,16 @@ void tutti_progress_end(tutti_progress *p)
     fflush(stdout);
 }
 
-/* "1:05" or "2:01:05" */
-static void time_text(double seconds, char out[24])
+void tutti_progress_bar(int64_t done, int64_t all, char out[TUTTI_PROGRESS_BAR + 3])
+{
+    const int full = (int)(TUTTI_PROGRESS_BAR * done / all);
+    memset(out + 1, '.', TUTTI_PROGRESS_BAR);
+    memset(out + 1, '#', (size_t)full);
+    out[0] = '[';
+    snprintf(out + 1 + TUTTI_PROGRESS_BAR, 2, "]");
+}
+
+void tutti_progress_time(double seconds, char out[24])
 {
     const long s = seconds < 0 ? 0 : seconds > 3e6 ? 3000000 : (long)(seconds + 0.5);
     if (s >= 3600)
@@ -39,15 +46,12 @@ static void draw_bar(tutti_progress *p, const tutti_train_event *e)
 {
     const double now = tutti_clock_s();
     if (now - p->drawn < REDRAW_S && e->step < e->nsteps) return;
-    const int full = (int)(BAR * e->step / e->nsteps);
     const double a_step = (now - p->began) / (double)(e->step - p->first_step);
-    char bar[BAR + 1], left[24];
-    memset(bar, '.', BAR);
-    memset(bar, '#', (size_t)full);
-    bar[BAR] = '\0';
-    time_text(a_step * (double)(e->nsteps - e->step), left);
-    printf("\repoch %-5.2f step %" PRId64 "/%" PRId64 " [%s] loss %.4f  %.0f images/s  %s left \x1b[K", e->epoch,
-           e->step, e->nsteps, bar, e->loss, p->ips, left);
+    char bar[TUTTI_PROGRESS_BAR + 3], left[24];
+    tutti_progress_bar(e->step, e->nsteps, bar);
+    tutti_progress_time(a_step * (double)(e->nsteps - e->step), left);
+    printf("\repoch %-5.2f step %" PRId64 "/%" PRId64 " %s loss %.4f  %.0f images/s  %s left \x1b[K", e->epoch, e->step,
+           e->nsteps, bar, e->loss, p->ips, left);
     fflush(stdout);
     p->open = true;
     p->drawn = now;

@@ -20,4 +20,9 @@ void tutti_progress_event(void *arg, const tutti_train_event *event);
 /* Ends an unfinished line, so that other words start on a line of their own. */
 void tutti_progress_end(tutti_progress *p);
 
+/* Parts of such a line: "[######....]", and "1:05" or "2:01:05". */
+enum { TUTTI_PROGRESS_BAR = 24 };
+void tutti_progress_bar(int64_t done, int64_t all, char out[TUTTI_PROGRESS_BAR + 3]);
+void tutti_progress_time(double seconds, char out[24]);
+
 #endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.h: parts of `tutti compare` with files of their own: what is compared, its runs, their figures, the report. Threads: owner. */
+#ifndef TUTTI_CLI_COMPARE_H
+#define TUTTI_CLI_COMPARE_H
+
+#include "../base/strbuf.h"
+#include "method_name.h"
+#include "run_lines.h"
+
+enum { TUTTI_COMPARE_MAX_METHODS = 30, TUTTI_COMPARE_MAX_KEYS = 16, TUTTI_COMPARE_MAX_SETS = 64 };
+
+/* One of the list: a row, with keys of its own. */
+typedef struct {
+    const char *label;  /* "async-easgd:period=4", as it was given */
+    const char *folder; /* the same as a part of a path: "async-easgd_period=4" */
+    const tutti_method_row *row;
+    const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
+    int nkeys;
+} tutti_compare_method;
+
+typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutti_compare_goal;
+
+typedef struct {
+    const tutti_compare_method *method;
+    int64_t seed, batch;
+    const char *dir; /* its folder */
+    const char *job; /* the resolved job as train writes it there */
+    tutti_run_lines lines;
+} tutti_compare_run;
+
+typedef struct {
+    const char *path, *dir; /* the job, the report's folder */
+    const char *const *sets;
+    int nsets;
+    const char *ranks; /* NULL: the job's */
+    int64_t nranks;
+    tutti_compare_goal goal;
+    double goal_value; /* accuracy (0 .. 1), seconds */
+    tutti_compare_method methods[TUTTI_COMPARE_MAX_METHODS];
+    int nmethods, nseeds;
+    tutti_compare_run *runs; /* of method m with seed number s: tutti_compare_at */
+    tutti_arena arena;
+} tutti_compare;
+
+static inline tutti_compare_run *tutti_compare_at(const tutti_compare *c, int m, int s)
+{
+    return &c->runs[m * c->nseeds + s];
+}
+
+/* ---- compare_methods.c: what is compared ---- */
+
+/* "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_read_methods(tutti_compare *c, const char *list, tutti_failure *err);
+/* "accuracy=0.988", "seconds=60"; NULL: to the end. TUTTI_ERR_USAGE. */
+tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_failure *err);
+/* Makes c->runs. Loads the job of each, and plans it once a method: what a run would refuse is refused here. */
+tutti_status tutti_compare_prepare(tutti_compare *c, tutti_failure *err);
+/* The keys of a run as --set has them, of at most TUTTI_COMPARE_MAX_SETS; how many. The arena's. */
+int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const char *seed,
+                       const char *keys[TUTTI_COMPARE_MAX_SETS]);
+void tutti_compare_release(tutti_compare *c);
+
+/* ---- compare_run.c ---- */
+
+/* All runs that have not been done, one after the other, seed by seed; fills in lines. *signal: what asked for an end, 0 = nothing did. */
+tutti_status tutti_compare_play(tutti_compare *c, int *signal, tutti_failure *err);
+
+/* ---- compare_figures.c: what came out ---- */
+
+typedef struct {
+    bool is_there;   /* the goal was reached, there is a test */
+    double seconds;  /* at the test that counts */
+    double samples;  /* then */
+    double accuracy; /* then: the first test at the goal, the last within the seconds, the last */
+    double last;     /* accuracy of the last test; NAN: none */
+    double speed;    /* samples a second of all of the run */
+} tutti_compare_figures;
+tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tutti_compare_run *r);
+
+/* Of the seeds of a method. */
+typedef struct {
+    int n; /* that have it */
+    double mean, least, most;
+} tutti_compare_spread;
+/* offset: of a double in tutti_compare_figures. needs_goal: only of runs whose goal is_there. */
+tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal);
+
+/* A row with elastic averaging beside its twin without. */
+typedef struct {
+    int a, b;       /* of c->methods */
+    int wins, ties; /* seeds where a was better, where neither was */
+    double p;       /* of the sign test, without ties */
+    bool shown;     /* a was better with all seeds, of five at least */
+} tutti_compare_pair;
+/* How many, of at most `most`. */
+int tutti_compare_pairs(const tutti_compare *c, tutti_compare_pair *out, int most);
+
+/* ---- compare_csv.c, compare_report.c ---- */
+
+void tutti_compare_csv(const tutti_compare *c, tutti_strbuf *out);
+void tutti_compare_html(const tutti_compare *c, tutti_strbuf *out);
+
+#endif
