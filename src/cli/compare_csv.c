@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_csv.c: every test of every run as a row, with the quoting of RFC 4180; a number that is none is an empty field. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "compare.h"
+
+static void add_text(const char *text, tutti_strbuf *out)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        tutti_strbuf_puts(out, text);
+        return;
+    }
+    tutti_strbuf_puts(out, "\"");
+    for (const char *at = text; *at; at++) tutti_strbuf_add(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
+    tutti_strbuf_puts(out, "\"");
+}
+
+static void add_number(double value, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, ",");
+    if (isfinite(value)) tutti_strbuf_add_real(out, value);
+}
+
+void tutti_compare_csv(const tutti_compare *c, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "method,seed,step,samples,seconds,accuracy,loss\n");
+    for (int i = 0; i < c->nmethods * c->nseeds; i++) {
+        const tutti_compare_run *r = &c->runs[i];
+        for (int t = 0; t < r->lines.ntests; t++) {
+            const tutti_run_test *test = &r->lines.tests[t];
+            add_text(r->method->label, out);
+            tutti_strbuf_printf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64, r->seed, test->step, test->step * r->batch);
+            add_number(test->seconds, out);
+            add_number(test->accuracy, out);
+            add_number(test->loss, out);
+            tutti_strbuf_puts(out, "\n");
+        }
+    }
+}

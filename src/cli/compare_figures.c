@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_figures.c: the figures of runs that `tutti compare` holds side by side. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "../metrics/sign_test.h"
+#include "compare.h"
+
+enum { LEAST_SHOWN = 5 }; /* pairs: fewer say nothing whatever they say */
+
+/* The test that counts, or NULL. */
+static const tutti_run_test *test_of(const tutti_compare *c, const tutti_run_lines *l)
+{
+    const tutti_run_test *found = NULL;
+    for (int i = 0; i < l->ntests; i++) {
+        const tutti_run_test *t = &l->tests[i];
+        if (c->goal == TUTTI_UNTIL_ACCURACY && t->accuracy >= c->goal_value) return t;
+        if (c->goal == TUTTI_UNTIL_END || (c->goal == TUTTI_UNTIL_SECONDS && t->seconds <= c->goal_value)) found = t;
+    }
+    return found;
+}
+
+tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tutti_compare_run *r)
+{
+    const tutti_run_lines *l = &r->lines;
+    const tutti_run_test *t = test_of(c, l);
+    tutti_compare_figures f = {.is_there = t != NULL, .last = NAN};
+    if (t) {
+        f.seconds = t->seconds;
+        f.samples = (double)(t->step * r->batch);
+        f.accuracy = t->accuracy;
+    }
+    if (l->ntests) f.last = l->tests[l->ntests - 1].accuracy;
+    f.speed = l->seconds > 0 ? (double)(l->last_step * r->batch) / l->seconds : NAN;
+    return f;
+}
+
+tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal)
+{
+    tutti_compare_spread s = {.least = INFINITY, .most = -INFINITY};
+    double sum = 0, value;
+    for (int i = 0; i < c->nseeds; i++) {
+        const tutti_compare_figures f = tutti_compare_figures_of(c, tutti_compare_at(c, m, i));
+        memcpy(&value, (const char *)&f + offset, sizeof value);
+        if ((needs_goal && !f.is_there) || !isfinite(value)) continue;
+        s.n++;
+        sum += value;
+        s.least = fmin(s.least, value);
+        s.most = fmax(s.most, value);
+    }
+    s.mean = s.n ? sum / s.n : NAN;
+    return s;
+}
+
+/* 1: a is better, -1: b is, 0: neither. Sooner at the goal, or more accurate where the goal is no accuracy. */
+static int compare(const tutti_compare *c, const tutti_compare_figures *a, const tutti_compare_figures *b)
+{
+    if (!a->is_there || !b->is_there) return (int)a->is_there - (int)b->is_there;
+    const double x = c->goal == TUTTI_UNTIL_ACCURACY ? b->seconds : a->accuracy;
+    const double y = c->goal == TUTTI_UNTIL_ACCURACY ? a->seconds : b->accuracy;
+    return (x > y) - (x < y);
+}
+
+static tutti_compare_pair pair_of(const tutti_compare *c, int a, int b)
+{
+    tutti_compare_pair pair = {.a = a, .b = b};
+    for (int s = 0; s < c->nseeds; s++) {
+        const tutti_compare_figures x = tutti_compare_figures_of(c, tutti_compare_at(c, a, s));
+        const tutti_compare_figures y = tutti_compare_figures_of(c, tutti_compare_at(c, b, s));
+        const int who = compare(c, &x, &y);
+        pair.wins += who > 0;
+        pair.ties += who == 0;
+    }
+    pair.p = tutti_sign_test(pair.wins, c->nseeds - pair.ties);
+    pair.shown = pair.wins == c->nseeds && c->nseeds >= LEAST_SHOWN;
+    return pair;
+}
+
+int tutti_compare_pairs(const tutti_compare *c, tutti_compare_pair *out, int most)
+{
+    int n = 0;
+    for (int a = 0; a < c->nmethods; a++)
+        for (int b = 0; b < c->nmethods && n < most; b++)
+            if (c->methods[a].row->twin && !strcmp(c->methods[a].row->twin, c->methods[b].row->name))
+                out[n++] = pair_of(c, a, b);
+    return n;
+}
