@@ -196,8 +196,7 @@ static void add_lines(const tutti_compare *c, bool over_samples, tutti_strbuf *o
     }
     tutti_strbuf_puts(out, "<figure>");
     tutti_chart_bands_svg(over_samples ? "Test accuracy over samples, %" : "Test accuracy over seconds, %",
-                          over_samples ? "training samples" : "seconds of training and testing", drawn, c->nmethods,
-                          guide, out);
+                          over_samples ? "training samples" : "seconds of training", drawn, c->nmethods, guide, out);
     tutti_strbuf_puts(out, "</figure>\n");
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
 }
@@ -351,9 +350,8 @@ void tutti_compare_html(const tutti_compare *c, tutti_strbuf *out)
     add_pairs(c, out);
     add_seeds(c, out);
     add_coordinates(c, out);
-    tutti_strbuf_puts(out,
-                      "<p><small>Seconds are of training and testing, without set-up and saving; of a run in several "
-                      "stretches their sum. Lines are means over seeds, bands go from the least to "
-                      "the most. Costs are all of the run, set-up and saving included. Every test stands in "
-                      "compare.csv.</small></p>\n</body>\n</html>\n");
+    tutti_strbuf_puts(out, "<p><small>Seconds are of training, without set-up, tests and saving; of a run in several "
+                           "stretches their sum. Lines are means over seeds, bands go from the least to "
+                           "the most. Costs are all of the run, set-up and saving included. Every test stands in "
+                           "compare.csv.</small></p>\n</body>\n</html>\n");
 }

@@ -60,7 +60,8 @@ static const char *words(const cJSON *line, const char *key)
 
 static void take_seconds(reader *c, const cJSON *line, int64_t step)
 {
-    c->r->seconds = c->before + number(line, "seconds", 0);
+    c->r->seconds =
+        c->before + number(line, "train_seconds", number(line, "seconds", 0)); /* earlier versions have no other */
     c->told_step = step;
 }
 

@@ -17,7 +17,7 @@ typedef struct {
 /* One test. */
 typedef struct {
     int64_t step;
-    double seconds; /* training and testing since the first step of the run, over all its processes */
+    double seconds; /* training since the first step of the run, over all its processes */
     double accuracy, loss;
 } tutti_run_test;
 
