@@ -24,7 +24,8 @@ static const char style[] =
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.25rem .7rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #e4e4e4}"
     "th{font-weight:bold;border-bottom-color:#888}td.n,th.n{text-align:right;white-space:nowrap}"
-    "td:first-child{min-width:9rem}td:first-child,li,p{overflow-wrap:anywhere}td.w{min-width:11rem}small{color:#666}";
+    "td:first-child{min-width:9rem}td:first-child,li,p{overflow-wrap:anywhere}td.w{min-width:11rem}td.v{min-width:"
+    "24rem}small{color:#666}";
 
 static void add_html(const char *text, tutti_strbuf *out)
 {
@@ -268,7 +269,7 @@ static void add_pairs(const tutti_compare *c, tutti_strbuf *out)
         add_name(c, p->b, out);
         tutti_strbuf_printf(out,
                             "<td class=\"n\">%d of %d</td><td class=\"n\">%d</td><td class=\"n\">%.4g</td>"
-                            "<td>%s</td></tr>\n",
+                            "<td class=\"v\">%s</td></tr>\n",
                             p->wins, c->nseeds, p->ties, p->p, p->shown ? "shown" : "not shown");
     }
     close_table(out);
