@@ -14,14 +14,14 @@ ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const 
 {
     float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];
     const float *restrict sum = s->sum;
-    const float alpha = s->alpha;
+    const float pull = s->alpha;
     float k[TUTTI_RULE_MAX_NUMBERS]; /* registers: nothing that is stored can change them */
     for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) k[i] = numbers[i];
     for (int64_t i = 0, n = s->n; i < n; i++) {
         float state[2] = {NSTATES > 0 ? tutti_relaxed_read(&first[i]) : 0,
                           NSTATES > 1 ? tutti_relaxed_read(&second[i]) : 0};
         const float old = tutti_relaxed_read(&w[i]), moved = step(k, old, sum[i], state);
-        tutti_relaxed_write(&w[i], centre ? moved - alpha * (old - centre[i]) : moved);
+        tutti_relaxed_write(&w[i], centre ? moved - pull * (old - centre[i]) : moved);
         if (NSTATES > 0) tutti_relaxed_write(&first[i], state[0]);
         if (NSTATES > 1) tutti_relaxed_write(&second[i], state[1]);
     }
