@@ -269,7 +269,7 @@ static void add_pairs(const tutti_compare *c, tutti_strbuf *out)
         add_name(c, p->b, out);
         tutti_strbuf_printf(out,
                             "<td class=\"n\">%d of %d</td><td class=\"n\">%d</td><td class=\"n\">%.4g</td>"
-                            "<td class=\"v\">%s</td></tr>\n",
+                            "<td>%s</td></tr>\n",
                             p->wins, c->nseeds, p->ties, p->p, p->shown ? "shown" : "not shown");
     }
     close_table(out);
@@ -302,7 +302,7 @@ static void add_seed_row(const tutti_compare *c, int m, int s, tutti_strbuf *out
             add_value(values[i], digits[i], out);
         tutti_strbuf_puts(out, "</td>");
     }
-    tutti_strbuf_puts(out, "<td class=\"w\">");
+    tutti_strbuf_puts(out, "<td class=\"v\">");
     if (r->lines.nstretches > 1) tutti_strbuf_printf(out, "in %d stretches. ", r->lines.nstretches);
     if (r->lines.staleness) add_html(r->lines.staleness, out);
     tutti_strbuf_puts(out, "</td></tr>\n");
