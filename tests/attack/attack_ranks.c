@@ -290,6 +290,7 @@ static const char *bad_memory(attacker *a, int protection)
         s = tutti_comm_allreduce(a->comm, mine && reads ? bad : good, mine && !reads ? bad : good + (bytes / 8),
                                  (int64_t)bytes / 8, TUTTI_F32, TUTTI_SUM, &a->err);
     }
+    free(good);
     return s ? wants(a, s, TUTTI_ERR_PEER, "rank 1") : "taken";
 }
 

@@ -97,7 +97,7 @@ static const char *waiting_body(tutti_group *g, void *arg)
 static void run(rank_body body, double deadline_s, follow_case *c)
 {
     const tutti_compile_request q = {.collective = TUTTI_ALLREDUCE, .nranks = 2, .in_place = true};
-    tutti_schedule *compiled, *lowered;
+    tutti_schedule *compiled = NULL, *lowered = NULL;
     tutti_failure err = {0};
     if (tutti_schedule_compile("direct", &q, &compiled, &err) ||
         tutti_schedule_lower(compiled, TUTTI_WIRE_MAPPED, &lowered, &err))
