@@ -31,11 +31,12 @@ static void take_loss(tutti_trainer *t)
 /* Rank 0, on its way: the latest step of which a line is due, if all shares before it have been played. */
 static tutti_status report_on_the_way(tutti_trainer *t, int64_t stop, tutti_failure *err)
 {
+    if (t->rank != 0) return TUTTI_OK;
     double loss;
     const int64_t every = t->config->log_every, step = t->step;
     const int64_t done = t->first_step + tutti_visits_played(t->visits, &loss) / t->nranks;
     const int64_t due = done / every * every;
-    if (t->rank != 0 || due <= t->logged_step || due <= step || due >= stop) return TUTTI_OK;
+    if (due <= t->logged_step || due <= step || due >= stop) return TUTTI_OK;
     t->step = due;
     take_loss(t);
     tutti_clock_tick(t);

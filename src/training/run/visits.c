@@ -45,15 +45,13 @@ struct tutti_visits {
     _Atomic int64_t *changes;
     _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
     tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
-    int64_t *turns, nturns;           /* then: this rank's visits, as numbers of all */
-    int64_t *own_shares, nown_shares; /* and shares */
+    int64_t *turns, *own_shares;      /* then: this rank's visits and shares, as numbers of all */
     bool follows;
     int nstops, stops_room;
     int rank, nranks;
     int64_t begin, end;           /* shares of the run: the first, and behind the last */
     int64_t stretch;              /* first share of it */
     int64_t own_deals, own_turns; /* in rank order: how often it was this rank's turn */
-    int64_t first;                /* own share to begin with, in rank order */
     int64_t ticket, left_at;      /* of the visit under way; count when the last one ended, -1 = none has */
     int64_t played;
     double loss;
@@ -108,7 +106,6 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .begin = config->first_step * nranks,
                         .end = config->end_step * nranks,
                         .stretch = config->first_step * nranks,
-                        .first = config->first_step * nranks + rank,
                         .left_at = -1};
     *out = v; /* the caller destroys it in any case */
     tutti_status st = config->replay ? follow(v, config->replay, err) : TUTTI_OK;
@@ -141,7 +138,7 @@ int64_t tutti_visits_deal(void *arg)
     if (v->follows)
         share = v->own_shares[v->own_deals] == INT64_MAX ? v->end : v->begin + v->own_shares[v->own_deals++];
     else if (tutti_plan_deals_in_order(v->plan))
-        share = v->first + v->nranks * v->own_deals++;
+        share = v->begin + v->rank + v->nranks * v->own_deals++;
     else
         share = atomic_fetch_add(&v->board->next, 1);
     if (share >= v->end) return -1;
