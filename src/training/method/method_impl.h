@@ -16,6 +16,10 @@ typedef struct {
 } tutti_method_vectors;
 void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vectors *v);
 
+/* A centre that other ranks write to, which is what is tested and saved. common: rank 0's, which all touch; else every rank has it whole
+ * after a period. */
+void tutti_method_declare_centre(tutti_plan_builder *b, bool common);
+
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
 /* The same where each rank keeps its own: no exchange. */

@@ -83,6 +83,21 @@ static const char *few_numbers(const tutti_plan *p)
     return p->config.slots && (nranks & (nranks - 1)) ? "direct" : "binomial";
 }
 
+void tutti_method_declare_centre(tutti_plan_builder *b, bool common)
+{
+    tutti_builder_answer(
+        b, tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
+                                                        .role = TUTTI_ROLE_CENTRE,
+                                                        .type = TUTTI_F32,
+                                                        .elements = tutti_builder_plan(b)->total,
+                                                        .copies = 1,
+                                                        .is_region = true,
+                                                        .is_common = common,
+                                                        .is_lasting = true,
+                                                        .is_saved = true,
+                                                        .holds = common ? TUTTI_HOLDS_ANYTHING : TUTTI_HOLDS_ALL}));
+}
+
 /* From `in` to `out`. */
 static tutti_status declare_sum(tutti_plan_builder *b, const char *name, bool of_slots, tutti_plan_exchange x,
                                 tutti_failure *err)

@@ -28,23 +28,13 @@ static names names_of(const tutti_plan *p)
 
 static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v)
 {
-    const int64_t total = tutti_builder_plan(b)->total;
-    const int centre = tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
-                                                                    .role = TUTTI_ROLE_CENTRE,
-                                                                    .type = TUTTI_F32,
-                                                                    .elements = total,
-                                                                    .copies = 1,
-                                                                    .is_region = true,
-                                                                    .is_common = true,
-                                                                    .is_lasting = true,
-                                                                    .is_saved = true});
+    tutti_method_declare_centre(b, true);
     if (!v->by_gradients)
         tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre as seen",
                                                      .role = TUTTI_ROLE_CENTRE,
                                                      .type = TUTTI_F32,
-                                                     .elements = total,
+                                                     .elements = tutti_builder_plan(b)->total,
                                                      .copies = 1});
-    tutti_builder_answer(b, centre);
 }
 
 tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
