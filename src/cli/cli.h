@@ -76,6 +76,11 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, const char *read, tutti
 /* Whether both name one regular file, or would if they were made. */
 bool tutti_cli_same_file(const char *a, const char *b);
 
+/* runs/<name of the job file without folder and ending><suffix>; to be freed by the caller. */
+char *tutti_cli_run_folder(const char *job, const char *suffix);
+/* TUTTI_ERR_USAGE: what --out names is there and is no folder. */
+tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err);
+
 /* Writes text to a file, whole or not at all, or (path NULL) to standard output. */
 tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "../base/file.h"
+#include "../base/strbuf.h"
 #include "cli.h"
 
 /* Whether both names will be one file, of which there is none yet: one name in one folder. */
@@ -67,4 +68,19 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, const char *read, tutti
         n++;
     }
     return tutti_cli_check_files(files, n, err);
+}
+
+char *tutti_cli_run_folder(const char *job, const char *suffix)
+{
+    tutti_strbuf dir = {0};
+    const char *name = strrchr(job, '/') ? strrchr(job, '/') + 1 : job, *dot = strrchr(name, '.');
+    tutti_strbuf_printf(&dir, "runs/%.*s%s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name, suffix);
+    return tutti_strbuf_detach(&dir);
+}
+
+tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err)
+{
+    struct stat info;
+    if (stat(dir, &info) || S_ISDIR(info.st_mode)) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is no folder", dir);
 }

@@ -32,21 +32,11 @@ static const char about[] =
     "not done again: a comparison that was stopped goes on when the command is given again. SIGINT, SIGTERM: the run\n"
     "at hand saves and ends. docs/methods.md says how the report is to be read.";
 
-/* runs/<name of the job file without folder and ending>-compare */
-static char *default_dir(const char *path)
-{
-    tutti_strbuf dir = {0};
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
-    tutti_strbuf_printf(&dir, "runs/%.*s-compare", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name);
-    return tutti_strbuf_detach(&dir);
-}
-
 static tutti_status check_places(const tutti_flags *f, const tutti_compare *c, tutti_failure *err)
 {
     struct stat info;
     tutti_status st = tutti_cli_check_flags(f, c->path, err);
-    if (!st && stat(c->dir, &info) == 0 && !S_ISDIR(info.st_mode))
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is no folder", c->dir);
+    if (!st) st = tutti_cli_check_out_folder(c->dir, err);
     if (!st && stat(c->path, &info) == 0 && !S_ISREG(info.st_mode))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a pipe, which one run alone can read: put the job into a file",
                         c->path);
@@ -125,7 +115,7 @@ static int run_command(int argc, char **argv)
     if (!st && f.nrest != 1)
         st = tutti_fail(&err, TUTTI_ERR_USAGE, "wants one job file: tutti compare JOB.yaml --methods A,B,.. [options]");
     if (st) return tutti_cli_fail("compare", &err);
-    char *dir = default_dir(f.rest[0]);
+    char *dir = tutti_cli_run_folder(f.rest[0], "-compare");
     tutti_compare c = {.path = f.rest[0],
                        .dir = tutti_cli_value(&f, "out", dir),
                        .sets = f.value[FLAG_SET],

@@ -234,16 +234,6 @@ static int run_threads(const player *like, int nranks)
 
 /* ---- the command ---- */
 
-/* runs/<name of the job file without folder and ending> */
-static char *default_dir(const char *path)
-{
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
-    char *dir;
-    if (asprintf(&dir, "runs/%.*s", dot && dot != name ? (int)(dot - name) : (int)strlen(name), name) < 0)
-        tutti_no_memory(strlen(name));
-    return dir;
-}
-
 static bool sets_kernels(const tutti_flags *f)
 {
     for (int i = 0; i < f->count[FLAG_SET]; i++)
@@ -280,7 +270,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     const int nranks = (int)job->ranks;
     if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
         return tutti_cli_launch("train", nranks, argv);
-    char *dir = default_dir(f->rest[0]);
+    char *dir = tutti_cli_run_folder(f->rest[0], "");
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),
                 .record = tutti_cli_value(f, "record", NULL),
@@ -341,11 +331,10 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
 static tutti_status check_places(const tutti_flags *f, const tutti_job *job, tutti_failure *err)
 {
     struct stat info;
-    char *standard = default_dir(f->rest[0]);
+    char *standard = tutti_cli_run_folder(f->rest[0], "");
     const char *dir = tutti_cli_value(f, "out", standard);
     tutti_status st = tutti_cli_check_flags(f, f->rest[0], err);
-    if (!st && stat(dir, &info) == 0 && !S_ISDIR(info.st_mode))
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "--out %s: is there and is no folder", dir);
+    if (!st) st = tutti_cli_check_out_folder(dir, err);
     if (!st && job->ranks > 1 && stat(f->rest[0], &info) == 0 && !S_ISREG(info.st_mode))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: is a pipe, which one rank alone can read: put the job into a file",
                         f->rest[0]);
