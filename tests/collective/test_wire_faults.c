@@ -239,7 +239,7 @@ static void test_f27_a_thousand_silent_callers_do_not_keep_a_peer_out(void **sta
         fds[n] = loopback_socket(port, false);
         pair_turn(&p);
         if (n < SILENT) continue;
-        for (int k = SILENT; k <= n; k++) (void)!send(fds[k], "tut1" + (n - k) % 4, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        for (int k = SILENT; k <= n; k++) (void)!send(fds[k], &"tut1"[(n - k) % 4], 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     const double begin = tutti_clock_s();
     assert_true(pair_connect(&p, 10));
