@@ -35,6 +35,22 @@ INLINE half_vector conv_multiply_add_half(half_vector a, half_vector b, half_vec
     return (half_vector)_mm256_dpbf16_ps((__m256)c, (__m256bh)a, (__m256bh)b);
 }
 
+INLINE vector conv_take(const uint16_t *x)
+{
+    return (vector)load_words(x);
+}
+
+INLINE vector conv_take_some(const uint16_t *x, int64_t n)
+{
+    return (vector)load_some_words(x, n);
+}
+
+/* The first number of each pair and a zero. */
+INLINE vector conv_take_lower(const uint16_t *x)
+{
+    return (vector)(load_words(x) & 0xffff);
+}
+
 /* Sums, of which none is subnormal: they come out of products that take such for zero. So what rounds as those do rounds as
  * narrow_bf16 would. */
 INLINE void conv_put(uint16_t *to, vector v)

@@ -28,6 +28,22 @@ INLINE half_vector conv_multiply_add_half(half_vector a, half_vector b, half_vec
     return multiply_add_half(a, b, c);
 }
 
+INLINE vector conv_take(const float *x)
+{
+    return load(x);
+}
+
+INLINE vector conv_take_some(const float *x, int64_t n)
+{
+    return load_some(x, n);
+}
+
+/* Of pairs, the first numbers: floats are none. */
+INLINE vector conv_take_lower(const float *x)
+{
+    return load(x);
+}
+
 INLINE void conv_put(float *to, vector v)
 {
     store(to, v);

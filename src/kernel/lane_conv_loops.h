@@ -3,8 +3,9 @@
  * lane_conv_bf16.h, which say what a lane holds: a float, or a pair of bf16, whose two products go to one sum. So a step takes CONV_PAIR
  * numbers, and an odd last one is taken alone: nothing is ever multiplied with what only fills a lane up.
  *
- * Output channels lie across vectors, up to three and half a one, which costs half: of 50 channels 3.5 vectors are computed where whole
- * blocks of sixteen are 4, of 20 channels 1.5 where they are 2. A row of a window is one run of kernel * channels numbers, its taps.
+ * Output channels lie across vectors, up to three and half a one, which costs half where vectors of 512 bits are two of 256: of 50
+ * channels 3.5 vectors are computed where whole blocks of sixteen are 4, of 20 channels 1.5 where they are 2. A few behind whole vectors
+ * may be left to lanes of taps (lane_conv_left.h). A row of a window is one run of kernel * channels numbers, its taps.
  * A tile of sums is, forward, some positions of a row; of the weights' gradient some taps; of the input's, whose lanes are the taps of
  * a row of the window, positions below each other, so that what is added to the plane never overlaps what was added just before. Each
  * number is taken once for all vectors and each vector once for all of the tile, so that loads hide behind products. */
@@ -15,10 +16,13 @@
 
 enum {
     CONV_VECTORS = 3,
-    CONV_SHORT = 4, /* positions of a tile of several vectors, of one */
+    CONV_SHORT = 4, /* positions of a tile, where its sums stay in registers CONV_LONG */
     CONV_LONG = TUTTI_CONV_WIDTH,
+    CONV_SUMS = WIDTH < 16 ? 8 : 24, /* vectors in registers */
     CONV_TAPS = TUTTI_CONV_TAPS
 };
+
+#include "lane_conv_left.h"
 
 /* Lanes (output channels, or taps) from the first on, in some vectors and so many lanes of half a one. */
 typedef struct {
@@ -110,7 +114,7 @@ INLINE void conv_tile(const tutti_conv_call *c, int64_t y, int64_t x, conv_lanes
 /* A last tile that a row does not fill begins earlier and computes some positions twice. */
 INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors, bool has_rest)
 {
-    const int n = nvectors > 1 ? CONV_SHORT : CONV_LONG;
+    const int n = (nvectors + has_rest) * CONV_LONG <= CONV_SUMS ? CONV_LONG : CONV_SHORT;
     for (int64_t y = 0; y < c->out_height; y++) {
         int64_t x = 0;
         for (; x + n <= c->out_width; x += n) conv_tile(c, y, x, l, n, nvectors, has_rest);
@@ -225,14 +229,35 @@ INLINE void conv_all(const tutti_conv_call *call, int64_t nlanes, conv_pass pass
     }
 }
 
+INLINE void conv_left_do(const tutti_conv_call *c, conv_pass pass, int nleft)
+{
+    if (pass == CONV_FORWARD)
+        conv_left_rows(c, nleft);
+    else
+        conv_left_weights(c, nleft);
+}
+
+/* The channels that fill vectors or part of one, then those that are left. */
+INLINE void conv_channels(const tutti_conv_call *c, conv_pass pass)
+{
+    conv_all(c, c->out_channels - c->nleft, pass);
+    switch (c->nleft) {
+    case 1: conv_left_do(c, pass, 1); break;
+    case 2: conv_left_do(c, pass, 2); break;
+    case 3: conv_left_do(c, pass, 3); break;
+    case 4: conv_left_do(c, pass, 4); break;
+    default: break;
+    }
+}
+
 static void conv_forward(const tutti_conv_call *c)
 {
-    conv_all(c, c->out_channels, CONV_FORWARD);
+    conv_channels(c, CONV_FORWARD);
 }
 
 static void conv_weight_gradient(const tutti_conv_call *c)
 {
-    conv_all(c, c->out_channels, CONV_WEIGHT_GRADIENT);
+    conv_channels(c, CONV_WEIGHT_GRADIENT);
 }
 
 static void conv_input_gradient(const tutti_conv_call *c)

@@ -122,12 +122,17 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
  *
  *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
  *   weight gradient     in: each number and that of the next position; dout: two positions of a row
- *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels */
+ *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels
+ *
+ * A few output channels that are left over behind whole vectors may be computed by lanes of taps instead, forward and in the weights'
+ * gradient: nleft, as tutti_conv_left says. */
 typedef struct {
     int64_t channels, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel;
+    int64_t nleft;
     bool relu; /* forward */
     const void *in, *dout, *weights;
+    const void *left;  /* forward: weights of those channels (kernel, nleft, taps), numbers as they are */
     const float *bias; /* NULL = none */
     void *out;
     float *dweights, *din; /* (kernel, taps, out_channels); as `in` lies; both are added to */
@@ -135,6 +140,17 @@ typedef struct {
 /* At least: out_width, kernel * channels; of the input's gradient out_height. */
 enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
 typedef void tutti_conv_loop(const tutti_conv_call *c);
+
+enum {
+    TUTTI_CONV_LEFT = 4,
+    TUTTI_CONV_LEFT_VECTORS = 4
+}; /* so many channels at most, of at least so many vectors of taps a row */
+static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_channels)
+{
+    const int64_t left = out_channels % width;
+    return left <= TUTTI_CONV_LEFT && out_channels > width && taps >= (int64_t)TUTTI_CONV_LEFT_VECTORS * width ? left
+                                                                                                               : 0;
+}
 
 typedef struct {
     tutti_conv_loop *forward, *weight_gradient, *input_gradient;

@@ -3,7 +3,8 @@
  * lanes (lane_conv_loops.h), sample by sample.
  *
  * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute half vectors, too,
- * which cost half. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
+ * which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left over by lanes of taps
+ * (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
  *
  * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row of the window forward,
  * output channels in the input's gradient, neighbouring positions of a row in the weights': what does not lie in pairs is joined, weights
@@ -120,6 +121,7 @@ static tutti_conv_call call_of(const tutti_onednn_windows *w)
                              .out_height = w->out_height,
                              .out_width = w->out_width,
                              .kernel = w->kernel,
+                             .nleft = w->nleft,
                              .relu = w->relu};
 }
 
@@ -212,6 +214,21 @@ static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_ker
     return to;
 }
 
+/* --- channels that are left over --- */
+
+/* Their weights, each channel's taps side by side, in the type of the products. */
+static const void *left_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const float *flat = (const float *)scratch_at(a, w->product_at) + w->out_channels - w->nleft;
+    const int64_t taps = w->kernel * w->channels, n = w->kernel * w->nleft * taps;
+    float *to = scratch_at(a, w->left_at), *next = to;
+    for (int64_t row = 0; row < w->kernel; row++)
+        for (int64_t left = 0; left < w->nleft; left++)
+            for (int64_t tap = 0; tap < taps; tap++) *next++ = flat[(row * taps + tap) * w->out_channels + left];
+    if (w->type != TUTTI_F32) tutti_convert_from_f32(w->type, to, next, n);
+    return w->type == TUTTI_F32 ? to : next;
+}
+
 /* --- the passes --- */
 
 static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
@@ -219,6 +236,7 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
     const tutti_conv_loops *loops = loops_for(w->type);
     tutti_conv_call call = call_of(w);
     call.weights = pair_weights(w, a, w->kernel * w->channels, w->out_channels);
+    call.left = w->nleft ? left_weights(w, a) : NULL;
     call.bias = w->bias ? a->param[1] : NULL;
     clear_padding(w, a);
     for (int64_t i = 0; i < samples_of(w); i++) {
@@ -275,6 +293,7 @@ static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
     tutti_onednn_windows w = tutti_onednn_windows_of(k);
     w.in_type = k->in[0].dtype;
     w.type = k->out.dtype;
+    w.nleft = tutti_conv_left(tutti_lane_here()->width, w.kernel * w.channels, w.out_channels);
     return w;
 }
 
@@ -300,6 +319,7 @@ void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t wei
     tutti_onednn_state *s = k->state;
     tutti_onednn_windows w = typed_windows_of(k);
     take_weights(&w, &s->forward, w.kernel * words_of(&w, w.kernel * w.channels) * w.out_channels);
+    if (w.nleft) w.left_at = tutti_onednn_take(&s->forward, (size_t)(2 * w.nleft * w.size) * sizeof(float));
     if (is_padded_copy(&w)) take_plane(&w, &s->forward, w.type);
     tutti_onednn_reorder(s, &s->forward, tutti_onednn_at(TUTTI_AT_PARAM, 0), weights,
                          tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k));

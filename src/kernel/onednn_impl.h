@@ -53,7 +53,8 @@ typedef struct {
     size_t tile_at, product_at; /* in scratch, bytes */
     /* Of loops in lanes: types of the input and of all else; in scratch, words of pairs of bf16. */
     tutti_dtype in_type, type;
-    size_t weights_at, pairs_at, gradients_at;
+    size_t weights_at, pairs_at, gradients_at, left_at;
+    int64_t nleft;   /* output channels that lanes of taps compute */
     bool relu, bias; /* forward: merged; there is one */
 } tutti_onednn_windows;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lane_conv_loops.c: each row of the own convolution's loops, of f32 and of pairs of bf16, against plain ones, with small integers, so
- * that sums are exact and == is the test: channels that fill vectors, halves and groups of them, tiles, taps and halves of pairs that are
- * left over. Nothing beyond the channels is read or written, and an infinity stays where it belongs. That the whole kernel is right
+ * that sums are exact and == is the test: channels that fill vectors, halves and groups of them, a few that lanes of taps compute, tiles, taps and
+ * halves of pairs that are left over. Nothing beyond the channels is read or written, and an infinity stays where it belongs. That the whole kernel is right
  * test_onednn.c and test_precision.c show. */
 #include "testing.h"
 
@@ -14,6 +14,7 @@
 #include "tensor/elementwise_impl.h"
 
 static const float UNTOUCHED = 77;
+enum { PAIR_WIDTH = 16 };
 
 /* Loops, how many floats a vector of theirs has, and numbers of which type they multiply. */
 typedef struct {
@@ -179,6 +180,21 @@ static float rounded(const variant *v, float x)
     return x;
 }
 
+/* Weights of the channels behind the whole vectors, numbers as they are: (kernel, nleft, taps). */
+static void *left_weights(const scene *s, const variant *v)
+{
+    const tutti_conv_call *c = &s->shape;
+    const int64_t taps = c->kernel * c->channels, n = c->kernel * c->nleft * taps;
+    float *x = numbers(n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t tap = i % taps, left = i / taps % c->nleft, row = i / taps / c->nleft;
+        x[i] = s->weights[(row * taps + tap) * c->out_channels + c->out_channels - c->nleft + left];
+    }
+    void *to = typed(v, x, n);
+    free(x);
+    return to;
+}
+
 /* ---- the three passes ---- */
 
 static void compare_forward(const scene *s, const variant *v)
@@ -187,7 +203,8 @@ static void compare_forward(const scene *s, const variant *v)
     const int64_t taps = c.kernel * c.channels;
     void *in = typed(v, s->in, s->nin), *packed = paired_rows(v, s->weights, c.kernel * taps, c.out_channels, taps);
     float *untouched = numbers(s->nout, 0);
-    c.in = in, c.weights = packed, c.bias = s->bias, c.out = typed(v, untouched, s->nout);
+    void *left = left_weights(s, v);
+    c.in = in, c.weights = packed, c.left = left, c.bias = s->bias, c.out = typed(v, untouched, s->nout);
     v->loops->forward(&c);
     float *out = widened(v, c.out, s->nout);
     for (int64_t n = 0; n < s->nout; n++) {
@@ -195,7 +212,7 @@ static void compare_forward(const scene *s, const variant *v)
         const float want = rounded(v, want_out(s, at / c.out_width, at % c.out_width, o));
         same(s, v, "output", n, want, out[n]);
     }
-    free(in), free(packed), free(untouched), free(out);
+    free(in), free(packed), free(left), free(untouched), free(out);
 }
 
 static void compare_weight_gradient(const scene *s, const variant *v)
@@ -260,8 +277,8 @@ static bool is_usable(const tutti_lane_row *row)
 /* Kernels of 2, 3 and 5, rows that tiles fill and that they do not, runs and rows of an odd number. */
 static const struct {
     int64_t channels, kernel, out_height, out_width;
-} shapes[] = {{1, 5, 4, 8},  {3, 2, 5, 11}, {4, 3, 3, 9},  {5, 5, 3, 16},
-              {2, 3, 7, 21}, {6, 3, 4, 9},  {11, 3, 5, 8}, {20, 5, 5, 8}};
+} shapes[] = {{1, 5, 4, 8}, {3, 2, 5, 11}, {4, 3, 3, 9},  {5, 5, 3, 16}, {2, 3, 7, 21},
+              {6, 3, 4, 9}, {11, 3, 5, 8}, {20, 5, 5, 8}, {23, 3, 3, 9}};
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 static tutti_conv_call shape_of(size_t i, int64_t out_channels, bool fused)
@@ -280,17 +297,22 @@ static void compare_shapes(const variant *v, int64_t out_channels)
     for (size_t i = 0; i < NSHAPES; i++)
         for (int fused = 0; fused < 2; fused++) {
             scene s;
-            const tutti_conv_call shape = shape_of(i, out_channels, fused);
-            open_scene(&s, &shape);
-            compare(&s, v);
-            close_scene(&s);
+            tutti_conv_call shape = shape_of(i, out_channels, fused);
+            const int64_t left = tutti_conv_left(v->width, shape.kernel * shape.channels, out_channels);
+            for (int with = 0; with <= (left > 0); with++) {
+                shape.nleft = with ? left : 0;
+                open_scene(&s, &shape);
+                compare(&s, v);
+                close_scene(&s);
+            }
         }
 }
 
 static void compare_variant(const variant *v)
 {
     for (int64_t vectors = 0; vectors <= 5; vectors++)
-        for (int64_t rest = vectors == 0; rest <= v->width / 2; rest += rest < 3 ? 1 : v->width / 2 - 3)
+        for (int64_t rest = vectors == 0; rest <= v->width / 2;
+             rest += rest < 4 || v->width < PAIR_WIDTH ? 1 : v->width / 2 - 4)
             compare_shapes(v, vectors * v->width + rest);
 }
 
@@ -303,8 +325,6 @@ static void rows_convolve_as_plain_loops_do(void **state)
         if (is_usable(row)) compare_variant(&v);
     }
 }
-
-enum { PAIR_WIDTH = 16 };
 
 static variant pairs(void)
 {
@@ -332,7 +352,8 @@ static void an_infinity_stays_where_it_belongs(void **state)
             for (int64_t out_channels = all[a].width + 1; out_channels < all[a].width + 3; out_channels++)
                 for (int64_t at = 0; at < 6; at++) {
                     scene s;
-                    const tutti_conv_call shape = shape_of(i, out_channels, false);
+                    tutti_conv_call shape = shape_of(i, out_channels, false);
+                    shape.nleft = tutti_conv_left(all[a].width, shape.kernel * shape.channels, out_channels);
                     open_scene(&s, &shape);
                     s.in[at < 3 ? at : s.nin - 1 - (at - 3) * s.shape.channels] = INFINITY;
                     s.dout[at < 3 ? at : s.nout - 1 - (at - 3) * s.shape.out_channels] = at % 2 ? NAN : -INFINITY;
