@@ -45,6 +45,15 @@ INLINE void put_lanes(void *to, int64_t at, vector v, int64_t n, tutti_dtype typ
         put_some(to, at, v, n, type);
 }
 
+/* Numbers of the type: nothing is rounded. */
+INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
+{
+    if (type == TUTTI_BF16)
+        store_halves((uint16_t *)to + at, cut_bf16(v));
+    else
+        put(to, at, v, type);
+}
+
 /* The largest of a window, the first of equal ones; NaN beats all, the last one. */
 INLINE void max_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, int64_t to, int64_t n, tutti_dtype type)
 {
@@ -63,6 +72,21 @@ INLINE void max_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, i
         store_bytes(c->winner + to, which);
     else
         for (int i = 0; i < n; i++) c->winner[to + i] = (uint8_t)which[i];
+}
+
+/* The same of a whole window whose size is a constant. */
+INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kernel, tutti_dtype type)
+{
+    vector best = take(c->in, from, type);
+    words which = {0};
+    for (int i = 1; i < kernel * kernel; i++) {
+        const vector v = take(c->in, from + (i / kernel * c->width + i % kernel) * c->lanes, type);
+        const bits wins = above(v, best) | is_nan(v);
+        best = choose(wins, v, best);
+        which = (words)choose(wins, (vector)((words)all(0) + (uint32_t)i), (vector)which);
+    }
+    put_same(c->to, to, best, type);
+    if (c->winner) store_bytes(c->winner + to, which);
 }
 
 /* What a window has inside input and padding. */
@@ -93,7 +117,11 @@ INLINE void pool_row(const tutti_pool_call *c, int64_t y, bool is_max, bool is_w
             const int64_t lane = begin_at(l, c->lanes, n);
             const int64_t from = (top * c->width + left) * c->lanes + lane,
                           to = (y * c->out_width + x) * c->lanes + lane;
-            if (is_max)
+            if (is_max && is_whole && c->kernel == 2 && ys.end - ys.first == 2 && xs.end - xs.first == 2)
+                max_of(c, from, to, 2, type);
+            else if (is_max && is_whole && c->kernel == 3 && ys.end - ys.first == 3 && xs.end - xs.first == 3)
+                max_of(c, from, to, 3, type);
+            else if (is_max)
                 max_at(c, ys, xs, from, to, n, type);
             else
                 mean_at(c, ys, xs, from, to, n, area, type);
@@ -155,19 +183,22 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
 
 /* Windows that neither overlap nor leave gaps: each gradient and each winner is taken once for all of its window's row. As a sum of one, so
  * that a zero has the sign that it would have there. */
-INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, tutti_dtype type)
+INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, int64_t kernel, bool is_max, tutti_dtype type)
 {
-    const int64_t oy = y / c->kernel, first = y % c->kernel * c->kernel;
-    const int64_t covered = oy < c->out_height ? c->out_width * c->kernel : 0;
-    const float area = (float)(c->kernel * c->kernel);
+    const int64_t oy = y / kernel, first = y % kernel * kernel;
+    const int64_t covered = oy < c->out_height ? c->out_width * kernel : 0;
+    const float area = (float)(kernel * kernel);
     for (int64_t l = 0; l < c->lanes; l += WIDTH) {
         const int64_t lane = begin_at(l, c->lanes, WIDTH), row = y * c->width * c->lanes + lane;
-        for (int64_t ox = 0; ox < covered / c->kernel; ox++) {
+        for (int64_t ox = 0; ox < covered / kernel; ox++) {
             const int64_t at = (oy * c->out_width + ox) * c->lanes + lane;
             const vector g = take(c->in, at, type);
-            for (int64_t i = 0; i < c->kernel; i++) {
-                const vector share = is_max ? keep(g, equal_bytes(c->winner + at, (uint8_t)(first + i))) : g / area;
-                put(c->to, row + (ox * c->kernel + i) * c->lanes, share + (vector){0}, type);
+            for (int64_t i = 0; i < kernel; i++) {
+                const int64_t to = row + (ox * kernel + i) * c->lanes;
+                if (is_max)
+                    put_same(c->to, to, keep(g, equal_bytes(c->winner + at, (uint8_t)(first + i))) + (vector){0}, type);
+                else
+                    put(c->to, to, g / area + (vector){0}, type);
             }
         }
         for (int64_t x = covered; x < c->width; x++) put(c->to, row + x * c->lanes, (vector){0}, type);
@@ -184,10 +215,12 @@ INLINE void pool_gradient_typed(const tutti_pool_call *call, int64_t y, tutti_dt
 {
     const tutti_pool_call copy = *call, *c = &copy;
     const bool is_whole = c->lanes >= WIDTH, tiled = is_whole && is_tiled(c);
-    if (c->is_max && tiled)
-        tiled_gradient_row(c, y, true, type);
+    if (c->is_max && tiled && c->kernel == 2)
+        tiled_gradient_row(c, y, 2, true, type);
+    else if (c->is_max && tiled)
+        tiled_gradient_row(c, y, c->kernel, true, type);
     else if (tiled)
-        tiled_gradient_row(c, y, false, type);
+        tiled_gradient_row(c, y, c->kernel, false, type);
     else if (c->is_max && is_whole)
         gradient_row(c, y, true, true, type);
     else if (c->is_max)

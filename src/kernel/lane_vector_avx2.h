@@ -165,6 +165,13 @@ static inline halves narrow_bf16(vector v)
     return tutti_narrow_bf16((__m256)v);
 }
 
+/* The upper halves, of numbers of bf16. */
+static inline halves cut_bf16(vector v)
+{
+    const __m256i upper = _mm256_srli_epi32((__m256i)v, 16), packed = _mm256_packus_epi32(upper, upper);
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
+}
+
 static inline halves narrow_f16(vector v)
 {
     return tutti_narrow_f16((__m256)v);

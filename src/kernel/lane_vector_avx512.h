@@ -143,6 +143,12 @@ static inline halves narrow_bf16(vector v)
     return tutti_narrow_bf16((__m512)v);
 }
 
+/* The upper halves, of numbers of bf16. */
+static inline halves cut_bf16(vector v)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32((__m512i)v, 16));
+}
+
 static inline halves narrow_f16(vector v)
 {
     return tutti_narrow_f16((__m512)v);

@@ -169,6 +169,13 @@ static inline halves narrow_bf16(vector v)
         {tutti_bf16_of_f32(v[0]), tutti_bf16_of_f32(v[1]), tutti_bf16_of_f32(v[2]), tutti_bf16_of_f32(v[3])}};
 }
 
+/* The upper halves, of numbers of bf16. */
+static inline halves cut_bf16(vector v)
+{
+    const words w = (words)v >> 16;
+    return (halves){{(uint16_t)w[0], (uint16_t)w[1], (uint16_t)w[2], (uint16_t)w[3]}};
+}
+
 static inline halves narrow_f16(vector v)
 {
     return (halves){{tutti_f16_of_f32(v[0]), tutti_f16_of_f32(v[1]), tutti_f16_of_f32(v[2]), tutti_f16_of_f32(v[3])}};
