@@ -171,6 +171,10 @@ static void build_backward_params(tutti_kernel *k, conv_desc *d)
         tutti_onednn_add_lane_gradient(k, d->weights);
         return;
     }
+    if (tutti_onednn_sums_in_tiles(k)) {
+        tutti_onednn_add_tile_gradient(k, d->weights);
+        return;
+    }
     if (d->type == dnnl_f32 && tutti_onednn_sums_bias(k)) {
         tutti_onednn_add_bias_sum(k);
         d->bias = NULL;

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors badly, by loops in
- * lanes (lane_conv_loops.h), sample by sample.
+ * lanes (lane_conv_loops.h) or tiles, sample by sample.
  *
  * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute half vectors, too,
  * which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left over by lanes of taps
- * (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
+ * (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put around a copy of the sample; the sum of
+ * the bias reads the gradient of a sample while it is in a cache.
  *
  * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row of the window forward,
  * output channels in the input's gradient, neighbouring positions of a row in the weights': what does not lie in pairs is joined, weights
- * once a call, inputs and gradients once a sample. Where there is AMX the library multiplies tiles, which vectors do not come near, and keeps
- * all of it.
+ * once a call, inputs and gradients once a sample.
+ *
+ * Where there is AMX tiles are multiplied, which vectors do not come near: by the library, but for the weights' gradients of up to 64 channels,
+ * where tiles of our own (tile_conv.h) are faster unless channels fill its tiles on both sides. One thread of a Xeon, us, library | own:
+ *   1 -> 20, 5 x 5, 28 x 28, 64     692 | 312      16 -> 16, 3 x 3, 32 x 32, pad 1, 64   995 | 811
+ *   20 -> 50, 5 x 5, 12 x 12, 64   1026 | 397      16 -> 32, 3 x 3, 32 x 32, pad 1, 64  1403 | 1235
+ *   3 -> 16, 3 x 3, 32 x 32, 64     454 | 332      32 -> 32, 3 x 3, 16 x 16, pad 1, 64   506 | 538: not taken
+ *   24 -> 56, 3 x 3, 14 x 14, 64    736 | 602      64 -> 64, 3 x 3, 56 x 56, pad 1, 16  4396 | 4956: not taken
  *
  * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32 that stays in the first
  * level, without a matrix of windows (onednn_conv_gemm.c). It is taken where there are at least twice as many outputs, and where inputs do not
@@ -40,11 +47,13 @@
 #include "../tensor/elementwise.h"
 #include "lane_impl.h"
 #include "onednn_impl.h"
+#include "tile_conv.h"
 
 enum {
     LEAST_WIDTH = 16,
     MOST_VECTORS = 3,
-    MOST_INPUTS = 128
+    MOST_INPUTS = 128,
+    TILE_BYTES = 400 << 10
 }; /* three vectors: all sums of a position stay in registers */
 
 static const tutti_conv_loops *loops_for(tutti_dtype type)
@@ -59,18 +68,33 @@ static bool fills_lanes(int64_t n, int64_t width)
     return n >= width && n % width <= width / 2;
 }
 
-bool tutti_onednn_convolves_in_lanes(tutti_kernel *k)
+static bool is_small(tutti_kernel *k)
 {
     const tutti_conv_attrs *at = k->attrs;
     const tutti_onednn_state *s = k->state;
-    const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
     if (s->failed != dnnl_success || s->nthreads > 1 || at->stride > 1 || at->groups > 1 || at->kernel == 1)
         return false;
-    if (width < LEAST_WIDTH || !fills_lanes(out, width) || out % width == 0) return false;
-    if (out / width > MOST_VECTORS || in > MOST_INPUTS) return false;
+    if (k->in[0].shape.dim[1] > MOST_INPUTS || tutti_lane_here()->width < LEAST_WIDTH) return false;
+    return (k->in[0].dtype == TUTTI_F32 || k->in[0].dtype == k->out.dtype) && tutti_onednn_channels_lie_innermost(k);
+}
+
+bool tutti_onednn_convolves_in_lanes(tutti_kernel *k)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
+    if (!fills_lanes(out, width) || out % width == 0 || out / width > MOST_VECTORS) return false;
     if (k->out.shape.dim[3] < TUTTI_CONV_WIDTH || at->kernel * in < TUTTI_CONV_TAPS) return false;
-    if (!loops_for(k->out.dtype) || (k->in[0].dtype != TUTTI_F32 && k->in[0].dtype != k->out.dtype)) return false;
-    return tutti_onednn_channels_lie_innermost(k);
+    return loops_for(k->out.dtype) && is_small(k);
+}
+
+/* Channels that fill the library's tiles on both sides are left to it. */
+bool tutti_onednn_sums_in_tiles(tutti_kernel *k)
+{
+    enum { TILE = 16 };
+    const int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
+    const bool fills = in >= 2 * TILE && in % TILE == 0 && out % (2 * TILE) == 0;
+    return k->out.dtype == TUTTI_BF16 && tutti_onednn_multiplies_tiles() && !fills && out <= TUTTI_TILE_CONV_MOST &&
+           is_small(k);
 }
 
 bool tutti_onednn_spreads_in_lanes(tutti_kernel *k)
@@ -248,11 +272,17 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 
 enum { SUMS = 256 }; /* at least (MOST_VECTORS + 1) vectors of any width */
 
+static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
+{
+    float sums[SUMS];
+    tutti_lane_here()->plane_sums(w->type, dout, w->out_channels, w->out_height * w->out_width, sums);
+    tutti_elementwise_add(dbias, sums, w->out_channels);
+}
+
 static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
-    const tutti_lane_row *row = tutti_lane_here();
     const tutti_conv_loops *loops = loops_for(w->type);
-    float *dbias = w->bias ? a->dparam[1] : NULL, sums[SUMS];
+    float *dbias = w->bias ? a->dparam[1] : NULL;
     tutti_conv_call call = call_of(w);
     call.dweights = scratch_at(a, w->product_at);
     memset(call.dweights, 0, (size_t)(w->size * w->out_channels) * sizeof(float));
@@ -263,9 +293,52 @@ static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_ar
         call.in = pair_inputs(w, a, padded(w, a, i));
         call.dout = pair_gradients(w, a, dout);
         loops->weight_gradient(&call);
-        if (!dbias) continue;
-        row->plane_sums(w->type, dout, w->out_channels, w->out_height * w->out_width, sums);
-        tutti_elementwise_add(dbias, sums, w->out_channels);
+        if (dbias) add_bias_sums(w, dout, dbias);
+    }
+}
+
+static tutti_tile_conv tiles_of(const tutti_onednn_windows *w)
+{
+    return (tutti_tile_conv){.channels = w->channels,
+                             .width = w->width + 2 * w->pad,
+                             .out_channels = w->out_channels,
+                             .out_height = w->out_height,
+                             .out_width = w->out_width,
+                             .kernel = w->kernel};
+}
+
+static size_t tile_bytes(const tutti_tile_conv *c)
+{
+    return (size_t)tutti_tile_conv_turned(c) * sizeof(uint16_t) + (size_t)tutti_tile_conv_pairs(c) * sizeof(uint32_t);
+}
+
+/* Samples at a time, which stay in the second level. */
+static int64_t tiled_samples(const tutti_tile_conv *c)
+{
+    const int64_t fit = TILE_BYTES / (int64_t)tile_bytes(c);
+    return fit > 1 ? fit : 1;
+}
+
+static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
+{
+    const tutti_tile_conv tiles = tiles_of(w);
+    const int64_t nturned = tutti_tile_conv_turned(&tiles), npairs = tutti_tile_conv_pairs(&tiles);
+    float *dbias = w->bias ? a->dparam[1] : NULL, *sums = scratch_at(a, w->product_at);
+    uint16_t *turned = scratch_at(a, w->gradients_at);
+    uint32_t *pairs = scratch_at(a, w->pairs_at);
+    memset(sums, 0, (size_t)(w->size * w->out_channels) * sizeof *sums);
+    if (dbias) memset(dbias, 0, (size_t)w->out_channels * sizeof *dbias);
+    clear_padding(w, a);
+    const int64_t most = tiled_samples(&tiles);
+    for (int64_t first = 0; first < samples_of(w); first += most) {
+        const int64_t left = samples_of(w) - first, n = left < most ? left : most;
+        for (int64_t i = 0; i < n; i++) {
+            const void *dout = sample(a->dout, first + i, out_plane_of(w), w->type);
+            tutti_tile_conv_turn(&tiles, dout, turned + i * nturned);
+            tutti_tile_conv_pair(&tiles, padded(w, a, first + i), pairs + i * npairs);
+            if (dbias) add_bias_sums(w, dout, dbias);
+        }
+        tutti_tile_conv_multiply(&tiles, n, turned, pairs, sums);
     }
 }
 
@@ -340,6 +413,22 @@ void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t we
     tutti_onednn_add_own(s, &s->backward_params, weight_gradient, &w);
     tutti_onednn_reorder(s, &s->backward_params, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at), flat(k),
                          tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);
+}
+
+void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_pass *pass = &s->backward_params;
+    tutti_onednn_windows w = typed_windows_of(k);
+    const tutti_tile_conv tiles = tiles_of(&w);
+    const size_t n = (size_t)tiled_samples(&tiles);
+    take_weights(&w, pass, 0);
+    if (is_padded_copy(&w)) take_plane(&w, pass, w.type);
+    w.gradients_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_turned(&tiles) * sizeof(uint16_t));
+    w.pairs_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_pairs(&tiles) * sizeof(uint32_t));
+    tutti_onednn_add_own(s, pass, tiled_weight_gradient, &w);
+    tutti_onednn_reorder(s, pass, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
+                         tutti_onednn_innermost(s, &k->params[0].shape), tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);
 }
 
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights)

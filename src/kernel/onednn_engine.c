@@ -43,6 +43,11 @@ bool tutti_onednn_multiplies_pairs(void)
     return has_isa(dnnl_cpu_isa_avx512_core_bf16) && !has_isa(dnnl_cpu_isa_avx512_core_amx);
 }
 
+bool tutti_onednn_multiplies_tiles(void)
+{
+    return has_isa(dnnl_cpu_isa_avx512_core_amx);
+}
+
 static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
 {
     if (precision != TUTTI_PRECISION_BF16 || !(imitated || multiplies(precision))) return NULL;

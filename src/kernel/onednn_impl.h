@@ -156,8 +156,12 @@ bool tutti_onednn_spreads_in_lanes(tutti_kernel *k);
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-/* bf16 in pairs by vectors, and not by tiles of AMX (onednn_engine.c). */
+/* Gradients of weights of bf16 by tiles of AMX. */
+bool tutti_onednn_sums_in_tiles(tutti_kernel *k);
+void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+/* bf16 in pairs by vectors, or by tiles of AMX (onednn_engine.c). */
 bool tutti_onednn_multiplies_pairs(void);
+bool tutti_onednn_multiplies_tiles(void);
 /* The output has this order and type from now on. */
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 /* The library's own plain loops, hundreds of times slower, are its last resort. */

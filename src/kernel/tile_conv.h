@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile_conv.h: the weights' gradient of a small convolution of bf16 by tiles of AMX, sample by sample, with channels innermost.
+ *
+ * It is a product over positions: of each output channel's gradients with each tap's inputs. A tile holds 32 positions of 16 channels, or of
+ * 16 taps in pairs. Positions are counted along the rows of the *input*, so that those of any tap follow each other in memory, as far as
+ * its first one away: there is no matrix of windows. At the end of such a row there are positions without an output: their gradients
+ * are zeros. So an infinity in the input makes NaN of taps that it has no part in, too.
+ *
+ * Stride 1; who calls has put zeros around the input. Threads: shared; the calling thread's tiles are left configured as they were. */
+#ifndef TUTTI_TILE_CONV_H
+#define TUTTI_TILE_CONV_H
+
+#include <stdint.h>
+
+typedef struct {
+    int64_t channels, width; /* of the input */
+    int64_t out_channels, out_height, out_width, kernel;
+} tutti_tile_conv;
+
+enum { TUTTI_TILE_CONV_MOST = 64 }; /* output channels */
+
+/* For a sample: 16-bit numbers of its turned gradient (whose place is aligned to 64 bytes), words of its pairs. */
+int64_t tutti_tile_conv_turned(const tutti_tile_conv *c);
+int64_t tutti_tile_conv_pairs(const tutti_tile_conv *c);
+
+/* Gradients (out_height, out_width, out_channels) as tiles of channels. */
+void tutti_tile_conv_turn(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
+/* Each number of the input with that of the next position, and zeros behind them. */
+void tutti_tile_conv_pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
+/* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the process has asked
+ * the system for, as oneDNN does. */
+void tutti_tile_conv_multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
+                              float *sums);
+
+#endif
