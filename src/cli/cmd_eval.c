@@ -104,7 +104,7 @@ static tutti_status evaluate(evaluation *e, tutti_failure *err)
     c.weights = TUTTI_ARENA_NEW(&e->arena, float, total + 1);
     tutti_eval_result r;
     tutti_status st = tutti_checkpoint_read(e->path, &c, err);
-    if (!st) st = tutti_evaluate(e->graph, c.weights, offset, e->test, &r, err);
+    if (!st) st = tutti_evaluate(e->graph, c.weights, offset, e->test, NULL, &r, err);
     if (st) return st;
     char hash[17];
     tutti_hash_text(tutti_weights_hash(&c), hash);

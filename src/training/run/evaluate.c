@@ -8,43 +8,25 @@
 
 #include "../../base/arena.h"
 #include "../../base/memory.h"
-#include "../plan/placement.h"
+#include "forward.h"
 #include "train_impl.h"
 
 enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20, ALIGNMENT = 64 }; /* of a block's input */
-
-/* Kernels for one block size. */
-typedef struct {
-    tutti_graph *graph; /* NULL = this size does not occur */
-    tutti_placement placed;
-} block_kernels;
 
 struct tutti_evaluator {
     const tutti_dataset *data;
     tutti_reader *reader;
     int64_t block;
-    block_kernels whole, rest;
+    tutti_forward whole, rest;
     char *memory; /* of either */
     float *samples;
     int32_t labels[MOST_SAMPLES];
     tutti_arena arena;
     int (*stop_asked)(void *arg); /* may be NULL */
     void *stop_arg;
+    tutti_answer_listener listener; /* take may be NULL */
+    float *probability;             /* a block's, where somebody listens */
 };
-
-static tutti_status make_kernels(const tutti_graph *like, int64_t batch, tutti_arena *arena, block_kernels *out,
-                                 tutti_failure *err)
-{
-    if (!batch) return TUTTI_OK;
-    tutti_graph_config config = like->config;
-    config.batch = batch;
-    config.training = false;
-    config.params_as = like;
-    tutti_status st = tutti_graph_build(like->model, &config, &out->graph, err);
-    if (st) return st;
-    tutti_placement_make(out->graph, arena, &out->placed);
-    return TUTTI_OK;
-}
 
 static int64_t samples_of_a_block(const tutti_shape *sample)
 {
@@ -81,8 +63,8 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     e->reader = tutti_reader_create(data);
     e->block = samples_of_a_block(&model->input);
     e->samples = tutti_arena_alloc(&e->arena, (size_t)(e->block * tutti_shape_count(&model->input)) * sizeof(float));
-    st = make_kernels(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
-    if (!st) st = make_kernels(like, n % e->block, &e->arena, &e->rest, err);
+    st = tutti_forward_make(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
+    if (!st) st = tutti_forward_make(like, n % e->block, &e->arena, &e->rest, err);
     const int64_t bytes = e->whole.placed.bytes > e->rest.placed.bytes ? e->whole.placed.bytes : e->rest.placed.bytes;
     if (!st) st = tutti_memory_check(bytes, "a test of the weights", "use a smaller model", err);
     if (!st) e->memory = tutti_arena_alloc(&e->arena, (size_t)bytes + ALIGNMENT);
@@ -99,32 +81,39 @@ void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), voi
     e->stop_arg = arg;
 }
 
+tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err)
+{
+    const tutti_model *model = (e->whole.graph ? e->whole.graph : e->rest.graph)->model;
+    const int64_t floats = e->block * model->nclasses;
+    tutti_status st = tutti_train_check_classes(model, err);
+    if (!st)
+        st = tutti_memory_check(floats * (int64_t)sizeof(float), "the probabilities of a block", "use fewer classes",
+                                err);
+    if (st) return st;
+    e->probability = TUTTI_ARENA_NEW(&e->arena, float, floats);
+    e->listener = *listener;
+    return TUTTI_OK;
+}
+
 void tutti_evaluator_destroy(tutti_evaluator *e)
 {
     if (!e) return;
-    tutti_graph_destroy(e->whole.graph);
-    tutti_graph_destroy(e->rest.graph);
+    tutti_forward_release(&e->whole);
+    tutti_forward_release(&e->rest);
     tutti_reader_destroy(e->reader);
     tutti_arena_release(&e->arena);
     free(e);
 }
 
-static void *place(const tutti_evaluator *e, const int64_t *offsets, int layer)
+static void tell(tutti_evaluator *e, const tutti_forward *b, const tutti_forward_run_args *a, int64_t first, int64_t n)
 {
-    return offsets[layer] < 0 ? NULL : e->memory + offsets[layer];
-}
-
-static void run_node(const tutti_evaluator *e, const block_kernels *b, int node, tutti_kernel_args *args)
-{
-    const int l = b->graph->nodes[node].layer;
-    const tutti_layer *layer = &b->graph->model->layers[l];
-    for (int i = 0; i < layer->nin; i++)
-        args->in[i] = layer->in[i] < 0 ? e->samples : place(e, b->placed.value, layer->in[i]);
-    args->out = place(e, b->placed.value, l);
-    args->saved = place(e, b->placed.saved, l);
-    args->scratch = place(e, b->placed.scratch, node);
-    args->layer = (uint32_t)l;
-    b->graph->kernels[l].row->forward(&b->graph->kernels[l], args);
+    int32_t predicted[MOST_SAMPLES];
+    const int nclasses = b->graph->model->nclasses;
+    tutti_forward_answers(b, a, e->probability, predicted);
+    for (int64_t i = 0; i < n; i++) {
+        const tutti_answer answer = {first + i, e->labels[i], predicted[i], nclasses, e->probability + i * nclasses};
+        e->listener.take(e->listener.arg, &answer);
+    }
 }
 
 static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *weights, const int64_t *param_offset,
@@ -132,7 +121,7 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
 {
     const int64_t first = block * e->block, left = tutti_dataset_count(e->data) - first;
     const int64_t n = left < e->block ? left : e->block;
-    const block_kernels *b = n == e->block ? &e->whole : &e->rest;
+    const tutti_forward *b = n == e->block ? &e->whole : &e->rest;
     const int64_t sample_floats = tutti_shape_count(&b->graph->model->input);
     for (int64_t i = 0; i < n; i++) {
         float *sample = e->samples + i * sample_floats;
@@ -141,14 +130,9 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     }
     float loss = 0;
     int32_t correct = 0;
-    for (int t = 0; t < b->graph->nnodes; t++) {
-        const int l = b->graph->nodes[t].layer;
-        if (l < 0) continue; /* load */
-        tutti_kernel_args args = {.labels = e->labels, .loss = &loss, .correct = &correct};
-        for (int p = 0; p < b->graph->nparams; p++)
-            if (b->graph->params[p].layer == l) args.param[b->graph->params[p].ordinal] = weights + param_offset[p];
-        run_node(e, b, t, &args);
-    }
+    const tutti_forward_run_args a = {weights, param_offset, e->samples, e->labels, e->memory};
+    tutti_forward_run(b, &a, &loss, &correct);
+    if (e->listener.take) tell(e, b, &a, first, n);
     sum->nsamples += n;
     sum->correct += correct;
     sum->loss += (double)loss;
@@ -173,13 +157,15 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
 }
 
 tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err)
+                            const tutti_dataset *data, const tutti_answer_listener *listener, tutti_eval_result *out,
+                            tutti_failure *err)
 {
     tutti_evaluator *e;
     tutti_status st = tutti_evaluator_create(like, data, &e, err);
     if (st) return st;
     tutti_eval_result r;
-    st = tutti_evaluator_run(e, weights, param_offset, 0, 1, &r, err);
+    if (listener) st = tutti_evaluator_listen(e, listener, err);
+    if (!st) st = tutti_evaluator_run(e, weights, param_offset, 0, 1, &r, err);
     tutti_evaluator_destroy(e);
     if (st) return st;
     r.loss /= (double)r.nsamples;

@@ -118,7 +118,32 @@ typedef struct {
     tutti_replaced replaced;
     int32_t stopped; /* the signal that ended it early, or 0 */
 } tutti_eval_result;
+/* What came out for one sample of the set: a probability a class, and the class of the largest logit, the first of equals, which
+ * `correct` counts. */
+typedef struct {
+    int64_t index; /* in the set */
+    int32_t label, predicted;
+    int nclasses;
+    const float *probability;
+} tutti_answer;
+typedef struct {
+    void (*take)(void *arg, const tutti_answer *answer); /* in the order of the set */
+    void *arg;
+} tutti_answer_listener;
+/* listener: NULL = nobody; else a model whose loss tells no classes apart is TUTTI_ERR_USAGE. */
 tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const int64_t *param_offset,
-                            const tutti_dataset *data, tutti_eval_result *out, tutti_failure *err);
+                            const tutti_dataset *data, const tutti_answer_listener *listener, tutti_eval_result *out,
+                            tutti_failure *err);
+/* TUTTI_ERR_USAGE: the loss that the model ends in knows no classes. */
+tutti_status tutti_train_check_classes(const tutti_model *model, tutti_failure *err);
+
+/* Answers for samples of no set, one at a time, so that none depends on which others there are. Arguments as of tutti_evaluate, borrowed
+ * until destroy. Threads: owner. */
+typedef struct tutti_classifier tutti_classifier;
+tutti_status tutti_classifier_create(const tutti_graph *like, const float *weights, const int64_t *param_offset,
+                                     tutti_classifier **out, tutti_failure *err);
+/* The class of the largest logit; probability: one a class. */
+int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probability);
+void tutti_classifier_destroy(tutti_classifier *c); /* NULL is accepted */
 
 #endif

@@ -7,7 +7,8 @@
  *   visits.c     ... and how they come to what is common  handicap.c   ranks that are held up on purpose
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
- *   account.c    what time was spent on                  tracing.c    spans of some steps, as files */
+ *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
+ *   forward.c    an inference graph of some samples */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -48,6 +49,8 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
                                     tutti_failure *err);
 /* Asked before each block; what is not 0 ends a test early. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg);
+/* Who hears of each answer of the runs that follow. */
+tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
                                  int nparts, tutti_eval_result *out, /* loss: the sum, not the mean */

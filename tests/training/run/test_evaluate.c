@@ -2,6 +2,7 @@
 /* test_evaluate.c: figures of a test set do not depend on who counts which part of it. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void weights_of_zero_know_one_class_and_lose_log_10(void **state)
     int64_t zeros = 0;
     memset(f->weights, 0, sizeof(float) * (size_t)f->offset[1]);
     memset(f->weights + f->offset[1], 0, sizeof(float) * 10);
-    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, &r, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &r, &err), TUTTI_OK);
     float *sample = malloc(sizeof(float) * 28 * 28);
     tutti_reader *reader = tutti_reader_create(f->data);
     for (int64_t i = 0; i < 330; i++) {
@@ -125,10 +126,95 @@ static void data_that_do_not_fit_the_model_are_refused_with_both_shapes(void **s
     tutti_failure err = {0};
     tutti_eval_result r;
     f->model->input.dim[1] = 14;
-    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, &r, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &r, &err), TUTTI_ERR_USAGE);
     assert_non_null(strstr(err.text, "(1, 28, 28)"));
     assert_non_null(strstr(err.text, "(1, 14, 28)"));
     f->model->input.dim[1] = 28;
+}
+
+/* What a listener heard: rows of (index, label, prediction), and all probabilities. */
+typedef struct {
+    int64_t n, ncorrect;
+    int32_t predicted[330];
+    float probability[330][10];
+    double loss;
+} heard;
+
+static void hear(void *arg, const tutti_answer *a)
+{
+    heard *h = arg;
+    assert_true(a->index == h->n && a->nclasses == 10);
+    double sum = 0;
+    for (int k = 0; k < 10; k++) {
+        assert_true(a->probability[k] >= 0 && a->probability[k] <= a->probability[a->predicted]);
+        h->probability[h->n][k] = a->probability[k];
+        sum += (double)a->probability[k];
+    }
+    assert_true(fabs(sum - 1) < 1e-6);
+    h->loss -= log((double)a->probability[a->label]);
+    h->ncorrect += a->predicted == a->label;
+    h->predicted[h->n++] = a->predicted;
+}
+
+static void answers_come_in_order_and_agree_with_accuracy_and_loss(void **state)
+{
+    fixture *f = *state;
+    tutti_eval_result r, alone;
+    tutti_failure err = {0};
+    heard *h = calloc(1, sizeof *h);
+    assert_int_equal(
+        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, h}, &r, &err),
+        TUTTI_OK);
+    assert_int_equal(tutti_evaluate(f->graph, f->weights, f->offset, f->data, NULL, &alone, &err), TUTTI_OK);
+    assert_int_equal(h->n, 330);
+    assert_int_equal(h->ncorrect, r.correct);
+    assert_true(fabs(h->loss / 330 - r.loss) < 1e-5);
+    assert_true(r.correct == alone.correct && r.loss == alone.loss); /* whoever listens */
+    free(h);
+}
+
+static void one_sample_alone_has_the_answer_that_it_has_in_the_set(void **state)
+{
+    fixture *f = *state;
+    tutti_eval_result r;
+    tutti_failure err = {0};
+    tutti_classifier *c;
+    heard *h = calloc(1, sizeof *h);
+    float sample[28 * 28], probability[10];
+    int32_t label;
+    assert_int_equal(
+        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, h}, &r, &err),
+        TUTTI_OK);
+    assert_int_equal(tutti_classifier_create(f->graph, f->weights, f->offset, &c, &err), TUTTI_OK);
+    tutti_reader *reader = tutti_reader_create(f->data);
+    for (int64_t i = 0; i < 330; i += 7) {
+        assert_int_equal(tutti_reader_read(reader, (tutti_pass){0}, i, sample, &label, &err), TUTTI_OK);
+        assert_int_equal(tutti_classify(c, sample, probability), h->predicted[i]);
+        for (int k = 0; k < 10; k++) assert_true(probability[k] == h->probability[i][k]); /* the reference kernels */
+    }
+    tutti_reader_destroy(reader);
+    tutti_classifier_destroy(c);
+    free(h);
+}
+
+static void a_loss_without_classes_has_no_answers(void **state)
+{
+    fixture *f = *state;
+    tutti_failure err = {0};
+    tutti_eval_result r;
+    tutti_classifier *c;
+    heard h = {0};
+    const tutti_op_row *loss = f->model->layers[f->model->nlayers - 1].op;
+    tutti_op_row other = *loss;
+    other.name = "squared-distance";
+    f->model->layers[f->model->nlayers - 1].op = &other;
+    assert_int_equal(tutti_classifier_create(f->graph, f->weights, f->offset, &c, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(
+        tutti_evaluate(f->graph, f->weights, f->offset, f->data, &(tutti_answer_listener){hear, &h}, &r, &err),
+        TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "squared-distance, which tells no classes apart"));
+    assert_int_equal(h.n, 0);
+    f->model->layers[f->model->nlayers - 1].op = loss;
 }
 
 int main(void)
@@ -137,6 +223,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_of_the_set_add_up_to_the_whole_exactly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_test_ends_early_when_it_is_asked_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_of_zero_know_one_class_and_lose_log_10, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answers_come_in_order_and_agree_with_accuracy_and_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_sample_alone_has_the_answer_that_it_has_in_the_set, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_loss_without_classes_has_no_answers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(data_that_do_not_fit_the_model_are_refused_with_both_shapes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
