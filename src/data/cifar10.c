@@ -74,6 +74,10 @@ static tutti_status open_cifar10(const tutti_dataset_config *config, tutti_split
     return st ? st : tutti_dataset_take(config, split, config->path, d->count, &d->count, err);
 }
 
+/* As batches.meta.txt of the archive has them. */
+static const char *const class_names[NCLASSES + 1] = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                                      "dog",      "frog",       "horse", "ship", "truck"};
+
 const tutti_dataset_row tutti_dataset_cifar10 = {
     .name = "cifar10",
     .help = "the CIFAR-10 binary files in the folder data.path",
@@ -81,4 +85,5 @@ const tutti_dataset_row tutti_dataset_cifar10 = {
     .std = {0.2470, 0.2435, 0.2616},
     .files = "data_batch_1.bin to data_batch_5.bin, test_batch.bin",
     .open = open_cifar10,
+    .class_names = class_names,
 };

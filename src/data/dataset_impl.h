@@ -7,6 +7,7 @@
 #define TUTTI_DATASET_IMPL_H
 
 #include "dataset.h"
+#include "pictures.h"
 
 enum { TUTTI_MAX_CHANNELS = 16 };
 
@@ -46,6 +47,12 @@ struct tutti_dataset_row {
     tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
+    /* A file that is in no set, as a test sample; NULL: whole pictures of the set's size are bytes of it. */
+    tutti_status (*read_picture)(const tutti_dataset *d, void *reader, const char *path, float *sample,
+                                 tutti_failure *err);
+    /* What classes are called, ended by NULL, or how that is read from data.path; both NULL: they have numbers alone. */
+    const char *const *class_names;
+    tutti_status (*read_class_names)(const char *path, tutti_names *out, tutti_failure *err);
 };
 
 /* What follows from shape and count, for all sets alike; d->row is set. */
@@ -91,7 +98,7 @@ uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_
 
 /* Outlines: x, y pairs in -100..100; NEXT ends a ring and starts another, END ends the outline. */
 enum { TUTTI_OUTLINE_NEXT = -127, TUTTI_OUTLINE_END = -128 };
-extern const char *const tutti_shape_names[TUTTI_NSHAPES];
+extern const char *const tutti_shape_names[TUTTI_NSHAPES + 1]; /* ended by NULL */
 extern const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES];
 
 /* One IDX file of unsigned bytes, plain or gzip (idx.c). */

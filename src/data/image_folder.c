@@ -13,18 +13,6 @@
 #include "../base/arena.h"
 #include "../base/file.h"
 
-typedef struct {
-    char **names;
-    int64_t n, room;
-} name_list;
-
-static void names_release(name_list *l)
-{
-    for (int64_t i = 0; i < l->n; i++) free(l->names[i]);
-    free(l->names);
-    *l = (name_list){0};
-}
-
 static int compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -41,8 +29,7 @@ static bool is_picture(const char *name)
     return false;
 }
 
-/* Names in a folder, sorted: of its folders, or of its pictures. */
-static tutti_status names_read(const char *path, bool folders, name_list *out, tutti_failure *err)
+tutti_status tutti_image_names_read(const char *path, bool folders, tutti_names *out, tutti_failure *err)
 {
     DIR *dir = opendir(path);
     if (!dir) return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s", path, strerror(errno));
@@ -52,15 +39,10 @@ static tutti_status names_read(const char *path, bool folders, name_list *out, t
         tutti_strbuf_printf(&whole, "%s/%s", path, e->d_name);
         const bool wanted = folders ? tutti_file_is_folder(whole.text) : is_picture(e->d_name);
         tutti_strbuf_release(&whole);
-        if (!wanted) continue;
-        if (out->n == out->room) {
-            out->room = out->room ? out->room * 2 : 64;
-            out->names = tutti_realloc(out->names, sizeof *out->names * (size_t)out->room);
-        }
-        out->names[out->n++] = strdup(e->d_name);
+        if (wanted) tutti_names_add(out, e->d_name);
     }
     closedir(dir);
-    if (out->n) qsort(out->names, (size_t)out->n, sizeof *out->names, compare);
+    if (out->n) qsort(out->name, (size_t)out->n, sizeof *out->name, compare);
     return TUTTI_OK;
 }
 
@@ -106,13 +88,13 @@ static void picture_add(tutti_image_folder *f, const char *name, int32_t label)
 
 static tutti_status class_add(tutti_image_folder *f, int32_t label, tutti_failure *err)
 {
-    name_list pictures = {0};
+    tutti_names pictures = {0};
     char *path = path_join(f->top, f->classes[label]);
-    tutti_status st = names_read(path, false, &pictures, err);
+    tutti_status st = tutti_image_names_read(path, false, &pictures, err);
     if (!st && !pictures.n)
         st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no .jpg, .jpeg or .png file in it: a class needs one", path);
-    for (int64_t i = 0; i < pictures.n && !st; i++) picture_add(f, pictures.names[i], label);
-    names_release(&pictures);
+    for (int64_t i = 0; i < pictures.n && !st; i++) picture_add(f, pictures.name[i], label);
+    tutti_names_release(&pictures);
     free(path);
     return st;
 }
@@ -127,24 +109,24 @@ static int32_t class_find(const tutti_image_folder *f, const char *name)
 /* Of a test set, folders that train knows; it need not have all of them. */
 static tutti_status classes_add(tutti_image_folder *f, tutti_failure *err)
 {
-    name_list found = {0};
-    tutti_status st = names_read(f->top, true, &found, err);
+    tutti_names found = {0};
+    tutti_status st = tutti_image_names_read(f->top, true, &found, err);
     for (int64_t i = 0; i < found.n && !st; i++) {
-        const int32_t label = class_find(f, found.names[i]);
+        const int32_t label = class_find(f, found.name[i]);
         st = label < 0 ? tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: the training set has no class of this name", f->top,
-                                    found.names[i])
+                                    found.name[i])
                        : class_add(f, label, err);
     }
-    names_release(&found);
+    tutti_names_release(&found);
     return st;
 }
 
 static tutti_status folder_fill(const char *path, bool train, tutti_image_folder *f, tutti_failure *err)
 {
-    name_list classes = {0};
+    tutti_names classes = {0};
     tutti_status st = top_find(path, true, &f->top, err);
-    if (!st) st = names_read(f->top, true, &classes, err);
-    f->classes = classes.names;
+    if (!st) st = tutti_image_names_read(f->top, true, &classes, err);
+    f->classes = classes.name;
     f->nclasses = (int)classes.n;
     if (!st && !classes.n) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no folder in it: each class needs one", f->top);
     if (!st && !train) {
@@ -155,6 +137,15 @@ static tutti_status folder_fill(const char *path, bool train, tutti_image_folder
     }
     if (!st) st = classes_add(f, err);
     if (!st && !f->nfiles) st = tutti_fail(err, TUTTI_ERR_DATA, "%s: no picture in it", f->top);
+    return st;
+}
+
+tutti_status tutti_image_folder_classes(const char *path, tutti_names *out, tutti_failure *err)
+{
+    char *top = NULL;
+    tutti_status st = top_find(path, true, &top, err);
+    if (!st) st = tutti_image_names_read(top, true, out, err);
+    free(top);
     return st;
 }
 

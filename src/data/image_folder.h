@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "../base/strbuf.h"
+#include "pictures.h"
 #include "tutti/failure.h"
 
 typedef struct {
@@ -28,6 +29,11 @@ tutti_status tutti_image_folder_open(const char *path, bool train, tutti_image_f
 void tutti_image_folder_close(tutti_image_folder *f); /* NULL is accepted */
 /* Replaces what `path` holds. */
 void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti_strbuf *path);
+
+/* Names in a folder, sorted: of its folders, or of its pictures. Hidden ones are passed over. */
+tutti_status tutti_image_names_read(const char *path, bool folders, tutti_names *out, tutti_failure *err);
+/* Names of the classes alone. */
+tutti_status tutti_image_folder_classes(const char *path, tutti_names *out, tutti_failure *err);
 
 /* Reads a whole file into *bytes, which grows as needed and is the caller's (free()). */
 tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **bytes, size_t *room, size_t *nbytes,

@@ -128,21 +128,40 @@ static bool is_mirrored(const tutti_dataset *d, tutti_pass pass, int64_t index)
            31;
 }
 
+static tutti_status open_picture(picture_reader *r, const char *path, int *width, int *height, tutti_failure *err)
+{
+    size_t nbytes;
+    tutti_status st = tutti_image_file_read(path, MAX_FILE, &r->bytes, &r->room, &nbytes, err);
+    return st ? st : tutti_image_open(r->image, path, r->bytes, nbytes, width, height, err);
+}
+
 static tutti_status read_sample(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                                 float *sample, tutti_failure *err)
 {
     picture_reader *r = reader;
     const int size = (int)d->shape.dim[1];
-    size_t nbytes;
     int width, height;
     tutti_pixels pixels;
     tutti_image_folder_path(d->own, stored, &r->path);
-    tutti_status st = tutti_image_file_read(r->path.text, MAX_FILE, &r->bytes, &r->room, &nbytes, err);
-    if (!st) st = tutti_image_open(r->image, r->path.text, r->bytes, nbytes, &width, &height, err);
+    tutti_status st = open_picture(r, r->path.text, &width, &height, err);
     if (st) return st;
     const tutti_view view = d->crop ? view_random(pass, index, width, height, size) : view_middle(width, height, size);
     st = tutti_image_decode(r->image, &view, &pixels, err);
     if (!st) tutti_resample(r->resampler, &pixels, r->scale, r->shift, is_mirrored(d, pass, index), sample);
+    return st;
+}
+
+static tutti_status read_picture(const tutti_dataset *d, void *reader, const char *path, float *sample,
+                                 tutti_failure *err)
+{
+    picture_reader *r = reader;
+    int width, height;
+    tutti_pixels pixels;
+    tutti_status st = open_picture(r, path, &width, &height, err);
+    if (st) return st;
+    const tutti_view view = view_middle(width, height, (int)d->shape.dim[1]);
+    st = tutti_image_decode(r->image, &view, &pixels, err);
+    if (!st) tutti_resample(r->resampler, &pixels, r->scale, r->shift, false, sample);
     return st;
 }
 
@@ -164,4 +183,6 @@ const tutti_dataset_row tutti_dataset_images = {
     .reader_close = close_reader,
     .read = read_sample,
     .label = label_of,
+    .read_picture = read_picture,
+    .read_class_names = tutti_image_folder_classes,
 };

@@ -256,4 +256,5 @@ const tutti_dataset_row tutti_dataset_shapes = {
     .mean = {0.4987, 0.4989, 0.4990},
     .std = {0.2392, 0.2398, 0.2394},
     .open = open_shapes,
+    .class_names = tutti_shape_names,
 };

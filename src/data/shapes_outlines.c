@@ -29,7 +29,7 @@ static const int8_t heart[] = {0,   -41, 3,   -52, 19,  -72, 49,  -81, 80,  -66,
                                49,  30,  19,  57,  3,   78,  0,   87,  -3,  78,  -19, 57,  -49,  30,
                                -80, -1,  -93, -35, -80, -66, -49, -81, -19, -72, -3,  -52, CLOSE};
 
-const char *const tutti_shape_names[TUTTI_NSHAPES] = {"disc",  "ring", "crescent", "triangle", "square",
-                                                      "frame", "star", "cross",    "arrow",    "heart"};
+const char *const tutti_shape_names[TUTTI_NSHAPES + 1] = {"disc",  "ring", "crescent", "triangle", "square",
+                                                          "frame", "star", "cross",    "arrow",    "heart"};
 const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES] = {disc,  ring, crescent, triangle, square,
                                                            frame, star, cross,    arrow,    heart};
