@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* confusion_impl.h: what the tables and the picture share: which classes are shown, and what they are called. */
+#ifndef TUTTI_CONFUSION_IMPL_H
+#define TUTTI_CONFUSION_IMPL_H
+
+#include <stdbool.h>
+
+#include "confusion.h"
+
+typedef struct {
+    bool all; /* else there is a last column, of all other predictions */
+    int n, class_number[TUTTI_CONFUSION_ALL];
+} tutti_confusion_shown;
+
+void tutti_confusion_choose(const tutti_confusion *c, tutti_confusion_shown *out);
+/* Samples of the label that were taken for a class that is not shown. */
+int64_t tutti_confusion_others(const tutti_confusion *c, const tutti_confusion_shown *shown, int label);
+/* "7 truck", or "7". */
+void tutti_confusion_name(const tutti_confusion *c, int class_number, tutti_strbuf *out);
+
+#endif
