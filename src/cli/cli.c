@@ -10,7 +10,7 @@
 #include "../base/file.h"
 #include "../base/options.h"
 
-enum { MAX_FLAGS = 32, MAX_VALUES = 64, MAX_REST = 16 };
+enum { MAX_FLAGS = 32, MAX_VALUES = 64, MAX_REST = 1024 };
 
 int tutti_cli_fail(const char *command, const tutti_failure *err)
 {
@@ -47,6 +47,15 @@ static tutti_status take_value(tutti_flags *out, int i, const char *value, tutti
     return TUTTI_OK;
 }
 
+/* Whether the word behind a flag is its value. */
+static bool takes_next(const tutti_flag *flag, const char *next)
+{
+    if (!(flag->is & TUTTI_FLAG_OPTIONAL)) return true;
+    const char *ending = strchr(flag->argument, '.');
+    const size_t n = strcspn(ending, "]"), length = next ? strlen(next) : 0;
+    return length > n && !strncmp(next + length - n, ending, n);
+}
+
 tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
                              tutti_failure *err)
 {
@@ -72,10 +81,11 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
             const char *value = name[length] == '=' ? name + length + 1 : NULL;
             if (!flags[i].argument && value)
                 return tutti_fail(err, TUTTI_ERR_USAGE, "--%s takes no value", flags[i].name);
-            if (flags[i].argument && !value && a + 1 == argc)
+            const bool wants = flags[i].argument && !value && takes_next(&flags[i], a + 1 < argc ? argv[a + 1] : NULL);
+            if (wants && a + 1 == argc)
                 return tutti_fail(err, TUTTI_ERR_USAGE, "--%s needs a value: %s", flags[i].name, flags[i].argument);
-            if (flags[i].argument && !value) value = argv[++a];
-            tutti_status st = take_value(out, i, value ? value : "", err);
+            if (wants) value = argv[++a];
+            tutti_status st = take_value(out, i, value || flags[i].argument ? value : "", err);
             if (st != TUTTI_OK) return st;
         }
     }

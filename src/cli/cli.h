@@ -37,6 +37,8 @@ enum {
     TUTTI_FLAG_MANY = 1,   /* may be given several times */
     TUTTI_FLAG_READS = 2,  /* its value names a file that is read */
     TUTTI_FLAG_WRITES = 4, /* ... or written: it must not be empty, nor one that is read */
+    /* Its value may be missing (NULL then). The word behind it is taken for one if it ends as `argument` does: "[FILE.svg]". */
+    TUTTI_FLAG_OPTIONAL = 8,
 };
 
 typedef struct {
@@ -44,7 +46,7 @@ typedef struct {
     int nflags;
     const char *value[32][64]; /* [flag][occurrence]; switches: "" */
     int count[32];
-    const char *rest[16]; /* arguments that are no flags */
+    const char *rest[1024]; /* arguments that are no flags */
     int nrest;
     bool help; /* --help or -h stood there */
 } tutti_flags;

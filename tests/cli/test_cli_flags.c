@@ -13,7 +13,9 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "override", TUTTI_FLAG_MANY},
     {"quiet", NULL, "say less", 0},
     {"out", "FILE", "write to it", 0},
+    {"draw", "[FILE.svg]", "print it, or draw it there", TUTTI_FLAG_WRITES | TUTTI_FLAG_OPTIONAL},
 };
+enum { NFLAGS = sizeof flags / sizeof *flags };
 
 /* Parses words after the command's name; up to seven, NULL ends them. */
 static tutti_status parse(const char *const *words, tutti_flags *out, tutti_failure *err)
@@ -21,7 +23,7 @@ static tutti_status parse(const char *const *words, tutti_flags *out, tutti_fail
     char *argv[9] = {(char[]){"train"}};
     int argc = 1;
     for (; argc < 8 && words[argc - 1]; argc++) argv[argc] = (char *)(uintptr_t)words[argc - 1];
-    return tutti_cli_parse(argc, argv, flags, 4, out, err);
+    return tutti_cli_parse(argc, argv, flags, NFLAGS, out, err);
 }
 
 static void both_forms_give_the_same_value(void **state)
@@ -84,6 +86,40 @@ static void refusals_name_the_flag_and_the_nearest_known_one(void **state)
         assert_int_equal(parse(cases[i].words, &f, &err), TUTTI_ERR_USAGE);
         assert_string_equal(err.text, cases[i].wanted);
     }
+}
+
+static void a_value_that_may_be_missing_is_known_by_its_ending(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[4], *value; /* NULL = none */
+        int nrest;
+    } cases[] = {
+        {{"--draw"}, NULL, 0},
+        {{"--draw", "run"}, NULL, 1},
+        {{"--draw", "a.svg", "run"}, "a.svg", 1},
+        {{"run", "--draw", "a.svg"}, "a.svg", 1},
+        {{"--draw=a.png", "run"}, "a.png", 1},
+        {{"--draw", ".svg"}, NULL, 1}, /* that is no name */
+        {{"--draw", "--quiet"}, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tutti_flags f;
+        tutti_failure err = {0};
+        assert_int_equal(parse(cases[i].words, &f, &err), TUTTI_OK);
+        assert_true(tutti_cli_has(&f, "draw"));
+        const char *value = tutti_cli_value(&f, "draw", NULL);
+        assert_true(!value == !cases[i].value);
+        if (value) assert_string_equal(value, cases[i].value);
+        assert_int_equal(f.nrest, cases[i].nrest);
+        assert_int_equal(tutti_cli_check_flags(&f, NULL, &err), TUTTI_OK);
+    }
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const nothing[] = {"--draw=", NULL};
+    assert_int_equal(parse(nothing, &f, &err), TUTTI_OK);
+    assert_int_equal(tutti_cli_check_flags(&f, NULL, &err), TUTTI_ERR_USAGE);
+    assert_string_equal(err.text, "--draw: a name is missing");
 }
 
 static void help_is_seen_anywhere_and_two_dashes_end_the_flags(void **state)
@@ -150,6 +186,7 @@ int main(void)
         cmocka_unit_test(o_is_short_for_out),
         cmocka_unit_test(a_flag_of_many_keeps_order_and_values_with_equals_signs),
         cmocka_unit_test(refusals_name_the_flag_and_the_nearest_known_one),
+        cmocka_unit_test(a_value_that_may_be_missing_is_known_by_its_ending),
         cmocka_unit_test(help_is_seen_anywhere_and_two_dashes_end_the_flags),
         cmocka_unit_test(whole_numbers_have_ranges_and_lists_have_limits),
         cmocka_unit_test(sizes_know_powers_of_ten_and_of_two),
