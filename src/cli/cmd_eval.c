@@ -1,133 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_eval.c: `tutti eval CKPT`: test accuracy of a checkpoint, on the data of its job or on other data. */
+/* cmd_eval.c: `tutti eval CKPT`: test accuracy of a checkpoint, on the data of its job or on other data; the answers for each sample, and
+ * which classes are taken for which. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/file.h"
 #include "../base/hash.h"
-#include "../base/strbuf.h"
-#include "../job/job_impl.h"
-#include "../job/session.h"
-#include "../training/run/checkpoint.h"
-#include "cli.h"
+#include "../base/memory.h"
+#include "../metrics/confusion.h"
+#include "predictions.h"
+#include "trained.h"
 
 static const tutti_flag flags[] = {
-    {"data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)",
-     TUTTI_FLAG_MANY},
+    TUTTI_TRAINED_DATA_FLAG, /* the first: see trained.h */
+    {"predictions", "FILE",
+     "write label, prediction and probabilities of each sample: .csv, .jsonl, or .npy (these alone)",
+     TUTTI_FLAG_WRITES},
+    {"per-class", NULL, "print the accuracy of each class, the worst first", 0},
+    {"confusion", "[FILE.svg]", "print which classes are taken for which, or draw it",
+     TUTTI_FLAG_WRITES | TUTTI_FLAG_OPTIONAL},
 };
-enum { NFLAGS = sizeof flags / sizeof *flags, MAX_DATA = 16 };
+enum { NFLAGS = sizeof flags / sizeof *flags };
 
 static const char about[] = "Prints accuracy and loss of a checkpoint on the test set. CKPT is a checkpoint "
                             "(DIR/checkpoints/step_N) or a run's\n"
                             "folder (then its newest whole checkpoint).";
 
-/* Up to the comma that ends a key: commas inside a list, [1, 28, 28], do not. */
-static size_t length_of_key(const char *at)
-{
-    size_t n = 0;
-    for (int depth = 0; at[n] && (at[n] != ',' || depth > 0); n++) depth += (at[n] == '[') - (at[n] == ']');
-    return n;
-}
-
-/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is lost. */
-static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[MAX_DATA])
-{
-    int n = 0;
-    for (int i = 0; i < f->count[0]; i++)
-        for (const char *at = f->value[0][i]; *at;) {
-            if (n == MAX_DATA) return n + 1;
-            const size_t length = length_of_key(at);
-            char *text = tutti_arena_alloc(arena, length + 6);
-            memcpy(text, "data.", 5);
-            memcpy(text + 5, at, length);
-            out[n++] = text;
-            at += length + (at[length] == ',');
-        }
-    return n;
-}
-
+/* What is made of the answers. */
 typedef struct {
-    char *path, *job_text, *model_text;
-    tutti_job *job;
-    tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
-    tutti_graph *graph;         /* for the list of parameters */
-    tutti_dataset *test;
-    tutti_arena arena;
-} evaluation;
+    const char *predictions_path, *picture_path; /* NULL: not asked for */
+    bool per_class, confusion;
+    const tutti_predictions_form *form;
+    tutti_predictions predictions;
+    tutti_confusion classes;
+    tutti_names names;
+} answers;
 
-static tutti_status find_checkpoint(const char *where, evaluation *e, tutti_failure *err)
+static void take(void *arg, const tutti_answer *answer)
 {
-    char *notes = NULL;
-    if (tutti_checkpoint_is(where)) {
-        e->path = strdup(where);
-        return tutti_cli_check_checkpoint(where, err);
+    answers *a = arg;
+    if (a->form) tutti_predictions_add(&a->predictions, answer);
+    if (a->classes.seen) tutti_confusion_add(&a->classes, answer->label, answer->predicted);
+}
+
+static bool is_listening(const answers *a)
+{
+    return a->form || a->per_class || a->confusion;
+}
+
+static tutti_status read_wishes(const tutti_flags *f, answers *a, tutti_failure *err)
+{
+    a->predictions_path = tutti_cli_value(f, "predictions", NULL);
+    a->picture_path = tutti_cli_value(f, "confusion", NULL);
+    a->per_class = tutti_cli_has(f, "per-class");
+    a->confusion = tutti_cli_has(f, "confusion");
+    const size_t n = a->picture_path ? strlen(a->picture_path) : 0;
+    if (a->picture_path && (n < 5 || strcmp(a->picture_path + n - 4, ".svg") != 0))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--confusion=%s: the picture's name ends in .svg", a->picture_path);
+    return a->predictions_path ? tutti_predictions_find(a->predictions_path, &a->form, err) : TUTTI_OK;
+}
+
+static tutti_status begin_answers(const tutti_trained *t, const tutti_dataset *test, answers *a, tutti_failure *err)
+{
+    const int n = t->model->nclasses;
+    tutti_status st = TUTTI_OK;
+    if (a->form) st = tutti_predictions_begin(a->form, tutti_dataset_count(test), n, &a->predictions, err);
+    if (st || !(a->per_class || a->confusion)) return st;
+    const double cells = (a->confusion ? (double)n * n : 0) + 2.0 * n;
+    st = tutti_memory_check((int64_t)(cells * sizeof(int64_t)), "counts of classes", "leave --confusion out", err);
+    if (st) return st;
+    tutti_trained_names(t, "eval", &a->names);
+    a->classes =
+        (tutti_confusion){.nclasses = n, .name = (const char *const *)a->names.name, .nnames = (int)a->names.n};
+    a->classes.seen = tutti_alloc(sizeof(int64_t) * (size_t)n);
+    a->classes.right = tutti_alloc(sizeof(int64_t) * (size_t)n);
+    if (a->confusion) a->classes.count = tutti_alloc(sizeof(int64_t) * (size_t)n * (size_t)n);
+    return TUTTI_OK;
+}
+
+static tutti_status end_answers(const answers *a, tutti_failure *err)
+{
+    tutti_strbuf text = {0}, picture = {0};
+    tutti_status st = TUTTI_OK;
+    if (a->form) st = tutti_predictions_write(&a->predictions, a->predictions_path, err);
+    if (a->per_class) tutti_confusion_accuracy(&a->classes, &text);
+    if (a->confusion && !a->picture_path) tutti_confusion_text(&a->classes, &text);
+    if (!st && text.length) st = tutti_cli_write(NULL, text.text, err);
+    if (!st && a->picture_path) {
+        tutti_confusion_svg(&a->classes, &picture);
+        st = tutti_file_write_atomic(a->picture_path, picture.text, picture.length, err);
     }
-    tutti_status st = tutti_checkpoint_newest(where, &e->path, &notes, err);
-    if (notes) fprintf(stderr, "tutti eval: %s", notes);
-    free(notes);
-    if (!st && !e->path)
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: neither a checkpoint nor a run's folder with one", where);
-    if (!st) st = tutti_cli_check_checkpoint(e->path, err);
+    tutti_strbuf_release(&text);
+    tutti_strbuf_release(&picture);
     return st;
 }
 
-static tutti_status open_parts(const tutti_flags *f, evaluation *e, tutti_failure *err)
+static void release_answers(answers *a)
 {
-    const char *overrides[MAX_DATA];
-    const int n = split_data(f, &e->arena, overrides);
-    if (n > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
-    tutti_status st = tutti_checkpoint_read_text(e->path, "job.yaml", &e->job_text, err);
-    if (!st) st = tutti_checkpoint_read_text(e->path, "model.yaml", &e->model_text, err);
-    if (!st) st = tutti_job_parse("job.yaml", e->job_text, strlen(e->job_text), overrides, n, &e->job, err);
-    if (!st) st = tutti_model_parse("model.yaml", e->model_text, strlen(e->model_text), &e->model, err);
-    if (st) return st;
-    const tutti_graph_config graph = {.batch = 1,
-                                      .engine = e->job->kernels,
-                                      .nthreads = (int)e->job->threads,
-                                      .precision = (tutti_precision)e->job->precision};
-    if (e->job->fuse) e->fused = tutti_model_fuse(e->model);
-    st = tutti_graph_build(e->fused ? e->fused : e->model, &graph, &e->graph, err);
-    if (st) return st;
-    const tutti_dataset_config c = tutti_job_data_config(e->job);
-    return tutti_dataset_open(&c, TUTTI_SPLIT_TEST, &e->test, err);
+    tutti_predictions_release(&a->predictions);
+    tutti_names_release(&a->names);
+    free(a->classes.seen);
+    free(a->classes.right);
+    free(a->classes.count);
 }
 
-static tutti_status evaluate(evaluation *e, tutti_failure *err)
+static tutti_status evaluate(tutti_trained *t, const tutti_dataset *test, answers *a, tutti_failure *err)
 {
-    const tutti_graph *g = e->graph;
-    int64_t *offset = TUTTI_ARENA_NEW(&e->arena, int64_t, g->nparams + 1), total = 0;
-    for (int p = 0; p < g->nparams; p++) {
-        offset[p] = total;
-        total += (g->params[p].desc.elements + 15) / 16 * 16;
-    }
-    tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = offset};
-    c.weights = TUTTI_ARENA_NEW(&e->arena, float, total + 1);
     tutti_eval_result r;
-    tutti_status st = tutti_checkpoint_read(e->path, &c, err);
-    if (!st) st = tutti_evaluate(e->graph, c.weights, offset, e->test, NULL, &r, err);
+    const tutti_answer_listener listener = {take, a};
+    tutti_status st = tutti_trained_load(t, err);
+    if (!st) st = begin_answers(t, test, a, err);
+    if (!st) st = tutti_evaluate(t->graph, t->weights, t->offset, test, is_listening(a) ? &listener : NULL, &r, err);
     if (st) return st;
     char hash[17];
-    tutti_hash_text(tutti_weights_hash(&c), hash);
-    printf("weights %s step %" PRId64 " samples %" PRId64 " loss %.6f accuracy %.4f\n", hash, c.step, r.nsamples,
-           r.loss, (double)r.correct / (double)r.nsamples);
-    return TUTTI_OK;
+    tutti_hash_text(t->weights_hash, hash);
+    printf("weights %s step %" PRId64 " samples %" PRId64 " loss %.6f accuracy %.4f\n", hash, t->step, r.nsamples,
+           isnan(r.loss) ? (double)NAN : r.loss, (double)r.correct / (double)r.nsamples);
+    return end_answers(a, err);
 }
 
 static tutti_status eval(const tutti_flags *f, tutti_failure *err)
 {
-    evaluation e = {0};
-    tutti_status st = find_checkpoint(f->rest[0], &e, err);
-    if (!st) st = open_parts(f, &e, err);
-    if (!st) st = evaluate(&e, err);
-    tutti_dataset_destroy(e.test);
-    tutti_graph_destroy(e.graph);
-    tutti_model_destroy(e.fused);
-    tutti_model_destroy(e.model);
-    tutti_job_destroy(e.job);
-    free(e.path);
-    free(e.job_text);
-    free(e.model_text);
-    tutti_arena_release(&e.arena);
+    tutti_trained t = {0};
+    tutti_dataset *test = NULL;
+    answers a = {0};
+    tutti_status st = read_wishes(f, &a, err);
+    if (!st) st = tutti_trained_open("eval", f->rest[0], f, &t, err);
+    if (!st && is_listening(&a)) st = tutti_train_check_classes(t.model, err);
+    if (!st) st = tutti_trained_check_output(&t, "--predictions", a.predictions_path, err);
+    if (!st) st = tutti_trained_check_output(&t, "--confusion", a.picture_path, err);
+    if (!st) st = tutti_dataset_open(&t.data, TUTTI_SPLIT_TEST, &test, err);
+    if (!st) st = evaluate(&t, test, &a, err);
+    release_answers(&a);
+    tutti_dataset_destroy(test);
+    tutti_trained_release(&t);
     return st;
 }
 
@@ -135,14 +143,14 @@ static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "eval",
-        .usage = "tutti eval CKPT [--data set=S,path=DIR]",
+        .usage = "tutti eval CKPT [--predictions FILE] [--per-class] [--confusion [FILE.svg]] [--data set=S,path=DIR]",
         .about = about,
         .flags = flags,
         .nflags = NFLAGS,
-        .wanted = "wants one checkpoint: tutti eval CKPT [options]",
+        .wanted = "wants one checkpoint: tutti eval CKPT [options]; the name behind --confusion ends in .svg",
         .run = eval,
     };
     return tutti_cli_run(&form, argc, argv);
 }
 
-const tutti_command tutti_command_eval = {"eval", "test accuracy of a checkpoint", run_command};
+const tutti_command tutti_command_eval = {"eval", "test accuracy of a checkpoint, and its answers", run_command};

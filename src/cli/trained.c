@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trained.c: finds a checkpoint, reads its job and its model, and its weights into the order that kernels of one rank want. */
+#include "trained.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/file.h"
+#include "../base/strbuf.h"
+#include "../training/run/checkpoint.h"
+
+enum { MAX_DATA = 16 };
+
+/* Up to the comma that ends a key: commas inside a list, [1, 28, 28], do not. */
+static size_t length_of_key(const char *at)
+{
+    size_t n = 0;
+    for (int depth = 0; at[n] && (at[n] != ',' || depth > 0); n++) depth += (at[n] == '[') - (at[n] == ']');
+    return n;
+}
+
+/* "set=mnist,path=DIR" -> "data.set=mnist", "data.path=DIR"; how many, at most MAX_DATA + 1, the last of which is lost. */
+static int split_data(const tutti_flags *f, tutti_arena *arena, const char *out[MAX_DATA])
+{
+    int n = 0;
+    for (int i = 0; i < f->count[0]; i++)
+        for (const char *at = f->value[0][i]; *at;) {
+            if (n == MAX_DATA) return n + 1;
+            const size_t length = length_of_key(at);
+            char *text = tutti_arena_alloc(arena, length + 6);
+            memcpy(text, "data.", 5);
+            memcpy(text + 5, at, length);
+            out[n++] = text;
+            at += length + (at[length] == ',');
+        }
+    return n;
+}
+
+static tutti_status find_checkpoint(const char *command, const char *where, tutti_trained *t, tutti_failure *err)
+{
+    char *notes = NULL;
+    if (tutti_checkpoint_is(where)) {
+        t->path = strdup(where);
+        return tutti_cli_check_checkpoint(where, err);
+    }
+    tutti_status st = tutti_checkpoint_newest(where, &t->path, &notes, err);
+    if (notes) fprintf(stderr, "tutti %s: %s", command, notes);
+    free(notes);
+    if (!st && !t->path)
+        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: neither a checkpoint nor a run's folder with one", where);
+    if (!st) st = tutti_cli_check_checkpoint(t->path, err);
+    return st;
+}
+
+static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_failure *err)
+{
+    const char *overrides[MAX_DATA];
+    const int n = split_data(f, &t->arena, overrides);
+    if (n > MAX_DATA) return tutti_fail(err, TUTTI_ERR_USAGE, "--data: more than %d keys", MAX_DATA);
+    tutti_status st = tutti_checkpoint_read_text(t->path, "job.yaml", &t->job_text, err);
+    if (!st) st = tutti_checkpoint_read_text(t->path, "model.yaml", &t->model_text, err);
+    if (!st) st = tutti_job_parse("job.yaml", t->job_text, strlen(t->job_text), overrides, n, &t->job, err);
+    if (!st) st = tutti_model_parse("model.yaml", t->model_text, strlen(t->model_text), &t->model, err);
+    if (st) return st;
+    const tutti_graph_config graph = {.batch = 1,
+                                      .engine = t->job->kernels,
+                                      .nthreads = (int)t->job->threads,
+                                      .precision = (tutti_precision)t->job->precision};
+    if (t->job->fuse) t->fused = tutti_model_fuse(t->model);
+    st = tutti_graph_build(t->fused ? t->fused : t->model, &graph, &t->graph, err);
+    if (!st) t->data = tutti_job_data_config(t->job);
+    return st;
+}
+
+tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
+                                tutti_failure *err)
+{
+    *out = (tutti_trained){0};
+    tutti_status st = find_checkpoint(command, where, out, err);
+    return st ? st : open_parts(f, out, err);
+}
+
+tutti_status tutti_trained_load(tutti_trained *t, tutti_failure *err)
+{
+    const tutti_graph *g = t->graph;
+    int64_t total = 0;
+    t->offset = TUTTI_ARENA_NEW(&t->arena, int64_t, g->nparams + 1);
+    for (int p = 0; p < g->nparams; p++) {
+        t->offset[p] = total;
+        total += (g->params[p].desc.elements + 15) / 16 * 16;
+    }
+    t->weights = TUTTI_ARENA_NEW(&t->arena, float, total + 1);
+    tutti_checkpoint c = {.params = g->params, .nparams = g->nparams, .offset = t->offset, .weights = t->weights};
+    tutti_status st = tutti_checkpoint_read(t->path, &c, err);
+    t->step = c.step;
+    if (!st) t->weights_hash = tutti_weights_hash(&c);
+    return st;
+}
+
+void tutti_trained_release(tutti_trained *t)
+{
+    tutti_graph_destroy(t->graph);
+    tutti_model_destroy(t->fused);
+    tutti_model_destroy(t->model);
+    tutti_job_destroy(t->job);
+    free(t->path);
+    free(t->job_text);
+    free(t->model_text);
+    tutti_arena_release(&t->arena);
+}
+
+/* ---- outputs ---- */
+
+/* Where a write to the path ends up: behind links, or a new name in an existing folder; NULL where that cannot be. */
+static char *target_of(const char *path)
+{
+    char *behind = realpath(path, NULL);
+    if (behind) return behind;
+    char *folder = tutti_file_folder(path), *real = realpath(folder, NULL);
+    const char *slash = strrchr(path, '/');
+    tutti_strbuf target = {0};
+    if (real) tutti_strbuf_printf(&target, "%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : path);
+    free(folder);
+    free(real);
+    return target.length ? tutti_strbuf_detach(&target) : NULL;
+}
+
+static bool is_below(const char *target, const char *folder)
+{
+    char *real = folder ? realpath(folder, NULL) : NULL;
+    const size_t n = real ? strlen(real) : 0;
+    const bool below = real && !strncmp(target, real, n) && (target[n] == '/' || target[n] == '\0');
+    free(real);
+    return below;
+}
+
+/* RUN/checkpoints/step_N -> RUN/metrics.jsonl */
+static bool is_metrics(const tutti_trained *t, const char *path)
+{
+    tutti_strbuf metrics = {0};
+    tutti_strbuf_printf(&metrics, "%s/../../metrics.jsonl", t->path);
+    const bool is = tutti_cli_same_file(metrics.text, path);
+    tutti_strbuf_release(&metrics);
+    return is;
+}
+
+/* No file of a set ends as our outputs do, so only a link leads to one; else a folder of data is a place as any. */
+static bool is_data(const tutti_trained *t, const char *path, const char *target)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && is_below(target, t->data.path);
+}
+
+tutti_status tutti_trained_check_output(const tutti_trained *t, const char *what, const char *path, tutti_failure *err)
+{
+    if (!path) return TUTTI_OK;
+    char *target = target_of(path);
+    const char *over = NULL;
+    if (!target) return tutti_fail(err, TUTTI_ERR_USAGE, "%s %s: there is no such folder to write it to", what, path);
+    if (is_below(target, t->path)) over = "the checkpoint";
+    if (!over && is_data(t, path, target)) over = "the data";
+    if (!over && is_metrics(t, path)) over = "the run's metrics";
+    free(target);
+    return over ? tutti_fail(err, TUTTI_ERR_USAGE,
+                             "%s: %s would be written over what belongs to %s: give it another place", path, what, over)
+                : TUTTI_OK;
+}
+
+void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out)
+{
+    tutti_failure why = {0};
+    if (tutti_class_names(&t->data, out, &why))
+        fprintf(stderr, "tutti %s: classes are numbers, for want of their names: %s\n", command, why.text);
+}

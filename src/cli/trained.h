@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trained.h: a checkpoint opened to compute with: its job, its network and its weights. Threads: owner. */
+#ifndef TUTTI_CLI_TRAINED_H
+#define TUTTI_CLI_TRAINED_H
+
+#include "../data/pictures.h"
+#include "../job/job_impl.h"
+#include "../training/run/train.h"
+#include "cli.h"
+
+#define TUTTI_TRAINED_DATA_FLAG                                                                                        \
+    {                                                                                                                  \
+        "data", "KEY=VALUE,...", "other data: set=mnist,path=DIR or shape=[1,28,28] (keys of the job's data:)",        \
+            TUTTI_FLAG_MANY                                                                                            \
+    }
+
+typedef struct {
+    char *path; /* of the checkpoint */
+    char *job_text, *model_text;
+    tutti_job *job;
+    tutti_model *model, *fused; /* as the file has it; as the job ran it, NULL = so too */
+    tutti_graph *graph;         /* for the list of parameters */
+    tutti_dataset_config data;  /* of the job, as --data has changed it */
+    float *weights;             /* after tutti_trained_load */
+    int64_t *offset, step;
+    uint64_t weights_hash;
+    tutti_arena arena;
+} tutti_trained;
+
+/* where: a checkpoint, or a run's folder, then its newest whole one; it is verified. The command's row of --data must be its first.
+ * Released by the caller, also on failure. */
+tutti_status tutti_trained_open(const char *command, const char *where, const tutti_flags *f, tutti_trained *out,
+                                tutti_failure *err);
+tutti_status tutti_trained_load(tutti_trained *t, tutti_failure *err);
+void tutti_trained_release(tutti_trained *t);
+/* TUTTI_ERR_USAGE: the output would be written over a file of the checkpoint, of the data or the run's metrics. what: "--predictions". */
+tutti_status tutti_trained_check_output(const tutti_trained *t, const char *what, const char *path, tutti_failure *err);
+/* What its classes are called; none, with a word on stderr, where that cannot be read. */
+void tutti_trained_names(const tutti_trained *t, const char *command, tutti_names *out);
+
+#endif
