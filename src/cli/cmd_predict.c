@@ -213,15 +213,18 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
+static const char about[] = "Predicts times, not labels (those: tutti infer, tutti eval --predictions): how long a "
+                            "training step takes, from kernel\n"
+                            "times measured here, the job's own schedules and a topology. Of a TRACE made on one rank "
+                            "by `tutti svm-train --trace\n"
+                            "FILE`: the time of that training on more ranks, and what bounds it.";
+
 static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "predict",
         .usage = "tutti predict JOB.yaml|TRACE [options]",
-        .about =
-            "Predicts the time of a training step: kernel times measured here, the job's own schedules, a topology. Of "
-            "a TRACE made on\none rank by `tutti svm-train --trace FILE`: the time of that training on more ranks, "
-            "and what bounds it.",
+        .about = about,
         .flags = flags,
         .nflags = NFLAGS,
         .wanted = "wants one job file or trace of svm-train: tutti predict JOB.yaml|TRACE [options]",
