@@ -7,117 +7,16 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "shares.h"
 #include "simulate_impl.h"
-
-typedef struct {
-    int32_t *hops;  /* links of all routes, one after the other */
-    int64_t *first; /* a flow; nflows + 1 */
-    int32_t *used;  /* links that some flow goes over */
-    int32_t nused;
-    double *left;     /* capacity that no fixed flow has taken, a link */
-    int64_t *waiting; /* flows without a share yet, a link */
-    double *share;    /* a flow; 0 = none yet */
-    double *rest;     /* bytes of a flow that have not arrived */
-} filling;
 
 /* Flows that end within this part of the time so far end together: a stage takes a bounded number of solutions. */
 static const double GRAIN = 0.05;
 /* Shares are not solved again for less than this part of the time. */
 static const double FINE = 1e-3;
 
-static void filling_start(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
-                          filling *f)
-{
-    int32_t links[TUTTI_MAX_HOPS];
-    int64_t room = 4 * nflows + TUTTI_MAX_HOPS;
-    f->left = tutti_alloc((size_t)net->nlinks * sizeof *f->left);
-    f->waiting = tutti_alloc((size_t)net->nlinks * sizeof *f->waiting);
-    f->used = tutti_alloc((size_t)net->nlinks * sizeof *f->used);
-    f->share = tutti_alloc((size_t)nflows * sizeof *f->share);
-    f->rest = tutti_alloc((size_t)nflows * sizeof *f->rest);
-    f->first = tutti_alloc(((size_t)nflows + 1) * sizeof *f->first);
-    f->hops = tutti_alloc((size_t)room * sizeof *f->hops);
-    f->nused = 0;
-    for (int64_t i = 0; i < nflows; i++) {
-        int nhops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
-        if (f->first[i] + nhops > room) {
-            room *= 2;
-            f->hops = tutti_realloc(f->hops, (size_t)room * sizeof *f->hops);
-        }
-        f->rest[i] = nhops ? (double)flows[i].bytes : 0; /* stays where it is, or only tells */
-        for (int h = 0; h < nhops; h++) {
-            f->hops[f->first[i] + h] = links[h];
-            if (!f->waiting[links[h]]++) f->used[f->nused++] = links[h];
-        }
-        f->first[i + 1] = f->first[i] + nhops;
-    }
-}
-
-static void filling_release(filling *f)
-{
-    free(f->hops);
-    free(f->first);
-    free(f->used);
-    free(f->left);
-    free(f->waiting);
-    free(f->share);
-    free(f->rest);
-}
-
-/* Smallest equal share that any link can still give. */
-static double level_find(const filling *f)
-{
-    double level = INFINITY;
-    for (int32_t i = 0; i < f->nused; i++) {
-        int32_t l = f->used[i];
-        if (f->waiting[l] > 0 && f->left[l] / (double)f->waiting[l] < level) level = f->left[l] / (double)f->waiting[l];
-    }
-    return level;
-}
-
-/* Gives `level` to the flows through links that have no more than that for each; returns how many. */
-static int64_t level_fix(int64_t nflows, double level, filling *f)
-{
-    int64_t fixed = 0;
-    const double limit = level * (1 + 1e-12);
-    for (int64_t i = 0; i < nflows; i++) {
-        if (f->share[i] > 0) continue;
-        bool full = false;
-        for (int64_t h = f->first[i]; h < f->first[i + 1]; h++)
-            full |= f->left[f->hops[h]] / (double)f->waiting[f->hops[h]] <= limit;
-        if (full) f->share[i] = -level, fixed++; /* negative: counted below, so that one level is one state */
-    }
-    for (int64_t i = 0; i < nflows; i++) {
-        if (f->share[i] >= 0) continue;
-        f->share[i] = level;
-        for (int64_t h = f->first[i]; h < f->first[i + 1]; h++) {
-            f->left[f->hops[h]] -= level;
-            f->waiting[f->hops[h]]--;
-        }
-    }
-    return fixed;
-}
-
-/* Max-min shares of the flows that are under way. False: none is. */
-static bool shares_find(const tutti_fabric *net, int64_t nflows, filling *f)
-{
-    int64_t without = 0;
-    for (int32_t i = 0; i < f->nused; i++) {
-        f->left[f->used[i]] = net->links[f->used[i]].bytes_per_s;
-        f->waiting[f->used[i]] = 0;
-    }
-    for (int64_t i = 0; i < nflows; i++) {
-        f->share[i] = f->rest[i] > 0 ? 0 : INFINITY;
-        for (int64_t h = f->first[i]; h < f->first[i + 1] && f->rest[i] > 0; h++) f->waiting[f->hops[h]]++;
-        without += f->rest[i] > 0;
-    }
-    const bool any = without > 0;
-    while (without > 0) without -= level_fix(nflows, level_find(f), f);
-    return any;
-}
-
 /* When the last flow ends if the shares stay; *least: what the fullest link takes for the rest, however it is shared. */
-static double last_end(const tutti_fabric *net, int64_t nflows, filling *f, double *least)
+static double last_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f, double *least)
 {
     double last = 0;
     for (int32_t i = 0; i < f->nused; i++) f->left[f->used[i]] = 0;
@@ -132,7 +31,7 @@ static double last_end(const tutti_fabric *net, int64_t nflows, filling *f, doub
 }
 
 /* On to when the next flows end, with the shares as they are; how long that takes. */
-static double flows_advance(int64_t nflows, double now, filling *f)
+static double flows_advance(int64_t nflows, double now, tutti_shares *f)
 {
     double next = INFINITY, step = 0;
     for (int64_t i = 0; i < nflows; i++)
@@ -146,10 +45,10 @@ static double flows_advance(int64_t nflows, double now, filling *f)
 }
 
 /* When the last flow ends. What one leaves when it ends goes to the others, as long as that matters. */
-static double flows_end(const tutti_fabric *net, int64_t nflows, filling *f)
+static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f)
 {
     double now = 0, least;
-    while (shares_find(net, nflows, f)) {
+    while (tutti_shares_find(net, f)) {
         double last = last_end(net, nflows, f, &least);
         if (last <= least + FINE * (now + last)) return now + last;
         now += flows_advance(nflows, now, f);
@@ -160,9 +59,11 @@ static double flows_end(const tutti_fabric *net, int64_t nflows, filling *f)
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
                                int64_t nflows, double *load)
 {
-    filling f;
+    tutti_shares f;
     tutti_filled out = {0, 0, INFINITY};
-    filling_start(t, net, flows, nflows, &f);
+    tutti_shares_begin(t, net, flows, nflows, &f);
+    for (int64_t i = 0; i < nflows; i++)
+        if (flows[i].bytes > 0) tutti_shares_add(&f, i, (double)flows[i].bytes); /* without links: stays where it is */
     for (int64_t i = 0; i < nflows; i++) {
         double latency = 0;
         for (int64_t h = f.first[i]; h < f.first[i + 1]; h++) {
@@ -173,7 +74,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
         out.least_latency_s = fmin(out.least_latency_s, latency);
     }
     out.end_s = flows_end(net, nflows, &f);
-    filling_release(&f);
+    tutti_shares_release(&f);
     return out;
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flows.c: what begins or ends between two solutions of shares waits for the next one: the new one stands still, what the old one had is
+ * nobody's. That is a small part of what the shortest message takes, and a solution then serves many. */
+#include "flows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../base/arena.h"
+#include "shares.h"
+
+/* Bytes that are fewer than this are rounding. */
+static const double CRUMB = 1e-6;
+/* Of what the message takes that ends soonest: how long shares are not found anew. */
+static const double GRAIN = 5e-3;
+
+struct tutti_flows {
+    tutti_fabric net;
+    tutti_shares shares;
+    double *latency; /* a route */
+    double *
+        ends; /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are found */
+    double now;
+    bool has_shares; /* of all that are under way */
+    double holds;    /* so long those that were found are kept */
+    int64_t first;   /* ends first, at first_s; INFINITY: none does, as shares are */
+    double first_s;
+    int64_t ended; /* a message that has ended and was not taken yet; -1 = none is known */
+};
+
+tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n)
+{
+    tutti_flows *f = tutti_alloc(sizeof *f);
+    tutti_flow *flows = tutti_alloc((size_t)n * sizeof *flows);
+    tutti_topology_graph(t, nranks, &f->net);
+    for (int64_t i = 0; i < n; i++) flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst};
+    tutti_shares_begin(t, &f->net, flows, n, &f->shares);
+    f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
+    f->ends = tutti_alloc((size_t)n * sizeof *f->ends);
+    f->first_s = INFINITY;
+    f->ended = -1;
+    for (int64_t i = 0; i < n; i++) {
+        f->latency[i] = f->shares.first[i + 1] > f->shares.first[i] ? t->figure[TUTTI_FIGURE_SOFTWARE] : 0;
+        for (int64_t h = f->shares.first[i]; h < f->shares.first[i + 1]; h++)
+            f->latency[i] += f->net.links[f->shares.hops[h]].latency_s;
+    }
+    free(flows);
+    return f;
+}
+
+void tutti_flows_destroy(tutti_flows *f)
+{
+    if (!f) return;
+    tutti_shares_release(&f->shares);
+    tutti_fabric_release(&f->net);
+    free(f->latency);
+    free(f->ends);
+    free(f);
+}
+
+bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
+{
+    f->now = fmax(f->now, now);
+    if (bytes <= 0 || !tutti_shares_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
+    f->ends[route] = INFINITY;
+    f->has_shares = false;
+    return true;
+}
+
+/* Of those that end first. */
+static void find_first(tutti_flows *f)
+{
+    const tutti_shares *s = &f->shares;
+    f->first_s = INFINITY;
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        if (s->rest[i] > 0 && f->ends[i] < f->first_s) f->first_s = f->ends[i], f->first = i;
+    }
+}
+
+static void find_shares(tutti_flows *f)
+{
+    tutti_shares *s = &f->shares;
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        if (s->rest[i] > 0 && f->ends[i] < INFINITY) s->rest[i] = fmax(CRUMB / 2, (f->ends[i] - f->now) * s->share[i]);
+    }
+    tutti_shares_find(&f->net, s);
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        f->ends[i] = f->now + (s->rest[i] < CRUMB ? 0 : s->rest[i] / s->share[i]);
+    }
+    find_first(f);
+    f->has_shares = true;
+    f->holds = f->now + (f->first_s < INFINITY ? GRAIN * (f->first_s - f->now) : 0);
+}
+
+bool tutti_flows_end_by(tutti_flows *f, double by)
+{
+    if (by <= f->now) return f->ended >= 0;
+    while (f->ended < 0) {
+        const bool ends_now = f->first_s <= f->now; /* that needs no shares */
+        if (!f->has_shares && f->now >= f->holds && !ends_now) find_shares(f);
+        const double until = f->has_shares || ends_now ? f->first_s : fmin(f->first_s, f->holds);
+        if (until > by || until == INFINITY) return false;
+        f->now = fmax(f->now, until);
+        if (until == f->first_s) f->ended = f->first;
+    }
+    return true;
+}
+
+int64_t tutti_flows_take(tutti_flows *f, double *arrives)
+{
+    const int64_t route = f->ended;
+    *arrives = f->now + f->latency[route];
+    f->shares.rest[route] = 0;
+    f->has_shares = false;
+    f->ended = -1;
+    find_first(f);
+    return route;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flows.h: messages that come and go on a network at any time, with max-min fair shares of its links while they are under way.
+ *
+ * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and takes it then. Cost: a
+ * pass over what is under way for each message, and solutions of shares (shares.h), some hundreds at most while a message travels. Threads: owner. */
+#ifndef TUTTI_FLOWS_H
+#define TUTTI_FLOWS_H
+
+#include <stdint.h>
+
+#include "tutti/topology.h"
+
+typedef struct tutti_flows tutti_flows;
+typedef struct {
+    int32_t src, dst; /* ranks */
+} tutti_flow_route;
+
+/* A network, no host; nranks fit it. */
+tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n);
+void tutti_flows_destroy(tutti_flows *f); /* NULL is accepted */
+/* Time never goes back, and is not before what was taken last. False: the route has no links, what it carries is there at once. */
+bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now);
+/* Whether the last byte of some message is sent by then; nothing that was not sent before matters. */
+bool tutti_flows_end_by(tutti_flows *f, double by);
+/* After true: that message, which is over; *arrives: the way's latency later. */
+int64_t tutti_flows_take(tutti_flows *f, double *arrives);
+
+#endif

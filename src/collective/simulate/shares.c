@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shares.c: water filling: the smallest equal share that any link can still give is what the flows over it get; then the next one. */
+#include "shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../base/arena.h"
+
+void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
+                        tutti_shares *out)
+{
+    int32_t links[TUTTI_MAX_HOPS];
+    int64_t room = 4 * nflows + TUTTI_MAX_HOPS;
+    *out = (tutti_shares){.nflows = nflows,
+                          .left = tutti_alloc((size_t)net->nlinks * sizeof *out->left),
+                          .waiting = tutti_alloc((size_t)net->nlinks * sizeof *out->waiting),
+                          .used = tutti_alloc((size_t)net->nlinks * sizeof *out->used),
+                          .share = tutti_alloc((size_t)nflows * sizeof *out->share),
+                          .rest = tutti_alloc((size_t)nflows * sizeof *out->rest),
+                          .active = tutti_alloc((size_t)nflows * sizeof *out->active),
+                          .first = tutti_alloc(((size_t)nflows + 1) * sizeof *out->first),
+                          .hops = tutti_alloc((size_t)room * sizeof *out->hops)};
+    for (int64_t i = 0; i < nflows; i++) {
+        int nhops = tutti_topology_route(t, flows[i].src, flows[i].dst, flows[i].channel, links);
+        if (out->first[i] + nhops > room) {
+            room *= 2;
+            out->hops = tutti_realloc(out->hops, (size_t)room * sizeof *out->hops);
+        }
+        for (int h = 0; h < nhops; h++) out->hops[out->first[i] + h] = links[h];
+        out->first[i + 1] = out->first[i] + nhops;
+        out->share[i] = INFINITY;
+    }
+}
+
+bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes)
+{
+    if (s->first[flow] == s->first[flow + 1]) return false;
+    if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow; /* else its last message's place is still there */
+    s->rest[flow] = bytes;
+    s->share[flow] = 0;
+    return true;
+}
+
+void tutti_shares_release(tutti_shares *s)
+{
+    free(s->hops);
+    free(s->first);
+    free(s->used);
+    free(s->left);
+    free(s->waiting);
+    free(s->share);
+    free(s->rest);
+    free(s->active);
+}
+
+/* Smallest equal share that any link can still give. */
+static double level_find(const tutti_shares *s)
+{
+    double level = INFINITY;
+    for (int32_t i = 0; i < s->nused; i++) {
+        int32_t l = s->used[i];
+        if (s->waiting[l] > 0 && s->left[l] / (double)s->waiting[l] < level) level = s->left[l] / (double)s->waiting[l];
+    }
+    return level;
+}
+
+/* Gives `level` to the flows through links that have no more than that for each; returns how many. */
+static int64_t level_fix(double level, tutti_shares *s)
+{
+    int64_t fixed = 0;
+    const double limit = level * (1 + 1e-12);
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        if (s->share[i] > 0) continue;
+        bool full = false;
+        for (int64_t h = s->first[i]; h < s->first[i + 1]; h++)
+            full |= s->left[s->hops[h]] / (double)s->waiting[s->hops[h]] <= limit;
+        if (full) s->share[i] = -level, fixed++; /* negative: counted below, so that one level is one state */
+    }
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        if (s->share[i] >= 0) continue;
+        s->share[i] = level;
+        for (int64_t h = s->first[i]; h < s->first[i + 1]; h++) {
+            s->left[s->hops[h]] -= level;
+            s->waiting[s->hops[h]]--;
+        }
+    }
+    return fixed;
+}
+
+/* Those that have ended are under way no more. */
+static void drop_ended(tutti_shares *s)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < s->nactive; k++) {
+        const int64_t i = s->active[k];
+        const bool lasts = s->rest[i] > 0;
+        s->share[i] = lasts ? 0 : INFINITY;
+        if (lasts) s->active[kept++] = i;
+    }
+    s->nactive = kept;
+}
+
+static void count_waiting(const tutti_fabric *net, tutti_shares *s)
+{
+    for (int32_t i = 0; i < s->nused; i++) s->waiting[s->used[i]] = 0;
+    s->nused = 0;
+    for (int64_t k = 0; k < s->nactive; k++)
+        for (int64_t h = s->first[s->active[k]]; h < s->first[s->active[k] + 1]; h++) {
+            const int32_t l = s->hops[h];
+            if (s->waiting[l]++) continue;
+            s->left[l] = net->links[l].bytes_per_s;
+            s->used[s->nused++] = l;
+        }
+}
+
+bool tutti_shares_find(const tutti_fabric *net, tutti_shares *s)
+{
+    drop_ended(s);
+    count_waiting(net, s);
+    for (int64_t without = s->nactive; without > 0;) without -= level_fix(level_find(s), s);
+    return s->nactive > 0;
+}
