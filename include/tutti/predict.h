@@ -37,6 +37,7 @@ typedef struct {
     double efficiency;       /* speedup / nranks */
     int64_t exchanged_bytes; /* of the packed vector */
     int nexchanges;
+    double visits; /* of a worker in a step, where they visit a centre; else 0 */
 } tutti_prediction;
 
 typedef struct {

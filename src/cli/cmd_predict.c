@@ -128,8 +128,13 @@ static void print_table(const question *q)
     bool measured = false;
     int shared = 0;
     char *described = tutti_topology_describe(&q->topology);
-    printf("%s\n%s, %d exchanges a step of %.3f MB in all\n\n", described, q->job_path,
-           q->predicted[q->nranks - 1].nexchanges, (double)q->predicted[0].exchanged_bytes / 1e6);
+    const tutti_prediction *last = &q->predicted[q->nranks - 1];
+    const double mb = (double)q->predicted[0].exchanged_bytes / 1e6;
+    printf("%s\n%s, ", described, q->job_path);
+    if (last->visits > 0)
+        printf("visits of %.3f MB each way, %.3g a worker and step\n\n", mb / last->visits, last->visits);
+    else
+        printf("%d exchanges a step of %.3f MB in all\n\n", last->nexchanges, mb);
     for (int i = 0; i < q->nranks; i++) measured |= isfinite(q->measured_s[i]);
     printf("%5s %10s %10s %10s %10s %10s %10s %10s %9s %10s%s\n", "ranks", "step ms", "compute", "exchange", "exposed",
            "at least", "at most", "samples/s", "speed-up", "efficiency", measured ? "   measured    error" : "");

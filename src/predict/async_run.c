@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: a heap of events: a worker has computed so far that it wants to be let in, or has ended a step. */
+/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings is there, its visit is over, what it takes
+ * along has arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
 #include "async_run.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "../base/arena.h"
+#include "../collective/simulate/flows.h"
 
-typedef enum { COMES, ENDS } want;
+typedef enum { COMES, IS_THERE, LEAVES, IS_BACK, ENDS } want;
 
 typedef struct {
     double at;
@@ -23,10 +26,12 @@ typedef struct {
     double *held_at; /* since when */
     event *turns;    /* in rank order: who has come and must wait for its turn; worker -1 = nobody */
     int64_t nvisits; /* that have begun, in rank order */
-    double free_at;  /* when the centre is */
-    double waited_s;
-    int64_t least; /* local steps that all have done */
-    int nleast;    /* workers that have done no more */
+    double free_at;  /* when the centre is; INFINITY: in rank order, somebody has his turn */
+    double waited_s, travelled_s;
+    tutti_flows *flows; /* on a network: routes 2 w to the centre, 2 w + 1 back */
+    double *sent_at;    /* a worker */
+    int64_t least;      /* local steps that all have done */
+    int nleast;         /* workers that have done no more */
     int64_t most_ahead;
 } play;
 
@@ -78,26 +83,70 @@ static void begin(play *p, int worker, double now)
     push(p, (event){now + computes_s, worker, visits ? COMES : ENDS});
 }
 
-/* Let in at that moment, which is not before the centre is free. */
-static void visit(play *p, const event *e, double now)
+static bool is_in_rank_order(const play *p)
 {
-    const double in = p->run->admission == TUTTI_ADMIT_EVERYBODY || p->free_at < now ? now : p->free_at;
-    p->waited_s += in - e->at;
-    p->free_at = in + p->run->visit_s;
-    push(p, (event){p->free_at + slowness(p, e->worker) * p->run->after_s, e->worker, ENDS});
+    return p->run->admission == TUTTI_ADMIT_IN_RANK_ORDER;
+}
+
+/* On its way to the centre, or back; then the worker wants this. */
+static void travel(play *p, int worker, double now, want then)
+{
+    const bool brings = then == IS_THERE;
+    const int64_t route = 2 * (int64_t)worker + !brings;
+    p->sent_at[worker] = now;
+    if (!p->flows || !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
+        push(p, (event){now, worker, then});
+}
+
+static event arrive(play *p)
+{
+    event e;
+    const int64_t route = tutti_flows_take(p->flows, &e.at);
+    e.worker = (int)(route / 2);
+    e.want = route % 2 ? IS_BACK : IS_THERE;
+    p->travelled_s += e.at - p->sent_at[e.worker];
+    return e;
+}
+
+/* In rank order, who has come and has the next turn sets out as soon as the one before is done. */
+static void take_turns(play *p, double now)
+{
+    event *next = &p->turns[p->nvisits % p->run->nworkers];
+    if (next->worker < 0 || p->free_at == INFINITY) return;
+    const double out = p->free_at > next->at ? p->free_at : next->at;
+    p->waited_s += out - next->at;
+    p->free_at = INFINITY;
+    p->nvisits++;
+    travel(p, next->worker, out > now ? out : now, IS_THERE);
+    next->worker = -1;
 }
 
 static void come(play *p, const event *e)
 {
-    if (p->run->admission != TUTTI_ADMIT_IN_RANK_ORDER) {
-        visit(p, e, e->at);
-        return;
+    if (is_in_rank_order(p)) {
+        p->turns[e->worker] = *e;
+        take_turns(p, e->at);
+    } else {
+        travel(p, e->worker, e->at, IS_THERE);
     }
-    p->turns[e->worker] = *e;
-    for (event *next; (next = &p->turns[p->nvisits % p->run->nworkers])->worker >= 0; p->nvisits++) {
-        visit(p, next, e->at);
-        next->worker = -1;
-    }
+}
+
+/* What it brings is there: it is let in when the centre is free. */
+static void visit(play *p, const event *e)
+{
+    const bool waits = p->run->admission == TUTTI_ADMIT_BY_ARRIVAL && p->free_at > e->at;
+    const double in = waits ? p->free_at : e->at;
+    p->waited_s += in - e->at;
+    if (!is_in_rank_order(p)) p->free_at = in + p->run->visit_s;
+    push(p, (event){in + p->run->visit_s, e->worker, LEAVES});
+}
+
+static void come_back(play *p, const event *e)
+{
+    push(p, (event){e->at + slowness(p, e->worker) * p->run->after_s, e->worker, ENDS});
+    if (!is_in_rank_order(p)) return;
+    p->free_at = e->at;
+    take_turns(p, e->at);
 }
 
 /* All have done one more than the least that some had done so far. */
@@ -123,6 +172,28 @@ static void end(play *p, const event *e)
     begin(p, e->worker, e->at);
 }
 
+static void play_event(play *p, const event *e)
+{
+    switch (e->want) {
+    case COMES: come(p, e); break;
+    case IS_THERE: visit(p, e); break;
+    case LEAVES: travel(p, e->worker, e->at, IS_BACK); break;
+    case IS_BACK: come_back(p, e); break;
+    case ENDS: end(p, e); break;
+    }
+}
+
+static tutti_flows *create_flows(const tutti_async_run *run, tutti_arena *work)
+{
+    if (!run->network) return NULL;
+    tutti_flow_route *routes = TUTTI_ARENA_NEW(work, tutti_flow_route, 2 * (int64_t)run->nworkers);
+    for (int w = 0; w < run->nworkers; w++) {
+        routes[2 * w] = (tutti_flow_route){w, 0};
+        routes[2 * w + 1] = (tutti_flow_route){0, w};
+    }
+    return tutti_flows_create(run->network, run->nworkers, routes, 2 * (int64_t)run->nworkers);
+}
+
 tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps)
 {
     const int n = run->nworkers;
@@ -134,23 +205,29 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
               .done = TUTTI_ARENA_NEW(&arena, int64_t, n),
               .is_held = TUTTI_ARENA_NEW(&arena, bool, n),
               .held_at = TUTTI_ARENA_NEW(&arena, double, n),
-              .turns = TUTTI_ARENA_NEW(&arena, event, n)};
-    double began = 0, ended = 0, waited = 0;
+              .turns = TUTTI_ARENA_NEW(&arena, event, n),
+              .sent_at = TUTTI_ARENA_NEW(&arena, double, n),
+              .flows = create_flows(run, &arena)};
+    double began = 0, ended = 0, waited = 0, travelled = 0;
     for (int w = 0; w < n; w++) p.turns[w].worker = -1;
     for (int w = 0; w < n; w++) begin(&p, w, 0);
     for (int64_t played = 0; played < all;) {
-        const event e = pop(&p);
-        if (e.want == COMES) {
-            come(&p, &e);
+        if (p.flows && tutti_flows_end_by(p.flows, p.n ? p.heap[0].at : INFINITY)) {
+            push(&p, arrive(&p));
             continue;
         }
-        end(&p, &e);
+        const event e = pop(&p);
+        play_event(&p, &e);
+        if (e.want != ENDS) continue;
         played++;
         ended = e.at;
-        if (played == first) began = e.at, waited = p.waited_s;
+        if (played == first) began = e.at, waited = p.waited_s, travelled = p.travelled_s;
     }
+    tutti_flows_destroy(p.flows);
     tutti_arena_release(&arena);
     const double steps = (double)(all - first) / n;
-    return (tutti_async_time){
-        .step_s = (ended - began) / steps, .waits_s = (p.waited_s - waited) / n / steps, .most_ahead = p.most_ahead};
+    return (tutti_async_time){.step_s = (ended - began) / steps,
+                              .waits_s = (p.waited_s - waited) / n / steps,
+                              .travels_s = (p.travelled_s - travelled) / n / steps,
+                              .most_ahead = p.most_ahead};
 }

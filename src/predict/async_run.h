@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* async_run.h: how long steps take whose workers take them on their own and visit a centre: a play of events, worker by worker.
  *
- * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their speeds. Cost: a
- * heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second. Threads: shared (pure). */
+ * A worker computes, visits, computes on; who is let in when is the plan's admission. Workers are alike but for their speeds.
+ *
+ * On a host a visit moves nothing but memory. On a network it has three parts: what the worker brings travels to rank 0, there the centre is
+ * visited, and what the worker takes along travels back, each over the links of its way, shared max-min with the others'. In rank order
+ * all three are one turn, as the original goes about it; else they come, are served and leave as they may. Rank 0's own lie there.
+ *
+ * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a network a solution of
+ * shares for each message. Threads: shared (pure). */
 #ifndef TUTTI_ASYNC_RUN_H
 #define TUTTI_ASYNC_RUN_H
 
 #include "../training/plan/plan.h"
+#include "tutti/topology.h"
 
 typedef struct {
     int nworkers;
@@ -17,11 +24,14 @@ typedef struct {
     double before_s, visit_s, after_s; /* of a step with a visit */
     double other_s;                    /* a step without one */
     const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
+    const tutti_topology *network;     /* NULL = a host. All workers fit it */
+    double brought_bytes, taken_bytes; /* there: of a visit */
 } tutti_async_run;
 
 typedef struct {
     double step_s;      /* of a step of all workers: as many shares as there are workers */
     double waits_s;     /* of that, mean of a worker: to be let in, or for who is behind */
+    double travels_s;   /* and what it brings and takes along is on its way */
     int64_t most_ahead; /* local steps between the first and the last worker */
 } tutti_async_time;
 

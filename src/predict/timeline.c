@@ -293,28 +293,26 @@ static tutti_async_run worker_of(const player *p, double load_s)
     return r;
 }
 
-/* Workers that take steps of their own: they share a host, so what a visit moves does not travel. */
-static tutti_status async_predict(const player *p, double load_s, tutti_prediction *out, tutti_failure *err)
+/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
+static void async_predict(const player *p, double load_s, const tutti_topology *t, tutti_prediction *out)
 {
     enum { NSTEPS = 16 };
     const tutti_plan *plan = p->plan;
-    const tutti_async_run run = worker_of(p, load_s);
-    if (p->overlaps)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "the method's workers visit a centre in the memory of their host; give a host as topology");
-    const tutti_async_time t = tutti_async_run_play(&run, NSTEPS * plan->config.period);
+    const double nbytes = (double)plan->total * sizeof(float), period = (double)plan->config.period;
+    tutti_async_run run = worker_of(p, load_s);
+    if (p->overlaps) run.network = t, run.brought_bytes = run.taken_bytes = nbytes;
+    const tutti_async_time time = tutti_async_run_play(&run, NSTEPS * plan->config.period);
     *out = (tutti_prediction){.nranks = plan->config.nranks,
                               .ranks_per_core = (int)p->turns,
-                              .step_s = t.step_s,
-                              .compute_s = run.other_s * (double)(plan->config.period - 1) + run.before_s + run.after_s,
-                              .exchange_s = run.visit_s / (double)plan->config.period,
-                              .samples_per_s = (double)plan->config.batch / t.step_s};
-    out->compute_s /= (double)plan->config.period;
+                              .step_s = time.step_s,
+                              .compute_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period,
+                              .exchange_s = time.travels_s + run.visit_s / period,
+                              .samples_per_s = (double)plan->config.batch / time.step_s,
+                              .exchanged_bytes = (int64_t)(nbytes / period),
+                              .visits = 1 / period};
     out->exposed_s = fmax(0, out->step_s - out->compute_s);
-    out->lower_s = out->compute_s + out->exchange_s;
+    out->lower_s = out->compute_s + run.visit_s / period;
     out->upper_s = out->compute_s + plan->config.nranks * out->exchange_s;
-    out->exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
-    return TUTTI_OK;
 }
 
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
@@ -329,7 +327,8 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     tutti_status st = exchanges_prepare(&p, t, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
     if (!st && tutti_plan_is_async(plan)) {
-        st = async_predict(&p, load_s, out, err);
+        st = tutti_topology_fits(t, nranks, err);
+        if (!st) async_predict(&p, load_s, t, out);
     } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {

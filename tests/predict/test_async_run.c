@@ -69,22 +69,85 @@ static void a_staleness_of_nothing_is_step_by_step(void **state)
     expect_step(run, 3 + 4 * 0.5 + 1);
 }
 
+/* ---- on a network ---- */
+
+/* One byte a second into and out of each seat. */
+static tutti_topology star(void)
+{
+    tutti_topology t;
+    assert_int_equal(tutti_topology_parse("star", &t, NULL), TUTTI_OK);
+    t.figure[TUTTI_FIGURE_BANDWIDTH] = 1;
+    t.figure[TUTTI_FIGURE_LATENCY] = 0.125;
+    t.figure[TUTTI_FIGURE_SOFTWARE] = 0.125;
+    return t;
+}
+enum { WAY_BYTES = 5 }; /* there and back */
+static const double WAY_S = WAY_BYTES + 2 * (0.125 + 0.125);
+
+static tutti_async_run travelling(int nworkers, tutti_admission admission, const tutti_topology *t)
+{
+    tutti_async_run run = worker(nworkers, admission);
+    run.network = t;
+    run.brought_bytes = 2;
+    run.taken_bytes = 3;
+    return run;
+}
+
+/* Two bytes there, three back, and twice what a message costs. */
+static void what_is_visited_from_afar_travels(void **state)
+{
+    (void)state;
+    const tutti_topology t = star();
+    tutti_async_run run = travelling(2, TUTTI_ADMIT_EVERYBODY, &t);
+    expect_step(run, 2 / (1 / 4.5 + 1 / (4.5 + WAY_S))); /* rank 0 is there */
+    run.slowness = (double[]){1000, 1};
+    const double travels_s =
+        tutti_async_run_play(&run, 64).travels_s; /* of shares that are all but one of the other's */
+    assert_true(fabs(travels_s - WAY_S) < 0.02 * WAY_S);
+}
+
+/* Workers that are alike do alike: all bring at once, through the link into rank 0's seat, then all take along, through the one out of it. */
+static void visitors_share_the_links_of_the_centre(void **state)
+{
+    (void)state;
+    const tutti_topology t = star();
+    for (int n = 3; n <= 33; n *= 2) {
+        double slowness[64];
+        for (int w = 0; w < n; w++) slowness[w] = w ? 1 : 1e9; /* rank 0 only serves */
+        tutti_async_run run = travelling(n, TUTTI_ADMIT_EVERYBODY, &t);
+        run.slowness = slowness;
+        expect_step(run, (4.5 + WAY_S + WAY_BYTES * (n - 2)) * n / (n - 1));
+    }
+}
+
+/* A turn is the way there, the visit and the way back; the next one sets out afterwards. */
+static void turns_in_rank_order_do_not_overlap(void **state)
+{
+    (void)state;
+    const tutti_topology t = star();
+    expect_step(travelling(9, TUTTI_ADMIT_IN_RANK_ORDER, &t), 9 * 0.5 + 8 * WAY_S);
+}
+
 static void thousands_of_workers_take_moments(void **state)
 {
     (void)state;
     static const tutti_admission all[] = {TUTTI_ADMIT_BY_ARRIVAL, TUTTI_ADMIT_IN_RANK_ORDER, TUTTI_ADMIT_EVERYBODY};
-    for (int a = 0; a < 3; a++) {
+    tutti_topology network;
+    assert_int_equal(tutti_topology_parse("star,bw=10Gb,lat=5us", &network, NULL), TUTTI_OK);
+    for (int a = 0; a < 6; a++) {
         const double began = tutti_clock_s();
-        const tutti_async_time t = tutti_async_run_play(&(tutti_async_run){.nworkers = 4096,
-                                                                           .admission = all[a],
-                                                                           .is_paced = a == 0,
-                                                                           .staleness = 3,
-                                                                           .period = 1,
-                                                                           .before_s = 1,
-                                                                           .visit_s = 1e-5},
-                                                        16);
+        tutti_async_run run = {.nworkers = a < 3 ? 4096 : 1024,
+                               .admission = all[a % 3],
+                               .is_paced = a % 3 == 0,
+                               .staleness = 3,
+                               .period = 1,
+                               .before_s = 1,
+                               .visit_s = 1e-5};
+        if (a >= 3) run.network = &network, run.brought_bytes = run.taken_bytes = 1e6;
+        const tutti_async_time t = tutti_async_run_play(&run, 16);
         assert_true(t.step_s > 1);
-        print_message("4096 workers, 16 steps: %.3f s\n", tutti_clock_s() - began);
+        print_message("4096 workers, 16 steps, %s: step %.3f s, played in %.3f s\n",
+                      run.network ? "a network" : "a host", t.step_s, tutti_clock_s() - began);
     }
 }
 
@@ -95,6 +158,9 @@ int main(void)
         cmocka_unit_test(a_visit_in_a_period_counts_once),
         cmocka_unit_test(a_slow_worker_holds_up_those_who_wait_for_it),
         cmocka_unit_test(a_staleness_of_nothing_is_step_by_step),
+        cmocka_unit_test(what_is_visited_from_afar_travels),
+        cmocka_unit_test(visitors_share_the_links_of_the_centre),
+        cmocka_unit_test(turns_in_rank_order_do_not_overlap),
         cmocka_unit_test(thousands_of_workers_take_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
