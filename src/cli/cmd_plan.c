@@ -74,8 +74,10 @@ static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failu
         say_visits(p);
     else
         say_order(p);
-    if (p->config.only_finite || p->config.wants_norm)
+    if (p->config.only_finite || p->config.norms)
         printf("verdict: each rank looks at all of its sums before it is asked for, and updates come after it\n");
+    if (p->config.norms == TUTTI_NORMS_OF_TENSORS)
+        printf("norms: every element of every tensor is looked at once, by one of those whose squares are added up\n");
     return TUTTI_OK;
 }
 

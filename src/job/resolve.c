@@ -63,6 +63,11 @@ tutti_centre tutti_job_centre(const tutti_job *job, int nranks)
     return c;
 }
 
+static tutti_norms norms_of(const tutti_job *job)
+{
+    return job->optimiser.clip_norm > 0 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS;
+}
+
 tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_seat *seat)
 {
     const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
@@ -86,7 +91,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
                                .only_finite = tutti_job_loss_scale(job).dynamic,
-                               .wants_norm = job->optimiser.clip_norm > 0,
+                               .norms = norms_of(job),
                                .nstates = rule->nstates,
                                .states = rule->states,
                                .engine = job->kernels,

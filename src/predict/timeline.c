@@ -57,7 +57,8 @@ static double kernel_cost(const player *p, const tutti_node *n)
 }
 
 /* Of what moves so many f32 an element. The profile's update moves five: it reads three and writes two. A rule with other states
- * moves others, a fold reads two and writes one, a look reads one: all are scaled by bytes, which is what such loops take. */
+ * moves others, a fold reads two and writes one, a look reads one, for norms of tensors weights and states too: all are scaled by bytes,
+ * which is what such loops take. */
 static double moving_cost(const player *p, int64_t elements, int moved)
 {
     return (double)elements * p->profile->update_s_per_element * moved / 5;
@@ -68,7 +69,9 @@ static double action_cost(const player *p, const tutti_action *a)
     switch (a->kind) {
     case TUTTI_DO_KERNEL: return kernel_cost(p, &p->plan->graph->nodes[a->node]);
     case TUTTI_DO_FOLD: return a->bucket < 0 ? 0 : moving_cost(p, p->plan->buckets[a->bucket].count, 3);
-    case TUTTI_DO_LOOK: return moving_cost(p, a->count, 1);
+    case TUTTI_DO_LOOK:
+        return moving_cost(p, a->count,
+                           p->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? 2 + p->plan->config.nstates : 1);
     case TUTTI_DO_APPLY: return moving_cost(p, a->count, 3 + 2 * p->plan->config.nstates + a->pulled);
     case TUTTI_DO_ELASTIC: return moving_cost(p, a->count, 3);
     case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);

@@ -8,5 +8,5 @@ TUTTI_VISITING_ROW(async_msgd, "async-msgd", way, TUTTI_VISITING_GRADIENTS, .sch
                    .lock = "one visit at a time, in order of arrival",
                    .pattern = "parameter server in the memory of rank 0",
                    .source = "You, Buluc and Demmel 2017, arXiv 1708.02983, Async MSGD",
-                   .refuses = "a rule without states; " TUTTI_VISITING_REFUSES,
+                   .refuses = "a rule without states; lars and lamb; " TUTTI_VISITING_REFUSES,
                    .help = "async-sgd with a momentum that lies with the centre");

@@ -9,5 +9,5 @@ TUTTI_VISITING_ROW(async_sgd, "async-sgd", way, TUTTI_VISITING_GRADIENTS, .sched
                    .lock = "one visit at a time, in order of arrival",
                    .pattern = "parameter server in the memory of rank 0",
                    .source = "Dean et al. 2012, Large Scale Distributed Deep Networks (Downpour SGD)",
-                   .refuses = TUTTI_VISITING_REFUSES,
+                   .refuses = "lars and lamb; " TUTTI_VISITING_REFUSES,
                    .help = "workers bring gradients to a centre as they come, and go on from it");

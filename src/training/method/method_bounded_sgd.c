@@ -10,5 +10,5 @@ TUTTI_VISITING_ROW(
     .lock = "one visit at a time, in order of arrival; nobody is more than method.staleness local steps ahead",
     .pattern = "parameter server in the memory of rank 0",
     .source = "Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
-    .refuses = TUTTI_VISITING_REFUSES, .help = "async-sgd whose workers wait for those that are too far behind",
-    .keys = {"method.staleness"});
+    .refuses = "lars and lamb; " TUTTI_VISITING_REFUSES,
+    .help = "async-sgd whose workers wait for those that are too far behind", .keys = {"method.staleness"});

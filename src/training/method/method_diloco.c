@@ -36,7 +36,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     tutti_status st = tutti_builder_schedule(b, &mean, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);
     if (!st) st = tutti_method_declare_control(b, err);
-    return st ? st : tutti_method_declare_check(b, false, err);
+    return st ? st : tutti_method_declare_own_check(b, err);
 }
 
 /* ---- what a rank does ---- */

@@ -56,7 +56,7 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
     if (!st) st = tutti_builder_schedule(b, &centre, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "centre", n.centre, n.centre, schedule, TUTTI_SUM);
     if (!st) st = tutti_method_declare_control(b, err);
-    return st ? st : tutti_method_declare_check(b, false, err);
+    return st ? st : tutti_method_declare_own_check(b, err);
 }
 
 /* ---- what a rank does ---- */

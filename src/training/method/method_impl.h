@@ -27,14 +27,16 @@ void tutti_method_declare_own_control(tutti_plan_builder *b);
 /* That exchange, and its start, as a walk asks for it. The exchange of verdicts, if there is one, comes behind it. */
 int tutti_method_control(const tutti_plan *p);
 void tutti_method_start_control(tutti_plan_builder *b);
-/* Whether gradients are looked at before an update. */
+/* Whether gradients, and with them weights, are looked at before an update. */
 static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
-    return c->only_finite || c->wants_norm;
+    return c->only_finite || c->norms;
 }
 /* Then: flag, verdict and the sum of all flags (i64, exact: the same bits however gradients lie on the ranks); alone: every rank sees all that it needs
  * to know, so that its flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
+/* The same where every rank has weights of its own, and so sees all norms itself: what they tell each other is whether all skip the step. */
+tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
 /* Where every rank has weights of its own: the rule to a whole bucket, by the rank's own gradients. */
 tutti_action tutti_method_local_update(const tutti_plan *p, int bucket);
 /* ... the looks before that, if there are any, and the exchange of their verdict. The loss scale is one for all ranks, so all of them

@@ -57,7 +57,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     if (!st) st = tutti_builder_schedule(b, &apart, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "mean", n.weights, n.mean, schedule, TUTTI_AVG);
     if (!st) st = tutti_method_declare_control(b, err);
-    return st ? st : tutti_method_declare_check(b, false, err);
+    return st ? st : tutti_method_declare_own_check(b, err);
 }
 
 /* ---- what a rank does ---- */

@@ -2,7 +2,6 @@
 /* method_parts.c: parts of a plan that several methods want. */
 #include <stdio.h>
 
-#include "../../tensor/squares.h"
 #include "method_impl.h"
 
 enum { FEW_RANKS = 8, PAD = 16 }; /* numbers lie in cache lines of their own */
@@ -143,9 +142,8 @@ void tutti_method_start_control(tutti_plan_builder *b)
 
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err)
 {
-    const tutti_plan_config *c = &tutti_builder_plan(b)->config;
-    const int n = 1 + (c->wants_norm ? TUTTI_SQUARES_LIMBS : 0);
-    if (!tutti_method_looks(c)) return TUTTI_OK;
+    const int64_t n = tutti_plan_nlooked(tutti_builder_plan(b));
+    if (!tutti_method_looks(&tutti_builder_plan(b)->config)) return TUTTI_OK;
     const int flag = declare_numbers(b, alone ? "verdict" : "flag", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
     if (alone) return TUTTI_OK;
     const int verdict = declare_numbers(b, "verdict", TUTTI_I64, n, 1, TUTTI_HOLDS_ANYTHING);
@@ -154,14 +152,25 @@ tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti
         (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = n, .in = {flag, 0}, .out = {verdict, 0}}, err);
 }
 
+/* The norm of all gradients has always travelled with it, though nobody reads the sum. */
+static bool shares_verdict(const tutti_plan_config *c)
+{
+    return c->only_finite || c->norms == TUTTI_NORM_OF_ALL;
+}
+
+tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
+{
+    return tutti_method_declare_check(b, !shares_verdict(&tutti_builder_plan(b)->config), err);
+}
+
 tutti_action tutti_method_local_update(const tutti_plan *p, int bucket)
 {
-    const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
+    const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2), shared = shares_verdict(&p->config);
     return (tutti_action){.bucket = bucket,
                           .from = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
                           .to = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                          .verdict = tutti_method_looks(&p->config) ? flag + 1 : -1,
-                          .norm = p->config.wants_norm ? flag : -1, /* of its own gradients */
+                          .verdict = tutti_method_looks(&p->config) ? flag + shared : -1,
+                          .norm = p->config.norms ? flag : -1, /* of its own gradients */
                           .share = p->config.nranks,
                           .first = p->buckets[bucket].offset,
                           .count = p->buckets[bucket].count};
@@ -175,9 +184,10 @@ void tutti_method_list_looks(tutti_plan_builder *b)
         tutti_action look = tutti_method_local_update(p, i);
         look.to = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
         look.begins = i == 0;
+        look.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
         tutti_builder_look(b, &look);
     }
-    if (!tutti_method_looks(&p->config)) return;
+    if (!shares_verdict(&p->config)) return;
     tutti_builder_start(b, check, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     tutti_builder_wait(b, check);
 }

@@ -99,7 +99,7 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket, const name
                       .from = n->gradients,
                       .to = n->weights,
                       .verdict = n->verdict,
-                      .norm = p->config.wants_norm ? n->verdict : -1,
+                      .norm = p->config.norms ? n->verdict : -1,
                       .share = 1,
                       .first = p->buckets[bucket].offset,
                       .count = p->buckets[bucket].count};
@@ -113,6 +113,7 @@ static void look_at_all(tutti_plan_builder *b, const names *n)
         tutti_action look = own_part(b, i, n);
         look.to = n->flag;
         look.begins = i == 0;
+        look.weights = n->weights;
         tutti_builder_wait(b, i);
         tutti_builder_look(b, &look);
     }
@@ -180,7 +181,8 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     if (c->early && tutti_method_looks(c))
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "exchange.update_when: early updates cannot wait for a look at all gradients, which "
-                          "optimiser.clip_norm and a dynamic loss_scale ask for; leave the key out");
+                          "optimiser.clip_norm, rules that go by norms (lars, lamb) and a dynamic loss_scale ask for; "
+                          "leave the key out");
     return TUTTI_OK;
 }
 
@@ -205,7 +207,7 @@ const tutti_method_row tutti_method_sync_sgd = {
     .overlap =
         "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
     .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
-    .refuses = "early updates with update: replicated, clip_norm or a dynamic loss_scale",
+    .refuses = "early updates with update: replicated, clip_norm, lars, lamb or a dynamic loss_scale",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
     .keys = {"exchange.update", "exchange.update_when"},
     .accept = accept,

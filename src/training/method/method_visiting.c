@@ -63,7 +63,7 @@ static tutti_action rule_of(const tutti_plan *p, int bucket, const names *n, int
 {
     tutti_action a = of_bucket(p, bucket, n->gradients, to);
     a.verdict = n->flag;
-    a.norm = p->config.wants_norm ? n->flag : -1;
+    a.norm = p->config.norms ? n->flag : -1;
     a.share = p->config.nranks;
     return a;
 }
@@ -74,6 +74,8 @@ static void look_at_all(tutti_plan_builder *b, const names *n)
     for (int i = 0; i < p->nbuckets && n->flag >= 0; i++) {
         tutti_action look = of_bucket(p, i, n->gradients, n->flag);
         look.begins = i == 0;
+        look.weights = n->weights;
+        look.share = p->config.nranks;
         tutti_builder_look(b, &look);
     }
 }
@@ -136,6 +138,13 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
     if (st) return st;
     if (v->by_gradients && c->period != 1)
         return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: %s visits in every step; leave the key out", name);
+    if (v->by_gradients && c->norms == TUTTI_NORMS_OF_TENSORS)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "optimiser.rule: %s updates a centre that others change meanwhile, and this rule goes by the norms of "
+            "its tensors; use a method whose workers have weights of their own, such as async-easgd, or another "
+            "rule",
+            name);
     if (v->wants_states && !c->nstates)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "optimiser.rule: %s keeps a momentum; use momentum, nesterov or another rule with states",

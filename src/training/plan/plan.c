@@ -12,6 +12,7 @@
 
 #include "../../base/hash.h"
 #include "../../base/strbuf.h"
+#include "../../tensor/squares.h"
 #include "placement.h"
 #include "plan_impl.h"
 
@@ -205,6 +206,31 @@ int tutti_plan_value_memory(const tutti_plan *p, int param)
     const bool control = p->graph->params[param].layer < 0;
     return control ? tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 1)
                    : tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0);
+}
+
+static bool has_norms(const tutti_param *param)
+{
+    return param->layer >= 0 && param->desc.kind == TUTTI_PARAM_WEIGHT;
+}
+
+int64_t tutti_plan_norms_of(const tutti_plan *p, int param)
+{
+    int64_t before = 0;
+    if (!has_norms(&p->graph->params[param])) return -1;
+    for (int i = 0; i < param; i++) before += has_norms(&p->graph->params[i]);
+    return 1 + before * 2 * TUTTI_SQUARES_LIMBS;
+}
+
+int64_t tutti_plan_nlooked(const tutti_plan *p)
+{
+    int64_t ntensors = 0;
+    for (int i = 0; i < p->graph->nparams; i++) ntensors += has_norms(&p->graph->params[i]);
+    switch (p->config.norms) {
+    case TUTTI_NO_NORMS: break;
+    case TUTTI_NORM_OF_ALL: return 1 + TUTTI_SQUARES_LIMBS;
+    case TUTTI_NORMS_OF_TENSORS: return 1 + ntensors * 2 * TUTTI_SQUARES_LIMBS;
+    }
+    return 1;
 }
 
 /* ---- hash ---- */

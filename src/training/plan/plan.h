@@ -33,6 +33,13 @@
 #define TUTTI_BUCKET_SOONEST (-2)
 #define TUTTI_BUCKET_ALL     INT64_MAX
 
+/* What must be known of all elements before one of them is changed. */
+typedef enum {
+    TUTTI_NO_NORMS,
+    TUTTI_NORM_OF_ALL,      /* that of all gradients together */
+    TUTTI_NORMS_OF_TENSORS, /* of each weight tensor: its own, and that of what the rule holds it against */
+} tutti_norms;
+
 /* What a method makes of a configuration: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
 
@@ -50,7 +57,7 @@ typedef struct {
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
     bool by_need;      /* what the next step reads first is exchanged and updated first; else what was ready first */
     bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
-    bool wants_norm;   /* ... nor before they know the norm of all gradients together */
+    tutti_norms norms; /* ... nor before they know these */
     bool replicated;   /* every rank updates all weights, and keeps all states; else each its slices */
     bool early;        /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
     int64_t period;    /* steps between two exchanges of weights, where the method has one; else 1 */
@@ -145,8 +152,8 @@ typedef enum {
     TUTTI_DO_PACE,  /* wait until no worker is more than config.staleness local steps behind */
     TUTTI_DO_ENTER, /* begin a visit to the common memories, when the plan's admission lets this rank in */
     TUTTI_DO_LEAVE, /* end it */
-    TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where a norm is wanted, adds their
-                      * squares to the numbers behind it (tensor/squares.h) */
+    TUTTI_DO_LOOK, /* at elements of `from`: counts into the number in `to` if some are not finite; where norms are wanted, adds squares
+                    * to the numbers behind it (tensor/squares.h): theirs, or those of tensors, as tutti_plan_norms_of places them */
     TUTTI_DO_APPLY,   /* the rule to elements of the weights, from the sums in `from` */
     TUTTI_DO_ELASTIC, /* the elastic rule to elements of the centre, from the sum of all workers' weights in `from` */
     TUTTI_DO_OUTER, /* the outer rule to elements of the centre, from the mean of all workers' weights in `from`; they become the centre's */
@@ -172,9 +179,10 @@ typedef struct {
     int64_t first, count;     /* look, and what changes weights: elements */
     int from, to;             /* the same: memories */
     int verdict;              /* apply: memory of what was looked at: the first number must be 0 for it; -1 = always */
-    int norm;    /* apply: memory of what was looked at: the squares of all gradients; -1 = it does not go by them */
+    int norm; /* apply: memory of what was looked at: the squares behind its first number; -1 = it does not go by them */
     int share;   /* apply: `from` holds the sum over one of so many parts of the batch */
     bool begins; /* look: the numbers in `to` are 0 before it */
+    int weights; /* look, where norms of tensors are wanted: memory of those weights */
     bool pulled; /* apply: the weights are pulled towards the memory `centre` too, by what both were before */
     int centre;  /* apply that is pulled, meet */
 } tutti_action;
@@ -282,6 +290,10 @@ int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
 /* Where a parameter's gradient goes, and where its value is: memories. */
 int tutti_plan_gradient_memory(const tutti_plan *p, int param);
 int tutti_plan_value_memory(const tutti_plan *p, int param);
+/* How many numbers a look counts into, and where in there the squares of a tensor begin: TUTTI_SQUARES_LIMBS of its weights, then as many
+ * of what these are held against. -1: it is scaled by no norm, as biases, batch norm's scale and shift, and statistics are. */
+int64_t tutti_plan_nlooked(const tutti_plan *p);
+int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);

@@ -229,5 +229,5 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
         for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS && !st; d++)
             if (tutti_plan_has_loop(p, (tutti_loop_driver)d)) st = check_result(p, m, (tutti_loop_driver)d, err);
     }
-    return st;
+    return st ? st : tutti_plan_check_looks(p, err);
 }

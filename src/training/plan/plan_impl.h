@@ -34,6 +34,8 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
 tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                      tutti_failure *err);
 tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);
+/* That the norms which updates go by are of all elements (plan_looks.c). */
+tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
 void tutti_plan_find_drivers(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */

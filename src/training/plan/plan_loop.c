@@ -185,7 +185,14 @@ static void wait_in_turn(writer *w, const tutti_action *a)
 
 static void add_look(writer *w, const tutti_action *a)
 {
-    add_copy(w, copy_of(w, a->from, 0), seen(w), tutti_composition_stretch(w->c, a->from, a->first, a->count));
+    const tutti_stretch range = tutti_composition_stretch(w->c, a->from, a->first, a->count);
+    int state;
+    add_copy(w, copy_of(w, a->from, 0), seen(w), range);
+    if (w->c->plan->config.norms == TUTTI_NORMS_OF_TENSORS) {
+        add_copy(w, copy_of(w, a->weights, 0), seen(w), range);
+        for (int i = 0; (state = tutti_plan_find_memory(w->c->plan, TUTTI_ROLE_STATE, i)) >= 0; i++)
+            add_copy(w, copy_of(w, state, 0), seen(w), range);
+    }
     add_copy(w, 0, copy_of(w, a->to, 0), all_of(w, a->to)); /* any value */
 }
 
@@ -257,12 +264,13 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     return v;
 }
 
-static bool was_looked_at(const tutti_loop *l, const tutti_action *apply, const verdict_path *v)
+static bool was_looked_at(tutti_norms norms, const tutti_loop *l, const tutti_action *apply, const verdict_path *v)
 {
     for (int i = 0; i <= v->asked; i++) {
         const tutti_action *a = &l->actions[i];
         if (a->kind == TUTTI_DO_LOOK && a->from == apply->from && a->to == v->flag && a->first <= apply->first &&
-            a->first + a->count >= apply->first + apply->count)
+            a->first + a->count >= apply->first + apply->count &&
+            (norms != TUTTI_NORMS_OF_TENSORS || a->weights == apply->to))
             return true;
     }
     return false;
@@ -274,10 +282,11 @@ static tutti_status check_verdicts(const tutti_composition *c, int rank, const t
     const tutti_plan *p = c->plan;
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite && !p->config.wants_norm)) continue;
+        if (a->kind != TUTTI_DO_APPLY || (a->verdict < 0 && !p->config.only_finite && !p->config.norms)) continue;
         const verdict_path v = find_verdict(p, l, a->verdict);
-        const char *wrong = a->verdict < 0 || v.asked < 0      ? "is updated without the verdict"
-                            : !was_looked_at(l, a, &v)         ? "is not looked at before the verdict is asked for"
+        const char *wrong = a->verdict < 0 || v.asked < 0 ? "is updated without the verdict"
+                            : !was_looked_at(p->config.norms, l, a, &v)
+                                ? "is not looked at before the verdict is asked for"
                             : v.known < v.asked || i < v.known ? "is updated before the verdict is known"
                                                                : NULL;
         if (wrong) return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d: bucket %d %s", rank, a->bucket, wrong);
@@ -328,8 +337,10 @@ static void add_begin(writer *w)
 {
     const tutti_plan *p = w->c->plan;
     add(w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
-    for (int m = 0; m < p->nmemories; m++) /* start weights, start centre: any value */
-        if (p->memories[m].is_lasting && p->memories[m].role != TUTTI_ROLE_STATE)
+    const bool sees_states = p->config.norms == TUTTI_NORMS_OF_TENSORS;
+    for (int m = 0; m < p->nmemories;
+         m++) /* start weights, start centre: any value; states are zeros, which few read before they write */
+        if (p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states))
             add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 

@@ -275,6 +275,8 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
         tutti_strbuf_printf(sb, " of %s to %s", p->memories[a->from].name, p->memories[a->to].name);
     if (a->kind == TUTTI_DO_APPLY && p->memories[a->to].is_common)
         tutti_strbuf_printf(sb, " of the %s", p->memories[a->to].name);
+    if (a->kind == TUTTI_DO_LOOK && p->config.norms == TUTTI_NORMS_OF_TENSORS)
+        tutti_strbuf_puts(sb, ": norms of its tensors");
     if (a->pulled) tutti_strbuf_puts(sb, ", pulled to the centre");
     if (a->steps == TUTTI_IN_LAST_STEP) tutti_strbuf_puts(sb, " (last step of a period)");
     if (a->steps == TUTTI_IN_OTHER_STEPS) tutti_strbuf_puts(sb, " (other steps)");

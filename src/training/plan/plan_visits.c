@@ -28,6 +28,8 @@ static bool touches_common(const tutti_plan *p, const tutti_action *a)
                (a->pulled && is_common(p, a->centre));
     case TUTTI_DO_MEET: return is_common(p, a->to) || is_common(p, a->from) || is_common(p, a->centre);
     case TUTTI_DO_LOOK:
+        if (p->config.norms == TUTTI_NORMS_OF_TENSORS && (is_common(p, a->weights) || has_common_state(p))) return true;
+        return is_common(p, a->to) || is_common(p, a->from);
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER:
     case TUTTI_DO_COPY: return is_common(p, a->to) || is_common(p, a->from);

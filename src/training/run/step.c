@@ -154,7 +154,7 @@ static void look(tutti_trainer *t, const tutti_action *a)
     if (a->begins) memset(seen, 0, sizeof *seen * (size_t)plan->memories[a->to].elements);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = plan->order[i];
-        const bool counts = plan->config.wants_norm && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
+        const bool counts = plan->config.norms && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
         int64_t first = a->first, end = a->first + a->count;
         if (!cut_to_param(plan, p, &first, &end)) continue;
         finite &= counts ? tutti_squares_add(sums + first, end - first, seen + 1)

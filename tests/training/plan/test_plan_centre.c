@@ -23,7 +23,7 @@ static void elastic_averaging_is_proved_at_any_period_and_rank_count(void **stat
                                          .period = period,
                                          .by_need = period == 1,
                                          .only_finite = period == 7,
-                                         .wants_norm = period == 4,
+                                         .norms = period == 4 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS,
                                          .nstates = 2});
                 expect_proof(w.plan);
                 assert_int_equal(w.plan->answer, tutti_plan_find_memory(w.plan, TUTTI_ROLE_CENTRE, 0));

@@ -92,7 +92,7 @@ static void local_steps_and_their_averages_are_proved_at_any_period_and_rank_cou
                                          .period = period,
                                          .mean_states = all,
                                          .only_finite = all,
-                                         .wants_norm = period > 1,
+                                         .norms = period > 1 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS,
                                          .nstates = 1});
                 expect_proof(w.plan);
                 destroy(&w);
@@ -206,7 +206,7 @@ static void a_rank_that_updates_by_what_it_has_not_looked_at_is_refused(void **s
     (void)state;
     world w;
     make(&w, "sync-sgd",
-         (tutti_plan_config){.nranks = 2, .algorithm = "direct", .replicated = true, .wants_norm = true});
+         (tutti_plan_config){.nranks = 2, .algorithm = "direct", .replicated = true, .norms = TUTTI_NORM_OF_ALL});
     tutti_loop *step = loop_of(&w, TUTTI_EACH_STEP);
     const int look = find_on_bucket(step, TUTTI_DO_LOOK, 1), apply = find_on_bucket(step, TUTTI_DO_APPLY, 0);
     move_action(step, look, apply);
@@ -365,7 +365,7 @@ static void what_a_method_has_no_use_for_is_refused(void **state)
         const char *words;
     } cases[] = {
         {"sync-sgd", {.period = 1, .early = true, .replicated = true}, "exchange.update_when: "},
-        {"sync-sgd", {.period = 1, .early = true, .wants_norm = true}, "exchange.update_when: "},
+        {"sync-sgd", {.period = 1, .early = true, .norms = TUTTI_NORM_OF_ALL}, "exchange.update_when: "},
         {"local-sgd", {.period = 1, .early = true}, "exchange.update_when: "},
         {"sync-sgd", {.period = 2}, "method.period: sync-sgd exchanges in every step"},
         {"sync-sgd", {.period = 1, .mean_states = true}, "method.average: "},

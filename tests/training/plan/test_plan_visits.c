@@ -20,7 +20,10 @@ static void visits_are_proved_at_any_period_and_rank_count(void **state)
             for (int period = 1; period <= (i < 4 ? 4 : 1); period += 3) {
                 world w;
                 make(&w, methods[i],
-                     (tutti_plan_config){.nranks = nranks, .period = period, .wants_norm = nranks == 2, .nstates = 1});
+                     (tutti_plan_config){.nranks = nranks,
+                                         .period = period,
+                                         .norms = nranks == 2 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS,
+                                         .nstates = 1});
                 expect_proof(w.plan);
                 assert_true(tutti_plan_is_async(w.plan));
                 assert_int_equal(w.plan->nexchanges, 0);
