@@ -184,6 +184,15 @@ static tutti_status check_length(const tutti_job *job, const tutti_job_source *s
     return TUTTI_OK;
 }
 
+static bool is_initial(const tutti_job *job, const char *key)
+{
+    tutti_job_fields space;
+    const tutti_field_table *table = tutti_job_fields_list(&space);
+    int i = 0;
+    while (strcmp(table->fields[i].key, key) != 0) i++;
+    return tutti_options_is_initial(&table->fields[i], job);
+}
+
 static bool is_among(const tutti_rule_key *const *keys, const tutti_rule_key *key)
 {
     for (int i = 0; i < TUTTI_RULE_MAX_KEYS && keys[i]; i++)
@@ -196,14 +205,18 @@ static tutti_status check_rule(const tutti_job *job, const tutti_job_source *sou
     const tutti_rule_row *rule = tutti_rule_at(job->optimiser.rule);
     const tutti_rule_key *k;
     for (int i = 0; i < TUTTI_JOB_MAX_RULE_KEYS && (k = tutti_rule_key_at(i)); i++) {
-        const double value = job->optimiser.rule_value[i];
+        const double value = tutti_job_rule_value(job, i);
         if (!is_among(rule->keys, k)) {
-            if (!is_among(rule->ignored, k) && value != strtod(k->initial, NULL))
+            if (!is_among(rule->ignored, k) && !is_initial(job, k->key))
                 return REFUSE(k->key, "has no effect with 'rule: %s'", rule->name);
         } else if ((k->not_lo && !(value > k->lo)) || (k->not_hi && !(value < k->hi))) {
             return REFUSE(k->key, "this rule needs %s", k->wants);
         }
     }
+    if (rule->trust && job->optimiser.clip_norm > 0)
+        return REFUSE("optimiser.clip_norm",
+                      "'rule: %s' makes each layer's step as long as its weights ask for; leave the key out",
+                      rule->name);
     return TUTTI_OK;
 }
 
@@ -294,15 +307,6 @@ static tutti_status check_batch(const tutti_job *job, const tutti_job_source *so
                       parts, what, below + parts);
     return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " or %" PRId64 " would",
                   job->batch, parts, what, below, below + parts);
-}
-
-static bool is_initial(const tutti_job *job, const char *key)
-{
-    tutti_job_fields space;
-    const tutti_field_table *table = tutti_job_fields_list(&space);
-    int i = 0;
-    while (strcmp(table->fields[i].key, key) != 0) i++;
-    return tutti_options_is_initial(&table->fields[i], job);
 }
 
 /* Keys that speak of one algorithm go with that one. */

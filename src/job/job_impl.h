@@ -41,6 +41,7 @@ struct tutti_job {
     struct {
         int rule;                                   /* optimiser.rule: tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
+        bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* ... of those that are true or false, instead */
         double weight_decay, clip_norm;
         double lr, end_lr;
         int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
@@ -108,6 +109,8 @@ typedef struct {
 } tutti_job_fields;
 /* Makes the table in the caller's memory and returns it. */
 const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space);
+/* Of the key that tutti_rule_key_at(i) is; of a switch 1 or 0. */
+double tutti_job_rule_value(const tutti_job *job, int i);
 /* The rule, and what the job says to it. */
 tutti_update tutti_job_update(const tutti_job *job);
 /* How the loss is scaled; start is NaN where the key is no number above 0. */

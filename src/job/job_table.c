@@ -36,7 +36,7 @@ static const tutti_field own[] = {
     JOB(INT, "batch", batch, NULL, 1, 1e9, "samples in one step, over all ranks"),
     JOB(REAL, "epochs", epochs, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
     JOB(INT, "steps", steps, "0", 0, 1e12, "how long, in steps; or give epochs"),
-    CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule, as PyTorch's"), /* of rule_table.c */
+    CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule (docs/jobs.md)"), /* of rule_table.c */
     JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
     {RULE_KEYS, TUTTI_FIELD_REAL, offsetof(struct tutti_job, optimiser.rule_value), NULL, NULL, 0, 0, NULL},
     JOB(REAL, "optimiser.weight_decay", optimiser.weight_decay, "0", 0, 1e3, "of weights (never of biases, norms)"),
@@ -112,9 +112,13 @@ static int list_rule_keys(const tutti_field *first, tutti_field *out)
 {
     const tutti_rule_key *k;
     int n = 0;
-    for (; n < TUTTI_JOB_MAX_RULE_KEYS && (k = tutti_rule_key_at(n)); n++)
+    for (; n < TUTTI_JOB_MAX_RULE_KEYS && (k = tutti_rule_key_at(n)); n++) {
         out[n] = (tutti_field){k->key, first->kind, first->offset + (size_t)n * sizeof(double), k->initial, NULL, k->lo,
                                k->hi,  k->help};
+        if (!k->is_switch) continue;
+        out[n].kind = TUTTI_FIELD_BOOL;
+        out[n].offset = offsetof(struct tutti_job, optimiser.rule_switch) + (size_t)n * sizeof(bool);
+    }
     return n;
 }
 
@@ -159,6 +163,11 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
     return &space->table;
 }
 
+double tutti_job_rule_value(const tutti_job *job, int i)
+{
+    return tutti_rule_key_at(i)->is_switch ? job->optimiser.rule_switch[i] : job->optimiser.rule_value[i];
+}
+
 tutti_update tutti_job_update(const tutti_job *job)
 {
     tutti_update u = {.rule = tutti_rule_at(job->optimiser.rule),
@@ -166,6 +175,6 @@ tutti_update tutti_job_update(const tutti_job *job)
                       .clip_norm = job->optimiser.clip_norm};
     for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
         for (int k = 0; k < TUTTI_JOB_MAX_RULE_KEYS && tutti_rule_key_at(k); k++)
-            if (tutti_rule_key_at(k) == u.rule->keys[i]) u.value[i] = job->optimiser.rule_value[k];
+            if (tutti_rule_key_at(k) == u.rule->keys[i]) u.value[i] = tutti_job_rule_value(job, k);
     return u;
 }

@@ -65,6 +65,7 @@ tutti_centre tutti_job_centre(const tutti_job *job, int nranks)
 
 static tutti_norms norms_of(const tutti_job *job)
 {
+    if (tutti_rule_at(job->optimiser.rule)->trust) return TUTTI_NORMS_OF_TENSORS;
     return job->optimiser.clip_norm > 0 ? TUTTI_NORM_OF_ALL : TUTTI_NO_NORMS;
 }
 

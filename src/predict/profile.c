@@ -155,7 +155,7 @@ static void runner_step(runner *r, double *times)
 static double runner_update(runner *r)
 {
     const tutti_update update = tutti_update_to_time();
-    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
+    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .trust = 1, .nupdates = 1};
     double start = tutti_clock_s();
     for (int l = 0; l < r->graph->model->nlayers; l++) {
         const tutti_kernel *k = &r->graph->kernels[l];

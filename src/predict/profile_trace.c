@@ -26,7 +26,7 @@ double tutti_profile_time_update(void)
 {
     enum { N = 4 << 20, RUNS = 5 };
     const tutti_update update = tutti_update_to_time();
-    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 1};
+    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .trust = 1, .nupdates = 1};
     float *values = tutti_alloc(3 * sizeof *values * N);
     const tutti_update_slice slice = {.w = values, .state = {values + N}, .sum = values + 2 * N, .n = N};
     double best = 0;

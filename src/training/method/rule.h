@@ -5,9 +5,17 @@
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 
+#include "../../tensor/squares.h"
 #include "../graph/graph.h"
+#include "../plan/plan.h"
 
-enum { TUTTI_RULE_MAX_STATES = 2, TUTTI_RULE_MAX_KEYS = 4, TUTTI_RULE_MAX_NUMBERS = 8 };
+enum {
+    TUTTI_RULE_MAX_STATES = 2,
+    TUTTI_RULE_MAX_KEYS = 4,
+    TUTTI_RULE_MAX_NUMBERS = 8,
+    TUTTI_RULE_LOOKED =
+        2 * TUTTI_SQUARES_LIMBS, /* numbers of a tensor: squares of its weights, and of the other vector */
+};
 
 /* A number that a job gives to a rule. Rules that mean the same by it share one. */
 typedef struct {
@@ -15,6 +23,7 @@ typedef struct {
     const char *initial; /* default, as text */
     double lo, hi;       /* inclusive, whether the rule is chosen or not */
     bool not_lo, not_hi; /* the chosen rule does not take the end itself */
+    bool is_switch;      /* true or false: a job says these words, the value is 1 or 0 */
     const char *help;
     const char *wants; /* where not_lo or not_hi: "one above 0 and below 1, such as 0.9" */
 } tutti_rule_key;
@@ -31,6 +40,7 @@ typedef struct {
 typedef struct {
     double lr;
     double unscale;   /* the sum is multiplied by it first (1 / loss scale) */
+    double trust;     /* of the tensor: tutti_update_trust; 1 where the rule goes by no norms of tensors */
     int64_t nupdates; /* with this one, since the states were zeros; steps that were skipped are none */
 } tutti_update_step;
 
@@ -50,6 +60,12 @@ typedef struct {
     void (*apply)(const float *numbers, const tutti_update_slice *slice);
 } tutti_rule_loop;
 
+/* The same of what it holds the weights against: n floats to out, nothing else is written. */
+typedef struct {
+    const char *isa;
+    void (*measure)(const float *numbers, const tutti_update_slice *slice, float *out);
+} tutti_rule_measure;
+
 struct tutti_rule_row {
     const char *name, *help;
     int nstates;
@@ -60,6 +76,11 @@ struct tutti_rule_row {
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
     const tutti_rule_loop *loops; /* best first; the last one runs everywhere */
     int nloops;
+    /* By what a weight tensor's step is multiplied, from the norms of its weights and of what these are held against; NULL: by nothing, and
+     * the rule needs to know nothing of other elements. */
+    double (*trust)(const tutti_update *u, double weights, double other);
+    /* What that is, as many as loops; NULL: the gradients, as the rule gets them. */
+    const tutti_rule_measure *measures;
 };
 
 /* Rows in the order of the table; NULL beyond the last. */
@@ -67,6 +88,7 @@ const tutti_rule_row *tutti_rule_at(int i);
 const tutti_rule_row *tutti_rule_find(const char *name); /* NULL = there is none */
 /* All different keys of all rules, in the order of the table; NULL beyond the last. */
 const tutti_rule_key *tutti_rule_key_at(int i);
+double tutti_rule_key_initial(const tutti_rule_key *key); /* of a switch 1 or 0 */
 /* Whether some rule has a state of this name (n letters). */
 bool tutti_rule_has_state(const char *name, size_t n);
 
@@ -76,6 +98,12 @@ tutti_update tutti_update_to_time(void);
 /* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. */
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
+/* Of a rule with trust, and of weights alone: adds the squares of a slice, exactly, to those of its tensor. Whether the gradients are finite;
+ * what is not finite adds nothing. */
+bool tutti_update_look(const tutti_update *u, const tutti_update_step *s, const tutti_update_slice *slice,
+                       int64_t numbers[TUTTI_RULE_LOOKED]);
+/* What all looks at a tensor come to. */
+double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, const int64_t numbers[TUTTI_RULE_LOOKED]);
 /* w = (1 - momentum) * w + momentum * sum / nslots */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
 

@@ -13,48 +13,40 @@
 
 #include "rule_impl.h"
 
-static const tutti_rule_key beta1 = {
+const tutti_rule_key tutti_rule_key_beta1 = {
     .key = "optimiser.beta1",
     .initial = "0.9",
     .lo = 0,
     .hi = 1,
     .not_hi = true,
-    .help = "adamw: decay of the average of gradients",
+    .help = "adamw, lamb: decay of the average of gradients",
     .wants = "one below 1, such as 0.9",
 };
-static const tutti_rule_key beta2 = {
+const tutti_rule_key tutti_rule_key_beta2 = {
     .key = "optimiser.beta2",
     .initial = "0.999",
     .lo = 0,
     .hi = 1,
     .not_hi = true,
-    .help = "adamw: decay of the average of squared gradients",
+    .help = "adamw, lamb: decay of the average of squared gradients",
     .wants = "one below 1, such as 0.999",
 };
 /* Above 0: else a weight whose gradients were all 0 would become 0 / 0. */
-static const tutti_rule_key eps = {
+const tutti_rule_key tutti_rule_key_eps = {
     .key = "optimiser.eps",
     .initial = "1e-8",
     .lo = 1e-30,
     .hi = 1,
-    .help = "adamw: added to the root of that average",
+    .help = "adamw, lamb: added to the root of that average",
 };
 
 enum { UNSCALE, KEEP, TAKE1, TAKE2, LR, EPS };
 
-/* base^n by squaring: the same bits with any C library. */
-static double power(double base, int64_t n)
-{
-    double p = 1;
-    for (; n; n /= 2, base *= base)
-        if (n % 2) p *= base;
-    return p;
-}
-
 static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
 {
     const double b1 = u->value[0], b2 = u->value[1];
-    const double correction1 = 1 - power(b1, s->nupdates), correction2 = sqrt(1 - power(b2, s->nupdates));
+    const double correction1 = 1 - tutti_rule_power(b1, s->nupdates),
+                 correction2 = sqrt(1 - tutti_rule_power(b2, s->nupdates));
     k[UNSCALE] = (float)s->unscale;
     k[KEEP] = (float)(1 - s->lr * decay);
     k[TAKE1] = (float)(1 - b1);
@@ -78,7 +70,7 @@ const tutti_rule_row tutti_rule_adamw = {
     .help = "Adam with decoupled weight decay",
     .nstates = NSTATES,
     .states = {"exp_avg", "exp_avg_sq"},
-    .keys = {&beta1, &beta2, &eps},
+    .keys = {&tutti_rule_key_beta1, &tutti_rule_key_beta2, &tutti_rule_key_eps},
     .prepare = prepare,
     .loops = loops,
     .nloops = NLOOPS,

@@ -4,6 +4,11 @@
  *   enum { NSTATES };
  *   static inline float step(const float *k, float w, float sum, float *state);    the new w; state[NSTATES] is changed in place
  *
+ * and, where the rule goes by the norms of its tensors and of something else than gradients,
+ *
+ *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are held against; state is a copy
+ *   #define MEASURES
+ *
  * One element's arithmetic stands there once. The compiler makes vectors of it for each instruction set; where there is none to be named,
  * for what every processor of its kind has. No loop fuses a multiplication with an addition (the build forbids it), and square roots and
  * quotients are rounded correctly, so all of them, and all their tails, give equal bits. */
@@ -57,3 +62,41 @@ static const tutti_rule_loop loops[] = {{"avx512", apply_avx512}, {"avx2", apply
 static const tutti_rule_loop loops[] = {{"generic", apply_generic}};
 #endif
 enum { NLOOPS = sizeof loops / sizeof *loops };
+
+#ifdef MEASURES
+ELEMENTS void all_measured(const float *numbers, const tutti_update_slice *s, float *restrict out)
+{
+    const float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];
+    const float *restrict sum = s->sum;
+    float k[TUTTI_RULE_MAX_NUMBERS];
+    for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) k[i] = numbers[i];
+    for (int64_t i = 0, n = s->n; i < n; i++) {
+        float state[2] = {NSTATES > 0 ? first[i] : 0, NSTATES > 1 ? second[i] : 0};
+        out[i] = measure(k, w[i], sum[i], state);
+    }
+}
+
+static void measure_generic(const float *numbers, const tutti_update_slice *s, float *out)
+{
+    all_measured(numbers, s, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void measure_avx2(const float *numbers, const tutti_update_slice *s, float *out)
+{
+    all_measured(numbers, s, out);
+}
+
+__attribute__((target("avx512f"))) static void measure_avx512(const float *numbers, const tutti_update_slice *s,
+                                                              float *out)
+{
+    all_measured(numbers, s, out);
+}
+
+static const tutti_rule_measure measures[] = {
+    {"avx512", measure_avx512}, {"avx2", measure_avx2}, {"generic", measure_generic}};
+#else
+static const tutti_rule_measure measures[] = {{"generic", measure_generic}};
+#endif
+_Static_assert(sizeof measures / sizeof *measures == sizeof loops / sizeof *loops, "one for each loop");
+#endif

@@ -10,7 +10,7 @@ const tutti_rule_key tutti_rule_key_momentum = {
     .hi = 1,
     .not_lo = true,
     .not_hi = true,
-    .help = "momentum, nesterov: share of the last move that goes on",
+    .help = "momentum, nesterov, lars: share of the last move that goes on",
     .wants = "one above 0 and below 1, such as 0.9",
 };
 

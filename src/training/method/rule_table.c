@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_table.c: the rules there are. A new one is its file and its name here; jobs, plans, checkpoints and help take the rest from
  * its row. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "rule.h"
 
-#define RULES(row) row(sgd) row(momentum) row(nesterov) row(adamw)
+#define RULES(row) row(sgd) row(momentum) row(nesterov) row(adamw) row(lars) row(lamb)
 
 #define DECLARE(name) extern const tutti_rule_row tutti_rule_##name;
 RULES(DECLARE)
@@ -41,6 +42,11 @@ const tutti_rule_key *tutti_rule_key_at(int i)
         for (int k = 0; k < TUTTI_RULE_MAX_KEYS && rows[r]->keys[k]; k++)
             if (!is_known(rows[r]->keys[k], r) && i-- == 0) return rows[r]->keys[k];
     return NULL;
+}
+
+double tutti_rule_key_initial(const tutti_rule_key *key)
+{
+    return key->is_switch ? !strcmp(key->initial, "true") : strtod(key->initial, NULL);
 }
 
 bool tutti_rule_has_state(const char *name, size_t n)

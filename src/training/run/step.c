@@ -143,22 +143,56 @@ static bool cut_to_param(const tutti_plan *plan, int p, int64_t *first, int64_t 
     return *first < *end;
 }
 
+/* Elements of the weights with their states, and with the gradients in a->from. */
+static tutti_update_slice slice_at(const tutti_trainer *t, const tutti_action *a, int weights, int64_t first, int64_t n)
+{
+    tutti_update_slice slice = {.w = tutti_shared_vector(&t->shared, weights, 0) + first,
+                                .sum = tutti_shared_vector(&t->shared, a->from, 0) + first,
+                                .n = n};
+    for (int i = 0; i < t->plan->config.nstates; i++)
+        slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
+    return slice;
+}
+
+static bool look_at_tensor(const tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
+                           int64_t first, int64_t n)
+{
+    const tutti_update_slice slice = slice_at(t, a, a->weights, first, n);
+    tutti_update_step step = *update;
+    step.unscale *= a->share;
+    return tutti_update_look(&t->config->update, &step, &slice,
+                             tutti_shared_numbers(&t->shared, a->to) + tutti_plan_norms_of(t->plan, p));
+}
+
+/* Of norms that are no numbers nothing is made. */
+static double trust_of(const tutti_trainer *t, const tutti_update_step *step, const tutti_action *a, int p)
+{
+    const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
+    const int64_t *seen = at < 0 ? NULL : tutti_shared_numbers(&t->shared, a->norm);
+    return !seen || seen[0] ? 1 : tutti_update_trust(&t->config->update, step, seen + at);
+}
+
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
-static void look(tutti_trainer *t, const tutti_action *a)
+static void look(tutti_trainer *t, const step_play *play, const tutti_action *a)
 {
     const tutti_plan *plan = t->plan;
     const tutti_bucket *bucket = &plan->buckets[a->bucket];
     const float *sums = tutti_shared_vector(&t->shared, a->from, 0);
     int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
+    const bool norms = plan->config.norms == TUTTI_NORMS_OF_TENSORS;
     bool finite = true;
     if (a->begins) memset(seen, 0, sizeof *seen * (size_t)plan->memories[a->to].elements);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = plan->order[i];
-        const bool counts = plan->config.norms && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
+        const bool counts =
+            plan->config.norms == TUTTI_NORM_OF_ALL && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
         int64_t first = a->first, end = a->first + a->count;
         if (!cut_to_param(plan, p, &first, &end)) continue;
-        finite &= counts ? tutti_squares_add(sums + first, end - first, seen + 1)
-                         : tutti_elementwise_is_finite(sums + first, end - first);
+        if (norms && tutti_plan_norms_of(plan, p) > 0)
+            finite &= look_at_tensor(t, &play->update, a, p, first, end - first);
+        else
+            finite &= counts ? tutti_squares_add(sums + first, end - first, seen + 1)
+                             : tutti_elementwise_is_finite(sums + first, end - first);
     }
     *seen += !finite;
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
@@ -167,6 +201,7 @@ static void look(tutti_trainer *t, const tutti_action *a)
 /* As torch.nn.utils.clip_grad_norm_, of the gradients as the rule gets them. Nothing is clipped by a norm that is no number. */
 static double clip_of(const tutti_trainer *t, const step_play *play, const tutti_action *a)
 {
+    if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
     const int64_t *seen = tutti_shared_numbers(&t->shared, a->norm);
     const double norm = sqrt(tutti_squares_value(seen + 1)) * play->update.unscale * a->share;
     const double clip = t->config->update.clip_norm / (norm + 1e-6);
@@ -180,19 +215,16 @@ static void update_param(const tutti_trainer *t, const tutti_update_step *update
     const tutti_param *param = &plan->graph->params[p];
     int64_t first = a->first, end = a->first + a->count;
     if (!cut_to_param(plan, p, &first, &end)) return;
-    float *w = tutti_shared_vector(&t->shared, a->to, 0) + first;
-    const float *sum = tutti_shared_vector(&t->shared, a->from, 0) + first;
+    tutti_update_slice slice = slice_at(t, a, a->to, first, end - first);
     if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
         const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks / a->share;
-        tutti_update_statistic(param->desc.take, nslots, w, sum, end - first);
+        tutti_update_statistic(param->desc.take, nslots, slice.w, slice.sum, slice.n);
     } else {
-        tutti_update_slice slice = {.w = w, .sum = sum, .n = end - first};
-        for (int i = 0; i < plan->config.nstates; i++)
-            slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
         slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
         if (slice.alpha != 0) slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
         tutti_update_step step = *update;
         step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
+        step.trust = trust_of(t, &step, a, p);
         tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
     }
 }
@@ -318,7 +350,7 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
         break;
     case TUTTI_DO_WAIT: return wait_for(t, a->exchange, err);
-    case TUTTI_DO_LOOK: look(t, a); break;
+    case TUTTI_DO_LOOK: look(t, play, a); break;
     case TUTTI_DO_APPLY: apply(t, play, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: move_centre(t, play, a); break;

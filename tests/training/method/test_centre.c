@@ -19,7 +19,7 @@ static void step_all(int nworkers, float w[][N], float *centre, float g[][N], do
 {
     const tutti_centre rule = {.rho = rho};
     const tutti_update u = {.rule = tutti_rule_find("sgd")};
-    const tutti_update_step s = {.lr = lr, .unscale = 1, .nupdates = 1};
+    const tutti_update_step s = {.lr = lr, .unscale = 1, .trust = 1, .nupdates = 1};
     float sum[N] = {0};
     for (int i = 0; i < nworkers; i++)
         for (int k = 0; k < n; k++) sum[k] += w[i][k];
@@ -126,7 +126,7 @@ static void a_pull_gives_the_bits_of_its_formula_with_every_rule_and_instruction
     for (int r = 0; tutti_rule_at(r); r++) {
         const tutti_rule_row *rule = tutti_rule_at(r);
         tutti_update u = {.rule = rule, .value = {0.9, 0.999, 1e-8}, .weight_decay = 5e-4};
-        const tutti_update_step s = {.lr = 0.1, .unscale = 0.25, .nupdates = 3};
+        const tutti_update_step s = {.lr = 0.1, .unscale = 0.25, .trust = 0.75, .nupdates = 3};
         float numbers[TUTTI_RULE_MAX_NUMBERS] = {0};
         rule->prepare(&u, &s, u.weight_decay, numbers);
         vectors want = drawn();

@@ -48,7 +48,7 @@ static void the_update_divides_by_the_scale_in_f32(void **state)
         const tutti_update u = {.rule = tutti_rule_at(r), .value = {0.5, 0.5, 1e-8}, .weight_decay = 0.5};
         float w[2] = {3, 3}, v[2] = {1, 1}, m[2] = {1, 1}, g[2] = {0.75f, 0.75f * 65536};
         for (int i = 0; i < 2; i++) {
-            const tutti_update_step s = {.lr = 0.25, .unscale = i ? 1 / 65536.0 : 1, .nupdates = 1};
+            const tutti_update_step s = {.lr = 0.25, .unscale = i ? 1 / 65536.0 : 1, .trust = 1, .nupdates = 1};
             const tutti_update_slice slice = {.w = &w[i], .state = {&v[i], &m[i]}, .sum = &g[i], .n = 1};
             tutti_update_apply(&u, &s, TUTTI_PARAM_WEIGHT, &slice);
         }
@@ -61,7 +61,7 @@ static void weights_kept_in_f16_stand_still_where_f32_learns(void **state)
 {
     (void)state;
     const tutti_update sgd = {.rule = tutti_rule_find("sgd")};
-    const tutti_update_step step = {.lr = 0.01, .unscale = 1, .nupdates = 1};
+    const tutti_update_step step = {.lr = 0.01, .unscale = 1, .trust = 1, .nupdates = 1};
     const float gradient = 0.01f;
     float master = 1, wide;
     uint16_t half;

@@ -19,7 +19,7 @@ static tutti_update update_by(const char *rule, double first_key, double decay)
 
 static void apply(const tutti_update *u, tutti_param_kind kind, float *w, float *v, const float *sum, int64_t n)
 {
-    const tutti_update_step s = {.lr = 0.5, .unscale = 1, .nupdates = 1};
+    const tutti_update_step s = {.lr = 0.5, .unscale = 1, .trust = 1, .nupdates = 1};
     tutti_update_apply(u, &s, kind, &(tutti_update_slice){.w = w, .state = {v}, .sum = sum, .n = n});
 }
 
@@ -78,11 +78,11 @@ static tutti_update_slice slice_of(const tutti_rule_row *rule, vectors *d, int f
 static tutti_update by_default(const tutti_rule_row *rule)
 {
     tutti_update u = {.rule = rule, .weight_decay = 5e-4};
-    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) u.value[i] = strtod(rule->keys[i]->initial, NULL);
+    for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) u.value[i] = tutti_rule_key_initial(rule->keys[i]);
     return u;
 }
 
-static const tutti_update_step at_step = {.lr = 0.1, .unscale = 0.25, .nupdates = 3};
+static const tutti_update_step at_step = {.lr = 0.1, .unscale = 0.25, .trust = 0.75, .nupdates = 3};
 
 static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
 {
@@ -131,6 +131,59 @@ static void every_instruction_set_gives_the_same_bits(void **state)
     }
 }
 
+/* By whichever instruction set and cuts: norms are exact sums of numbers that have equal bits. */
+static void looks_of_any_cut_give_the_numbers_of_the_whole(void **state)
+{
+    (void)state;
+    int nrules = 0;
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_update u = by_default(tutti_rule_at(r));
+        vectors d = drawn(3);
+        int64_t whole[TUTTI_RULE_LOOKED] = {0};
+        if (!u.rule->trust) continue;
+        nrules++;
+        const tutti_update_slice all = slice_of(u.rule, &d, 0, N);
+        assert_true(tutti_update_look(&u, &at_step, &all, whole));
+        const double trust = tutti_update_trust(&u, &at_step, whole);
+        assert_true(trust > 0 && trust != 1);
+        for (int cut = 0; cut <= N; cut++) {
+            int64_t parts[2][TUTTI_RULE_LOOKED] = {{0}};
+            const tutti_update_slice front = slice_of(u.rule, &d, 0, cut), back = slice_of(u.rule, &d, cut, N - cut);
+            tutti_update_look(&u, &at_step, &front, parts[0]);
+            tutti_update_look(&u, &at_step, &back, parts[1]);
+            for (int i = 0; i < TUTTI_RULE_LOOKED; i++) parts[0][i] += parts[1][i];
+            assert_true(tutti_update_trust(&u, &at_step, parts[0]) == trust);
+        }
+        d.sum[N / 2] = INFINITY;
+        assert_false(tutti_update_look(&u, &at_step, &all, whole));
+    }
+    assert_int_equal(nrules, 2);
+}
+
+static void every_instruction_set_measures_the_same_bits(void **state)
+{
+    (void)state;
+    for (int r = 0; tutti_rule_at(r); r++) {
+        const tutti_update u = by_default(tutti_rule_at(r));
+        float numbers[TUTTI_RULE_MAX_NUMBERS] = {0}, want[N] = {0}, have[N] = {0};
+        vectors d = drawn(5);
+        if (!u.rule->measures) continue;
+        u.rule->prepare(&u, &at_step, u.weight_decay, numbers);
+        for (int n = 0; n <= 70; n++) {
+            const vectors before = d;
+            const tutti_update_slice slice = slice_of(u.rule, &d, 0, n);
+            u.rule->measures[u.rule->nloops - 1].measure(numbers, &slice, want);
+            for (int l = 0; l < u.rule->nloops; l++) {
+                assert_string_equal(u.rule->measures[l].isa, u.rule->loops[l].isa);
+                if (!is_usable(u.rule->loops[l].isa)) continue;
+                u.rule->measures[l].measure(numbers, &slice, have);
+                assert_memory_equal(have, want, sizeof have);
+            }
+            assert_memory_equal(&d, &before, sizeof d);
+        }
+    }
+}
+
 /* In the order of operations that checkpoints of before were made by. */
 static void sgd_element(const char *rule, float *w, float *v, float sum)
 {
@@ -166,7 +219,7 @@ static void keys_and_states_of_the_rules_go_together(void **state)
             assert_true(tutti_rule_has_state(rule->states[s], strlen(rule->states[s])));
         for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) {
             const tutti_rule_key *key = rule->keys[i];
-            const double value = strtod(key->initial, NULL);
+            const double value = tutti_rule_key_initial(key);
             assert_true(value >= key->lo && value <= key->hi && (key->wants || !(key->not_lo || key->not_hi)));
             assert_true((!key->not_lo || value > key->lo) && (!key->not_hi || value < key->hi));
         }
@@ -202,6 +255,8 @@ int main(void)
         cmocka_unit_test(biases_are_not_decayed),
         cmocka_unit_test(slices_of_any_cut_give_the_bits_of_the_whole),
         cmocka_unit_test(every_instruction_set_gives_the_same_bits),
+        cmocka_unit_test(looks_of_any_cut_give_the_numbers_of_the_whole),
+        cmocka_unit_test(every_instruction_set_measures_the_same_bits),
         cmocka_unit_test(the_rules_of_sgd_give_the_bits_of_their_formulas),
         cmocka_unit_test(keys_and_states_of_the_rules_go_together),
         cmocka_unit_test(a_statistic_moves_towards_the_mean_over_slots),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_update_golden.c: 20 steps of every rule on given gradients are those of PyTorch in float64, weights after each step and what the
- * rule keeps at the end. tests/golden/updates/<rule>.safetensors come from tests/oracle/update_golden.py; states are found there by name. */
+ * rule keeps at the end. tests/golden/updates/<rule>.safetensors come from tests/oracle/update_golden.py, of the rules that go by norms,
+ * which PyTorch has not, from tests/oracle/norm_golden.py, which has them from their papers; states are found there by name. */
 #include "testing.h"
 
 #include <math.h>
@@ -25,7 +26,20 @@ static void compare(const char *rule, const char *what, const float *have, const
 {
     for (int i = 0; i < N; i++)
         if (!(fabs((double)have[i] - (double)want[i]) <= 1e-6))
-            fail_msg("%s, %s[%d]: %.9g, PyTorch has %.9g", rule, what, i, (double)have[i], (double)want[i]);
+            fail_msg("%s, %s[%d]: %.9g, the golden file has %.9g", rule, what, i, (double)have[i], (double)want[i]);
+}
+
+/* One step; of a rule that goes by norms the slice is the whole tensor. */
+static void step_by(const tutti_update *u, tutti_update_step now, tutti_param_kind kind,
+                    const tutti_update_slice *slice)
+{
+    int64_t numbers[TUTTI_RULE_LOOKED] = {0};
+    now.trust = 1;
+    if (u->rule->trust && kind == TUTTI_PARAM_WEIGHT) {
+        assert_true(tutti_update_look(u, &now, slice, numbers));
+        now.trust = tutti_update_trust(u, &now, numbers);
+    }
+    tutti_update_apply(u, &now, kind, slice);
 }
 
 static void play(const tutti_safetensors *st, const tutti_update *u, tutti_param_kind kind)
@@ -39,38 +53,86 @@ static void play(const tutti_safetensors *st, const tutti_update *u, tutti_param
     for (int step = 0; step < STEPS; step++) {
         const tutti_update_step now = {.lr = 0.01, .unscale = 0.5, .nupdates = step + 1};
         for (int i = 0; i < N; i++) g[i] = (float)((7 * i + 3 * step) % 11 - 5) / 4;
-        tutti_update_apply(u, &now, kind, &slice);
+        step_by(u, now, kind, &slice);
         compare(u->rule->name, what, w, path + (size_t)step * N);
     }
     for (int s = 0; s < u->rule->nstates && kind == TUTTI_PARAM_WEIGHT; s++)
         compare(u->rule->name, u->rule->states[s], state[s], tensor(st, u->rule->name, u->rule->states[s], N));
 }
 
-static void play_both(const tutti_update *u)
+static tutti_safetensors *golden(const char *name, char **bytes)
 {
-    char *bytes = NULL, path[256];
+    char path[256];
     size_t nbytes = 0;
     tutti_safetensors *st = NULL;
     tutti_failure err = {0};
-    snprintf(path, sizeof path, TUTTI_SOURCE_DIR "/tests/golden/updates/%s.safetensors", u->rule->name);
-    if (tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, &bytes, &nbytes, &err) ||
-        tutti_safetensors_parse(path, bytes, nbytes, &st, &err))
+    snprintf(path, sizeof path, TUTTI_SOURCE_DIR "/tests/golden/updates/%s.safetensors", name);
+    if (tutti_file_read(path, 1 << 20, TUTTI_ERR_DATA, bytes, &nbytes, &err) ||
+        tutti_safetensors_parse(path, *bytes, nbytes, &st, &err))
         fail_msg("%s", err.text);
+    return st;
+}
+
+static void play_both(const tutti_update *u)
+{
+    char *bytes = NULL;
+    tutti_safetensors *st = golden(u->rule->name, &bytes);
     play(st, u, TUTTI_PARAM_WEIGHT);
     play(st, u, TUTTI_PARAM_BIAS);
     tutti_safetensors_destroy(st);
     free(bytes);
 }
 
-static void every_rule_does_what_pytorch_does(void **state)
+static void every_rule_does_what_its_reference_does(void **state)
 {
     (void)state;
     for (int r = 0; tutti_rule_at(r); r++) {
         tutti_update u = {.rule = tutti_rule_at(r), .weight_decay = 0.1};
         for (int i = 0; i < TUTTI_RULE_MAX_KEYS && u.rule->keys[i]; i++)
-            u.value[i] = strtod(u.rule->keys[i]->initial, NULL);
+            u.value[i] = tutti_rule_key_initial(u.rule->keys[i]);
         play_both(&u);
     }
+}
+
+/* A trust of 0.25 and rates of 0.5 and 0.125: steps that are long enough to be told apart. */
+static void both_forms_of_lars_differ_when_the_rate_falls(void **state)
+{
+    (void)state;
+    char *bytes = NULL;
+    tutti_safetensors *st = golden("lars-falling", &bytes);
+    float last[2][N];
+    for (int scaled = 0; scaled < 2; scaled++) {
+        const tutti_update u = {.rule = tutti_rule_find("lars"), .value = {0.9, 0.25, scaled}, .weight_decay = 0.1};
+        const float *path = tensor(st, "lars", scaled ? "scaled" : "unscaled", STEPS * N);
+        float w[N], v[N] = {0}, g[N];
+        const tutti_update_slice slice = {.w = w, .state = {v}, .sum = g, .n = N};
+        for (int i = 0; i < N; i++) w[i] = (float)(i - 8) / 16;
+        for (int step = 0; step < STEPS; step++) {
+            for (int i = 0; i < N; i++) g[i] = (float)((7 * i + 3 * step) % 11 - 5) / 4;
+            step_by(&u, (tutti_update_step){.lr = step < 10 ? 0.5 : 0.125, .unscale = 0.5}, TUTTI_PARAM_WEIGHT, &slice);
+            compare(scaled ? "lars" : "lars, unscaled", "weight", w, path + (size_t)step * N);
+        }
+        memcpy(last[scaled], w, sizeof w);
+    }
+    assert_true(fabsf(last[0][1] - last[1][1]) > 1e-3f);
+    tutti_safetensors_destroy(st);
+    free(bytes);
+}
+
+static void a_tensor_without_a_norm_is_not_scaled(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"lars", "lamb"};
+    for (int r = 0; r < 2; r++)
+        for (int zeros = 0; zeros < 2; zeros++) { /* of the weights; of the gradients */
+            const tutti_update u = {.rule = tutti_rule_find(rules[r]), .value = {0.5, 0.5, 1e-8}};
+            const tutti_update_step now = {.lr = 0.5, .unscale = 1, .nupdates = 1};
+            int64_t numbers[TUTTI_RULE_LOOKED] = {0};
+            float w = zeros ? 4 : 0, g = zeros ? 0 : 2, kept[2] = {0};
+            const tutti_update_slice slice = {.w = &w, .state = {&kept[0], &kept[1]}, .sum = &g, .n = 1};
+            assert_true(tutti_update_look(&u, &now, &slice, numbers));
+            assert_true(tutti_update_trust(&u, &now, numbers) == 1);
+        }
 }
 
 static tutti_update adamw(double decay)
@@ -88,8 +150,8 @@ static void averages_of_equal_gradients_rest_exactly(void **state)
     float w = 1, m = g, v = g * g;
     const tutti_update_slice slice = {.w = &w, .state = {&m, &v}, .sum = &g, .n = 1};
     for (int step = 1; step <= 10000; step++)
-        tutti_update_apply(&u, &(tutti_update_step){.lr = 1e-5, .unscale = 1, .nupdates = step}, TUTTI_PARAM_BIAS,
-                           &slice);
+        tutti_update_apply(&u, &(tutti_update_step){.lr = 1e-5, .unscale = 1, .trust = 1, .nupdates = step},
+                           TUTTI_PARAM_BIAS, &slice);
     assert_true(m == g && v == g * g && w < 1);
 }
 
@@ -99,7 +161,7 @@ static void a_weight_without_gradients_only_decays(void **state)
     const tutti_update u = adamw(0.5);
     const float g = 0;
     float w[2] = {1, 1}, m = 0, v = 0;
-    const tutti_update_step first = {.lr = 0.5, .unscale = 1, .nupdates = 1};
+    const tutti_update_step first = {.lr = 0.5, .unscale = 1, .trust = 1, .nupdates = 1};
     tutti_update_apply(&u, &first, TUTTI_PARAM_WEIGHT,
                        &(tutti_update_slice){.w = &w[0], .state = {&m, &v}, .sum = &g, .n = 1});
     tutti_update_apply(&u, &first, TUTTI_PARAM_BIAS,
@@ -117,8 +179,8 @@ static void the_first_step_is_as_long_as_the_rate(void **state)
     float w = 0, m = 0, v = 0;
     const tutti_update_slice slice = {.w = &w, .state = {&m, &v}, .sum = &g, .n = 1};
     for (int step = 1; step <= 50; step++) {
-        tutti_update_apply(&u, &(tutti_update_step){.lr = 0.01, .unscale = 1, .nupdates = step}, TUTTI_PARAM_WEIGHT,
-                           &slice);
+        tutti_update_apply(&u, &(tutti_update_step){.lr = 0.01, .unscale = 1, .trust = 1, .nupdates = step},
+                           TUTTI_PARAM_WEIGHT, &slice);
         assert_true(fabs((double)w - 0.01 * step) < 2e-5 * 0.01 * step);
     }
 }
@@ -126,7 +188,9 @@ static void the_first_step_is_as_long_as_the_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_does_what_pytorch_does),
+        cmocka_unit_test(every_rule_does_what_its_reference_does),
+        cmocka_unit_test(both_forms_of_lars_differ_when_the_rate_falls),
+        cmocka_unit_test(a_tensor_without_a_norm_is_not_scaled),
         cmocka_unit_test(averages_of_equal_gradients_rest_exactly),
         cmocka_unit_test(a_weight_without_gradients_only_decays),
         cmocka_unit_test(the_first_step_is_as_long_as_the_rate),

@@ -53,6 +53,36 @@ static void clipped_bits_do_not_depend_on_ranks_updates_or_buckets(void **state)
                 bits_of(CLIPPED_JOB "exchange: {algorithm: direct, update: replicated}\n", 4));
 }
 
+#define NORMS_JOB(rule)                                                                                                \
+    "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 40\nsteps: 8\n"                     \
+    "optimiser: {lr: 0.02, weight_decay: 0.01, " rule "}\n"
+
+/* Norms of tensors that lie in slices on all ranks, and in several buckets: 8 slots on 1, 2, 3, 4, 5 and 8 ranks. */
+static void bits_by_norms_of_tensors_do_not_depend_on_ranks_updates_or_buckets(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {NORMS_JOB("rule: lars, trust: 0.5"),
+                                       NORMS_JOB("rule: lars, trust: 0.5, scaled_momentum: false"),
+                                       NORMS_JOB("rule: lamb")};
+    static const char *const plain[] = {NORMS_JOB("rule: momentum"), NORMS_JOB("rule: momentum"),
+                                        NORMS_JOB("rule: adamw")};
+    static const int ranks[] = {2, 3, 4, 5, 8};
+#define CANONICAL "reduction: canonical\nslots: 8\n"
+    for (int j = 0; j < 3; j++) {
+        char text[600];
+        snprintf(text, sizeof text, "%s" CANONICAL, jobs[j]);
+        const uint64_t want = bits_of(text, 1);
+        for (int i = 0; i < 5; i++) assert_true(want == bits_of(text, ranks[i]));
+        snprintf(text, sizeof text, "%s" CANONICAL "exchange: {update: replicated}\n", jobs[j]);
+        assert_true(want == bits_of(text, 3));
+        snprintf(text, sizeof text, "%s" CANONICAL "exchange: {bucket_bytes: 0}\n", jobs[j]);
+        assert_true(want == bits_of(text, 3));
+        snprintf(text, sizeof text, "%s" CANONICAL, plain[j]);
+        assert_true(want != bits_of(text, 1));
+    }
+#undef CANONICAL
+}
+
 static void early_updates_give_the_bits_of_late_ones(void **state)
 {
     (void)state;
@@ -168,6 +198,7 @@ int main(void)
         cmocka_unit_test(replicated_updates_give_the_bits_of_sharded_ones),
         cmocka_unit_test(canonical_bits_do_not_depend_on_who_updates),
         cmocka_unit_test(clipped_bits_do_not_depend_on_ranks_updates_or_buckets),
+        cmocka_unit_test(bits_by_norms_of_tensors_do_not_depend_on_ranks_updates_or_buckets),
         cmocka_unit_test(early_updates_give_the_bits_of_late_ones),
         cmocka_unit_test(every_algorithm_with_an_allreduce_trains),
         cmocka_unit_test(trees_train_on_every_network),
