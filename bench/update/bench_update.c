@@ -21,7 +21,7 @@
 typedef struct {
     tutti_update update;
     tutti_update_slice slice;
-    bool elastic, outer;
+    bool elastic, outer, looks;
 } timed;
 
 /* Every vector that is written is read and written, the others are read: what an update cannot do without. */
@@ -48,7 +48,7 @@ EACH_ISA static void move(const float *restrict sum, const float *restrict centr
 
 static void play(const timed *t, bool moves)
 {
-    static const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .nupdates = 10};
+    static const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .trust = 1, .nupdates = 10};
     static const tutti_centre rule = {.outer_rate = 0.7, .outer_mu = 0.9};
     const tutti_update_slice *s = &t->slice;
     float *const written[] = {s->w, s->state[0], s->state[1]};
@@ -58,6 +58,8 @@ static void play(const timed *t, bool moves)
              : t->elastic ? 1
                           : 1 + t->update.rule->nstates,
              s->n);
+    else if (t->looks)
+        tutti_update_look(&t->update, &step, s, (int64_t[TUTTI_RULE_LOOKED]){0});
     else if (t->elastic)
         tutti_centre_elastic(0.1f, 4, s->w, s->sum, s->n);
     else if (t->outer)
@@ -86,10 +88,12 @@ static bool read_what(const char *what, timed *t, bool *pulled)
     const size_t n = strcspn(what, "+");
     snprintf(rule, sizeof rule, "%.*s", (int)n, what);
     *pulled = !strcmp(what + n, "+pull");
+    t->looks = !strcmp(what + n, "+look");
     t->elastic = !strcmp(what, "elastic");
     t->outer = !strcmp(what, "outer");
     t->update.rule = tutti_rule_find(t->elastic || t->outer ? "adamw" : rule);
-    return t->update.rule && (*pulled || !what[n]);
+    if (t->looks && t->update.rule && !t->update.rule->trust) return false;
+    return t->update.rule && (*pulled || t->looks || !what[n]);
 }
 
 int main(int argc, char **argv)
@@ -101,11 +105,11 @@ int main(int argc, char **argv)
     s->n = argc == 4 ? strtoll(argv[2], NULL, 10) : 0;
     const int repeats = argc == 4 ? (int)strtol(argv[3], NULL, 10) : 0;
     if (!good || s->n < 1 || repeats < 1) {
-        fprintf(stderr, "usage: bench_update RULE[+pull]|elastic|outer N REPEATS\n");
+        fprintf(stderr, "usage: bench_update RULE[+pull|+look]|elastic|outer N REPEATS\n");
         return 2;
     }
     for (int i = 0; i < TUTTI_RULE_MAX_KEYS && t.update.rule->keys[i]; i++)
-        t.update.value[i] = strtod(t.update.rule->keys[i]->initial, NULL);
+        t.update.value[i] = tutti_rule_key_initial(t.update.rule->keys[i]);
     tutti_arena arena = {0};
     const size_t nbytes = (size_t)s->n * sizeof(float);
     float *sum = tutti_arena_alloc(&arena, nbytes);
