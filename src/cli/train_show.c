@@ -40,6 +40,7 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
     printf("# plan %s: %d rank%s, %" PRId64 " samples on rank 0 each step", hash, p->config.nranks,
            p->config.nranks == 1 ? "" : "s", p->my_nsamples);
     if (p->config.slots) printf(", %d slots of %" PRId64, p->config.slots, p->samples_per_call);
+    if (p->config.accumulate > 1) printf(", %d micro-batches of %" PRId64, p->config.accumulate, p->samples_per_call);
     const bool visits = tutti_plan_is_async(p);
     printf("\n#   %" PRId64 " parameters in %d bucket%s, %s%s; %s, %s\n", tutti_model_nparams(s->parts.model),
            p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",

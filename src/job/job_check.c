@@ -296,17 +296,22 @@ static tutti_status check_slots(const tutti_job *job, const tutti_job_source *so
 static tutti_status check_batch(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     bool canonical = job->reduction == TUTTI_REDUCTION_CANONICAL;
-    const char *what = canonical ? "slots" : "ranks";
-    int64_t parts = canonical ? job->slots : job->ranks;
+    const char *what = canonical ? "slots" : "ranks", *words = what;
+    int64_t parts = canonical ? job->slots : job->ranks * job->accumulate;
+    if (canonical && job->accumulate > 1)
+        return REFUSE("accumulate",
+                      "canonical sums go slot by slot already; leave it out, and take more slots for smaller calls");
+    if (job->accumulate > 1) words = "micro-batches (ranks * accumulate)";
+    if (tutti_job_source_override(source, "accumulate")) what = "accumulate";
     int64_t below = job->batch / parts * parts;
     if (job->batch == below) return TUTTI_OK;
     bool blame_parts = tutti_job_source_override(source, what) && !tutti_job_source_override(source, "batch");
     const char *key = blame_parts ? what : "batch";
     if (!below)
         return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " would", job->batch,
-                      parts, what, below + parts);
+                      parts, words, below + parts);
     return REFUSE(key, "batch %" PRId64 " does not divide into %" PRId64 " %s; batch %" PRId64 " or %" PRId64 " would",
-                  job->batch, parts, what, below, below + parts);
+                  job->batch, parts, words, below, below + parts);
 }
 
 /* Keys that speak of one algorithm go with that one. */

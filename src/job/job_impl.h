@@ -35,8 +35,9 @@ struct tutti_job {
         tutti_reals mean, std;
         int64_t threads; /* that load batches, a rank */
     } data;
-    int64_t batch; /* global */
-    double epochs; /* one of epochs and steps is positive, the other 0 */
+    int64_t batch;      /* global */
+    int64_t accumulate; /* micro-batches of a rank in a step */
+    double epochs;      /* one of epochs and steps is positive, the other 0 */
     int64_t steps;
     struct {
         int rule;                                   /* optimiser.rule: tutti_rule_at */

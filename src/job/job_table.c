@@ -34,6 +34,7 @@ static const tutti_field own[] = {
     JOB(REALS, "data.std", data.std, "", 0, 1e3, "of byte / 255, one or one a channel; none = the set's own"),
     JOB(INT, "data.threads", data.threads, "1", 1, 1024, "threads a rank that load batches ahead of compute"),
     JOB(INT, "batch", batch, NULL, 1, 1e9, "samples in one step, over all ranks"),
+    JOB(INT, "accumulate", accumulate, "1", 1, 4096, "micro-batches of a rank in a step, summed before the exchange"),
     JOB(REAL, "epochs", epochs, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
     JOB(INT, "steps", steps, "0", 0, 1e12, "how long, in steps; or give epochs"),
     CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule (docs/jobs.md)"), /* of rule_table.c */

@@ -80,6 +80,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .prove_later = seat->prove_later,
                                .batch = job->batch,
                                .slots = job->reduction == TUTTI_REDUCTION_CANONICAL ? (int)job->slots : 0,
+                               .accumulate = (int)job->accumulate,
                                .method = tutti_method_find(job->method.name)->emitter,
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
                                .early = early,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_result.c: what a collective owes, and whether the outputs hold it.
  *
- * Inputs of all ranks must tile the leaves (one a rank, or the slots of a canonical sum). Whenever a rank completes an
+ * Inputs of all ranks must tile the leaves (one a rank, as many more as the source says, or the slots of a canonical sum). Whenever a rank completes an
  * invocation, every cell that it owes must hold an expression that contains each leaf of that invocation exactly once (a
  * reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions that are one node need one proof.
  * After a barrier, the rank must know that everyone said READY of that invocation. */
@@ -62,7 +62,8 @@ static int by_first(const void *a, const void *b)
 static tutti_status tile(tutti_checker *c, span *spans)
 {
     qsort(spans, (size_t)c->nleaves, sizeof *spans, by_first);
-    int64_t end = c->head->slots ? c->head->slots : c->head->nranks, at = 0;
+    const int64_t of_ranks = (int64_t)c->head->nranks * (c->source->leaves_a_rank ? c->source->leaves_a_rank : 1);
+    int64_t end = c->head->slots ? c->head->slots : of_ranks, at = 0;
     for (int32_t i = 0; i < c->nleaves; i++) {
         if (spans[i].first != at)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "leaf %d is %s the inputs (next is an input of rank %d)",

@@ -20,6 +20,8 @@ typedef struct {
     void (*describe_cell)(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out, size_t size);
     /* Messages that a channel holds before a send has to wait. 0: a send is complete when it was received. */
     int32_t capacity;
+    /* Inputs of each rank, a leaf each, where a sum is not canonical. 0: one. */
+    int32_t leaves_a_rank;
     /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of as
      * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);

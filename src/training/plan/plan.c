@@ -49,12 +49,19 @@ tutti_status tutti_plan_samples_per_call(const tutti_plan_config *c, int64_t *ou
     if (c->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: at least 1 is needed", c->nranks);
     const tutti_status st = c->slots ? check_slots(c, err) : TUTTI_OK;
     if (st) return st;
-    const int64_t parts = c->slots ? c->slots : c->nranks;
+    if (c->slots && c->accumulate > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "accumulate: canonical sums go slot by slot already; leave the key out, and take more slots "
+                          "for smaller calls");
+    const int64_t parts = c->slots ? c->slots : (int64_t)c->nranks * tutti_plan_naccumulated(c);
     if (c->batch < 1 || c->batch % parts)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "batch %" PRId64 " does not divide into %" PRId64 " %s; the nearest that "
                           "does is %" PRId64,
-                          c->batch, parts, c->slots ? "slots" : "ranks",
+                          c->batch, parts,
+                          c->slots            ? "slots"
+                          : c->accumulate > 1 ? "micro-batches (ranks * accumulate)"
+                                              : "ranks",
                           nearest_multiple(c->batch > 0 ? c->batch : 0, parts));
     *out = c->batch / parts;
     return TUTTI_OK;
@@ -63,7 +70,7 @@ tutti_status tutti_plan_samples_per_call(const tutti_plan_config *c, int64_t *ou
 static void take_share(tutti_plan *p)
 {
     const tutti_plan_config *c = &p->config;
-    const int64_t slots = c->slots ? c->slots : c->nranks;
+    const int64_t slots = c->slots ? c->slots : (int64_t)c->nranks * tutti_plan_naccumulated(c);
     p->my_first_slot = (int)(slots * c->rank / c->nranks);
     p->my_nslots = (int)(slots * (c->rank + 1) / c->nranks) - p->my_first_slot;
     p->my_first_sample = p->my_first_slot * p->samples_per_call;
@@ -285,6 +292,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     tutti_strbuf sb = {0};
     tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %s, %d threads\n", c->nranks, c->batch,
                         c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
+    if (c->accumulate > 1) tutti_strbuf_printf(&sb, "%d micro-batches a rank\n", c->accumulate);
     add_params(p, &sb);
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");

@@ -17,6 +17,9 @@
  * are ncopies = max over ranks and roots of i + m + 1 of them. Everything that a slot writes (statistics and control numbers too) goes
  * to copy `dst` of its kernel actions; a temporary copy holds old values until then, so all of a slot's parts must be written.
  *
+ * Micro-batches (accumulate = N) are slots of a rank whose sum is no tree: the first is written into copy 0, each later one into copy 1,
+ * which is then folded into copy 0.
+ *
  * Threads: frozen after build. */
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
@@ -48,7 +51,8 @@ typedef struct {
     const int32_t *host_of; /* the host of each rank (borrowed); NULL = one host */
     bool prove_later;       /* schedules are left to tutti_plan_prove */
     int64_t batch;          /* global */
-    int slots;              /* canonical: S; 0 = fast mode (each rank's share is one kernel call) */
+    int slots;      /* canonical: S; 0 = fast mode (each rank's share is one kernel call, or `accumulate` of them) */
+    int accumulate; /* fast mode: micro-batches of a rank, whose gradients it sums before they are exchanged; 0 = 1 */
     const tutti_emitter *method;
     const char *algorithm;                 /* of the exchanges: tutti_plan_algorithms; NULL = "auto" */
     int64_t hybrid_bytes;                  /* of "hybrid": from where on exchanges are large */
@@ -170,7 +174,7 @@ typedef enum { TUTTI_IN_EVERY_STEP, TUTTI_IN_LAST_STEP, TUTTI_IN_OTHER_STEPS } t
 typedef struct {
     tutti_action_kind kind;
     tutti_action_steps steps; /* in which it is done */
-    int slot;                 /* kernel, fold: local slot (0 .. my_nslots), 0 in fast mode */
+    int slot;                 /* kernel, fold: local slot, or micro-batch (0 .. my_nslots); else 0 */
     int node;                 /* kernel: of the graph, else -1 */
     int bucket;               /* fold, look, and what changes weights: whose elements */
     int dst, src;             /* fold: of copies; kernel: dst is the copy that it writes to */
@@ -260,7 +264,7 @@ typedef struct {
 
     int nins;                     /* over ranks: most roots, that is, IN buffers of a sum */
     int ncopies;                  /* that gradients and control numbers have: roots and temporary ones, >= nins */
-    int my_first_slot, my_nslots; /* fast mode: rank, 1 */
+    int my_first_slot, my_nslots; /* fast mode: rank, 1; of micro-batches as many */
     int64_t my_first_sample, my_nsamples; /* in the global batch */
     int64_t samples_per_call;
     /* activations, bytes */
@@ -271,6 +275,12 @@ typedef struct {
     int64_t *scratch_offset;              /* a node of the graph; -1 = none */
     tutti_arena arena;
 } tutti_plan;
+
+/* How many parts of a batch, each a kernel call or more, a rank has in fast mode: 1, or its micro-batches. */
+static inline int tutti_plan_naccumulated(const tutti_plan_config *c)
+{
+    return c->accumulate > 1 ? c->accumulate : 1;
+}
 
 /* Samples in one kernel call, after checking that batch, ranks and slots go together: what the graph is built for.
  * TUTTI_ERR_USAGE names the nearest batch or count that works. */

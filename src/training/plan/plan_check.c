@@ -46,7 +46,9 @@ static void add_buffer(composer *k, const char *name, int number, tutti_buffer_r
     else
         snprintf(b.name, sizeof b.name, "%.5s%d", name, number);
     b.window = (tutti_slice){k->rank, k->b->part.nbuffers, 0, 1, 1};
-    b.leaf = role != TUTTI_BUFFER_IN ? 0 : slots ? (int)((int64_t)slots * k->rank / k->c->nranks) + ordinal : k->rank;
+    b.leaf = role != TUTTI_BUFFER_IN ? 0
+             : slots                 ? (int)((int64_t)slots * k->rank / k->c->nranks) + ordinal
+                                     : k->rank * tutti_composition_nslots(k->c, k->rank) + ordinal;
     tutti_part_buffer(k->b, &b);
 }
 
@@ -207,6 +209,7 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
                                       .part = composed_part,
                                       .release = tutti_part_release,
                                       .owner = &c,
+                                      .leaves_a_rank = tutti_plan_naccumulated(&p->config),
                                       .describe_step = tutti_plan_describe_step,
                                       .describe_cell = tutti_plan_describe_cell};
     tutti_check_report report = {0};

@@ -11,7 +11,7 @@
 int tutti_composition_nslots(const tutti_composition *c, int rank)
 {
     const int64_t slots = c->plan->config.slots, p = c->nranks;
-    return slots ? (int)(slots * (rank + 1) / p - slots * rank / p) : 1;
+    return slots ? (int)(slots * (rank + 1) / p - slots * rank / p) : tutti_plan_naccumulated(&c->plan->config);
 }
 
 /* ---- schedules ---- */

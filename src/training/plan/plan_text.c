@@ -27,6 +27,14 @@ static void add_head(const tutti_plan *p, tutti_strbuf *sb)
                         p->graph->model->name, c->rank, c->nranks, c->batch, c->engine, c->nthreads,
                         c->nthreads == 1 ? "" : "s", hash, p->my_first_sample, p->my_first_sample + p->my_nsamples - 1,
                         p->samples_per_call);
+    if (c->accumulate > 1) {
+        tutti_strbuf_printf(
+            sb,
+            "sums: fast (%d micro-batches a rank, summed one after the other before the exchange; bits change with the "
+            "rank count)\n",
+            c->accumulate);
+        return;
+    }
     if (!c->slots) {
         tutti_strbuf_puts(sb, "sums: fast (one call a rank; bits change with the rank count)\n");
         return;
@@ -287,14 +295,16 @@ static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, "\nloop %s", tutti_loop_driver_name(l->driver));
     if (l->driver == TUTTI_EACH_PERIOD) tutti_strbuf_printf(sb, " of %" PRId64 " steps", p->config.period);
     tutti_strbuf_printf(sb, ": %d actions\n", l->nactions);
+    const bool in_slots = p->config.slots || p->config.accumulate > 1;
     for (int i = 0, slot = -1; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (p->config.slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {
+        if (in_slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {
             slot = a->slot;
-            tutti_strbuf_printf(sb, "  slot %d into copy %d of the gradients\n", p->my_first_slot + slot, a->dst);
+            tutti_strbuf_printf(sb, "  %s %d into copy %d of the gradients\n", p->config.slots ? "slot" : "micro-batch",
+                                p->my_first_slot + slot, a->dst);
         }
         tutti_strbuf_puts(sb, "  ");
-        if (p->config.slots) tutti_strbuf_puts(sb, "  ");
+        if (in_slots) tutti_strbuf_puts(sb, "  ");
         tutti_plan_print_action(p, a, sb);
         tutti_strbuf_puts(sb, "\n");
     }

@@ -36,6 +36,7 @@ void tutti_plan_count_copies(tutti_plan *p)
             if (need > p->ncopies) p->ncopies = need;
         }
     }
+    if (p->config.accumulate > 1) p->ncopies = 2;
 }
 
 /* ---- which bucket is read first ---- */
@@ -170,7 +171,13 @@ void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk)
                 .to_sum = TUTTI_ARENA_NEW(&work, int, p->nbuckets),
                 .to_read = TUTTI_ARENA_NEW(&work, int, p->nbuckets)};
     turn t = {0};
-    for (int i = 0; i < nroots; i++)
+    const int nmicro = p->config.slots ? 0 : tutti_plan_naccumulated(&p->config);
+    for (; t.slot < nmicro; t.slot++) {
+        t.copy = t.nfolds = t.slot > 0;
+        t.last = t.slot == nmicro - 1;
+        walk_slot(&w, &t);
+    }
+    for (int i = 0; i < nroots && !nmicro; i++)
         for (int j = 0; j < roots[i].nslots; j++, t.slot++) {
             t.copy = i + __builtin_popcount((unsigned)j);
             t.nfolds = __builtin_ctz(~(unsigned)j);

@@ -217,7 +217,8 @@ static void update_param(const tutti_trainer *t, const tutti_update_step *update
     if (!cut_to_param(plan, p, &first, &end)) return;
     tutti_update_slice slice = slice_at(t, a, a->to, first, end - first);
     if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
-        const int nslots = plan->config.slots ? plan->config.slots : plan->config.nranks / a->share;
+        const int nslots = plan->config.slots ? plan->config.slots
+                                              : plan->config.nranks * tutti_plan_naccumulated(&plan->config) / a->share;
         tutti_update_statistic(param->desc.take, nslots, slice.w, slice.sum, slice.n);
     } else {
         slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
