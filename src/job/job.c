@@ -30,8 +30,10 @@ static void choose_kernels(tutti_job *job)
 }
 
 /* Whether they fit is known only when the model and the file are there, and the source of the job is gone. */
-static void note_init(tutti_job *job, const tutti_job_source *source)
+static void note_places(tutti_job *job, const tutti_job_source *source)
 {
+    job->optimiser.groups.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
+    job->optimiser.groups.said_decay = tutti_job_said(source, "optimiser.groups.decay", &job->arena);
     const char *from = tutti_job_given_name(source, "init.from", "init");
     job->init.said.from = tutti_job_said(source, from, &job->arena);
     job->init.said.skip = tutti_job_said(source, "init.skip", &job->arena);
@@ -46,7 +48,7 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
                                          source->noverrides, &job->arena, job, err);
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
-    note_init(job, source);
+    note_places(job, source);
     choose_kernels(job);
     st = tutti_job_read_topology(job, source, err);
     return st ? st : tutti_job_check(job, source, err);

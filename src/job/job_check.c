@@ -415,6 +415,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_batch(job, source, err);
     if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
+    if (st == TUTTI_OK) st = tutti_job_check_groups(job, err);
     if (st == TUTTI_OK) st = check_init(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);

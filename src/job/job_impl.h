@@ -44,6 +44,10 @@ struct tutti_job {
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
         bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* ... of those that are true or false, instead */
         double weight_decay, clip_norm;
+        struct {
+            tutti_texts rate, decay; /* patterns of parameters and numbers by turns; the last that fits counts */
+            const char *said_rate, *said_decay; /* not keys: where they were said */
+        } groups;
         double lr, end_lr;
         int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */
         double warmup_epochs, warmup_lr, gamma, power;
@@ -138,6 +142,9 @@ const char *tutti_job_source_override(const tutti_job_source *source, const char
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 /* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The arena's. */
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);
+/* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c). TUTTI_ERR_USAGE with the place. */
+tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err);
+tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err);
 /* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */

@@ -115,6 +115,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
                                       .precision = (tutti_precision)job->precision};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     if (!st) st = tutti_graph_build(r.fused ? r.fused : r.model, &graph, &r.graph, err);
+    if (!st) st = tutti_job_match_groups(job, r.graph, err);
     if (!st) st = tutti_plan_build(r.graph, &config, &r.plan, err);
     if (st)
         tutti_resolved_release(&r);

@@ -72,6 +72,8 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
                                      .data_threads = (int)job->data.threads,
                                      .rate = tutti_job_rate(job),
                                      .update = tutti_job_update(job),
+                                     .group_rates = job->optimiser.groups.rate,
+                                     .group_decays = job->optimiser.groups.decay,
                                      .centre = tutti_job_centre(job, s->parts.plan->config.nranks),
                                      .loss_scale = tutti_job_loss_scale(job),
                                      .init = init_of(job),

@@ -154,13 +154,22 @@ static tutti_update_slice slice_at(const tutti_trainer *t, const tutti_action *a
     return slice;
 }
 
+/* The rule as it is for this parameter. */
+static tutti_update rule_of(const tutti_trainer *t, int p)
+{
+    tutti_update u = t->config->update;
+    u.weight_decay = t->groups[p].decay;
+    return u;
+}
+
 static bool look_at_tensor(const tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
                            int64_t first, int64_t n)
 {
     const tutti_update_slice slice = slice_at(t, a, a->weights, first, n);
     tutti_update_step step = *update;
     step.unscale *= a->share;
-    return tutti_update_look(&t->config->update, &step, &slice,
+    const tutti_update rule = rule_of(t, p);
+    return tutti_update_look(&rule, &step, &slice,
                              tutti_shared_numbers(&t->shared, a->to) + tutti_plan_norms_of(t->plan, p));
 }
 
@@ -169,7 +178,8 @@ static double trust_of(const tutti_trainer *t, const tutti_update_step *step, co
 {
     const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
     const int64_t *seen = at < 0 ? NULL : tutti_shared_numbers(&t->shared, a->norm);
-    return !seen || seen[0] ? 1 : tutti_update_trust(&t->config->update, step, seen + at);
+    const tutti_update rule = rule_of(t, p);
+    return !seen || seen[0] ? 1 : tutti_update_trust(&rule, step, seen + at);
 }
 
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
@@ -226,7 +236,9 @@ static void update_param(const tutti_trainer *t, const tutti_update_step *update
         tutti_update_step step = *update;
         step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
         step.trust = trust_of(t, &step, a, p);
-        tutti_update_apply(&t->config->update, &step, param->desc.kind, &slice);
+        step.lr *= t->groups[p].rate;
+        const tutti_update rule = rule_of(t, p);
+        tutti_update_apply(&rule, &step, param->desc.kind, &slice);
     }
 }
 

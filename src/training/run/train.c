@@ -263,6 +263,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
+    t->groups = tutti_groups_make(c);
     if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
     if (!st) st = tutti_beside_create(t, err);
     if (!st) st = fill(t, start, err);
@@ -285,6 +286,7 @@ static void tear_down(tutti_trainer *t)
     tutti_visits_destroy(t->visits);
     tutti_shared_destroy(&t->shared);
     tutti_beside_destroy(t);
+    free(t->groups);
 }
 
 /* ---- the loop ---- */

@@ -56,6 +56,8 @@ typedef struct {
     int data_threads;                  /* that load batches */
     tutti_rate rate;
     tutti_update update;
+    tutti_texts group_rates,
+        group_decays; /* patterns of parameters and numbers by turns: factors of the rate, decays instead of update's */
     tutti_centre centre;         /* where the method has one */
     tutti_loss_scale loss_scale; /* dynamic only with a plan of only_finite */
     uint64_t seed;

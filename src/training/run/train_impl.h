@@ -8,7 +8,7 @@
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
- *   forward.c    an inference graph of some samples */
+ *   forward.c    an inference graph of some samples      groups.c     parameters with a rate or a decay of their own */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -83,6 +83,13 @@ char *tutti_jobs_differ(const char *there, const char *here, const char *const *
 
 typedef struct tutti_beside tutti_beside;
 
+/* How a parameter is updated. */
+typedef struct {
+    double rate, decay; /* the first is a factor */
+} tutti_param_group;
+/* One for each parameter of the plan's graph, as the configuration's groups have it (groups.c). free() */
+tutti_param_group *tutti_groups_make(const tutti_train_config *config);
+
 typedef struct {
     tutti_group *group;
     const tutti_train_config *config;
@@ -90,7 +97,8 @@ typedef struct {
     const tutti_start *start;
     int rank, nranks;
     tutti_shared shared;
-    tutti_beside *beside; /* NULL: nothing is */
+    tutti_beside *beside;      /* NULL: nothing is */
+    tutti_param_group *groups; /* a parameter's */
     tutti_loader *loader;
     tutti_evaluator *evaluator;
     tutti_metrics *metrics;         /* rank 0 with a folder */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_groups.c: optimiser.groups: numbers that are none, and patterns that fit nothing. An entry without effect is refused: it was meant
+ * for a layer that has another name. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/name_pattern.h"
+#include "job_impl.h"
+
+/* A factor of a rate, or a decay. */
+static bool is_number(const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    return end != text && !*end && isfinite(value) && value >= 0;
+}
+
+static tutti_status check_entries(const char *said, const tutti_texts *entries, tutti_failure *err)
+{
+    for (int i = 0; i < entries->n; i += 2) {
+        if (!entries->values[i][0])
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: an empty pattern; '*' is for all parameters", said);
+        if (!is_number(entries->values[i + 1]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' of '%s' is no number of 0 or more", said,
+                              entries->values[i + 1], entries->values[i]);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err)
+{
+    const tutti_status st = check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, err);
+    return st ? st : check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, err);
+}
+
+static bool fits(const tutti_graph *g, const char *pattern, bool weights_alone)
+{
+    for (int p = 0; p < g->nparams; p++) {
+        const tutti_param *param = &g->params[p];
+        const bool counts =
+            param->desc.kind == TUTTI_PARAM_WEIGHT || (!weights_alone && param->desc.kind == TUTTI_PARAM_BIAS);
+        if (param->layer >= 0 && counts && tutti_name_matches(pattern, param->name)) return true;
+    }
+    return false;
+}
+
+static tutti_status match(const char *said, const tutti_texts *entries, const tutti_graph *g, bool weights_alone,
+                          tutti_failure *err)
+{
+    for (int i = 0; i < entries->n; i += 2)
+        if (!fits(g, entries->values[i], weights_alone))
+            return tutti_fail(
+                err, TUTTI_ERR_USAGE, "%s: '%s' fits no %s of model %s; 'tutti plan JOB' lists their names", said,
+                entries->values[i], weights_alone ? "decayed parameter" : "learned parameter", g->model->name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err)
+{
+    const tutti_status st = match(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, graph, false, err);
+    return st ? st : match(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, graph, true, err);
+}
