@@ -109,6 +109,7 @@ static void print_method(const player *p)
 {
     if (p->quiet || tutti_group_rank(p->group) != 0) return;
     tutti_train_print_method("", p->job->method.name);
+    tutti_train_print_preset("", p->job);
 }
 
 /* Memory that is of no single rank. */

@@ -13,6 +13,8 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err);
 tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_handicap *out, tutti_failure *err);
 /* One line: the method's coordinates (docs/methods.md), with `before` in front. */
 void tutti_train_print_method(const char *before, const char *name);
+/* What the job's preset sets; nothing if it has none. */
+void tutti_train_print_preset(const char *before, const tutti_job *job);
 /* "weights <16 hex> step N loss L accuracy A": the last line of a run. */
 void tutti_train_print_result(const tutti_train_result *r);
 

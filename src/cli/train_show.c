@@ -30,6 +30,14 @@ void tutti_train_print_method(const char *before, const char *name)
            m->optimisation, m->schedule, m->period, m->lock, m->pattern, m->travels);
 }
 
+void tutti_train_print_preset(const char *before, const tutti_job *job)
+{
+    tutti_strbuf words = {0};
+    tutti_job_preset_describe(job, &words);
+    if (words.length) printf("%s%s\n", before, words.text);
+    tutti_strbuf_release(&words);
+}
+
 static void show_plan(const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
@@ -97,6 +105,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     if (!st) {
         fputs(s.job_text, stdout);
         tutti_train_print_method("\n# ", job->method.name);
+        tutti_train_print_preset("# ", job);
         show_plan(&s, &data);
         st = show_init(&s, err);
     }

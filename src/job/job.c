@@ -44,8 +44,12 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_job_fields fields;
-    tutti_status st = tutti_options_read(tutti_job_fields_list(&fields), source->name, source->root, source->overrides,
-                                         source->noverrides, &job->arena, job, err);
+    const char *preset[TUTTI_JOB_PRESET_KEYS];
+    const int npreset = tutti_job_preset_overrides(source, preset), n = npreset + source->noverrides;
+    const char **overrides = tutti_arena_alloc(&job->arena, sizeof *overrides * (size_t)(n + 1));
+    for (int i = 0; i < n; i++) overrides[i] = i < npreset ? preset[i] : source->overrides[i - npreset];
+    tutti_status st = tutti_options_read(tutti_job_fields_list(&fields), source->name, source->root, overrides, n,
+                                         &job->arena, job, err);
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
     note_places(job, source);

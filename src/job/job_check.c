@@ -45,18 +45,20 @@ static tutti_status blame(const tutti_job_source *source, const char *key, tutti
 {
     const char *override = tutti_job_source_override(source, key);
     int line = line_of(source->root, key);
+    if (!line && !override && strcmp(key, "optimiser.preset") != 0 && tutti_job_preset_sets(source, key))
+        return blame(source, "optimiser.preset", err);
     if (override) return tutti_fail_at(err, "--set %s", override);
     return tutti_fail_at(err, "%s: line %d", source->name, line ? line : source->root->line);
 }
 
-static bool is_given(const tutti_job_source *source, const char *key)
+bool tutti_job_is_given(const tutti_job_source *source, const char *key)
 {
     return line_of(source->root, key) || tutti_job_source_override(source, key);
 }
 
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter)
 {
-    return is_given(source, key) ? key : shorter;
+    return tutti_job_is_given(source, key) ? key : shorter;
 }
 
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena)
@@ -154,7 +156,7 @@ static tutti_status blame_first_word(const tutti_job_source *source, const tutti
     char key[32];
     snprintf(key, sizeof key, "%.*s", (int)strcspn(why->text, ":"), why->text);
     tutti_fail(err, why->status, "%s", why->text);
-    return blame(source, is_given(source, key) ? key : otherwise, err);
+    return blame(source, tutti_job_is_given(source, key) ? key : otherwise, err);
 }
 
 /* What the set itself refuses begins with the key that is to blame. */

@@ -18,7 +18,7 @@ typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_plac
 typedef enum { TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
 typedef enum { TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL } tutti_average;
 
-enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128, TUTTI_JOB_NAMES = 240 };
+enum { TUTTI_JOB_MAX_RULE_KEYS = 16, TUTTI_JOB_MAX_FIELDS = 128, TUTTI_JOB_NAMES = 240, TUTTI_JOB_PRESET_KEYS = 8 };
 
 typedef enum { TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_AUTO, TUTTI_BUCKETS_LAYER, TUTTI_BUCKETS_ONE } tutti_bucket_rule;
 
@@ -40,6 +40,7 @@ struct tutti_job {
     double epochs;      /* one of epochs and steps is positive, the other 0 */
     int64_t steps;
     struct {
+        int preset;                                 /* optimiser.preset: tutti_job_preset_name */
         int rule;                                   /* optimiser.rule: tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* of the keys of all rules: tutti_rule_key_at */
         bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* ... of those that are true or false, instead */
@@ -108,7 +109,7 @@ struct tutti_job {
 /* Every key of a job: its own, and those of the rules. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
-    char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES],
+    char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES],
         methods[TUTTI_JOB_NAMES]; /* what names there are to choose from */
     tutti_field_table table;
 } tutti_job_fields;
@@ -142,6 +143,14 @@ const char *tutti_job_source_override(const tutti_job_source *source, const char
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 /* Where a key got its value, and the key, as words that a refusal begins with: "job.yaml: line 4: init.skip". The arena's. */
 const char *tutti_job_said(const tutti_job_source *source, const char *key, tutti_arena *arena);
+/* Whether the file or an override says the key. */
+bool tutti_job_is_given(const tutti_job_source *source, const char *key);
+/* Presets (job_presets.c): "none" is the first. What the one that is asked for sets and the job does not say itself, as overrides, with
+ * their number; whether it sets a key; what it sets and where that is from, nothing of "none". */
+const char *tutti_job_preset_name(int i);
+int tutti_job_preset_overrides(const tutti_job_source *source, const char *out[TUTTI_JOB_PRESET_KEYS]);
+bool tutti_job_preset_sets(const tutti_job_source *source, const char *key);
+void tutti_job_preset_describe(const tutti_job *job, tutti_strbuf *out);
 /* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c). TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err);
 tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err);

@@ -37,6 +37,8 @@ static const tutti_field own[] = {
     JOB(INT, "accumulate", accumulate, "1", 1, 4096, "micro-batches of a rank in a step, summed before the exchange"),
     JOB(REAL, "epochs", epochs, "0", 0, 1e6, "how long, in passes over the training set; or give steps"),
     JOB(INT, "steps", steps, "0", 0, 1e12, "how long, in steps; or give epochs"),
+    CHOICE("optimiser.preset", optimiser.preset, "none", NULL,
+           "sets keys of the optimiser as a known run"),                                      /* of job_presets.c */
     CHOICE("optimiser.rule", optimiser.rule, "momentum", NULL, "update rule (docs/jobs.md)"), /* of rule_table.c */
     JOB(REAL, "optimiser.lr", optimiser.lr, NULL, 0, 1e6, "learning rate (after warm-up)"),
     {RULE_KEYS, TUTTI_FIELD_REAL, offsetof(struct tutti_job, optimiser.rule_value), NULL, NULL, 0, 0, NULL},
@@ -158,6 +160,8 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
         space->field[n] = own[i];
         if (!strcmp(own[i].key, "optimiser.rule"))
             space->field[n].choices = list_names("", rule_name, "|", space->rules);
+        if (!strcmp(own[i].key, "optimiser.preset"))
+            space->field[n].choices = list_names("", tutti_job_preset_name, "|", space->presets);
         if (!strcmp(own[i].key, "data.set"))
             space->field[n].help = list_names(own[i].help, tutti_dataset_name_at, ", ", space->sets);
         if (!strcmp(own[i].key, "method.name"))
