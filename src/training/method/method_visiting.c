@@ -162,7 +162,8 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
 }
 
 /* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W - C), C + a (W - C)):
- * stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. */
+ * stable while a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. There more workers are too, in any order of visits one at a time;
+ * beyond 1 no order is: a visit's determinant is below -1. */
 tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate;
