@@ -7,7 +7,7 @@
  * the schedules of the job's own plan. Both meet on two lanes, compute and exchange, over several steps:
  *   star  exchanges run beside compute; what compute does not hide is exposed.
  *   host  moving bytes is work of the rank's own core: nothing is hidden, and ranks beyond the cores share them in time.
- * Not modelled: noise, stragglers, evaluation, checkpoints. Threads: owner. */
+ * Not modelled: noise, stragglers but those that options name, evaluation, checkpoints. Threads: owner. */
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 
@@ -33,7 +33,7 @@ typedef struct {
     double exchange_s;  /* all exchanges of a step, one after the other */
     double exposed_s;   /* of these, what compute does not hide */
     double samples_per_s;
-    double speedup;          /* samples_per_s / that of 1 rank */
+    double speedup;          /* samples_per_s / that of 1 rank that nothing slows down */
     double efficiency;       /* speedup / nranks */
     int64_t exchanged_bytes; /* of the packed vector */
     int nexchanges;
@@ -45,6 +45,9 @@ typedef struct {
     const char *save_profile; /* file to write them to, or NULL */
     const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies weak */
     bool weak;                /* the job's batch is that of each rank, not of all together */
+    /* By what the computing of each rank takes longer (1: nothing), as many as the largest rank count; NULL: of nobody. Workers that take
+     * steps of their own have a factor each; else all wait for the slowest, and its factor is that of the step. */
+    const double *slowness;
 } tutti_predict_options;
 
 /* ranks[i] -> out[i]. TUTTI_ERR_USAGE: the job does not go with a rank count; TUTTI_ERR_DATA: the profile is not of this job. */

@@ -12,6 +12,7 @@
 #include "measure_run.h"
 #include "predict_svm.h"
 #include "topo.h"
+#include "train_cmd.h"
 #include "tutti/job.h"
 #include "tutti/predict.h"
 
@@ -27,6 +28,7 @@ static const tutti_flag flags[] = {
     {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
     {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
     {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", 0},
+    {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long (see above)", TUTTI_FLAG_MANY},
     {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
      TUTTI_FLAG_READS},
     {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
@@ -44,9 +46,28 @@ typedef struct {
     tutti_prediction predicted[MAX_RANKS];
     double measured_s[MAX_RANKS]; /* NaN: not measured */
     tutti_predict_options options;
+    double *slowness;               /* of the ranks of the largest count; NULL: not asked for */
     tutti_layer_prediction *layers; /* at the last rank count; NULL: not asked for */
     int nlayers;
 } question;
+
+/* A rank that no count has is refused; counts without it are predicted as ever. */
+static tutti_status slowness_read(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    int most = 0;
+    if (!tutti_cli_has(f, "slow")) return TUTTI_OK;
+    if (tutti_cli_has(f, "measure"))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--measure holds no rank up; leave --slow out, or measure with tutti train --slow");
+    for (int i = 0; i < q->nranks; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
+    tutti_handicap *of_all = tutti_alloc(sizeof *of_all * (size_t)most);
+    const tutti_status st = tutti_cli_handicaps(f, most, of_all, err);
+    q->slowness = tutti_alloc(sizeof *q->slowness * (size_t)most);
+    for (int i = 0; i < most; i++) q->slowness[i] = of_all[i].slowness > 1 ? of_all[i].slowness : 1;
+    q->options.slowness = q->slowness;
+    free(of_all);
+    return st;
+}
 
 static tutti_status question_read(const tutti_flags *f, question *q, tutti_failure *err)
 {
@@ -62,6 +83,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     if (tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->nranks, err);
     for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
     for (int i = 0; i < f->count[FLAG_SET] && i < MAX_SETS; i++) q->sets[q->nsets++] = f->value[FLAG_SET][i];
+    if (!st) st = slowness_read(f, q, err);
     if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
@@ -123,6 +145,18 @@ static void print_json(const question *q)
     free(topology);
 }
 
+/* Which ranks are slow, and what that means for the others. */
+static void print_slowness(const question *q)
+{
+    int most = 0;
+    for (int i = 0; i < q->nranks; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
+    printf("\nSlow on purpose:");
+    for (int i = 0; i < most; i++)
+        if (q->slowness[i] > 1) printf(" rank %d %g times", i, q->slowness[i]);
+    printf(q->predicted[0].visits > 0 ? "; whoever need not wait for it takes more of the shares.\n"
+                                      : "; all ranks wait for the slowest.\n");
+}
+
 static void print_table(const question *q)
 {
     bool measured = false;
@@ -149,12 +183,14 @@ static void print_table(const question *q)
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
+    if (q->slowness) print_slowness(q);
     if (shared)
         printf("\nMore ranks than cores: compute is shared in time, up to %d ranks take turns on a core.\n", shared);
     if (q->topology.kind == TUTTI_TOPOLOGY_HOST)
         printf("\nOn a host the ranks' own cores move the bytes, so no exchange is hidden behind compute.\n");
     printf(
-        "Not in the model: noise, stragglers, evaluation, checkpoints; on a network: packets, congestion control.\n");
+        "Not in the model: noise, %sstragglers, evaluation, checkpoints; on a network: packets, congestion control.\n",
+        q->slowness ? "other " : "");
     free(described);
 }
 
@@ -214,15 +250,24 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
         print_table(&q);
     if (!st && q.layers) print_layers(&q, tutti_cli_has(f, "json"));
     free(q.layers);
+    free(q.slowness);
     tutti_job_destroy(q.job);
     return st;
 }
 
-static const char about[] = "Predicts times, not labels (those: tutti infer, tutti eval --predictions): how long a "
-                            "training step takes, from kernel\n"
-                            "times measured here, the job's own schedules and a topology. Of a TRACE made on one rank "
-                            "by `tutti svm-train --trace\n"
-                            "FILE`: the time of that training on more ranks, and what bounds it.";
+static const char about[] =
+    "Predicts times, not labels (those: tutti infer, tutti eval --predictions): how long a "
+    "training step takes, from kernel\n"
+    "times measured here, the job's own schedules and a topology. Of a TRACE made on one rank "
+    "by `tutti svm-train --trace\n"
+    "FILE`: the time of that training on more ranks, and what bounds it.\n\n"
+    "--slow 1=3: rank 1's computing, updates and loading included, takes three times as long, in "
+    "all rank counts that have\n"
+    "it. Of methods whose workers take steps of their own (easgd, async-sgd, ...) that worker's "
+    "alone; of all others ranks\n"
+    "wait for each other in each step or period, and the largest factor is that of the step. "
+    "Speed-up is against one rank\n"
+    "that nothing slows down. `tutti train --slow` holds a rank up in a real run.";
 
 static int run_command(int argc, char **argv)
 {

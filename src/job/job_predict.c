@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,8 +81,16 @@ static void view_release(rank_view *v)
     tutti_resolved_release(&v->parts);
 }
 
-/* What rank 0 of nranks would do, and how long its kernels take. Released by the caller in any case. */
-static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failure *err)
+static double slowest_of(const double *slowness, int nranks)
+{
+    double most = 1;
+    for (int i = 0; slowness && i < nranks; i++) most = fmax(most, slowness[i]);
+    return most;
+}
+
+/* What rank 0 of nranks would do, and how long its kernels take: where ranks wait for each other, those of the slowest. Released by the
+ * caller in any case. */
+static tutti_status view_make(session *s, int nranks, const double *slowness, rank_view *v, tutti_failure *err)
 {
     tutti_job job = *s->job;
     *v = (rank_view){0};
@@ -92,29 +101,32 @@ static tutti_status view_make(session *s, int nranks, rank_view *v, tutti_failur
                           "--profile");
     tutti_status st = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = nranks}, &v->parts, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
+    if (!st && !tutti_plan_is_async(v->parts.plan)) tutti_profile_stretch(&v->profile, slowest_of(slowness, nranks));
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);
     return st;
 }
 
-static tutti_status predict_one(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
+static tutti_status predict_one(session *s, int nranks, const double *slowness, tutti_prediction *out,
+                                tutti_failure *err)
 {
     rank_view v;
-    tutti_status st = view_make(s, nranks, &v, err);
-    if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, out, err);
+    tutti_status st = view_make(s, nranks, slowness, &v, err);
+    if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, slowness, out, err);
     view_release(&v);
     return st;
 }
 
-/* Speed-up is against one rank, which is predicted too where nobody asked for it. */
+/* Speed-up is against one rank that nothing slows down, which is predicted too where nobody asked for it. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
+    const double *slowness = s->options->slowness;
     tutti_prediction alone = {0};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < n && !st; i++) {
-        st = predict_one(s, ranks[i], &out[i], err);
-        if (!st && ranks[i] == 1) alone = out[i];
+        st = predict_one(s, ranks[i], slowness, &out[i], err);
+        if (!st && ranks[i] == 1 && slowest_of(slowness, 1) == 1) alone = out[i];
     }
-    if (!st && !alone.nranks) st = predict_one(s, 1, &alone, err);
+    if (!st && !alone.nranks) st = predict_one(s, 1, NULL, &alone, err);
     for (int i = 0; i < n && !st; i++) {
         out[i].speedup = out[i].samples_per_s / alone.samples_per_s;
         out[i].efficiency = out[i].speedup / ranks[i];
@@ -162,7 +174,7 @@ tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t,
     *rows = NULL;
     *nrows = 0;
     tutti_status st = session_open(&s, err);
-    if (!st) st = view_make(&s, nranks, &v, err);
+    if (!st) st = view_make(&s, nranks, options->slowness, &v, err);
     if (!st) {
         *rows = tutti_alloc(sizeof **rows * (size_t)(v.parts.model->nlayers + 1));
         st = tutti_layer_table(v.parts.plan, &v.profile, t, *rows, nrows, err);

@@ -32,6 +32,8 @@ enum { TUTTI_MAX_BUSY = 64 };
  * network whose step alone takes as long. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
+/* All its times, as on a machine that takes so many times as long. */
+void tutti_profile_stretch(tutti_profile *p, double factor);
 
 /* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy), else TUTTI_ERR_DATA saying which are
  * there; layers must be the model's. */

@@ -296,30 +296,59 @@ static tutti_async_run worker_of(const player *p, double load_s)
     return r;
 }
 
-/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
-static void async_predict(const player *p, double load_s, const tutti_topology *t, tutti_prediction *out)
+/* Seconds of a step of all workers, of which each computes so long in a step of its own, but for its slowness, and then does something
+ * else. They wait for the slowest one, or whoever is faster takes more shares. */
+static double step_of_all(const tutti_async_run *r, bool they_wait, double computes_s, double other_s)
 {
-    enum { NSTEPS = 16 };
+    double slowest = 1, rate = 0;
+    for (int w = 0; w < r->nworkers; w++) {
+        const double factor = r->slowness ? r->slowness[w] : 1;
+        slowest = fmax(slowest, factor);
+        rate += 1 / (factor * computes_s + other_s);
+    }
+    return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
+}
+
+/* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the first quarter. */
+static int64_t steps_to_play(const tutti_async_run *r)
+{
+    enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
+    const int64_t ahead = r->is_paced ? r->staleness : 0;
+    if (!r->slowness) return NSTEPS * r->period;
+    return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
+}
+
+/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
+static void async_predict(const player *p, double load_s, const tutti_topology *t, const double *slowness,
+                          tutti_prediction *out)
+{
     const tutti_plan *plan = p->plan;
     const double nbytes = (double)plan->total * sizeof(float), period = (double)plan->config.period;
     tutti_async_run run = worker_of(p, load_s);
+    run.slowness = slowness;
     if (p->overlaps) run.network = t, run.brought_bytes = run.taken_bytes = nbytes;
-    const tutti_async_time time = tutti_async_run_play(&run, NSTEPS * plan->config.period);
+    const tutti_async_time time = tutti_async_run_play(&run, steps_to_play(&run));
+    const double alone_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period;
+    const bool in_turn = run.admission == TUTTI_ADMIT_IN_RANK_ORDER;
     *out = (tutti_prediction){.nranks = plan->config.nranks,
                               .ranks_per_core = (int)p->turns,
                               .step_s = time.step_s,
-                              .compute_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period,
+                              .compute_s = step_of_all(&run, in_turn, alone_s, 0),
                               .exchange_s = time.travels_s + run.visit_s / period,
                               .samples_per_s = (double)plan->config.batch / time.step_s,
                               .exchanged_bytes = (int64_t)(nbytes / period),
                               .visits = 1 / period};
     out->exposed_s = fmax(0, out->step_s - out->compute_s);
-    out->lower_s = out->compute_s + run.visit_s / period;
-    out->upper_s = out->compute_s + plan->config.nranks * out->exchange_s;
+    out->lower_s = step_of_all(&run, in_turn, alone_s, run.visit_s / period);
+    out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
+    if (!slowness)
+        return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too little */
+    out->lower_s = fmin(out->lower_s, out->step_s);
+    out->upper_s = fmax(out->upper_s, out->step_s);
 }
 
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                    tutti_prediction *out, tutti_failure *err)
+                                    const double *slowness, tutti_prediction *out, tutti_failure *err)
 {
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     int nranks = plan->config.nranks;
@@ -331,7 +360,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
     if (!st && tutti_plan_is_async(plan)) {
         st = tutti_topology_fits(t, nranks, err);
-        if (!st) async_predict(&p, load_s, t, out);
+        if (!st) async_predict(&p, load_s, t, slowness, out);
     } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {

@@ -8,8 +8,9 @@
 #include "profile.h"
 #include "tutti/predict.h"
 
-/* Fills *out from the plan's own actions and schedules. */
+/* Fills *out from the plan's own actions and schedules. slowness: by what the computing of each worker takes longer that takes steps of its
+ * own; others' is in the profile. NULL = nothing. */
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                    tutti_prediction *out, tutti_failure *err);
+                                    const double *slowness, tutti_prediction *out, tutti_failure *err);
 
 #endif

@@ -2,6 +2,7 @@
 /* test_ranks_predict_commands.c: `tutti predict`, `papers` and `coll explain` as a user types them: output, codes, words. */
 #include "testing.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -103,6 +104,36 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
     expect(arguments, 3, "12 samples");
 }
 
+static double compute_of(const char *options, const char *profile)
+{
+    char arguments[400];
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 2 --topology star,bw=1Gb --json %s %s",
+             options, profile);
+    char *text = command_says(arguments, 0, "\"compute_s\"");
+    cJSON *row = cJSON_Parse(text);
+    const double compute_s = cJSON_GetObjectItem(row, "compute_s")->valuedouble;
+    cJSON_Delete(row);
+    free(text);
+    return compute_s;
+}
+
+static void predict_takes_slow_ranks(void **state)
+{
+    fixture *f = *state;
+    char known[200];
+    compute_of("--save-profile", f->profile);
+    snprintf(known, sizeof known, "--profile %s", f->profile);
+    const double plain = compute_of("", known), slow = compute_of("--slow 0=2 --slow 1=4", known);
+    const double by_arrival = compute_of("--set method.name=async-easgd --slow 1=4", known),
+                 alone = compute_of("--set method.name=async-easgd", known);
+    assert_true(fabs(slow / plain - 4) < 1e-6);
+    assert_true(fabs(by_arrival / alone - 2 / 1.25) < 1e-6); /* one and a quarter do the work of two */
+    char arguments[300];
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2 --topology star --slow 1=2.5 %s",
+             known);
+    expect(arguments, 0, "Slow on purpose: rank 1 2.5 times; all ranks wait for the slowest.");
+}
+
 static void predict_usage_errors_end_with_code_2(void **state)
 {
     (void)state;
@@ -116,6 +147,10 @@ static void predict_usage_errors_end_with_code_2(void **state)
     expect("predict examples/mlp.yaml --topology star --measure", 2, "this host");
     expect("predict examples/mlp.yaml --ranks 7", 2, "batch");
     expect("predict examples/mlp.yaml --rank 2", 2, "did you mean '--ranks'");
+    expect("predict examples/mlp.yaml --ranks 1,2 --slow 2=3", 2, "--slow 2=3: there are ranks 0 to 1");
+    expect("predict examples/mlp.yaml --ranks 2 --slow 1=0.5", 2, "RANK=FACTOR with a factor of 1 to 1000");
+    expect("predict examples/mlp.yaml --ranks 2 --slow 1", 2, "RANK=FACTOR");
+    expect("predict examples/mlp.yaml --ranks 2 --slow 1=2 --measure", 2, "tutti train --slow");
     expect("predict --help", 0, "usage: tutti predict");
 }
 
@@ -128,6 +163,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_trace_among_the_examples_foretells_weak_scaling, fixture_make,
                                         fixture_free),
         cmocka_unit_test_setup_teardown(predict_prints_a_row_for_each_rank_count, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_takes_slow_ranks, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,7 @@ static void a_trace_of_one_rank_foretells_more(void **state)
     check("predict $/set", 2, "line 1");
     check("predict $/two.jsonl", 2, "of 2 ranks");
     check("predict $/one.jsonl --weak", 2, "--weak is for jobs");
+    check("predict $/one.jsonl --slow 1=2", 2, "--slow is for jobs");
     check("predict $/one.jsonl --check $/other.jsonl", 3, "not the same training");
     check("predict $/one.jsonl --ranks 4 --check $/two.jsonl", 2, "not among --ranks");
     check("predict examples/mlp.yaml --svg $/p.svg", 2, "trace of svm-train");

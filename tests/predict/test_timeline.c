@@ -182,13 +182,13 @@ static void a_centre_takes_what_its_rules_move(void **state)
     assert_true(fabs(compute_by_method("diloco", 1e-8) - local - four * 6) < 1e-9);
 }
 
-static tutti_prediction predicted_by(const char *method, int period, const char *topology)
+static tutti_prediction predicted_with(const char *method, int period, const char *topology, const double *slowness)
 {
     char *path = profile_file(), name[48], steps[48];
     const char *const overrides[] = {name, steps, "exchange.bucket_bytes=1MiB"};
     tutti_job *job = NULL;
     tutti_topology t = parse_topology(topology);
-    const tutti_predict_options options = {.read_profile = path};
+    const tutti_predict_options options = {.read_profile = path, .slowness = slowness};
     const int ranks = 4;
     tutti_prediction p = {0};
     tutti_failure err = {0};
@@ -200,6 +200,11 @@ static tutti_prediction predicted_by(const char *method, int period, const char 
     unlink(path);
     free(path);
     return p;
+}
+
+static tutti_prediction predicted_by(const char *method, int period, const char *topology)
+{
+    return predicted_with(method, period, topology, NULL);
 }
 
 /* What is left at a period of so many steps are the control numbers of each step. */
@@ -229,6 +234,73 @@ static void what_easgd3_overlaps_is_hidden_and_a_tree_costs_more_than_slices(voi
         assert_true(beside.exposed_s < 0.5 * slices.exposed_s);
         assert_true(fabs(beside.exchange_s - slices.exchange_s) < 1e-12);
     }
+}
+
+static const char AT_ONCE[] = "star,bw=100TB,lat=1ns,soft=0ns,add=100TB";
+
+/* Kernels of whole milliseconds and updates of none: what is slow is three times as long, and what travels is not. */
+static void ranks_that_wait_for_each_other_are_as_slow_as_the_slowest(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"sync-sgd", "sync-easgd2", "local-sgd"};
+    const double one_is_slow[] = {1, 3, 1.5, 1};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const char *star = "star,bw=1Gb,lat=5us";
+        const tutti_prediction plain = predicted_by(methods[i], 1, star),
+                               slow = predicted_with(methods[i], 1, star, one_is_slow);
+        assert_true(plain.compute_s > 1e-3 && fabs(slow.compute_s - 3 * plain.compute_s) < 1e-9);
+        assert_true(slow.exchange_s == plain.exchange_s && slow.nexchanges == plain.nexchanges);
+        assert_true(slow.lower_s <= slow.step_s * (1 + 1e-9) && slow.step_s <= slow.upper_s * (1 + 1e-9));
+        assert_true(fabs(slow.speedup * slow.step_s - plain.speedup * plain.step_s) < 1e-9); /* against the same rank */
+    }
+}
+
+/* Of four workers one takes ten times as long: all wait for it, in their turns or before they are too far ahead, or three and a tenth go on. */
+static void a_slow_worker_holds_up_whom_its_method_lets_wait(void **state)
+{
+    (void)state;
+    const double last_is_slow[] = {1, 1, 1, 10};
+    const struct {
+        const char *method;
+        double longer;
+    } rows[] = {
+        {"easgd", 10}, {"bounded-sgd", 10}, {"async-easgd", 4 / 3.1}, {"async-sgd", 4 / 3.1}, {"hogwild-sgd", 4 / 3.1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const tutti_prediction plain = predicted_by(rows[i].method, 1, AT_ONCE),
+                               slow = predicted_with(rows[i].method, 1, AT_ONCE, last_is_slow);
+        if (!(fabs(slow.step_s / plain.step_s / rows[i].longer - 1) < 0.03))
+            fail_msg("%s: %g times as long, not %g", rows[i].method, slow.step_s / plain.step_s, rows[i].longer);
+        assert_true(slow.lower_s <= slow.step_s && slow.step_s <= slow.upper_s * (1 + 1e-9));
+        assert_true(slow.lower_s > plain.step_s); /* the slow worker is in it */
+    }
+}
+
+/* One call for all counts: 1 and 2 have no rank 3, and what one rank is compared with is not slow. */
+static void a_slow_rank_counts_where_it_is_there(void **state)
+{
+    (void)state;
+    char *path = profile_file();
+    tutti_job *job = parse_job(job_text, NULL);
+    tutti_topology t = parse_topology(AT_ONCE);
+    const double last[] = {1, 1, 1, 5}, first[] = {2, 1, 1, 1};
+    const int ranks[] = {1, 2, 4};
+    tutti_prediction plain[3], far[3], near[3];
+    tutti_predict_options options = {.read_profile = path};
+    tutti_failure err = {0};
+    assert_int_equal(tutti_predict_job(job, &t, &options, ranks, 3, plain, &err), TUTTI_OK);
+    options.slowness = last;
+    assert_int_equal(tutti_predict_job(job, &t, &options, ranks, 3, far, &err), TUTTI_OK);
+    options.slowness = first;
+    assert_int_equal(tutti_predict_job(job, &t, &options, ranks, 3, near, &err), TUTTI_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(far[i].compute_s - (i == 2 ? 5 : 1) * plain[i].compute_s) < 1e-9);
+        assert_true(fabs(near[i].compute_s - 2 * plain[i].compute_s) < 1e-9);
+        assert_true(fabs(near[i].speedup * near[i].step_s - plain[i].speedup * plain[i].step_s) < 1e-9);
+    }
+    assert_true(fabs(near[0].speedup - 0.5) < 1e-6);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
 }
 
 static void a_profile_of_another_job_is_refused(void **state)
@@ -314,9 +386,9 @@ static void sums_of_gradients_are_measured_kept_and_predicted(void **state)
     assert_int_equal(tutti_profile_find("p", saved.text, graph, 1, &again, &err), TUTTI_OK);
     assert_true(again.layers[1].sum_s == p.layers[1].sum_s);
     again.layers[1].sum_s = 1;
-    assert_int_equal(tutti_timeline_predict(plan, &again, &t, &with, &err), TUTTI_OK);
+    assert_int_equal(tutti_timeline_predict(plan, &again, &t, NULL, &with, &err), TUTTI_OK);
     again.layers[1].sum_s = 0;
-    assert_int_equal(tutti_timeline_predict(plan, &again, &t, &without, &err), TUTTI_OK);
+    assert_int_equal(tutti_timeline_predict(plan, &again, &t, NULL, &without, &err), TUTTI_OK);
     assert_true(fabs(with.step_s - without.step_s - 1) < 1e-9);
     tutti_strbuf_release(&saved);
     tutti_profile_release(&p);
@@ -345,7 +417,7 @@ static tutti_prediction predicted_among(const char *topology, int rank, int nran
     tutti_plan *plan = NULL;
     if (method) config.method = method;
     if (tutti_plan_build(r.graph, &config, &plan, &err)) fail_msg("%s", err.text);
-    if (tutti_timeline_predict(plan, &profile, &t, &out, &err)) fail_msg("%s", err.text);
+    if (tutti_timeline_predict(plan, &profile, &t, NULL, &out, &err)) fail_msg("%s", err.text);
     tutti_plan_destroy(plan);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
@@ -410,6 +482,9 @@ int main(void)
         cmocka_unit_test(a_centre_takes_what_its_rules_move),
         cmocka_unit_test(exchanges_of_a_period_count_by_their_share),
         cmocka_unit_test(what_easgd3_overlaps_is_hidden_and_a_tree_costs_more_than_slices),
+        cmocka_unit_test(ranks_that_wait_for_each_other_are_as_slow_as_the_slowest),
+        cmocka_unit_test(a_slow_worker_holds_up_whom_its_method_lets_wait),
+        cmocka_unit_test(a_slow_rank_counts_where_it_is_there),
         cmocka_unit_test(a_profile_of_another_job_is_refused),
         cmocka_unit_test(sums_of_gradients_are_measured_kept_and_predicted),
         cmocka_unit_test(measured_times_are_positive_and_come_back_from_the_file),
