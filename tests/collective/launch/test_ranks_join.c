@@ -29,13 +29,16 @@ static void limit_files(rlim_t soft, rlim_t hard)
     if (setrlimit(RLIMIT_NOFILE, &limit)) say("cannot set the limit");
 }
 
-/* Every local socket that listens under a name of the kernel's choice, those of the ranks among them, is connected and told nothing. */
+/* Every local socket that listens under a name of the kernel's choice, those of the ranks among them, is connected and told nothing. Those
+ * that were accepted bear the name, too: another run of hundreds of ranks has tens of thousands of them. */
 static void disturb(void)
 {
     char line[256], *name;
     FILE *all = fopen("/proc/net/unix", "re");
     while (all && fgets(line, sizeof line, all)) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
+        unsigned flags, listens = 1u << 16; /* __SO_ACCEPTCON */
+        if (sscanf(line, "%*s %*x %*x %x", &flags) != 1 || !(flags & listens)) continue;
         if (!(name = strchr(line, '@')) || strlen(name) != 7) continue;
         memcpy(address.sun_path + 1, name + 1, 5);
         const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
