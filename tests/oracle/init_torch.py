@@ -4,20 +4,18 @@ test accuracy and test loss are PyTorch's, and what the run saves is, bit for bi
 names of DistributedDataParallel, cut into several files under an index, and with a new head on the old body. Needs torch and
 safetensors (./dev setup --peers); PYTHON is an interpreter that has them. Without: exit code 77, saying so."""
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import interpreter
+
 try:
     import torch
     from safetensors.torch import load_file, save_file
 except ImportError as missing:
-    if len(sys.argv) > 3 and os.path.exists(sys.argv[3]) and os.path.abspath(sys.argv[3]) != sys.executable:
-        os.execv(sys.argv[3], [sys.argv[3], *sys.argv])
-    print(f"skipped: {missing} (./dev setup --peers)")
-    sys.exit(77)
+    interpreter.go_on_elsewhere(missing, 3, "./dev setup --peers")
 
 import collections
 import gzip

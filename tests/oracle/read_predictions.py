@@ -5,7 +5,6 @@ double; CSV and JSON lines hold the same floats; accuracy recomputed is the one 
 their rows. Needs numpy (./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without: exit code 77, saying so."""
 import csv
 import json
-import os
 import pathlib
 import re
 import struct
@@ -14,13 +13,12 @@ import sys
 import tempfile
 import zlib
 
+import interpreter
+
 try:
     import numpy
 except ImportError as missing:
-    if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
-        os.execv(sys.argv[2], [sys.argv[2], *sys.argv[:2]])
-    print(f"skipped: {missing} (./dev setup --test)")
-    sys.exit(77)
+    interpreter.go_on_elsewhere(missing, 2, "./dev setup --test")
 
 SIDE, NCLASSES, NTRAIN, NTEST = 8, 5, 400, 230
 MODEL = f"""name: linear

@@ -5,7 +5,6 @@ csv. Needs tensorboard and jsonschema (./dev setup --test); PYTHON, if it is the
 them: exit code 77, saying so."""
 import csv
 import json
-import os
 import pathlib
 import shutil
 import struct
@@ -13,14 +12,13 @@ import subprocess
 import sys
 import tempfile
 
+import interpreter
+
 try:
     import jsonschema
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 except ImportError as missing:
-    if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
-        os.execv(sys.argv[2], [sys.argv[2], *sys.argv[:2]])
-    print(f"skipped: {missing} (./dev setup --test)")
-    sys.exit(77)
+    interpreter.go_on_elsewhere(missing, 2, "./dev setup --test")
 
 STEPS, TRACED, WARMUP, RANKS = 12, 3, 2, 2
 JOB = f"""model: lenet

@@ -3,19 +3,17 @@
 recomputes objective and violation over the whole training set by brute force. The violation must be below eps, the objective that of
 LIBSVM's model, recomputed by the same code. Needs libsvm-tools and numpy (./dev setup --test); PYTHON, if it is there, is an
 interpreter that has numpy. Without them: exit code 77, saying so. --long: a9a too."""
-import os
 import pathlib
 import shutil
 import sys
 import tempfile
 
+import interpreter
+
 try:
     import numpy  # noqa: F401
 except ImportError as missing:
-    if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
-        os.execv(sys.argv[2], [sys.argv[2], *sys.argv])
-    print(f"skipped: {missing} (./dev setup --test)")
-    sys.exit(77)
+    interpreter.go_on_elsewhere(missing, 2, "./dev setup --test")
 
 import svm_exact
 import svm_libsvm

@@ -2,20 +2,18 @@
 """svm_sklearn.py PROGRAM [PYTHON]: models cross-read with the LIBSVM inside scikit-learn: its decision values from a model that tutti
 svm-train wrote, and those of tutti svm-predict from a model that scikit-learn trained, both against the other's. Needs scikit-learn
 (./dev setup --test); PYTHON, if it is there, is an interpreter that has it. Without it: exit code 77, saying so."""
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import interpreter
+
 try:
     import numpy as np
     from sklearn.svm import SVC, _libsvm
 except ImportError as missing:
-    if len(sys.argv) > 2 and os.path.exists(sys.argv[2]) and os.path.abspath(sys.argv[2]) != sys.executable:
-        os.execv(sys.argv[2], [sys.argv[2], *sys.argv])
-    print(f"skipped: {missing} (./dev setup --test)")
-    sys.exit(77)
+    interpreter.go_on_elsewhere(missing, 2, "./dev setup --test")
 
 import svm_exact
 import svm_sets
