@@ -9,8 +9,6 @@
  * What does not depend on the element is worked out in double, and sqrt(1 - beta2^t) is taken out of the quotient, so that an element
  * costs one square root and one division. Both averages move by a share of their distance: as beta2 * v + (1 - beta2) * g * g, which
  * PyTorch has for v, the two factors, rounded to f32, do not add up to 1, and an average of equal squares drifts off. */
-#include <math.h>
-
 #include "rule_impl.h"
 
 const tutti_rule_key tutti_rule_key_beta1 = {
@@ -40,28 +38,28 @@ const tutti_rule_key tutti_rule_key_eps = {
     .help = "adamw, lamb: added to the root of that average",
 };
 
-enum { UNSCALE, KEEP, TAKE1, TAKE2, LR, EPS };
+double tutti_rule_prepare_adam(const tutti_update *u, const tutti_update_step *s, float *k)
+{
+    const double b1 = u->value[0], b2 = u->value[1], root = sqrt(1 - tutti_rule_power(b2, s->nupdates));
+    k[TUTTI_ADAM_UNSCALE] = (float)s->unscale;
+    k[TUTTI_ADAM_TAKE1] = (float)(1 - b1);
+    k[TUTTI_ADAM_TAKE2] = (float)(1 - b2);
+    k[TUTTI_ADAM_EPS] = (float)(u->value[2] * root);
+    return root / (1 - tutti_rule_power(b1, s->nupdates));
+}
+
+enum { KEEP = TUTTI_ADAM_NUMBERS, MOVE };
 
 static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
 {
-    const double b1 = u->value[0], b2 = u->value[1];
-    const double correction1 = 1 - tutti_rule_power(b1, s->nupdates),
-                 correction2 = sqrt(1 - tutti_rule_power(b2, s->nupdates));
-    k[UNSCALE] = (float)s->unscale;
+    k[MOVE] = (float)(s->lr * tutti_rule_prepare_adam(u, s, k));
     k[KEEP] = (float)(1 - s->lr * decay);
-    k[TAKE1] = (float)(1 - b1);
-    k[TAKE2] = (float)(1 - b2);
-    k[LR] = (float)(s->lr * correction2 / correction1);
-    k[EPS] = (float)(u->value[2] * correction2);
 }
 
 enum { NSTATES = 2 };
 static inline float step(const float *k, float w, float sum, float *state)
 {
-    const float g = k[UNSCALE] * sum;
-    state[0] += k[TAKE1] * (g - state[0]);
-    state[1] += k[TAKE2] * (g * g - state[1]);
-    return k[KEEP] * w - k[LR] * (state[0] / (sqrtf(state[1]) + k[EPS]));
+    return k[KEEP] * w - k[MOVE] * tutti_rule_adam_quotient(k, sum, state);
 }
 #include "rule_loops.h"
 

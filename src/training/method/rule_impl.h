@@ -3,6 +3,8 @@
 #ifndef TUTTI_RULE_IMPL_H
 #define TUTTI_RULE_IMPL_H
 
+#include <math.h>
+
 #include "../../tensor/relaxed.h"
 #include "rule.h"
 
@@ -25,6 +27,19 @@ void tutti_rule_prepare_sgd(const tutti_update *u, const tutti_update_step *s, d
 static inline float tutti_rule_sgd_gradient(const float *k, float w, float sum)
 {
     return k[TUTTI_SGD_UNSCALE] * sum + k[TUTTI_SGD_DECAY] * w;
+}
+
+/* adamw and lamb: states m and v, averages of g = unscale * sum and of its square, and m / (sqrt(v) + eps'), by which a weight moves. The
+ * factor of that quotient, sqrt(1 - beta2^t) / (1 - beta1^t) at the t-th update, is what preparing returns. (rule_adamw.c) */
+enum { TUTTI_ADAM_UNSCALE, TUTTI_ADAM_TAKE1, TUTTI_ADAM_TAKE2, TUTTI_ADAM_EPS, TUTTI_ADAM_NUMBERS };
+double tutti_rule_prepare_adam(const tutti_update *u, const tutti_update_step *s, float *k);
+
+static inline float tutti_rule_adam_quotient(const float *k, float sum, float *state)
+{
+    const float g = k[TUTTI_ADAM_UNSCALE] * sum;
+    state[0] += k[TUTTI_ADAM_TAKE1] * (g - state[0]);
+    state[1] += k[TUTTI_ADAM_TAKE2] * (g * g - state[1]);
+    return state[0] / (sqrtf(state[1]) + k[TUTTI_ADAM_EPS]);
 }
 
 #endif

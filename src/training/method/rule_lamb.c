@@ -8,23 +8,14 @@
  *
  * Biases and batch norm's scale and shift are not decayed, and their ratio is 1, as in the authors' program for BERT. As in rule_adamw.c
  * sqrt(1 - beta2^t) is taken out of the quotient. */
-#include <math.h>
-
 #include "rule_impl.h"
 
-enum { UNSCALE, DECAY, TAKE1, TAKE2, CORRECTION, EPS, MOVE };
+enum { DECAY = TUTTI_ADAM_NUMBERS, CORRECTION, MOVE };
 
 static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
 {
-    const double b1 = u->value[0], b2 = u->value[1];
-    const double correction1 = 1 - tutti_rule_power(b1, s->nupdates),
-                 correction2 = sqrt(1 - tutti_rule_power(b2, s->nupdates));
-    k[UNSCALE] = (float)s->unscale;
+    k[CORRECTION] = (float)tutti_rule_prepare_adam(u, s, k);
     k[DECAY] = (float)decay;
-    k[TAKE1] = (float)(1 - b1);
-    k[TAKE2] = (float)(1 - b2);
-    k[CORRECTION] = (float)(correction2 / correction1);
-    k[EPS] = (float)(u->value[2] * correction2);
     k[MOVE] = (float)(s->lr * s->trust);
 }
 
@@ -37,10 +28,7 @@ static double trust(const tutti_update *u, double weights, double direction)
 enum { NSTATES = 2 };
 static inline float measure(const float *k, float w, float sum, float *state)
 {
-    const float g = k[UNSCALE] * sum;
-    state[0] += k[TAKE1] * (g - state[0]);
-    state[1] += k[TAKE2] * (g * g - state[1]);
-    return k[CORRECTION] * (state[0] / (sqrtf(state[1]) + k[EPS])) + k[DECAY] * w;
+    return k[CORRECTION] * tutti_rule_adam_quotient(k, sum, state) + k[DECAY] * w;
 }
 static inline float step(const float *k, float w, float sum, float *state)
 {
