@@ -8,7 +8,7 @@
 #include "played_weights.h"
 
 #define JOB(model, rule)                                                                                               \
-    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 48\nsteps: 12\n"              \
+    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 24\nsteps: 12\n"              \
     "optimiser: {lr: 0.02, weight_decay: 0.01, " rule "}\ncheckpoint: {every_steps: 5, keep: 9}\n"
 static const char *const jobs[] = {JOB("convnet-bn", "rule: lars, trust: 0.5"),
                                    JOB("convnet-bn", "rule: lars, trust: 0.5, scaled_momentum: false"),
