@@ -66,7 +66,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->scratch_bytes = f->inner.scratch_bytes;
     k->backward_reads = f->inner.backward_reads | TUTTI_READS_OUTPUT;
     k->unread_inputs = 1u << 1;
-    k->writes_dout = true;
+    k->writes_dout = k->feeds_data = true;
     k->max_dout_parts = TUTTI_MAX_DOUT_PARTS;
     if (f->adds) place_addend(k, f);
     return TUTTI_OK;
@@ -114,7 +114,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     float *dout = a->dout;
     if (a->ndout_parts) tutti_value_sum(&k->out, a->dout_parts, a->ndout_parts, dout, 1);
     for (int64_t i = 0; i < n; i++) dout[i] = out[i] <= 0 ? 0 : dout[i];
-    f->inner.row->backward_params(&f->inner, a);
+    if (f->inner.feeds_data || tutti_kernel_params_wanted(k, a)) f->inner.row->backward_params(&f->inner, a);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)

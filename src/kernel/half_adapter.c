@@ -66,6 +66,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->in_place = h->inner.in_place && k->in[0].dtype == k->out.dtype;
     k->passes_gradient = h->inner.passes_gradient;
     k->unread_inputs = h->inner.unread_inputs;
+    k->feeds_data = h->inner.feeds_data;
     k->writes_dout = h->inner.writes_dout;
     place_copies(k, h);
     return TUTTI_OK;

@@ -116,6 +116,9 @@ typedef struct tutti_kernel {
     /* backward_params writes din too, where it is not NULL: what both read is read once. backward_data is not run then. Who
      * runs a kernel otherwise clears this. */
     bool joint_backward;
+    /* backward_data goes on from what backward_params leaves (a gradient that it has masked, sums that both want): that one is run for it
+     * even where nobody wants gradients of parameters. */
+    bool feeds_data;
     bool writes_dout; /* the first backward pass changes dout (masks it in place) for the second one */
     /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts, sums
      * them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */
@@ -133,7 +136,8 @@ typedef struct {
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL =
                                      * nobody wants it */
     float *dparam
-        [TUTTI_MAX_OP_PARAMS]; /* backward_params: written (not added to), but statistics: by forward in training */
+        [TUTTI_MAX_OP_PARAMS]; /* backward_params: written (not added to), but statistics: by forward in training. Those of all that
+                                * are learned are NULL where nobody wants them: it does what feeds backward_data */
     void *saved, *scratch;
     bool training; /* as at create */
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */

@@ -89,6 +89,14 @@ static inline bool tutti_kernel_reads_again(const tutti_kernel *k, int i)
     return k->backward_reads & TUTTI_READS_INPUT && !(k->unread_inputs >> i & 1);
 }
 
+/* Does anybody want the gradients of its parameters? */
+static inline bool tutti_kernel_params_wanted(const tutti_kernel *k, const tutti_kernel_args *a)
+{
+    for (int i = 0; i < k->nparams; i++)
+        if (k->params[i].kind != TUTTI_PARAM_STATISTIC && a->dparam[i]) return true;
+    return false;
+}
+
 /* --- layouts --- */
 
 /* A blocked memory order: dims are split into blocks, the inner blocks of all dims lie together (oneDNN's nChw16c:

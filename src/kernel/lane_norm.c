@@ -63,7 +63,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     if (!r->training) return TUTTI_OK;
     k->saved_bytes = NSAVED * (size_t)w->padded * sizeof(float);
     if (keeps_bits(k)) k->saved_bytes += (size_t)(tutti_norm_walk_units(w) * 2 * w->row->width / 8);
-    k->joint_backward = true;
+    k->joint_backward = k->feeds_data = true;
     if (k->ninputs > 1) k->passes_gradient = 2;
     k->writes_dout = keeps_bits(k);
     k->max_dout_parts = keeps_bits(k) ? 2 : 0;
@@ -240,7 +240,7 @@ static void find_slopes(const tutti_norm_pass *p, int64_t panel)
         tutti_norm_pass_sums(p, panel, ch - at.first, &sum, &product);
         offset[ch] = (float)(sum / n);
         slope[ch] = (float)(product * root * root / n);
-        if (ch >= at.known) continue;
+        if (ch >= at.known || !r->a->dparam[BIAS]) continue;
         r->a->dparam[BIAS][ch] = (float)sum;
         r->a->dparam[WEIGHT][ch] = (float)(product * root);
     }

@@ -85,6 +85,7 @@ typedef struct {
     dnnl_primitive_attr_t forward_attr; /* the same, with the ReLU that is merged into the op, if one is */
     int nthreads;
     tutti_onednn_pass forward, backward_params, backward_data;
+    int nfeeding; /* so many steps of backward_params come first that backward_data goes on from */
     dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
     int nowned;
     dnnl_primitive_desc_t forward_pd; /* hint of the backward passes */

@@ -362,12 +362,13 @@ static void *resolve(const tutti_onednn_place *p, const tutti_kernel_args *a)
     return NULL;
 }
 
-void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a)
+static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass, int nsteps,
+                      const tutti_kernel_args *a)
 {
     omp_set_num_threads(s->nthreads);
     for (int i = 0; i < pass->nmemories; i++)
         dnnl_memory_set_data_handle(pass->memories[i], resolve(&pass->places[i], a));
-    for (int i = 0; i < pass->nsteps; i++) {
+    for (int i = 0; i < nsteps; i++) {
         const tutti_onednn_step *step = &pass->steps[i];
         if (step->gradient_of >= 0 && !a->din[step->gradient_of]) continue;
         if (step->own) {
@@ -380,6 +381,11 @@ void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass
     }
 }
 
+void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a)
+{
+    run_steps(s, pass, pass->nsteps, a);
+}
+
 void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     tutti_onednn_state *s = k->state;
@@ -389,7 +395,7 @@ void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a)
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     tutti_onednn_state *s = k->state;
-    tutti_onednn_run(s, &s->backward_params, a);
+    run_steps(s, &s->backward_params, tutti_kernel_params_wanted(k, a) ? s->backward_params.nsteps : s->nfeeding, a);
 }
 
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a)

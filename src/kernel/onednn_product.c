@@ -11,7 +11,7 @@ void tutti_onednn_merge_relu(tutti_kernel *k)
     tutti_onednn_state *s = k->state;
     dnnl_post_ops_t ops = NULL;
     k->backward_reads |= TUTTI_READS_OUTPUT;
-    k->writes_dout = true;
+    k->writes_dout = k->feeds_data = true;
     if (s->failed != dnnl_success || !tutti_onednn_ok(s, dnnl_post_ops_create(&ops), "create post-ops")) return;
     tutti_onednn_ok(s, dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0), "merge a ReLU");
     tutti_onednn_ok(s, dnnl_primitive_attr_set_post_ops(s->forward_attr, ops), "merge a ReLU");
@@ -41,6 +41,7 @@ void tutti_onednn_mask_dout(tutti_kernel *k)
         {DNNL_ARG_DIFF_SRC, tutti_onednn_at(TUTTI_AT_DOUT, 0), s->out, true},
     };
     tutti_onednn_add(s, &s->backward_params, backward, args, 3);
+    s->nfeeding = s->backward_params.nsteps;
 }
 
 void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias)

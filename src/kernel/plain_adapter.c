@@ -35,6 +35,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->backward_reads = a->inner.backward_reads;
     k->unread_inputs = a->inner.unread_inputs;
     k->passes_gradient = a->inner.passes_gradient;
+    k->feeds_data = a->inner.feeds_data;
     k->scratch_bytes = (a->inner.scratch_bytes + 63) / 64 * 64;
     for (int i = 0; i < k->ninputs; i++) {
         if (!k->in[i].layout) continue;
