@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_table.c: one row for each layer that has parameters. */
+/* layer_table.c: one row for each layer that has parameters which travel. */
 #include "layer_table.h"
 
 #include <math.h>
@@ -36,13 +36,19 @@ int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs)
     return best;
 }
 
-/* Of a layer's parameters: those of their shapes, or all that travel (the kernel's order may have padding). */
+/* Of a layer's parameters that travel, which frozen ones do not: those of their shapes, or all (the kernel's order may have padding). */
 static int64_t count_elements(const tutti_graph *g, int layer, bool padded)
 {
     int64_t n = 0;
     for (int p = 0; p < g->nparams; p++)
-        if (g->params[p].layer == layer) n += padded ? g->params[p].desc.elements : g->params[p].count;
+        if (g->params[p].layer == layer && !g->params[p].is_frozen)
+            n += padded ? g->params[p].desc.elements : g->params[p].count;
     return n;
+}
+
+static double backward_s(const tutti_graph *g, const tutti_layer_time *time, int layer)
+{
+    return (g->runs_params[layer] ? time->params_s : 0) + (g->needs_input_grad[layer] ? time->data_s : 0) + time->sum_s;
 }
 
 static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t, int layer,
@@ -58,7 +64,7 @@ static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profil
     if (st) return st;
     for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
     *row = (tutti_layer_prediction){.forward_s = time->forward_s * (double)calls,
-                                    .backward_s = (time->params_s + time->data_s + time->sum_s) * (double)calls,
+                                    .backward_s = backward_s(g, time, layer) * (double)calls,
                                     .bytes = elements * (int64_t)sizeof(float),
                                     .exchange_s = exchange.all_s,
                                     .window_s = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};

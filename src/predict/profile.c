@@ -63,6 +63,14 @@ static void grads_prepare(runner *r)
         if (g->layer_grads[l].out >= 0) r->grads[g->layer_grads[l].changed] = r->grads[g->layer_grads[l].out];
 }
 
+/* Nobody wants the gradients of a layer that is frozen as a whole. */
+static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
+{
+    for (int p = 0; p < g->nparams; p++)
+        if (g->params[p].layer == l && g->params[p].is_frozen && tutti_graph_unwanted_at(g, p) < 0)
+            a->dparam[g->params[p].ordinal] = NULL;
+}
+
 static void args_prepare(runner *r, int l, float *input)
 {
     const tutti_graph *g = r->graph;
@@ -88,6 +96,7 @@ static void args_prepare(runner *r, int l, float *input)
         a->param[i] = filled(r, param_bytes(&k->params[i]), key + 4);
         a->dparam[i] = filled(r, param_bytes(&k->params[i]), key + 5);
     }
+    leave_out_frozen(g, l, a);
 }
 
 /* Memory of every value, gradient and parameter; nothing is shared but what one layer hands to the next. */
@@ -140,7 +149,7 @@ static void runner_step(runner *r, double *times)
         double begin = tutti_clock_s();
         gradients_sum(r, l);
         double start = tutti_clock_s();
-        if (k->row->backward_params && k->nparams) k->row->backward_params(k, &r->args[l]);
+        if (g->runs_params[l]) k->row->backward_params(k, &r->args[l]);
         double middle = tutti_clock_s();
         if (g->needs_input_grad[l]) k->row->backward_data(k, &r->args[l]);
         if (!times) continue;
@@ -162,6 +171,7 @@ static double runner_update(runner *r)
         float *velocity = r->velocity[l];
         for (int i = 0; i < k->nparams; i++) {
             int64_t n = k->params[i].elements;
+            if (!r->args[l].dparam[i]) continue;
             const tutti_update_slice slice = {
                 .w = (float *)(uintptr_t)r->args[l].param[i], .state = {velocity}, .sum = r->args[l].dparam[i], .n = n};
             tutti_update_apply(&update, &step, TUTTI_PARAM_WEIGHT, &slice);
@@ -247,7 +257,8 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
     }
     int64_t nelements = 0;
     for (int l = 0; l < out->nlayers; l++)
-        for (int i = 0; i < g->kernels[l].nparams; i++) nelements += g->kernels[l].params[i].elements;
+        for (int i = 0; i < g->kernels[l].nparams; i++)
+            nelements += runners[0].args[l].dparam[i] ? g->kernels[l].params[i].elements : 0;
     for (int i = 0; i < nbusy; i++) {
         runner *r = &runners[i];
         tutti_sort_doubles(r->updates, (size_t)r->nruns);

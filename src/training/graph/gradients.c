@@ -84,9 +84,11 @@ static void give_in(sorting *s, int l)
         any = true;
         all_passed &= passed;
     }
+    const tutti_kernel *k = &g->kernels[l];
+    g->runs_params[l] = s->has_own[l] || (any && k->feeds_data);
     /* A gradient that is passed on changed has to be changed by somebody. */
-    const bool joint = g->kernels[l].joint_backward && s->has_own[l];
-    g->needs_input_grad[l] = any && !joint && !(all_passed && (!g->kernels[l].writes_dout || s->has_own[l]));
+    const bool joint = k->joint_backward && g->runs_params[l];
+    g->needs_input_grad[l] = any && !joint && !(all_passed && (!k->writes_dout || g->runs_params[l]));
 }
 
 static int count_readers(sorting *s)
@@ -112,6 +114,7 @@ void tutti_graph_list_grads(tutti_graph *g)
     s.unread = TUTTI_ARENA_NEW(&work, int, most);
     g->grads = TUTTI_ARENA_NEW(&g->arena, tutti_grad, most);
     g->layer_grads = TUTTI_ARENA_NEW(&g->arena, tutti_layer_grads, n);
+    g->runs_params = TUTTI_ARENA_NEW(&g->arena, bool, n);
     g->needs_input_grad = TUTTI_ARENA_NEW(&g->arena, bool, n);
     for (int l = 0; l < n; l++) g->layer_grads[l].parts = TUTTI_ARENA_NEW(&g->arena, int, s.nreaders[l]);
     for (int l = n - 1; l >= 0; l--) {

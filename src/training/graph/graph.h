@@ -15,6 +15,7 @@
 #ifndef TUTTI_GRAPH_H
 #define TUTTI_GRAPH_H
 
+#include "../../base/options.h"
 #include "../model/model.h"
 
 typedef enum {
@@ -45,6 +46,13 @@ typedef struct {
     int index;
 } tutti_datum;
 
+/* Parameters that keep the value they begin with: no gradient, no exchange, no update. Patterns of names (name_pattern.h) and "true" or
+ * "false" by turns; the last that fits counts. */
+typedef struct {
+    tutti_texts patterns; /* borrowed */
+    const char *said;     /* where they were said, which refusals begin with; NULL = nowhere */
+} tutti_frozen;
+
 typedef struct {
     /* "conv1.weight", or "@loss" (of each loss), "@correct", "@stop": control numbers that travel as statistics */
     const char *name;
@@ -52,7 +60,14 @@ typedef struct {
     int ordinal;           /* of the layer's parameters */
     tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
     int64_t count;         /* of its shape, row-major */
+    bool is_frozen;        /* would be learned, and is not */
 } tutti_param;
+
+/* Has a gradient, and is changed by the rule. */
+static inline bool tutti_param_is_learned(const tutti_param *p)
+{
+    return p->desc.kind != TUTTI_PARAM_STATISTIC && !p->is_frozen;
+}
 
 /* The gradient of a layer's output as it lies in memory; it is shaped as that output. Where a kernel passes the gradient
  * that it is given on to an input, both are one: the one of the layer that comes later. */
@@ -86,6 +101,7 @@ typedef struct {
     int nthreads;
     bool training; /* false: forward nodes of what the last loss needs, no control numbers */
     tutti_precision precision;
+    tutti_frozen frozen; /* where training */
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
     const tutti_graph *params_as;
@@ -96,8 +112,11 @@ struct tutti_graph {
     tutti_graph_config config;
     tutti_kernel *kernels; /* one a layer, made for that batch */
     int nkernels;          /* = model->nlayers once built */
-    /* These three only where training. */
-    bool *needs_input_grad; /* a layer: its backward_data is run (not before the first layer with parameters, nor where
+    /* These four only where training. */
+    bool *
+        runs_params; /* a layer: its backward_params is run: it has learned parameters, or backward_data goes on from it */
+    bool *
+        needs_input_grad; /* a layer: its backward_data is run (not before the first layer with learned parameters, nor where
                              * backward_params does its work: joint_backward) */
     tutti_grad *grads;
     int ngrads;
@@ -112,6 +131,11 @@ struct tutti_graph {
 tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_config *config, tutti_graph **out,
                                tutti_failure *err);
 void tutti_graph_destroy(tutti_graph *g);
+/* Memory that the kernel of a node wants for itself. In a layer of which some parameters are frozen and others are not, backward_params
+ * leaves the gradients of the frozen ones there too, because kernels make all of them at once: that of p from which byte on. -1: nobody
+ * makes it. */
+size_t tutti_graph_scratch_bytes(const tutti_graph *g, int node);
+int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
 int tutti_graph_losses(const tutti_graph *g);                 /* how many loss layers there are */
 int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
 char *tutti_graph_print(const tutti_graph *g);                /* text form, caller frees */

@@ -5,11 +5,8 @@
 
 #include "graph.h"
 
-static inline bool tutti_param_is_learned(const tutti_param *p)
-{
-    return p->desc.kind != TUTTI_PARAM_STATISTIC;
-}
-
+/* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE with the place: a pattern that fits nothing, or nothing is left to learn. */
+tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err);
 /* Which gradients there are, which of them are sums, and which layers run their backward_data (gradients.c). */
 void tutti_graph_list_grads(tutti_graph *g);
 /* The nodes in one legal order (nodes.c). */

@@ -47,10 +47,12 @@ static const char *node_subject(const tutti_graph *g, const tutti_node *n)
 
 static void add_head(const tutti_graph *g, tutti_strbuf *sb)
 {
-    int64_t learned = 0, statistics = 0;
+    int64_t learned = 0, statistics = 0, frozen = 0;
     for (int i = 0; i < g->nparams; i++) {
         if (g->params[i].layer < 0) continue;
-        *(g->params[i].desc.kind == TUTTI_PARAM_STATISTIC ? &statistics : &learned) += g->params[i].count;
+        *(g->params[i].is_frozen                  ? &frozen
+          : tutti_param_is_learned(&g->params[i]) ? &learned
+                                                  : &statistics) += g->params[i].count;
     }
     tutti_strbuf_printf(sb,
                         "graph %s: %d layers, %" PRId64 " learned parameters, %" PRId64 " statistics, %" PRId64
@@ -58,6 +60,7 @@ static void add_head(const tutti_graph *g, tutti_strbuf *sb)
                         g->model->name, g->model->nlayers, learned, statistics, g->config.batch, g->config.engine,
                         tutti_precision_name(g->config.precision));
     const int nlosses = tutti_graph_losses(g);
+    if (frozen) tutti_strbuf_printf(sb, ", %" PRId64 " parameters frozen", frozen);
     if (nlosses > 1) tutti_strbuf_printf(sb, ", %d losses, the last is the main one", nlosses);
     tutti_strbuf_puts(sb, "\n");
 }

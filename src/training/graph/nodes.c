@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes.c: the nodes of a step in one legal order: load, forward, backward from the last loss to the first layer with
- * parameters.
+ * learned parameters.
  *
  * Exchange and update stand as early as the data allow: an exchange right after the last writer of the gradient, an update
  * right after the last reader of the parameter, a sum of gradients right before the layer whose output's gradient it is.
@@ -40,12 +40,20 @@ static void finish(draft *d, tutti_node_kind kind, int layer, int param)
     d->nreads = d->nwrites = 0;
 }
 
-/* Calls the datum kind for each parameter of layer l of one sort: learned ones or statistics. */
+/* Statistics are averaged, frozen parameters only read. */
+typedef enum { LEARNED, AVERAGED, FROZEN } param_sort;
+
+static param_sort sort_of(const tutti_param *p)
+{
+    return p->is_frozen ? FROZEN : tutti_param_is_learned(p) ? LEARNED : AVERAGED;
+}
+
+/* Calls the datum kind for each parameter of layer l of one sort. */
 static void each_param(draft *d, void (*say)(draft *, tutti_datum_kind, int), tutti_datum_kind kind, int l,
-                       bool learned)
+                       param_sort sort)
 {
     for (int i = 0; i < d->graph->nparams; i++)
-        if (d->graph->params[i].layer == l && tutti_param_is_learned(&d->graph->params[i]) == learned) say(d, kind, i);
+        if (d->graph->params[i].layer == l && sort_of(&d->graph->params[i]) == sort) say(d, kind, i);
 }
 
 static void reads_inputs(draft *d, int l, unsigned without)
@@ -63,11 +71,12 @@ static void add_forward(draft *d, int l)
     const bool is_loss = g->model->layers[l].op->is_loss;
     reads_inputs(d, l, 0);
     if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0); /* labels */
-    each_param(d, reads, TUTTI_DATUM_PARAM, l, true);
-    each_param(d, reads, TUTTI_DATUM_PARAM, l, false);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, FROZEN);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, AVERAGED);
     if (!is_loss) writes(d, TUTTI_DATUM_VALUE, l);
     if (g->kernels[l].saved_bytes) writes(d, TUTTI_DATUM_SAVED, l);
-    if (training) each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, false);
+    if (training) each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, AVERAGED);
     if (training && is_loss) writes(d, TUTTI_DATUM_PARAM_GRAD, g->nparams - TUTTI_NCONTROLS + TUTTI_CONTROL_LOSS);
     if (training && l == g->model->nlayers - 1)
         writes(d, TUTTI_DATUM_PARAM_GRAD, g->nparams - TUTTI_NCONTROLS + TUTTI_CONTROL_CORRECT);
@@ -90,7 +99,8 @@ static void reads_for_backward(draft *d, int l, bool first)
     if (again & TUTTI_READS_OUTPUT && !is_loss) reads(d, TUTTI_DATUM_VALUE, l);
     if (again & TUTTI_READS_SAVED && g->kernels[l].saved_bytes) reads(d, TUTTI_DATUM_SAVED, l);
     if (is_loss) reads(d, TUTTI_DATUM_BATCH, 0);
-    each_param(d, reads, TUTTI_DATUM_PARAM, l, true);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, FROZEN);
 }
 
 static void add_exchange(draft *d, int p)
@@ -108,10 +118,10 @@ static void add_update(draft *d, int p)
     finish(d, TUTTI_NODE_UPDATE, d->graph->params[p].layer, p);
 }
 
-static void add_for_params(draft *d, void (*add)(draft *, int), int l, bool learned)
+static void add_for_params(draft *d, void (*add)(draft *, int), int l, param_sort sort)
 {
     for (int i = 0; i < d->graph->nparams; i++)
-        if (d->graph->params[i].layer == l && tutti_param_is_learned(&d->graph->params[i]) == learned) add(d, i);
+        if (d->graph->params[i].layer == l && sort_of(&d->graph->params[i]) == sort) add(d, i);
 }
 
 static void add_sum(draft *d, int l)
@@ -141,16 +151,16 @@ static void add_backward_data(draft *d, int l, bool first)
 static void add_backward(draft *d, int l)
 {
     add_sum(d, l);
-    each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, true);
-    const bool learns = d->nwrites > 0;
-    if (learns) {
+    const bool runs_params = d->graph->runs_params[l];
+    if (runs_params) {
+        each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, LEARNED);
         reads_for_backward(d, l, true);
         if (d->graph->kernels[l].joint_backward) writes_input_grads(d, l);
         finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
     }
-    add_for_params(d, add_exchange, l, true); /* before the input gradient: it travels meanwhile */
-    if (d->graph->needs_input_grad[l]) add_backward_data(d, l, !learns);
-    add_for_params(d, add_update, l, true);
+    add_for_params(d, add_exchange, l, LEARNED); /* before the input gradient: it travels meanwhile */
+    if (d->graph->needs_input_grad[l]) add_backward_data(d, l, !runs_params);
+    add_for_params(d, add_update, l, LEARNED);
 }
 
 /* Evaluation runs what the last loss needs: no auxiliary heads. */
@@ -176,8 +186,8 @@ static void list_forward(draft *d, tutti_arena *work)
     for (int l = 0; l < g->model->nlayers; l++) {
         if (needed[l]) add_forward(d, l);
         if (!training) continue;
-        add_for_params(d, add_exchange, l, false);
-        add_for_params(d, add_update, l, false);
+        add_for_params(d, add_exchange, l, AVERAGED);
+        add_for_params(d, add_update, l, AVERAGED);
     }
 }
 
@@ -191,8 +201,8 @@ void tutti_graph_list_nodes(tutti_graph *g)
     g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 4 * nlayers + 2 * g->nparams);
     list_forward(&d, &work);
     if (g->config.training) {
-        add_for_params(&d, add_exchange, -1, false); /* control numbers are known after forward */
-        add_for_params(&d, add_update, -1, false);
+        add_for_params(&d, add_exchange, -1, AVERAGED); /* control numbers are known after forward */
+        add_for_params(&d, add_update, -1, AVERAGED);
         for (int l = nlayers - 1; l >= 0; l--) add_backward(&d, l);
     }
     tutti_arena_release(&work);

@@ -11,16 +11,16 @@
 
 static const char momentum_name[] = "outer-momentum";
 
-static int declare_own(tutti_plan_builder *b, const char *name, tutti_memory_content holds)
+static int declare_own(tutti_plan_builder *b, const char *name, int64_t elements)
 {
     return tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
                                                         .role = TUTTI_ROLE_CENTRE,
                                                         .type = TUTTI_F32,
-                                                        .elements = tutti_builder_plan(b)->total,
+                                                        .elements = elements,
                                                         .copies = 1,
                                                         .is_lasting = true,
                                                         .is_saved = true,
-                                                        .holds = holds});
+                                                        .holds = TUTTI_HOLDS_ALL});
 }
 
 static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
@@ -30,8 +30,8 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
         .own_states = true, .differ = true, .weights_hold = TUTTI_HOLDS_ALL, .states_hold = TUTTI_HOLDS_ANYTHING};
     int schedule = 0;
     tutti_method_declare_vectors(b, &vectors);
-    tutti_builder_answer(b, declare_own(b, "centre", TUTTI_HOLDS_ALL));
-    declare_own(b, momentum_name, TUTTI_HOLDS_ALL);
+    tutti_builder_answer(b, declare_own(b, "centre", tutti_builder_plan(b)->nweights));
+    declare_own(b, momentum_name, tutti_builder_plan(b)->total);
     const int weights = tutti_plan_find_memory(tutti_builder_plan(b), TUTTI_ROLE_WEIGHTS, 0);
     tutti_status st = tutti_builder_schedule(b, &mean, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "mean", weights, weights, schedule, TUTTI_AVG);

@@ -42,7 +42,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
     const int mean = tutti_builder_memory(b, &(tutti_plan_memory){.name = "mean of the weights",
                                                                   .role = TUTTI_ROLE_WEIGHTS,
                                                                   .type = TUTTI_F32,
-                                                                  .elements = p->total,
+                                                                  .elements = p->nweights,
                                                                   .copies = 1,
                                                                   .is_region = true,
                                                                   .is_saved = true});

@@ -11,7 +11,7 @@ static void declare_vector(tutti_plan_builder *b, const char *name, tutti_memory
     m.name = name;
     m.role = role;
     m.type = TUTTI_F32;
-    m.elements = tutti_builder_plan(b)->total;
+    m.elements = role == TUTTI_ROLE_WEIGHTS ? tutti_builder_plan(b)->nweights : tutti_builder_plan(b)->total;
     tutti_builder_memory(b, &m);
 }
 
@@ -88,7 +88,7 @@ void tutti_method_declare_centre(tutti_plan_builder *b, bool common)
         b, tutti_builder_memory(b, &(tutti_plan_memory){.name = "centre",
                                                         .role = TUTTI_ROLE_CENTRE,
                                                         .type = TUTTI_F32,
-                                                        .elements = tutti_builder_plan(b)->total,
+                                                        .elements = tutti_builder_plan(b)->nweights,
                                                         .copies = 1,
                                                         .is_region = true,
                                                         .is_common = common,

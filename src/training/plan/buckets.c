@@ -2,7 +2,8 @@
 /* buckets.c: gradients packed in the order in which they become ready, and cut into buckets: up to a size, at layers, or where
  * merge.h says that the exchanges end soonest.
  *
- * Control numbers are packed apart: they travel in every step, whatever the parameters do. Invariant: buckets tile the packed
+ * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do: they lie
+ * behind all buckets. Invariant: buckets tile the packed
  * vector in exchange order; what no parameter fills is zero on every rank. */
 #include <math.h>
 
@@ -33,6 +34,9 @@ static void order_params(tutti_plan *p)
             p->control.nparams += control;
         }
     p->control.first_param = n - p->control.nparams;
+    p->first_frozen = n;
+    for (int i = 0; i < g->nparams; i++)
+        if (g->params[i].is_frozen) p->order[n++] = i;
 }
 
 static int layer_of(const tutti_plan *p, int at)
@@ -109,12 +113,16 @@ void tutti_plan_pack_params(tutti_plan *p)
         last->nparams++;
         p->total = last->offset + last->count;
     }
-    for (int i = p->control.first_param; i < g->nparams; i++) put(p, i, &p->control);
+    for (int i = p->control.first_param; i < p->first_frozen; i++) put(p, i, &p->control);
+    tutti_bucket behind = {.offset = p->total};
+    for (int i = p->first_frozen; i < g->nparams; i++) put(p, i, &behind);
+    p->nweights = p->total + behind.count;
 }
 
 int tutti_plan_bucket_of(const tutti_plan *p, int param)
 {
     if (is_control(&p->graph->params[param])) return TUTTI_CONTROL_BUCKET;
+    if (p->graph->params[param].is_frozen) return TUTTI_NO_BUCKET;
     int b = p->nbuckets - 1;
     while (p->buckets[b].offset > p->param_offset[param]) b--;
     return b;

@@ -58,10 +58,10 @@ static void find_lives(packing *p)
         const tutti_node *n = &p->graph->nodes[t];
         for (int i = 0; i < n->nreads; i++) live_at(p, n->reads[i], t);
         for (int i = 0; i < n->nwrites; i++) live_at(p, n->writes[i], t);
-        if (n->layer < 0 || !p->graph->kernels[n->layer].scratch_bytes || !runs_kernel(n)) continue;
+        const int64_t scratch = runs_kernel(n) ? (int64_t)tutti_graph_scratch_bytes(p->graph, t) : 0;
+        if (!scratch) continue;
         p->of_scratch[t] = p->nblocks++;
-        p->blocks[p->of_scratch[t]] =
-            (tutti_block){.bytes = (int64_t)p->graph->kernels[n->layer].scratch_bytes, .first = t, .last = t};
+        p->blocks[p->of_scratch[t]] = (tutti_block){.bytes = scratch, .first = t, .last = t};
     }
 }
 

@@ -217,7 +217,7 @@ int tutti_plan_value_memory(const tutti_plan *p, int param)
 
 static bool has_norms(const tutti_param *param)
 {
-    return param->layer >= 0 && param->desc.kind == TUTTI_PARAM_WEIGHT;
+    return param->layer >= 0 && param->desc.kind == TUTTI_PARAM_WEIGHT && !param->is_frozen;
 }
 
 int64_t tutti_plan_norms_of(const tutti_plan *p, int param)
@@ -248,8 +248,9 @@ static void add_params(const tutti_plan *p, tutti_strbuf *sb)
         const tutti_param *param = &p->graph->params[p->order[i]];
         char shape[96];
         tutti_shape_text(&param->desc.shape, shape);
-        tutti_strbuf_printf(sb, "%s %s kind %d at %" PRId64 " order %" PRIx64 "\n", param->name, shape,
-                            (int)param->desc.kind, p->param_offset[p->order[i]], tutti_param_order_hash(&param->desc));
+        tutti_strbuf_printf(sb, "%s %s kind %d at %" PRId64 " order %" PRIx64 "%s\n", param->name, shape,
+                            (int)param->desc.kind, p->param_offset[p->order[i]], tutti_param_order_hash(&param->desc),
+                            param->is_frozen ? " frozen" : "");
     }
 }
 

@@ -7,7 +7,8 @@
  *
  * Memory. Parameters are packed in exchange order (the order in which their gradients become ready) into one vector of `total`
  * elements, each bucket a contiguous range, starts aligned to 16 elements. Memories of the roles weights, gradients and state hold such
- * vectors, so that one offset serves them all; control numbers (@loss, @correct, @stop) lie apart, packed in memories of the role
+ * vectors, so that one offset serves them all. Frozen parameters, which nobody exchanges or writes, lie behind it: weights, and centres
+ * that are tested, have `nweights` elements. Control numbers (@loss, @correct, @stop) lie apart, packed in memories of the role
  * numbers. Activations, their gradients, saved state and scratch share one private memory by life time.
  *
  * Canonical sums (slots = S): this rank holds slots [S*r/p, S*(r+1)/p), that is, nins <= 2 log2 S subtree roots; it runs forward and
@@ -238,9 +239,12 @@ int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange);
 typedef struct {
     tutti_plan_config config;
     const tutti_graph *graph; /* borrowed */
-    int *order;               /* params in exchange order, control numbers last */
-    int64_t *param_offset;    /* a param: where it lies in the packed vector; a control number: among the numbers */
-    int64_t total;            /* elements of the packed vector */
+    int *order;               /* params in exchange order, then control numbers, then frozen ones */
+    int64_t *
+        param_offset; /* a param: where it lies in the packed vector, or behind it; a control number: among the numbers */
+    int64_t total;    /* elements of the packed vector */
+    int64_t nweights; /* and of the frozen parameters behind it */
+    int first_frozen; /* in order; = graph->nparams where there are none */
     tutti_bucket *buckets;
     int nbuckets;
     tutti_bucket control;    /* the control numbers */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../collective/schedule/part_builder.h"
 #include "plan_compose.h"
@@ -222,9 +223,40 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
     return st;
 }
 
+/* Frozen parameters lie behind the packed vector. What reads them need not wait for anything, because nobody writes there: no
+ * exchange goes so far, and nothing that changes weights. */
+static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
+{
+    tutti_arena arena = {0};
+    tutti_status st = TUTTI_OK;
+    for (int x = 0; x < p->nexchanges && !st; x++) {
+        const tutti_plan_exchange *e = &p->exchanges[x];
+        if (p->memories[e->out.memory].role != TUTTI_ROLE_NUMBERS && e->first + e->count > p->total)
+            st = tutti_fail(err, TUTTI_ERR_FAILED,
+                            "%s: goes to element %" PRId64 ", frozen parameters begin at %" PRId64, e->name,
+                            e->first + e->count, p->total);
+    }
+    for (int r = 0; r < p->config.nranks && !st; r++) {
+        tutti_loop loops[TUTTI_NDRIVERS];
+        tutti_plan_list_loops(p, r, &arena, loops);
+        if (r == p->config.rank) memcpy(loops, p->loops, sizeof loops);
+        for (int d = 0; d < TUTTI_NDRIVERS; d++)
+            for (int i = 0; i < loops[d].nactions && !st; i++)
+                if (loops[d].actions[i].first + loops[d].actions[i].count > p->total)
+                    st = tutti_fail(err, TUTTI_ERR_FAILED,
+                                    "rank %d: an update of bucket %d goes beyond element %" PRId64
+                                    ", where frozen parameters begin",
+                                    r, loops[d].actions[i].bucket, p->total);
+        tutti_arena_reset(&arena);
+    }
+    tutti_arena_release(&arena);
+    return st;
+}
+
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
 {
     tutti_status st = tutti_plan_check_arena(p, err);
+    if (!st) st = check_frozen(p, err);
     if (!st) st = tutti_plan_check_all_visits(p, err);
     for (int m = 0; m < p->nmemories && !st; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;

@@ -63,8 +63,7 @@ static extent extent_of(const tutti_plan *p, int tag)
 static extent scratch_of(const tutti_plan *p, int node)
 {
     const int64_t at = p->scratch_offset[node];
-    return at < 0 ? (extent){0, 0}
-                  : (extent){at, at + (int64_t)p->graph->kernels[p->graph->nodes[node].layer].scratch_bytes};
+    return at < 0 ? (extent){0, 0} : (extent){at, at + (int64_t)tutti_graph_scratch_bytes(p->graph, node)};
 }
 
 typedef struct {

@@ -7,7 +7,7 @@
 
 /* Exchange order, packed offsets, buckets (buckets.c). */
 void tutti_plan_pack_params(tutti_plan *p);
-/* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers. */
+/* The bucket that a parameter travels in; TUTTI_CONTROL_BUCKET for control numbers, TUTTI_NO_BUCKET for frozen parameters. */
 int tutti_plan_bucket_of(const tutti_plan *p, int param);
 const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket);
 /* Fills in tutti_bucket.turn (plan_walk.c). */

@@ -91,6 +91,7 @@ static void add_kernel(writer *w, const tutti_action *a)
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
+        if (g->params[param].is_frozen) continue; /* nobody writes it: tutti_plan_check */
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);

@@ -78,11 +78,12 @@ static void add_rule(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-static void add_params(const tutti_plan *p, const tutti_bucket *bucket, tutti_strbuf *sb)
+/* Some in exchange order, and what they and their padding take. */
+static void add_params(const tutti_plan *p, int64_t elements, int first, int nparams, tutti_strbuf *sb)
 {
-    add_bytes(sb, bucket->count * (int64_t)sizeof(float));
+    add_bytes(sb, elements * (int64_t)sizeof(float));
     tutti_strbuf_puts(sb, ")\n");
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
+    for (int i = first; i < first + nparams; i++) {
         const tutti_param *param = &p->graph->params[p->order[i]];
         char shape[96];
         tutti_shape_text(&param->desc.shape, shape);
@@ -106,10 +107,15 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     for (int b = 0; b < p->nbuckets; b++) {
         tutti_strbuf_printf(sb, "  bucket %d: elements %" PRId64 " + %" PRId64 " (", b, p->buckets[b].offset,
                             p->buckets[b].count);
-        add_params(p, &p->buckets[b], sb);
+        add_params(p, p->buckets[b].count, p->buckets[b].first_param, p->buckets[b].nparams, sb);
     }
     tutti_strbuf_printf(sb, "  control numbers, apart: %" PRId64 " elements (", p->control.count);
-    add_params(p, &p->control, sb);
+    add_params(p, p->control.count, p->control.first_param, p->control.nparams, sb);
+    const int nfrozen = p->graph->nparams - p->first_frozen;
+    if (!nfrozen) return;
+    tutti_strbuf_printf(sb, "  frozen, not exchanged: %" PRId64 " elements behind the buckets (",
+                        p->nweights - p->total);
+    add_params(p, p->nweights - p->total, p->first_frozen, nfrozen, sb);
 }
 
 /* ---- exchanges, one by one ---- */

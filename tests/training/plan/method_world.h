@@ -12,7 +12,7 @@ typedef struct {
     tutti_plan *plan;
 } world;
 
-static inline void make(world *w, const char *method, tutti_plan_config config)
+static inline void make_frozen(world *w, const char *method, tutti_plan_config config, tutti_frozen frozen)
 {
     static const char *const states[] = {"exp_avg", "exp_avg_sq"};
     tutti_failure err = {0};
@@ -25,10 +25,16 @@ static inline void make(world *w, const char *method, tutti_plan_config config)
     config.states = states;
     toy_make(&w->net);
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, &err);
-    const tutti_graph_config graph = {.batch = samples, .engine = "reference", .nthreads = 1, .training = true};
+    const tutti_graph_config graph = {
+        .batch = samples, .engine = "reference", .nthreads = 1, .training = true, .frozen = frozen};
     if (!st) st = tutti_graph_build(&w->net.model, &graph, &w->graph, &err);
     if (!st) st = tutti_plan_build(w->graph, &config, &w->plan, &err);
     if (st) fail_msg("%s", err.text);
+}
+
+static inline void make(world *w, const char *method, tutti_plan_config config)
+{
+    make_frozen(w, method, config, (tutti_frozen){{NULL, 0}, NULL});
 }
 
 static inline void destroy(world *w)
