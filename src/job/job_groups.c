@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_groups.c: optimiser.groups: numbers that are none, and patterns that fit nothing. An entry without effect is refused: it was meant
- * for a layer that has another name. */
+/* job_groups.c: optimiser.groups: values that are none, and patterns that fit nothing. An entry without effect is refused: it was meant
+ * for a layer that has another name, or that is frozen. Patterns of frozen parameters are matched by the graph (training/graph/frozen.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +16,34 @@ static bool is_number(const char *text)
     return end != text && !*end && isfinite(value) && value >= 0;
 }
 
-static tutti_status check_entries(const char *said, const tutti_texts *entries, tutti_failure *err)
+static bool is_truth(const char *text)
+{
+    return !strcmp(text, "true") || !strcmp(text, "false");
+}
+
+static tutti_status check_entries(const char *said, const tutti_texts *entries, bool (*is_good)(const char *),
+                                  const char *otherwise, tutti_failure *err)
 {
     for (int i = 0; i < entries->n; i += 2) {
         if (!entries->values[i][0])
             return tutti_fail(err, TUTTI_ERR_USAGE, "%s: an empty pattern; '*' is for all parameters", said);
-        if (!is_number(entries->values[i + 1]))
-            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' of '%s' is no number of 0 or more", said,
-                              entries->values[i + 1], entries->values[i]);
+        if (!is_good(entries->values[i + 1]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' of '%s' is %s", said, entries->values[i + 1],
+                              entries->values[i], otherwise);
     }
     return TUTTI_OK;
 }
 
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err)
 {
-    const tutti_status st = check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, err);
-    return st ? st : check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, err);
+    static const char no_number[] = "no number of 0 or more";
+    tutti_status st =
+        check_entries(job->optimiser.groups.said_rate, &job->optimiser.groups.rate, is_number, no_number, err);
+    if (!st)
+        st = check_entries(job->optimiser.groups.said_decay, &job->optimiser.groups.decay, is_number, no_number, err);
+    return st ? st
+              : check_entries(job->optimiser.groups.said_freeze, &job->optimiser.groups.freeze, is_truth,
+                              "neither true nor false", err);
 }
 
 static bool fits(const tutti_graph *g, const char *pattern, bool weights_alone)
@@ -40,7 +52,7 @@ static bool fits(const tutti_graph *g, const char *pattern, bool weights_alone)
         const tutti_param *param = &g->params[p];
         const bool counts =
             param->desc.kind == TUTTI_PARAM_WEIGHT || (!weights_alone && param->desc.kind == TUTTI_PARAM_BIAS);
-        if (param->layer >= 0 && counts && tutti_name_matches(pattern, param->name)) return true;
+        if (param->layer >= 0 && !param->is_frozen && counts && tutti_name_matches(pattern, param->name)) return true;
     }
     return false;
 }

@@ -47,7 +47,8 @@ struct tutti_job {
         double weight_decay, clip_norm;
         struct {
             tutti_texts rate, decay; /* patterns of parameters and numbers by turns; the last that fits counts */
-            const char *said_rate, *said_decay; /* not keys: where they were said */
+            tutti_texts freeze;      /* patterns and true or false by turns; the last that fits counts */
+            const char *said_rate, *said_decay, *said_freeze; /* not keys: where they were said */
         } groups;
         double lr, end_lr;
         int schedule; /* optimiser.schedule: constant|step|poly|cosine (tutti_rate_kind) */

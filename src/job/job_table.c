@@ -47,6 +47,8 @@ static const tutti_field own[] = {
         "parameters whose rate is multiplied: {fc2: 10, \"conv*\": 0.1}"),
     JOB(PAIRS, "optimiser.groups.decay", optimiser.groups.decay, "", 1, 0,
         "parameters with a weight decay of their own: {fc1: 0}"),
+    JOB(PAIRS, "optimiser.groups.freeze", optimiser.groups.freeze, "", 1, 0,
+        "parameters that stay as they are: {conv1: true}, {\"*\": true, fc: false}"),
     JOB(REAL, "optimiser.clip_norm", optimiser.clip_norm, "0", 0, 1e30,
         "gradients, all together, are no longer than this; 0 = off"),
     CHOICE("optimiser.schedule", optimiser.schedule, "constant", "constant|step|poly|cosine", "how the rate falls"),

@@ -112,7 +112,8 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
                                       .engine = config.engine,
                                       .nthreads = config.nthreads,
                                       .training = true,
-                                      .precision = (tutti_precision)job->precision};
+                                      .precision = (tutti_precision)job->precision,
+                                      .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     if (!st) st = tutti_graph_build(r.fused ? r.fused : r.model, &graph, &r.graph, err);
     if (!st) st = tutti_job_match_groups(job, r.graph, err);

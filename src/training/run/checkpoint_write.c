@@ -30,7 +30,7 @@ char *tutti_checkpoint_path(const char *format, ...)
 
 bool tutti_checkpoint_stores(const tutti_param *p, bool of_state)
 {
-    return p->name[0] != '@' && !(of_state && p->desc.kind == TUTTI_PARAM_STATISTIC);
+    return p->name[0] != '@' && (!of_state || tutti_param_is_learned(p));
 }
 
 tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, int state)

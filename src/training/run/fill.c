@@ -10,8 +10,8 @@
 static void init_new(const tutti_trainer *t, float *weights)
 {
     const tutti_graph *g = t->plan->graph;
-    for (int i = 0; i < t->plan->control.first_param; i++) {
-        const int p = t->plan->order[i];
+    for (int p = 0; p < g->nparams; p++) {
+        if (g->params[p].layer < 0) continue;
         tutti_graph_init_param(&g->params[p], t->config->seed, weights + t->plan->param_offset[p]);
     }
 }
@@ -77,6 +77,6 @@ tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_chec
         t->earlier_updates = c->earlier_updates;
     }
     float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
-    if (weights != c->weights) memcpy(weights, c->weights, (size_t)t->plan->total * sizeof(float));
+    if (weights != c->weights) memcpy(weights, c->weights, (size_t)t->plan->nweights * sizeof(float));
     return st || !path ? st : read_own(t, path, c, err);
 }

@@ -39,13 +39,21 @@ static float *value(const tutti_trainer *t, int param)
     return tutti_shared_vector(&t->shared, tutti_plan_value_memory(t->plan, param), 0) + t->plan->param_offset[param];
 }
 
+/* Where the kernel leaves the gradient of a frozen parameter: in its scratch, or nowhere. */
+static float *unwanted(const tutti_graph *g, int param, void *scratch)
+{
+    const int64_t at = tutti_graph_unwanted_at(g, param);
+    return at < 0 || !scratch ? NULL : (float *)(void *)((char *)scratch + at);
+}
+
 static void fill_params(const tutti_trainer *t, int layer, int copy, tutti_kernel_args *args)
 {
     const tutti_graph *g = t->plan->graph;
     for (int p = 0; p < g->nparams; p++) {
         if (g->params[p].layer != layer) continue;
         args->param[g->params[p].ordinal] = value(t, p);
-        args->dparam[g->params[p].ordinal] = gradient(t, copy, p);
+        args->dparam[g->params[p].ordinal] =
+            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : gradient(t, copy, p);
     }
 }
 
@@ -97,8 +105,8 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
                                                            tutti_graph_loss_number(plan->graph, node->layer)
                                                      : NULL,
                               .correct = &correct};
-    fill_params(t, node->layer, a->dst, &args);
     fill_values(t, play, a, &args);
+    fill_params(t, node->layer, a->dst, &args);
     switch (node->kind) {
     case TUTTI_NODE_FORWARD: k->row->forward(k, &args); break;
     case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
