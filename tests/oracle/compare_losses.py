@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_losses.py PROGRAM SOURCE [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local: what its file says): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
 import concurrent.futures
 import json
 import os
@@ -27,7 +27,7 @@ precision: {precision}
 ranks: {ranks}
 {extra}
 {method}
-optimiser: {{rule: {rule}, lr: {lr}, weight_decay: 0.0001, clip_norm: {clip_norm}}}
+optimiser: {{lr: {lr}, weight_decay: 0.0001, {optimiser}}}
 """
 
 
@@ -49,11 +49,27 @@ def run(program: str, folder: pathlib.Path, **values) -> list[float]:
 
 
 def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
-    """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two ranks saw."""
+    """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two
+    ranks saw, as two micro-batches are."""
     canonical = "reduction: canonical\nslots: 2"
     more = [("onednn", 1, "f32", canonical)] if model in ON_DIGITS and kind != "local" else []
-    half = [("onednn", 1, precision, "") for precision in ("f16", "bf16")]
+    if kind in ("lars", "lamb"):
+        more += [("onednn", 1, "f32", "accumulate: 2"), ("onednn", 2, "f32", "exchange: {update: replicated}")]
+    if kind == "freeze":
+        more += [("onednn", 1, "f32", "accumulate: 2"), ("onednn", 2, "f32", "exchange: {update_when: early}")]
+    half = [("onednn", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
     return [("onednn", 1, "f32", ""), ("onednn", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
+
+
+def optimiser_of(rule: str, said: dict) -> str:
+    """The keys of the rule of a case."""
+    if rule == "freeze":
+        return "groups: {freeze: {%s}}" % ", ".join(f"{layer}: true" for layer in said["freeze"].split())
+    if rule == "lars":
+        return f"rule: lars, trust: {said['trust']}"
+    if rule in ("adamw", "lamb"):
+        return f"rule: {rule}"
+    return f"clip_norm: {said.get('clip_norm', 0)}"
 
 
 def data_of(model: str, folder: pathlib.Path, scratch: pathlib.Path) -> dict:
@@ -81,10 +97,10 @@ def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, fl
         for kernels, ranks, precision, extra in cases(model, rule):
             theirs, said = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
             ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=said["lr"],
-                       rule=rule if rule == "adamw" else "momentum", clip_norm=said.get("clip_norm", 0),
+                       optimiser=optimiser_of(rule, said),
                        method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "", **keys)
             worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
-            name = f"{case:16} {kernels:9} {ranks} ranks {'canonical' if extra else 'fast':9} {precision:4}"
+            name = f"{case:16} {kernels:9} {ranks} ranks {extra.partition(':')[0] or 'fast':10} {precision:4}"
             found.append((name, tolerance(case, precision), worst))
     return found
 

@@ -6,7 +6,8 @@ flipped ReLU moves its own losses by 3e-4, in one thread or two. Needs torch, nu
 The small models train on the 32 digits of tests/golden/train/digits32. Of the others narrow variants are made (NARROW):
 the same layers with fewer channels, a smaller picture and ten classes, on golden_samples.py's samples, as one rank and as two, which
 differ where batch norm sees a rank's share. A case is MODEL, which is trained by SGD with momentum, MODEL.RULE (ADAMW), MODEL.clip (the norm of
-all gradients is clipped) or MODEL.local (each rank takes steps of its own, weights are averaged every PERIOD of them). compare_losses.py holds tutti against these files, without PyTorch."""
+all gradients is clipped), MODEL.local (each rank takes steps of its own, weights are averaged every PERIOD of them), MODEL.freeze (layers whose
+parameters have requires_grad = False), MODEL.lars or MODEL.lamb (norm_rules.py's steps by PyTorch's gradients). compare_losses.py holds tutti against these files, without PyTorch."""
 import copy
 import dataclasses
 import gzip
@@ -20,6 +21,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 import golden_samples
+import norm_rules
 import philox
 import torch_models
 
@@ -58,6 +60,9 @@ ADAMW = {"mlp.adamw": 0.001, "lenet.adamw": 0.001, "alexnet.adamw": 0.005, "conv
 
 CLIP = {"mlp.clip": 0.5, "lenet.clip": 0.5, "alexnet.clip": 0.02, "convnet-bn.clip": 1.0}  # below the norm in most steps
 PERIOD, LOCAL = 4, ("mlp.local", "lenet.local", "alexnet.local", "convnet-bn.local")
+# Layers in the middle, so that gradients go through them; merged ReLUs, batch norms and groups are among them.
+FREEZE = {"lenet.freeze": ["conv2"], "convnet-bn.freeze": ["conv2", "bn2"], "alexnet.freeze": ["conv2", "conv4", "fc7"]}
+BY_NORMS = {"alexnet.lars": (norm_rules.Lars, {"eta": 0.005}, 4.0), "alexnet.lamb": (norm_rules.Lamb, {}, 0.02)}
 
 
 def narrowed(name: str, to: Narrow) -> str:
@@ -134,7 +139,23 @@ def start(name: str) -> torch_models.Network:
     return model.double()
 
 
+class ByNorms(torch.optim.Optimizer):
+    """A rule of norm_rules.py by the gradients of PyTorch."""
+
+    def __init__(self, groups: list[dict], rule: type, keys: dict, lr: float) -> None:
+        super().__init__(groups, {"lr": lr})
+        self.rule = rule(DECAY, **keys)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        for number, (group, p) in enumerate((group, p) for group in self.param_groups for p in group["params"]):
+            moved = self.rule.step(str(number), p.flatten().tolist(), p.grad.flatten().tolist(), group["lr"], group["weight_decay"] > 0)
+            p.copy_(torch.tensor(moved, dtype=p.dtype).reshape(p.shape))
+
+
 def optimiser_of(model: torch_models.Network, rule: str, lr: float) -> torch.optim.Optimizer:
+    if rule in ("lars", "lamb"):
+        return ByNorms(torch_models.optimiser_groups(model, DECAY), *BY_NORMS[f"alexnet.{rule}"][:2], lr)
     groups = torch_models.optimiser_groups(model, DECAY)
     return torch.optim.AdamW(groups, lr) if rule == "adamw" else torch.optim.SGD(groups, lr, MOMENTUM)
 
@@ -190,18 +211,22 @@ def train_apart(model: torch_models.Network, lr: float, x: torch.Tensor, y: torc
 
 def main() -> None:
     torch.set_num_threads(1)
-    for case in sys.argv[1:] or [*ON_DIGITS, *NARROW, *ADAMW, *CLIP, *LOCAL]:
+    for case in sys.argv[1:] or [*ON_DIGITS, *NARROW, *ADAMW, *CLIP, *LOCAL, *FREEZE, *BY_NORMS]:
         name, _, rule = case.partition(".")
         if name in NARROW:
             (GOLDEN / f"{name}.yaml").write_text(narrowed(name, NARROW[name]))
         x, y = samples(name)
-        lr = ADAMW[case] if case in ADAMW else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
+        lr = ADAMW[case] if case in ADAMW else BY_NORMS[case][2] if case in BY_NORMS else NARROW[name].lr if name in NARROW else LR_ON_DIGITS
         losses = {}
         for ranks in (1, 2):
             model = start(name)
+            for module in model.ops:
+                module.requires_grad_(getattr(module, "name", "") not in FREEZE.get(case, ()))
             losses[f"losses_{ranks}"] = (train_apart(model, lr, x, y, ranks) if case in LOCAL else
                                          train(model, optimiser_of(model, rule, lr), x, y, ranks, CLIP.get(case, 0)))
         more = {"clip_norm": str(CLIP[case])} if case in CLIP else {"period": str(PERIOD)} if case in LOCAL else {}
+        more |= {"freeze": " ".join(FREEZE[case])} if case in FREEZE else {}
+        more |= {"trust": str(BY_NORMS[case][1]["eta"])} if rule == "lars" else {}
         save_file(losses, GOLDEN / f"{case}.safetensors", metadata={"torch": torch.__version__, "lr": str(lr), **more})
         print(case, *(f"{a[0]:.4f} {a[1]:.4f} .. {a[-1]:.4f}" for a in losses.values()))
 
