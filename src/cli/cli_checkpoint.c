@@ -41,7 +41,9 @@ static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
     st = tutti_job_parse("job.yaml", c->job_text, strlen(c->job_text), NULL, 0, &c->job, err);
     if (!st) st = tutti_model_parse("model.yaml", c->model_text, strlen(c->model_text), &c->model, err);
     if (!st && c->job->fuse) c->fused = tutti_model_fuse(c->model);
-    const tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
+    tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
+    if (!st) /* it has no states of these */
+        config.frozen = (tutti_frozen){c->job->optimiser.groups.freeze, c->job->optimiser.groups.said_freeze};
     if (!st) st = tutti_graph_build(c->fused ? c->fused : c->model, &config, &c->graph, err);
     if (!st) return st;
     tutti_fail_at(err, "%s", path);

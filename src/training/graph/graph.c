@@ -206,7 +206,7 @@ tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_confi
     tutti_status st = create_kernels(g, err);
     if (!st) {
         list_params(g);
-        if (config->training) st = tutti_graph_freeze(g, err);
+        st = tutti_graph_freeze(g, err);
         if (!st && config->training) st = check_trainable(g, err);
     }
     if (st) {

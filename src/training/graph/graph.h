@@ -101,7 +101,7 @@ typedef struct {
     int nthreads;
     bool training; /* false: forward nodes of what the last loss needs, no control numbers */
     tutti_precision precision;
-    tutti_frozen frozen; /* where training */
+    tutti_frozen frozen;
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
     const tutti_graph *params_as;
