@@ -314,6 +314,11 @@ static inline bool tutti_check_fills_slice(const tutti_schedule_header *h)
 {
     return h->collective == TUTTI_ALL_GATHER || h->collective == TUTTI_GATHER || h->collective == TUTTI_ALL_TO_ALL;
 }
+/* May loads and stores of rank a touch memory of rank b? */
+static inline bool tutti_check_is_mapped(const tutti_schedule_header *h, int32_t a, int32_t b)
+{
+    return h->wire == TUTTI_WIRE_MAPPED || (h->wire == TUTTI_WIRE_MIXED && h->host_of[a] == h->host_of[b]);
+}
 int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t number);
 
 /* ---- replay (check_replay.c) and accesses (check_access.c) ---- */

@@ -38,6 +38,9 @@ static tutti_status mark_owed(tutti_checker *c, int32_t r)
     tutti_status st = TUTTI_OK;
     if (c->head->collective == TUTTI_REDUCE_SCATTER || tutti_check_fills_slice(c->head))
         st = tutti_grid_mark(&c->grid, &own, c->err);
+    tutti_slice owed;
+    for (int32_t i = 0; c->source->owed && st == TUTTI_OK && c->source->owed(c->source->owner, r, i, &owed); i++)
+        st = tutti_grid_mark(&c->grid, &owed, c->err);
     for (int32_t j = 0; c->head->collective == TUTTI_ALL_TO_ALL && j < p && st == TUTTI_OK; j++)
         st = tutti_grid_mark(&c->grid, &(tutti_slice){r, 0, r * p + j, 1, p * p}, c->err);
     return st;
@@ -240,6 +243,9 @@ static tutti_status load_args(tutti_checker *c, loader *l, const tutti_step *s, 
         tutti_layout_touch(c, p->rank, slice->rank);
         note_reuse(c, l, s, slice, k < s->nins);
         const tutti_buffer *b = &c->ranks[slice->rank].buffers[slice->buffer];
+        if (k < s->nins && slice->rank != p->rank && b->role != TUTTI_BUFFER_IN &&
+            !tutti_check_is_mapped(c->head, p->rank, slice->rank))
+            return tutti_fail(c->err, TUTTI_ERR_FAILED, "reads memory of rank %d that is no input", slice->rank);
         bool is_out = c->head->in_place && b->ordinal == 0 && tutti_check_owes(c->head, slice->rank);
         if (k >= s->nins && b->role == TUTTI_BUFFER_IN && !is_out)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "writes to an input of rank %d, which is not in place",

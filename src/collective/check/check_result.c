@@ -228,12 +228,22 @@ static bool prove_barrier(tutti_checker *c, int32_t r, int32_t e)
     return true;
 }
 
+/* Of an allreduce: all of the vector, or what the source says. */
+static bool prove_owed(tutti_checker *c, int32_t r, int32_t e)
+{
+    tutti_slice slice = {.rank = r, .count = 1, .of = 1};
+    if (!c->source->owed) return prove_slice(c, r, e, &slice, -1);
+    for (int32_t i = 0; c->source->owed(c->source->owner, r, i, &slice); i++)
+        if (!prove_slice(c, r, e, &slice, -1)) return false;
+    return true;
+}
+
 bool tutti_result_rank(tutti_checker *c, int32_t r, int32_t invocation)
 {
     int32_t p = c->head->nranks;
     const tutti_slice all = {.rank = r, .count = 1, .of = 1};
     switch (c->head->collective) {
-    case TUTTI_ALLREDUCE: return prove_slice(c, r, invocation, &all, -1);
+    case TUTTI_ALLREDUCE: return prove_owed(c, r, invocation);
     case TUTTI_REDUCE_SCATTER: return prove_slice(c, r, invocation, &(tutti_slice){r, 0, r, 1, p}, -1);
     case TUTTI_REDUCE: return r != c->head->root || prove_slice(c, r, invocation, &all, -1);
     case TUTTI_BROADCAST: return prove_from(c, r, invocation, &all, c->head->root);

@@ -144,12 +144,6 @@ static bool same_interval(const tutti_slice *a, const tutti_slice *b)
            (int64_t)a->count * b->of == (int64_t)b->count * a->of;
 }
 
-/* May loads and stores of rank a touch memory of rank b? */
-static bool is_mapped(const tutti_schedule_header *h, int32_t a, int32_t b)
-{
-    return h->wire == TUTTI_WIRE_MAPPED || (h->wire == TUTTI_WIRE_MIXED && h->host_of[a] == h->host_of[b]);
-}
-
 /* Every slice of a step names the same elements of the index space: only then are their lengths equal for every n. */
 static tutti_status step_slices(tutti_checker *c, const tutti_part *p, const tutti_step *s)
 {
@@ -162,7 +156,8 @@ static tutti_status step_slices(tutti_checker *c, const tutti_part *p, const tut
         if (st != TUTTI_OK) return st;
         if (slice->rank < 0 || slice->rank >= c->head->nranks || slice->buffer < 0)
             return tutti_fail(c->err, TUTTI_ERR_FAILED, "slice in buffer %d of rank %d", slice->buffer, slice->rank);
-        bool remote_is_legal = is_mapped(c->head, p->rank, slice->rank) || (s->kind == TUTTI_STEP_PUT && !input);
+        bool remote_is_legal = tutti_check_is_mapped(c->head, p->rank, slice->rank) ||
+                               (s->kind == TUTTI_STEP_PUT && !input) || (c->source->inputs_are_symbols && input);
         if (slice->rank != p->rank && !remote_is_legal)
             return tutti_fail(c->err, TUTTI_ERR_FAILED,
                               "touches memory of rank %d, which the wire class %s does not allow", slice->rank,

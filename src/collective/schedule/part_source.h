@@ -22,6 +22,9 @@ typedef struct {
     int32_t capacity;
     /* Inputs of each rank, a leaf each, where a sum is not canonical. 0: one. */
     int32_t leaves_a_rank;
+    bool inputs_are_symbols; /* no memory: any rank may read those of any other */
+    /* Of an allreduce: the i-th slice of its output that a rank owes; false: there are no more. NULL: all of it. */
+    bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
     /* Memory that holds different elements one after the other: true if the buffer lies where *where does, a slice of as
      * many elements in another buffer of that rank, which lies nowhere else. NULL: none does. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
