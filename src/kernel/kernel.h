@@ -68,6 +68,9 @@ typedef struct tutti_op_row {
     size_t relu_at;
     bool takes_addend; /* with a ReLU merged into it, a second input may be added before that */
     bool is_loss;      /* reads labels, writes no output: its shape has no dims, its value no bytes */
+    /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and the same part of each
+     * parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
+    bool (*divide)(const void *attrs, int parts, void *out);
     /* Output shape, batch first; the text of a failure says what is wrong with both shapes; the caller names the layer.
      * Call tutti_op_infer instead: it also checks that nothing overflows. */
     tutti_status (*infer)(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err);

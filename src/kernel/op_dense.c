@@ -43,6 +43,15 @@ static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *ou
     return at->bias ? 2 : 1;
 }
 
+static bool divide(const void *attrs, int parts, void *out)
+{
+    const tutti_dense_attrs *at = attrs;
+    tutti_dense_attrs *part = out;
+    *part = *at;
+    part->units = at->units / parts;
+    return at->units % parts == 0;
+}
+
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     const tutti_dense_attrs *at = attrs;
@@ -112,6 +121,7 @@ const tutti_op_row tutti_op_dense = {
     .attrs_bytes = sizeof(tutti_dense_attrs),
     .ninputs = 1,
     .relu_at = offsetof(tutti_dense_attrs, relu),
+    .divide = divide,
     .infer = infer,
     .params = params,
     .flops = flops,

@@ -21,6 +21,8 @@ const char *tutti_node_kind_name(tutti_node_kind k)
         [TUTTI_NODE_UPDATE] = "update",
         [TUTTI_NODE_BACKWARD_DATA] = "backward-data",
         [TUTTI_NODE_EXCHANGE] = "exchange",
+        [TUTTI_NODE_MOVE] = "move",
+        [TUTTI_NODE_TRAVEL] = "travel",
     };
     _Static_assert(sizeof names / sizeof *names == TUTTI_NNODE_KINDS, "a word for each");
     return (unsigned)k < TUTTI_NNODE_KINDS ? names[k] : "?";
@@ -77,6 +79,13 @@ static int *layers_by_number(tutti_graph *g)
     return order;
 }
 
+/* The kernel of a split layer has a part of each parameter; everybody else has to do with all of it. */
+static void make_whole(tutti_param_desc *desc, int parts)
+{
+    desc->shape.dim[0] *= parts;
+    desc->elements *= parts;
+}
+
 static void list_params(tutti_graph *g)
 {
     const tutti_model *m = g->model;
@@ -86,12 +95,13 @@ static void list_params(tutti_graph *g)
     int *order = layers_by_number(g);
     for (int at = 0; at < m->nlayers; at++)
         for (int i = 0, l = order[at]; i < g->kernels[l].nparams; i++) {
-            const tutti_param_desc *desc = &g->kernels[l].params[i];
-            size_t nbytes = strlen(m->layers[l].name) + strlen(desc->name) + 2;
+            tutti_param_desc desc = g->kernels[l].params[i];
+            if (tutti_graph_split_of(g, l) >= 0) make_whole(&desc, tutti_graph_parts(g));
+            size_t nbytes = strlen(m->layers[l].name) + strlen(desc.name) + 2;
             char *name = tutti_arena_alloc(&g->arena, nbytes);
-            snprintf(name, nbytes, "%s.%s", m->layers[l].name, desc->name);
+            snprintf(name, nbytes, "%s.%s", m->layers[l].name, desc.name);
             g->params[g->nparams++] = (tutti_param){
-                .name = name, .layer = l, .ordinal = i, .desc = *desc, .count = tutti_shape_count(&desc->shape)};
+                .name = name, .layer = l, .ordinal = i, .desc = desc, .count = tutti_shape_count(&desc.shape)};
         }
     if (g->config.training) add_control_params(g);
 }
@@ -134,18 +144,21 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
         const tutti_layer *layer = &m->layers[l];
         tutti_value in[TUTTI_MAX_OP_INPUTS] = {{.bytes = 0}};
         for (int i = 0; i < layer->nin; i++)
-            in[i] = layer->in[i] < 0 ? input_value(m, c->batch) : g->kernels[layer->in[i]].out;
-        const tutti_kernel_request request = {.engine = c->engine,
-                                              .op = layer->op,
-                                              .attrs = layer->attrs,
-                                              .in = in,
-                                              .nin = layer->nin,
-                                              .precision = c->precision,
-                                              .training = c->training,
-                                              .nthreads = c->nthreads,
-                                              .order = order,
-                                              .params_as = c->params_as ? c->params_as->kernels[l].params : NULL};
-        const tutti_status st = tutti_kernel_create(&request, &g->kernels[l], err);
+            in[i] = layer->in[i] < 0 ? input_value(m, c->batch) : *tutti_graph_out(g, layer->in[i]);
+        const tutti_graph *as = c->params_as;
+        tutti_kernel_request request = {.engine = c->engine,
+                                        .op = layer->op,
+                                        .attrs = layer->attrs,
+                                        .in = in,
+                                        .nin = layer->nin,
+                                        .precision = c->precision,
+                                        .training = c->training,
+                                        .nthreads = c->nthreads,
+                                        .order = order,
+                                        .params_as =
+                                            as && tutti_graph_split_of(as, l) < 0 ? as->kernels[l].params : NULL};
+        const tutti_status st = tutti_graph_split_of(g, l) < 0 ? tutti_kernel_create(&request, &g->kernels[l], err)
+                                                               : tutti_graph_create_split(g, l, &request, err);
         if (st) return tutti_fail_at(err, "%s: line %d: layer '%s'", m->name, layer->line, layer->name);
         g->nkernels = l + 1;
     }
@@ -203,10 +216,12 @@ tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_confi
     g->model = model;
     g->config = *config;
     g->config.engine = tutti_arena_strdup(&g->arena, config->engine);
-    tutti_status st = create_kernels(g, err);
+    tutti_status st = tutti_graph_find_split(g, err);
+    if (!st) st = create_kernels(g, err);
     if (!st) {
         list_params(g);
         st = tutti_graph_freeze(g, err);
+        if (!st) st = tutti_graph_check_split(g, err);
         if (!st && config->training) st = check_trainable(g, err);
     }
     if (st) {
@@ -214,6 +229,7 @@ tutti_status tutti_graph_build(const tutti_model *model, const tutti_graph_confi
         return st;
     }
     if (config->training) tutti_graph_list_grads(g);
+    tutti_graph_place_split(g);
     tutti_graph_list_nodes(g);
     *out = g;
     return TUTTI_OK;

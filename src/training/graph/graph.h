@@ -10,13 +10,14 @@
  * The two external conditions of an exchange follow from the graph:
  *   ready(p) = the last writer of p's gradient is done        (it may be exchanged)
  *   free(p)  = the last reader of p's value is done            (it may be overwritten)
+ * Layers that ranks share (split.h) have nodes of two more kinds: moves between activations and what travels, and travels themselves.
  *
  * Threads: frozen after build. */
 #ifndef TUTTI_GRAPH_H
 #define TUTTI_GRAPH_H
 
 #include "../../base/options.h"
-#include "../model/model.h"
+#include "split.h"
 
 typedef enum {
     TUTTI_NODE_LOAD,
@@ -26,6 +27,8 @@ typedef enum {
     TUTTI_NODE_SUM, /* of the gradients that the readers of the layer's output have left; of one: a copy to change */
     TUTTI_NODE_EXCHANGE, /* of one parameter; the plan merges neighbours into buckets */
     TUTTI_NODE_UPDATE,
+    TUTTI_NODE_MOVE,   /* of a split layer: between its activations and memory for what travels; hop says which */
+    TUTTI_NODE_TRAVEL, /* ... an exchange of the group */
     TUTTI_NNODE_KINDS
 } tutti_node_kind;
 const char *tutti_node_kind_name(tutti_node_kind k);
@@ -39,6 +42,7 @@ typedef enum {
     TUTTI_DATUM_PARAM,      /* a parameter;          index = param */
     TUTTI_DATUM_PARAM_GRAD, /* its gradient on this rank */
     TUTTI_DATUM_PARAM_SUM,  /* its summed gradient (the owner's slice) */
+    TUTTI_DATUM_SPLIT,      /* of a split layer; index = TUTTI_NSPLIT_DATA * its number + tutti_split_datum */
 } tutti_datum_kind;
 
 typedef struct {
@@ -89,6 +93,7 @@ typedef struct {
 typedef struct {
     tutti_node_kind kind;
     int layer, param; /* -1 where it does not apply */
+    tutti_hop hop;    /* of moves and travels */
     tutti_datum *reads, *writes;
     int nreads, nwrites;
 } tutti_node;
@@ -105,6 +110,7 @@ typedef struct {
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
     const tutti_graph *params_as;
+    tutti_split_layers split; /* training only */
 } tutti_graph_config;
 
 struct tutti_graph {
@@ -123,6 +129,10 @@ struct tutti_graph {
     tutti_layer_grads *layer_grads;
     tutti_param *params; /* layers in order, then control numbers */
     int nparams;
+    tutti_split_layer *split; /* layers that ranks share, as the model has them in order */
+    int nsplit;               /* 0: nobody shares any */
+    tutti_split_place *split_places;
+    int nsplit_places;
     tutti_node *nodes; /* a legal order: forward, then backward with exchanges and updates as early as may be */
     int nnodes;
     tutti_arena arena;
@@ -138,7 +148,15 @@ size_t tutti_graph_scratch_bytes(const tutti_graph *g, int node);
 int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
 int tutti_graph_losses(const tutti_graph *g);                 /* how many loss layers there are */
 int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
-char *tutti_graph_print(const tutti_graph *g);                /* text form, caller frees */
+/* A layer's output as the rank's activations have it: kernels[layer].out, or all outputs of a split layer. */
+const tutti_value *tutti_graph_out(const tutti_graph *g, int layer);
+/* What split->layers would be, from a graph that trains and does not split them: split->nlayers entries, without `in` and `out`. */
+void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *split, tutti_split_layer *out);
+int tutti_graph_parts(const tutti_graph *g);                  /* ranks that share a split layer; 1: there is none */
+int tutti_graph_split_of(const tutti_graph *g, int layer);    /* its number among these; -1 = it is none */
+int tutti_graph_split_place(const tutti_graph *g, int index); /* where a datum of these lies: of split_places */
+const char *tutti_hop_name(tutti_hop h);
+char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
 char *tutti_graph_dot(const tutti_graph *g);
 /* Initial values of a parameter, desc.elements of them in its order: a function of (seed, name, row-major element). */
 void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out);

@@ -7,6 +7,14 @@
 
 /* Fills in tutti_param.is_frozen (frozen.c). TUTTI_ERR_USAGE with the place: a pattern that fits nothing, or nothing is left to learn. */
 tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err);
+/* Which layers are split (split.c). Failures name the layer. */
+tutti_status tutti_graph_find_split(tutti_graph *g, tutti_failure *err);
+/* When parameters are known: that those of split layers are learned. */
+tutti_status tutti_graph_check_split(const tutti_graph *g, tutti_failure *err);
+/* Makes the kernel of one: this rank's part of the outputs, of the samples of the group. */
+tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_request *request, tutti_failure *err);
+/* When gradients are listed: who wants those of inputs; the places. */
+void tutti_graph_place_split(tutti_graph *g);
 /* Which gradients there are, which of them are sums, and which layers run their backward_data (gradients.c). */
 void tutti_graph_list_grads(tutti_graph *g);
 /* The nodes in one legal order (nodes.c). */

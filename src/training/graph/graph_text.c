@@ -3,7 +3,7 @@
  *
  * Text: "batch", "conv1" a layer's output, "conv1.weight" a parameter, d(x) the gradient of x on this rank, d(x by l) the
  * part of it that layer l leaves, d'(x) what x's layer has made of it in place, sum(x) the sum over ranks, saved(l) what a
- * kernel keeps for its backward pass. */
+ * kernel keeps for its backward pass; blocks of(l) and such what a split layer l has where others touch it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +19,24 @@ static void add_grad(const tutti_graph *g, const tutti_grad *grad, tutti_strbuf 
     tutti_strbuf_puts(sb, ")");
 }
 
+static void add_split(const tutti_graph *g, int index, tutti_strbuf *sb)
+{
+    static const char *const words[] = {
+        [TUTTI_SPLIT_OWN_INPUTS] = "own-inputs",
+        [TUTTI_SPLIT_INPUTS] = "inputs",
+        [TUTTI_SPLIT_OUTPUTS] = "outputs",
+        [TUTTI_SPLIT_BLOCKS] = "blocks",
+        [TUTTI_SPLIT_BLOCK_GRADS] = "d-blocks",
+        [TUTTI_SPLIT_OUTPUT_GRADS] = "d-outputs",
+        [TUTTI_SPLIT_MASKED_GRADS] = "d'-outputs",
+        [TUTTI_SPLIT_INPUT_GRADS] = "d-inputs",
+        [TUTTI_SPLIT_OWN_INPUT_GRADS] = "d-own-inputs",
+    };
+    _Static_assert(sizeof words / sizeof *words == TUTTI_NSPLIT_DATA, "a word for each");
+    tutti_strbuf_printf(sb, "%s(%s)", words[index % TUTTI_NSPLIT_DATA],
+                        g->model->layers[g->split[index / TUTTI_NSPLIT_DATA].layer].name);
+}
+
 static void add_datum(const tutti_graph *g, tutti_datum d, tutti_strbuf *sb)
 {
     switch (d.kind) {
@@ -29,6 +47,7 @@ static void add_datum(const tutti_graph *g, tutti_datum d, tutti_strbuf *sb)
     case TUTTI_DATUM_PARAM: tutti_strbuf_puts(sb, g->params[d.index].name); break;
     case TUTTI_DATUM_PARAM_GRAD: tutti_strbuf_printf(sb, "d(%s)", g->params[d.index].name); break;
     case TUTTI_DATUM_PARAM_SUM: tutti_strbuf_printf(sb, "sum(%s)", g->params[d.index].name); break;
+    case TUTTI_DATUM_SPLIT: add_split(g, d.index, sb); break;
     }
 }
 
@@ -62,6 +81,9 @@ static void add_head(const tutti_graph *g, tutti_strbuf *sb)
     const int nlosses = tutti_graph_losses(g);
     if (frozen) tutti_strbuf_printf(sb, ", %" PRId64 " parameters frozen", frozen);
     if (nlosses > 1) tutti_strbuf_printf(sb, ", %d losses, the last is the main one", nlosses);
+    for (int s = 0; s < g->nsplit; s++)
+        tutti_strbuf_printf(sb, "%s%s", s ? " " : ", split: ", g->model->layers[g->split[s].layer].name);
+    if (g->nsplit) tutti_strbuf_printf(sb, " by %d ranks", tutti_graph_parts(g));
     tutti_strbuf_puts(sb, "\n");
 }
 
@@ -100,7 +122,8 @@ static const char *node_style(tutti_node_kind k)
         "shape=cylinder fillcolor=\"#eeeeee\"", "shape=box fillcolor=\"#cfe2ff\"",
         "shape=box fillcolor=\"#ffe5b4\"",      "shape=box fillcolor=\"#fff3cd\"",
         "shape=circle fillcolor=\"#fff3cd\"",   "shape=oval fillcolor=\"#d1e7dd\"",
-        "shape=box fillcolor=\"#e2d9f3\""};
+        "shape=box fillcolor=\"#e2d9f3\"",      "shape=box fillcolor=\"#eeeeee\"",
+        "shape=oval fillcolor=\"#d1e7dd\""};
     return styles[k];
 }
 

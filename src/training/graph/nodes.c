@@ -64,8 +64,97 @@ static void reads_inputs(draft *d, int l, unsigned without)
             reads(d, layer->in[i] < 0 ? TUTTI_DATUM_BATCH : TUTTI_DATUM_VALUE, layer->in[i] < 0 ? 0 : layer->in[i]);
 }
 
+/* ---- split layers ---- */
+
+static int split_index(const draft *d, int l, tutti_split_datum datum)
+{
+    return tutti_graph_split_of(d->graph, l) * TUTTI_NSPLIT_DATA + (int)datum;
+}
+
+static void reads_split(draft *d, int l, tutti_split_datum datum)
+{
+    reads(d, TUTTI_DATUM_SPLIT, split_index(d, l, datum));
+}
+
+static void writes_split(draft *d, int l, tutti_split_datum datum)
+{
+    writes(d, TUTTI_DATUM_SPLIT, split_index(d, l, datum));
+}
+
+static void add_hop(draft *d, int l, tutti_hop hop, tutti_node_kind kind)
+{
+    finish(d, kind, l, -1);
+    d->graph->nodes[d->graph->nnodes - 1].hop = hop;
+}
+
+static void add_travel(draft *d, int l, tutti_hop hop, tutti_split_datum from, tutti_split_datum to)
+{
+    reads_split(d, l, from);
+    writes_split(d, l, to);
+    add_hop(d, l, hop, TUTTI_NODE_TRAVEL);
+}
+
+static void add_split_forward(draft *d, int l)
+{
+    reads_inputs(d, l, 0);
+    writes_split(d, l, TUTTI_SPLIT_OWN_INPUTS);
+    add_hop(d, l, TUTTI_HOP_SHOW_INPUTS, TUTTI_NODE_MOVE);
+    add_travel(d, l, TUTTI_HOP_GATHER_INPUTS, TUTTI_SPLIT_OWN_INPUTS, TUTTI_SPLIT_INPUTS);
+    reads_split(d, l, TUTTI_SPLIT_INPUTS);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
+    writes_split(d, l, TUTTI_SPLIT_OUTPUTS);
+    if (d->graph->kernels[l].saved_bytes) writes(d, TUTTI_DATUM_SAVED, l);
+    finish(d, TUTTI_NODE_FORWARD, l, -1);
+    add_travel(d, l, TUTTI_HOP_SWAP_OUTPUTS, TUTTI_SPLIT_OUTPUTS, TUTTI_SPLIT_BLOCKS);
+    reads_split(d, l, TUTTI_SPLIT_BLOCKS);
+    writes(d, TUTTI_DATUM_VALUE, l);
+    add_hop(d, l, TUTTI_HOP_TAKE_OUTPUTS, TUTTI_NODE_MOVE);
+}
+
+static void reads_for_split_backward(draft *d, int l, bool first)
+{
+    const tutti_graph *g = d->graph;
+    const bool masks = g->split[tutti_graph_split_of(g, l)].masks;
+    const unsigned again = g->kernels[l].backward_reads;
+    reads_split(d, l, masks && !first ? TUTTI_SPLIT_MASKED_GRADS : TUTTI_SPLIT_OUTPUT_GRADS);
+    if (masks && first) writes_split(d, l, TUTTI_SPLIT_MASKED_GRADS);
+    if (again & TUTTI_READS_INPUT) reads_split(d, l, TUTTI_SPLIT_INPUTS);
+    if (again & TUTTI_READS_OUTPUT) reads_split(d, l, TUTTI_SPLIT_OUTPUTS);
+    if (again & TUTTI_READS_SAVED && g->kernels[l].saved_bytes) reads(d, TUTTI_DATUM_SAVED, l);
+    each_param(d, reads, TUTTI_DATUM_PARAM, l, LEARNED);
+}
+
+static void add_split_backward(draft *d, int l)
+{
+    const tutti_graph *g = d->graph;
+    reads(d, TUTTI_DATUM_VALUE_GRAD, g->layer_grads[l].out);
+    writes_split(d, l, TUTTI_SPLIT_BLOCK_GRADS);
+    add_hop(d, l, TUTTI_HOP_SHOW_GRADS, TUTTI_NODE_MOVE);
+    add_travel(d, l, TUTTI_HOP_SWAP_GRADS, TUTTI_SPLIT_BLOCK_GRADS, TUTTI_SPLIT_OUTPUT_GRADS);
+    each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, LEARNED);
+    reads_for_split_backward(d, l, true);
+    finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
+}
+
+static void add_split_backward_data(draft *d, int l)
+{
+    reads_for_split_backward(d, l, false);
+    writes_split(d, l, TUTTI_SPLIT_INPUT_GRADS);
+    finish(d, TUTTI_NODE_BACKWARD_DATA, l, -1);
+    add_travel(d, l, TUTTI_HOP_SUM_GRADS, TUTTI_SPLIT_INPUT_GRADS, TUTTI_SPLIT_OWN_INPUT_GRADS);
+    reads_split(d, l, TUTTI_SPLIT_OWN_INPUT_GRADS);
+    writes(d, TUTTI_DATUM_VALUE_GRAD, d->graph->layer_grads[l].in[0]);
+    add_hop(d, l, TUTTI_HOP_TAKE_GRADS, TUTTI_NODE_MOVE);
+}
+
+/* ---- layers ---- */
+
 static void add_forward(draft *d, int l)
 {
+    if (tutti_graph_split_of(d->graph, l) >= 0) {
+        add_split_forward(d, l);
+        return;
+    }
     tutti_graph *g = d->graph;
     const bool training = g->config.training;
     const bool is_loss = g->model->layers[l].op->is_loss;
@@ -143,6 +232,10 @@ static void writes_input_grads(draft *d, int l)
 
 static void add_backward_data(draft *d, int l, bool first)
 {
+    if (tutti_graph_split_of(d->graph, l) >= 0) {
+        add_split_backward_data(d, l);
+        return;
+    }
     reads_for_backward(d, l, first);
     writes_input_grads(d, l);
     finish(d, TUTTI_NODE_BACKWARD_DATA, l, -1);
@@ -150,9 +243,11 @@ static void add_backward_data(draft *d, int l, bool first)
 
 static void add_backward(draft *d, int l)
 {
+    const bool is_split = tutti_graph_split_of(d->graph, l) >= 0;
     add_sum(d, l);
+    if (is_split) add_split_backward(d, l);
     const bool runs_params = d->graph->runs_params[l];
-    if (runs_params) {
+    if (runs_params && !is_split) {
         each_param(d, writes, TUTTI_DATUM_PARAM_GRAD, l, LEARNED);
         reads_for_backward(d, l, true);
         if (d->graph->kernels[l].joint_backward) writes_input_grads(d, l);
@@ -198,7 +293,7 @@ void tutti_graph_list_nodes(tutti_graph *g)
     draft d = {.graph = g,
                .reads = TUTTI_ARENA_NEW(&work, tutti_datum, MAX_DATA + g->ngrads),
                .writes = TUTTI_ARENA_NEW(&work, tutti_datum, MAX_DATA)};
-    g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 4 * nlayers + 2 * g->nparams);
+    g->nodes = TUTTI_ARENA_NEW(&g->arena, tutti_node, 1 + 4 * nlayers + 2 * g->nparams + TUTTI_NHOPS * g->nsplit);
     list_forward(&d, &work);
     if (g->config.training) {
         add_for_params(&d, add_exchange, -1, AVERAGED); /* control numbers are known after forward */
