@@ -44,8 +44,15 @@ static void say_order(const tutti_plan *p)
     printf(" are ordered\n");
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].holds == TUTTI_HOLDS_ALL)
-            printf("after a %s, %s: on every rank, of every sample's part exactly one\n",
-                   tutti_plan_has_period(p) ? "period" : "step", p->memories[i].name);
+            printf("after a %s, %s: on every rank%s, of every sample's part exactly one\n",
+                   tutti_plan_has_period(p) ? "period" : "step", p->memories[i].name,
+                   p->graph->nsplit && p->memories[i].role == TUTTI_ROLE_WEIGHTS
+                       ? " (of split layers its part, before a test all)"
+                       : "");
+    if (p->graph->nsplit)
+        printf(
+            "split layers: their kernels find the samples of the group, and of these the outputs or gradients of all "
+            "its ranks, each at its place\n");
 }
 
 /* ... and of ranks that visit. */

@@ -3,8 +3,8 @@
  * merge.h says that the exchanges end soonest.
  *
  * Control numbers are packed apart: they travel in every step, whatever the parameters do. Frozen parameters never do: they lie
- * behind all buckets. Invariant: buckets tile the packed
- * vector in exchange order; what no parameter fills is zero on every rank. */
+ * behind all buckets. Invariant: buckets tile the packed vector in exchange order; what no parameter fills is zero on every rank.
+ * Parameters of split layers come last, a bucket each: their parts travel between other ranks. */
 #include <math.h>
 
 #include "plan_impl.h"
@@ -21,17 +21,25 @@ static bool is_control(const tutti_param *p)
     return p->layer < 0;
 }
 
+static bool is_split(const tutti_plan *p, int param)
+{
+    return tutti_graph_split_of(p->graph, p->graph->params[param].layer) >= 0;
+}
+
 static void order_params(tutti_plan *p)
 {
+    enum { COMMON, SPLIT, CONTROL, NSORTS };
     const tutti_graph *g = p->graph;
     int n = 0;
     p->order = TUTTI_ARENA_NEW(&p->arena, int, g->nparams);
-    for (int control = 0; control < 2; control++)
+    for (int sort = COMMON; sort < NSORTS; sort++)
         for (int i = 0; i < g->nnodes; i++) {
             const tutti_node *node = &g->nodes[i];
-            if (node->kind != TUTTI_NODE_EXCHANGE || is_control(&g->params[node->param]) != control) continue;
+            if (node->kind != TUTTI_NODE_EXCHANGE) continue;
+            const int own = is_control(&g->params[node->param]) ? CONTROL : is_split(p, node->param) ? SPLIT : COMMON;
+            if (own != sort) continue;
             p->order[n++] = node->param;
-            p->control.nparams += control;
+            p->control.nparams += sort == CONTROL;
         }
     p->control.first_param = n - p->control.nparams;
     p->first_frozen = n;
@@ -57,7 +65,8 @@ static void start_by_rule(const tutti_plan *p, bool *starts)
     int64_t bytes = 0;
     for (int i = 0; i < p->control.first_param; i++) {
         const bool fits =
-            i && (most == TUTTI_BUCKET_LAYER ? layer_of(p, i) == layer_of(p, i - 1) : bytes + bytes_of(p, i) <= most);
+            i && !is_split(p, p->order[i]) &&
+            (most == TUTTI_BUCKET_LAYER ? layer_of(p, i) == layer_of(p, i - 1) : bytes + bytes_of(p, i) <= most);
         starts[i] = !fits;
         bytes = starts[i] ? bytes_of(p, i) : bytes + bytes_of(p, i);
     }
@@ -75,7 +84,7 @@ static void make_items(tutti_plan *p)
         if (c->params_s.n && n->kind == TUTTI_NODE_BACKWARD_PARAMS) now_s += c->params_s.values[n->layer];
         if (c->data_s.n && n->kind == TUTTI_NODE_BACKWARD_DATA) now_s += c->data_s.values[n->layer];
         if (c->sum_s.n && n->kind == TUTTI_NODE_SUM) now_s += c->sum_s.values[n->layer];
-        if (n->kind == TUTTI_NODE_EXCHANGE && !is_control(&g->params[n->param]))
+        if (n->kind == TUTTI_NODE_EXCHANGE && !is_control(&g->params[n->param]) && !is_split(p, n->param))
             p->items[p->nitems++] = (tutti_merge_item){llround(now_s * 1e9), bytes_of(p, at++)};
     }
 }
@@ -83,7 +92,8 @@ static void make_items(tutti_plan *p)
 static void start_by_costs(const tutti_plan *p, bool *starts)
 {
     const tutti_exchange_cost cost = tutti_plan_costs_exchange(p->config.costs);
-    tutti_merge_best(p->items, p->nitems, &cost, starts);
+    if (p->nitems) tutti_merge_best(p->items, p->nitems, &cost, starts);
+    for (int i = p->nitems; i < p->control.first_param; i++) starts[i] = true;
 }
 
 /* Lays a parameter behind what a bucket holds already. */
@@ -107,7 +117,8 @@ void tutti_plan_pack_params(tutti_plan *p)
     else
         start_by_rule(p, starts);
     for (int i = 0; i < p->control.first_param; i++) {
-        if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i};
+        const int parts = is_split(p, p->order[i]) ? tutti_graph_parts(g) : 1;
+        if (starts[i]) p->buckets[p->nbuckets++] = (tutti_bucket){.offset = p->total, .first_param = i, .parts = parts};
         tutti_bucket *last = &p->buckets[p->nbuckets - 1];
         put(p, i, last);
         last->nparams++;
@@ -136,8 +147,13 @@ const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket)
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count)
 {
     const tutti_bucket *b = &p->buckets[bucket];
-    const int64_t nranks = p->config.nranks;
-    const int64_t begin = rank * b->count / nranks, end = (rank + 1) * b->count / nranks;
-    *first = b->offset + begin;
+    int64_t offset = b->offset, n = b->count, sharers = p->config.nranks, place = rank;
+    if (b->parts > 1) {
+        tutti_plan_part(p, p->order[b->first_param], rank, &offset, &n);
+        sharers /= b->parts;
+        place = tutti_plan_group(p, rank);
+    }
+    const int64_t begin = place * n / sharers, end = (place + 1) * n / sharers;
+    *first = offset + begin;
     *count = end - begin;
 }

@@ -145,6 +145,8 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "costs of %d layers; model %s has %d", c->costs->params_s.n,
                           p->graph->model->name, p->graph->model->nlayers);
     if (!c->method) return tutti_fail(err, TUTTI_ERR_USAGE, "a plan needs a method");
+    st = tutti_plan_accept_split(p, err);
+    if (st) return st;
     take_share(p);
     tutti_plan_pack_params(p);
     tutti_plan_find_turns(p);
@@ -294,6 +296,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     tutti_strbuf_printf(&sb, "%d ranks, batch %" PRId64 ", %d slots, %s, %s, %d threads\n", c->nranks, c->batch,
                         c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
     if (c->accumulate > 1) tutti_strbuf_printf(&sb, "%d micro-batches a rank\n", c->accumulate);
+    if (p->graph->nsplit) tutti_strbuf_printf(&sb, "%d ranks share split layers\n", tutti_graph_parts(p->graph));
     add_params(p, &sb);
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");

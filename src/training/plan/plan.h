@@ -83,6 +83,7 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 typedef struct {
     int64_t offset, count;    /* elements */
     int first_param, nparams; /* in plan->order */
+    int parts;                /* > 1: of a split layer; so many ranks have a part each, what behind them is padding */
     int turn;                 /* 0: its weights are read first in a step, then 1, ... */
 } tutti_bucket;
 enum { TUTTI_NO_BUCKET = -1, TUTTI_CONTROL_BUCKET = -2 }; /* as number of a bucket: the control numbers */
@@ -95,6 +96,7 @@ typedef enum {
     TUTTI_ROLE_STATE,       /* what the rule keeps beside the weights, in its order */
     TUTTI_ROLE_CENTRE,      /* the weights that workers with weights of their own agree on; then what its rule needs */
     TUTTI_ROLE_NUMBERS,     /* some numbers, such as the control numbers; no vector of parameters */
+    TUTTI_ROLE_TRAVELLING,  /* what ranks that share a layer hand each other: a place of the graph's, in their order */
     TUTTI_ROLE_ACTIVATIONS, /* by life time: value_offset and so on; in bytes */
     TUTTI_NROLES
 } tutti_memory_role;
@@ -134,10 +136,12 @@ typedef struct {
     int nmembers;           /* of all too; filled in where members is NULL */
     unsigned drivers;       /* bit set: in which loops its members start it. Filled in */
     int bucket;             /* whose elements travel, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
-    int64_t first, count;   /* elements of the memories' copies */
-    tutti_operand in;       /* IN buffer k of the schedule is copy in.copy + k */
-    tutti_operand out;      /* the same as `in` where the schedule is in place */
-    int turn;               /* of those in flight, lower ones go on first */
+    bool is_travel;         /* of what a split layer has; `node` of the graph */
+    int node;
+    int64_t first, count; /* elements of the memories' copies */
+    tutti_operand in;     /* IN buffer k of the schedule is copy in.copy + k */
+    tutti_operand out;    /* the same as `in` where the schedule is in place */
+    int turn;             /* of those in flight, lower ones go on first */
 } tutti_plan_exchange;
 
 /* Of an algorithm that goes by size: the schedules for exchanges below config.hybrid_bytes, and from there on. */
@@ -290,6 +294,23 @@ static inline int tutti_plan_naccumulated(const tutti_plan_config *c)
  * TUTTI_ERR_USAGE names the nearest batch or count that works. */
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
+/* Of split layers: the ranks that share them are neighbours, the first tutti_graph_parts of them, the next ones, ...; a rank's place among
+ * these; where the rank's part of a parameter begins, and how much it is (of others: all); the memory of a datum of theirs. */
+static inline int tutti_plan_group(const tutti_plan *p, int rank)
+{
+    return rank / tutti_graph_parts(p->graph);
+}
+static inline int tutti_plan_position(const tutti_plan *p, int rank)
+{
+    return rank % tutti_graph_parts(p->graph);
+}
+void tutti_plan_part(const tutti_plan *p, int param, int rank, int64_t *first, int64_t *count);
+int tutti_plan_split_memory(const tutti_plan *p, int datum);
+/* Elements of the vector that is exchanged by a travel node: of an all-to-all, of the matrix of all blocks. */
+int64_t tutti_plan_travel_count(const tutti_plan *p, int node);
+/* The first bucket of parameters that all ranks have whole; -1 = there is none. */
+int tutti_plan_common_bucket(const tutti_plan *p);
+
 /* The graph's batch must be tutti_plan_samples_per_call. Lowered schedules are hashed here, and proved up to 256
  * ranks, unless config->prove_later; tutti_plan_check_schedules does it at any count. */
 tutti_status tutti_plan_build(const tutti_graph *graph, const tutti_plan_config *config, tutti_plan **out,
@@ -315,7 +336,8 @@ uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all r
 /* Checks each lowered schedule of the plan once; the failure names what travels by it. */
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
 
-/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks). */
+/* Elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1, nranks); of a split layer its group's
+ * slice of the rank's part. */
 void tutti_plan_own_slice(const tutti_plan *p, int bucket, int rank, int64_t *first, int64_t *count);
 /* Some rank has actions in it. */
 static inline bool tutti_plan_has_loop(const tutti_plan *p, tutti_loop_driver driver)

@@ -173,6 +173,11 @@ void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver)
     b->steps = TUTTI_IN_EVERY_STEP;
 }
 
+void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node))
+{
+    b->travel = travel;
+}
+
 void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps)
 {
     b->steps = steps;

@@ -73,6 +73,8 @@ typedef struct {
     void (*after_reading)(tutti_plan_builder *b, int bucket); /* nobody reads the bucket's weights any more */
     void (*after_counting)(tutti_plan_builder *b);            /* the same as after_summing, of the control numbers */
 } tutti_walk;
+/* From now on walks ask this where the graph's travel nodes stand: what a split layer has is to travel, and is read next. */
+void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node));
 void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk);
 /* The bucket whose weights should change as the i-th: in exchange order, or by need. */
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i);

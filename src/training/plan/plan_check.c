@@ -61,6 +61,7 @@ static void add_buffers(composer *k)
     add_buffer(k, "result", -1, TUTTI_BUFFER_OUT, 0);
     int n = 0;
     add_buffer(k, "seen", -1, TUTTI_BUFFER_SCRATCH, n++);
+    add_buffer(k, "group", -1, TUTTI_BUFFER_SCRATCH, n++);
     for (int m = 0; m < p->nmemories; m++)
         for (int i = 0; i < tutti_composition_copies(c, m); i++, n++)
             add_buffer(k, p->memories[m].name, n, TUTTI_BUFFER_SCRATCH, n);
@@ -168,7 +169,8 @@ static void add_loop_step(composer *k, const tutti_loop_step *s)
     const tutti_step step = tutti_local_step(s->kind, sequence, 0, s->when);
     tutti_part_step(k->b, &step);
     for (int i = 0; i < 2 && s->from[i] >= 0; i++) {
-        const tutti_slice slice = slice_of(k->c, k->rank, s->from[i], s->first, s->last);
+        const bool is_peers = s->peer >= 0 && (i == 1 || s->from[1] < 0);
+        const tutti_slice slice = slice_of(k->c, is_peers ? s->peer : k->rank, s->from[i], s->first, s->last);
         if (s->kind == TUTTI_STEP_REDUCE)
             tutti_part_fold(k->b, slice, i);
         else
@@ -195,6 +197,15 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     tutti_arena_release(&k.arena);
 }
 
+static bool owed(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
+{
+    const tutti_composition *c = owner;
+    tutti_stretch stretch;
+    if (!tutti_composition_owed(c, rank, i, &stretch)) return false;
+    *out = slice_of(c, rank, 0, stretch.first, stretch.last);
+    return true;
+}
+
 /* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
 static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_failure *err)
 {
@@ -211,6 +222,8 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
                                       .release = tutti_part_release,
                                       .owner = &c,
                                       .leaves_a_rank = tutti_plan_naccumulated(&p->config),
+                                      .inputs_are_symbols = p->graph->nsplit > 0,
+                                      .owed = p->graph->nsplit ? owed : NULL,
                                       .describe_step = tutti_plan_describe_step,
                                       .describe_cell = tutti_plan_describe_cell};
     tutti_check_report report = {0};
@@ -258,6 +271,7 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
     tutti_status st = tutti_plan_check_arena(p, err);
     if (!st) st = check_frozen(p, err);
     if (!st) st = tutti_plan_check_all_visits(p, err);
+    if (!st) st = tutti_plan_check_split(p, err);
     for (int m = 0; m < p->nmemories && !st; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
         st = check_result(p, m, TUTTI_EACH_PERIOD, err);

@@ -131,8 +131,32 @@ static void find_windows(tutti_composition *c)
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count)
 {
     const int64_t total = c->plan->total, begin = c->window[memory] * total;
-    if (c->plan->memories[memory].role == TUTTI_ROLE_NUMBERS) return (tutti_stretch){begin, begin + total};
+    const tutti_memory_role role = c->plan->memories[memory].role;
+    if (role == TUTTI_ROLE_NUMBERS || role == TUTTI_ROLE_TRAVELLING) return (tutti_stretch){begin, begin + total};
     return (tutti_stretch){first, first + count};
+}
+
+/* Whether all ranks hold all of the bucket. */
+static bool is_owed_whole(const tutti_composition *c, const tutti_bucket *b)
+{
+    return b->parts == 1 || c->last >= TUTTI_EACH_TEST;
+}
+
+bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out)
+{
+    const tutti_plan *p = c->plan;
+    if (i < p->nbuckets) {
+        const tutti_bucket *b = &p->buckets[i];
+        const int param = p->order[b->first_param];
+        *out = (tutti_stretch){b->offset, b->offset + b->count};
+        if (b->parts > 1) out->last = b->offset + p->graph->params[param].count;
+        if (is_owed_whole(c, b)) return true;
+        tutti_plan_part(p, param, rank, &out->first, &out->last);
+        out->last += out->first;
+        return true;
+    }
+    *out = (tutti_stretch){p->total, c->nwindows * p->total};
+    return i == p->nbuckets && c->nwindows > 1;
 }
 
 static void number_memory(tutti_composition *c)
@@ -223,7 +247,15 @@ static void find_edges(tutti_composition *c)
     edge_list e = {0};
     for (int w = 0; w <= c->nwindows; w++) add_edge(&e, w * p->total);
     for (int i = 0; i < p->control.first_param; i++) add_edge(&e, p->param_offset[p->order[i]]);
-    for (int r = 0; r < c->nranks; r++) add_action_edges(p, r, &e);
+    for (int r = 0; r < c->nranks; r++) {
+        tutti_stretch owed;
+        for (int i = 0; tutti_composition_owed(c, r, i, &owed); i++) add_edge(&e, owed.first), add_edge(&e, owed.last);
+        add_action_edges(p, r, &e);
+    }
+    for (int b = 0; b < p->nbuckets; b++) /* what kernels read and write of split layers */
+        for (int i = 0; p->buckets[b].parts > 1 && i <= p->buckets[b].parts; i++)
+            add_edge(&e, p->buckets[b].offset +
+                             p->graph->params[p->order[p->buckets[b].first_param]].count / p->buckets[b].parts * i);
     for (int x = 0; x < p->nexchanges; x++)
         for (int i = 0; i < p->exchanges[x].nmembers; i++) add_part_edges(c, &p->exchanges[x], i, &e);
     c->nedges = (int)e.n;

@@ -29,6 +29,12 @@
  * Of an exchange between some ranks only those have sequences, and only they may start it, tell it or wait for it; how often it is
  * started is asked of one of them.
  *
+ * Of a split layer the kernels of a rank see the samples of its group. So the gradients that they write hold the leaves of all its members:
+ * these are taken down where the rank has waited for the group's inputs, from the members' own inputs to the composition, which are symbols and
+ * no memory. That activations and parts of outputs are what kernels want is proved by itself (plan_split.c), and that what they lie in is
+ * not touched by two at a time, here: memory for what travels is read and written as the graph's nodes say, all of it by each. A rank has
+ * only its part of such a layer's weights after a step, which is what it owes; before a test it has all.
+ *
  * The index space is the packed vector; numbers that are to hold every slot's part have a stretch of their own behind it, as long as
  * the vector, so that one proof serves them too. Others are as long as the vector, which proves as much.
  *
@@ -56,6 +62,7 @@ typedef struct {
     int64_t first, last;      /* of the index space */
     int after;                /* nop: another one's position that it waits for; -1 = none's */
     int from[2], to;          /* buffers, -1 = none */
+    int peer;                 /* the last of `from` is this rank's input; -1 = all are the own rank's */
     unsigned when;
 } tutti_loop_step;
 
@@ -95,7 +102,7 @@ typedef struct {
     tutti_arena arena;
 } tutti_composition;
 
-enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_FIRST_MEMORY };
+enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
 
 /* result: a vector that the method declares to hold all. last: loops of this driver and those before it are gone through whenever
  * they may be, others never. */
@@ -106,7 +113,8 @@ void tutti_composition_release(tutti_composition *c);
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);
 
-/* Buffers: inputs (one a slot), then result, seen, the copies of all memories, scratch of exchanges. */
+/* Buffers: inputs (one a slot), then result, seen, what is known of the group that shares layers, the copies of all memories, scratch of
+ * exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
@@ -132,6 +140,8 @@ static inline int tutti_composition_copies(const tutti_composition *c, int memor
 typedef struct {
     int64_t first, last;
 } tutti_stretch;
+/* The i-th stretch of the index space in which a rank holds after all runs what is declared; false: there are no more. */
+bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 
 /* An invocation of an exchange in tables of both. */

@@ -66,7 +66,7 @@ void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, cha
 /* "weights", "gradients (copy 2)", "scratch of an exchange" */
 static void name_buffer(const tutti_composition *c, int rank, int buffer, tutti_strbuf *sb)
 {
-    static const char *const first[TUTTI_COMPOSED_FIRST_MEMORY] = {"result", "weights as seen"};
+    static const char *const first[TUTTI_COMPOSED_FIRST_MEMORY] = {"result", "weights as seen", "samples of its group"};
     const tutti_plan *p = c->plan;
     const int at = buffer - tutti_composition_nslots(c, rank);
     if (at < 0) {

@@ -34,6 +34,12 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
 tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                      tutti_failure *err);
 tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);
+/* That what ranks that share a layer hand each other is what its kernels want, and whose it is (plan_split.c). */
+tutti_status tutti_plan_check_split(const tutti_plan *p, tutti_failure *err);
+/* That ranks, modes and batch go with the graph's split layers. */
+tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
+/* Who shares which layers, and what that saves; nothing where nobody does. */
+void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
 /* That the norms which updates go by are of all elements (plan_looks.c). */
 tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
@@ -48,9 +54,10 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
 struct tutti_plan_builder {
     tutti_plan *plan; /* declaring: is filled in; listing: is read */
     int rank;
-    tutti_loop *loops;        /* listing: TUTTI_NDRIVERS of them */
-    tutti_loop_driver driver; /* listing: the one that is added to */
-    tutti_action_steps steps; /* listing: in which steps what is added is done */
+    tutti_loop *loops;                               /* listing: TUTTI_NDRIVERS of them */
+    tutti_loop_driver driver;                        /* listing: the one that is added to */
+    tutti_action_steps steps;                        /* listing: in which steps what is added is done */
+    void (*travel)(tutti_plan_builder *b, int node); /* listing: NULL = nothing */
     int capacity[TUTTI_NDRIVERS];
     int nmemories, nschedules, npairs, nexchanges; /* declaring: for how many there is room */
 };

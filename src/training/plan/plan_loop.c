@@ -31,7 +31,8 @@ static tutti_loop_step *add(writer *w, tutti_step_kind kind)
                            .exchange = -1,
                            .after = -1,
                            .from = {-1, -1},
-                           .to = -1};
+                           .to = -1,
+                           .peer = -1};
     return s;
 }
 
@@ -50,6 +51,11 @@ static int seen(const writer *w)
     return tutti_composition_nslots(w->c, w->rank) + TUTTI_COMPOSED_SEEN;
 }
 
+static int group(const writer *w)
+{
+    return tutti_composition_nslots(w->c, w->rank) + TUTTI_COMPOSED_GROUP;
+}
+
 static int copy_of(const writer *w, int memory, int copy)
 {
     return tutti_composition_copy(w->c, w->rank, memory, copy);
@@ -62,12 +68,15 @@ static tutti_stretch all_of(const writer *w, int memory)
 
 /* ---- kernels ---- */
 
-/* A parameter with the padding behind it, which belongs to nobody else. */
+/* A parameter with the padding behind it, which belongs to nobody else; of a split layer the rank's part. */
 static tutti_stretch param_range(const writer *w, int param, int memory)
 {
     const tutti_plan *p = w->c->plan;
-    const int64_t first = p->param_offset[param];
-    int64_t last = p->total;
+    int64_t first = p->param_offset[param], last = p->total;
+    if (tutti_graph_split_of(p->graph, p->graph->params[param].layer) >= 0) {
+        tutti_plan_part(p, param, w->rank, &first, &last);
+        return tutti_composition_stretch(w->c, memory, first, last);
+    }
     for (int i = 0; i < p->control.first_param; i++) {
         const int64_t other = p->param_offset[p->order[i]];
         if (other > first && other < last) last = other;
@@ -80,7 +89,36 @@ static void add_gradients(writer *w, const tutti_node *n, const tutti_action *a)
     for (int i = 0; i < n->nwrites; i++) {
         if (n->writes[i].kind != TUTTI_DATUM_PARAM_GRAD) continue;
         const int param = n->writes[i].index, memory = tutti_plan_gradient_memory(w->c->plan, param);
-        add_copy(w, a->slot, copy_of(w, memory, a->dst), param_range(w, param, memory))->param = param;
+        const bool of_group = tutti_graph_split_of(w->c->plan->graph, w->c->plan->graph->params[param].layer) >= 0;
+        add_copy(w, of_group ? group(w) : a->slot, copy_of(w, memory, a->dst), param_range(w, param, memory))->param =
+            param;
+    }
+}
+
+/* Memory for what travels, all of it. */
+static void touch_travelling(writer *w, const tutti_node *n)
+{
+    for (int i = 0; i < n->nreads + n->nwrites; i++) {
+        const tutti_datum d = i < n->nreads ? n->reads[i] : n->writes[i - n->nreads];
+        if (d.kind != TUTTI_DATUM_SPLIT) continue;
+        const int memory = tutti_plan_split_memory(w->c->plan, d.index), at = copy_of(w, memory, 0);
+        add_copy(w, i < n->nreads ? at : 0, i < n->nreads ? seen(w) : at, all_of(w, memory));
+    }
+}
+
+/* From here on the rank has the inputs of its group's samples: what it computes of them holds their leaves. */
+static void meet_group(writer *w)
+{
+    const tutti_plan *p = w->c->plan;
+    const int parts = tutti_graph_parts(p->graph), first = tutti_plan_group(p, w->rank) * parts;
+    for (int i = 0; i < parts; i++) {
+        tutti_loop_step *s = add(w, i ? TUTTI_STEP_REDUCE : TUTTI_STEP_COPY);
+        s->from[0] = i ? group(w) : 0; /* input 0 of the member */
+        s->from[1] = i ? 0 : -1;
+        s->peer = first + i;
+        s->to = group(w);
+        s->first = 0;
+        s->last = p->total;
     }
 }
 
@@ -95,6 +133,7 @@ static void add_kernel(writer *w, const tutti_action *a)
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
+    touch_travelling(w, n);
     /* what loading writes (@stop) is written with the first kernel of a slot */
     for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
         if (g->nodes[i].kind == TUTTI_NODE_FORWARD) return;
@@ -159,6 +198,8 @@ static void wait_for(writer *w, int exchange)
     s->exchange = exchange;
     s->invocation = w->started[exchange] - 1;
     w->out->waited[at] = position;
+    const tutti_plan_exchange *x = &w->c->plan->exchanges[exchange];
+    if (x->is_travel && w->c->plan->graph->nodes[x->node].hop == TUTTI_HOP_GATHER_INPUTS) meet_group(w);
 }
 
 /* Until another loop has told it all of this. */
@@ -341,7 +382,8 @@ static void add_begin(writer *w)
     const bool sees_states = p->config.norms == TUTTI_NORMS_OF_TENSORS;
     for (int m = 0; m < p->nmemories;
          m++) /* start weights, start centre: any value; states are zeros, which few read before they write */
-        if (p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states))
+        if ((p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states)) ||
+            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of it is read, whatever an exchange has filled */
             add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 

@@ -201,7 +201,8 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
     if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
     if (m->holds == TUTTI_HOLDS_ALL)
-        tutti_strbuf_printf(sb, ", the same on every rank after %s", tutti_plan_has_period(p) ? "a period" : "a step");
+        tutti_strbuf_printf(sb, ", the same on every rank after %s%s", tutti_plan_has_period(p) ? "a period" : "a step",
+                            m->role == TUTTI_ROLE_WEIGHTS && p->graph->nsplit ? ", but for parts of split layers" : "");
 }
 
 static void add_memories(const tutti_plan *p, tutti_strbuf *sb)
@@ -272,7 +273,9 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
 {
     if (a->kind == TUTTI_DO_KERNEL) {
         const tutti_node *n = &p->graph->nodes[a->node];
-        tutti_strbuf_printf(sb, "%s %s", tutti_node_kind_name(n->kind), p->graph->model->layers[n->layer].name);
+        const bool moves = n->kind == TUTTI_NODE_MOVE;
+        tutti_strbuf_printf(sb, "%s %s%s", moves ? tutti_hop_name(n->hop) : tutti_node_kind_name(n->kind),
+                            moves ? "of " : "", p->graph->model->layers[n->layer].name);
         return;
     }
     tutti_strbuf_puts(sb, tutti_action_kind_name(a->kind));
@@ -320,6 +323,7 @@ char *tutti_plan_print(const tutti_plan *p)
 {
     tutti_strbuf sb = {0};
     add_head(p, &sb);
+    tutti_plan_print_split(p, &sb);
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
     add_memories(p, &sb);

@@ -34,7 +34,7 @@ static double exposed_ms(const tutti_plan *p, const tutti_exchange_cost *cost, c
 static void add_groups(const tutti_plan *p, const tutti_merge_group *groups, tutti_strbuf *sb)
 {
     tutti_strbuf_puts(sb, "  bucket        size  ready ms    begins      ends  not hidden ms  its last gradient\n");
-    for (int b = 0; b < p->nbuckets; b++) {
+    for (int b = 0; b < p->nbuckets && p->buckets[b].parts == 1; b++) {
         const tutti_merge_group *g = &groups[b];
         const int last = g->first + g->nitems - 1;
         tutti_strbuf size = {0};
@@ -49,12 +49,12 @@ static void add_groups(const tutti_plan *p, const tutti_merge_group *groups, tut
 
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb)
 {
-    if (!p->config.costs) return;
+    if (!p->config.costs || !p->nitems) return;
     const tutti_exchange_cost cost = tutti_plan_costs_exchange(p->config.costs);
     bool *starts = tutti_alloc((size_t)p->nitems + 1), *each = tutti_alloc((size_t)p->nitems + 1);
     bool *one = tutti_alloc((size_t)p->nitems + 1);
     tutti_merge_group *groups = tutti_alloc(sizeof *groups * (size_t)p->nitems);
-    for (int b = 0; b < p->nbuckets; b++) starts[p->buckets[b].first_param] = true;
+    for (int b = 0; b < p->nbuckets && p->buckets[b].parts == 1; b++) starts[p->buckets[b].first_param] = true;
     for (int i = 0; i < p->nitems; i++) {
         one[i] = i == 0;
         each[i] = i == 0 || p->graph->params[p->order[i]].layer != p->graph->params[p->order[i - 1]].layer;

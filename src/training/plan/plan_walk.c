@@ -51,7 +51,7 @@ static bool reads_bucket(const tutti_plan *p, const tutti_node *n, int bucket)
 static bool is_kernel(const tutti_node *n)
 {
     return n->kind == TUTTI_NODE_FORWARD || n->kind == TUTTI_NODE_BACKWARD_PARAMS ||
-           n->kind == TUTTI_NODE_BACKWARD_DATA || n->kind == TUTTI_NODE_SUM;
+           n->kind == TUTTI_NODE_BACKWARD_DATA || n->kind == TUTTI_NODE_SUM || n->kind == TUTTI_NODE_MOVE;
 }
 
 void tutti_plan_find_turns(tutti_plan *p)
@@ -153,6 +153,7 @@ static void walk_slot(walker *w, const turn *t)
             before_kernel(w, n);
             add_kernel(w, i, t);
         }
+        if (n->kind == TUTTI_NODE_TRAVEL && w->b->travel) w->b->travel(w->b, i);
         if (n->kind == TUTTI_NODE_EXCHANGE) pass_exchange(w, n->param, t);
         if (n->kind == TUTTI_NODE_UPDATE) pass_update(w, n->param, t);
     }
