@@ -35,6 +35,8 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
     job->optimiser.groups.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
     job->optimiser.groups.said_freeze = tutti_job_said(source, "optimiser.groups.freeze", &job->arena);
     job->optimiser.groups.said_decay = tutti_job_said(source, "optimiser.groups.decay", &job->arena);
+    job->parallel.said_layers = tutti_job_said(source, "parallel.layers", &job->arena);
+    job->parallel.said_groups = tutti_job_said(source, "parallel.groups", &job->arena);
     const char *from = tutti_job_given_name(source, "init.from", "init");
     job->init.said.from = tutti_job_said(source, from, &job->arena);
     job->init.said.skip = tutti_job_said(source, "init.skip", &job->arena);

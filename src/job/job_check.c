@@ -408,6 +408,25 @@ static tutti_status check_method(const tutti_job *job, const tutti_job_source *s
     return st ? blame_first_word(source, &why, "method", err) : check_method_keys(job, source, err);
 }
 
+static tutti_status check_parallel(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
+    const char *key = NULL;
+    tutti_failure why = {0};
+    if (tutti_job_check_parallel(job, &key, err)) {
+        tutti_fail_at(err, "%s", key);
+        return blame(source, key, err);
+    }
+    if (!job->parallel.layers.n || job->ranks == 1) return TUTTI_OK;
+    if (!method->split)
+        return REFUSE("parallel.layers",
+                      "workers of %s have weights of their own, which nobody shares; it is for sync-sgd", method->name);
+    if (job->precision != TUTTI_PRECISION_F32)
+        return REFUSE("parallel.layers", "ranks that share layers exchange activations of f32; use 'precision: f32'");
+    return method->accept_split(&config, &why) ? blame_first_word(source, &why, "parallel.layers", err) : TUTTI_OK;
+}
+
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_status st = check_names(job, source, err);
@@ -422,5 +441,6 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);
+    if (st == TUTTI_OK) st = check_parallel(job, source, err);
     return st;
 }

@@ -55,7 +55,7 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Exchanges of the first bucket that steps or periods start, one after the other: all buckets travel alike. Made by all ranks, those
+/* Exchanges of the first bucket that all ranks have whole and that steps or periods start, one after the other: all buckets travel alike. Made by all ranks, those
  * that take no part in one included. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
@@ -65,7 +65,9 @@ static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, t
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
         const tutti_plan_exchange *x = &plan->exchanges[i];
-        if (x->bucket != 0 || !(x->drivers & (1u << TUTTI_EACH_STEP | 1u << TUTTI_EACH_PERIOD))) continue;
+        if (x->bucket != tutti_plan_common_bucket(plan) || x->bucket < 0 ||
+            !(x->drivers & (1u << TUTTI_EACH_STEP | 1u << TUTTI_EACH_PERIOD)))
+            continue;
         const bool in_place = x->in.memory == x->out.memory;
         const tutti_exchange_binding binding = {.name = "costs",
                                                 .n = n,

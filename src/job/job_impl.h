@@ -98,6 +98,11 @@ struct tutti_job {
     struct {
         int64_t steps, warmup; /* trace.steps; 0 = no trace */
     } trace;
+    struct {
+        tutti_texts layers;                    /* parallel.layers: dense layers that ranks share */
+        const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
+        const char *said_layers, *said_groups; /* not keys: where they were said */
+    } parallel;
     bool tensorboard;
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
@@ -155,6 +160,14 @@ void tutti_job_preset_describe(const tutti_job *job, tutti_strbuf *out);
 /* Numbers of optimiser.groups that are none; patterns that fit no parameter of the graph (job_groups.c). TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err);
 tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *graph, tutti_failure *err);
+/* Hybrid parallelism (job_parallel.c): into how many groups of ranks; 0 = auto, -1 = it is no number of 1 or more. */
+int tutti_job_groups(const tutti_job *job);
+/* What of the keys does not go together, said of the key that is named in *key; whether the ranks make so many groups. */
+tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
+/* The ranks that share layers of a model, for a graph of it: as many groups as the job says, or where a rank receives least.
+ * TUTTI_ERR_USAGE with the place. */
+tutti_status tutti_job_split(const tutti_job *job, const tutti_model *model, int nranks,
+                             const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
 /* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */

@@ -103,19 +103,22 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err)
 {
-    const tutti_plan_config config = tutti_job_plan_config(job, seat);
+    tutti_plan_config config = tutti_job_plan_config(job, seat);
     tutti_resolved r = {0};
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
-    const tutti_graph_config graph = {.batch = samples,
-                                      .engine = config.engine,
-                                      .nthreads = config.nthreads,
-                                      .training = true,
-                                      .precision = (tutti_precision)job->precision,
-                                      .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
+    tutti_graph_config graph = {.batch = samples,
+                                .engine = config.engine,
+                                .nthreads = config.nthreads,
+                                .training = true,
+                                .precision = (tutti_precision)job->precision,
+                                .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
-    if (!st) st = tutti_graph_build(r.fused ? r.fused : r.model, &graph, &r.graph, err);
+    const tutti_model *model = r.fused ? r.fused : r.model;
+    if (!st) st = tutti_job_split(job, model, config.nranks, &graph, &graph.split, err);
+    if (!st) st = tutti_graph_build(model, &graph, &r.graph, err);
+    if (!st && r.graph->nsplit) config.method = tutti_method_find(job->method.name)->split;
     if (!st) st = tutti_job_match_groups(job, r.graph, err);
     if (!st) st = tutti_plan_build(r.graph, &config, &r.plan, err);
     if (st)

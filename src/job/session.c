@@ -28,6 +28,8 @@ static const char *const *free_keys(const tutti_job *job)
                                        "exchange.buckets",
                                        "exchange.bucket_bytes",
                                        "exchange.order",
+                                       "parallel.layers",
+                                       "parallel.groups",
                                        "exchange.update",
                                        "exchange.update_when",
                                        "exchange.deadline_s",

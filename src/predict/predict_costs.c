@@ -60,7 +60,8 @@ double tutti_predict_share(const tutti_plan *plan, int exchange)
 /* All buckets travel alike: the first stands for all. */
 static bool is_of_first(const tutti_plan *plan, int exchange)
 {
-    return plan->exchanges[exchange].bucket == 0 && tutti_predict_share(plan, exchange) > 0;
+    const int first = tutti_plan_common_bucket(plan);
+    return first >= 0 && plan->exchanges[exchange].bucket == first && tutti_predict_share(plan, exchange) > 0;
 }
 
 static tutti_bucket_time add_up(const tutti_plan *plan, int rank, const tutti_loop *loops, const double *seconds)

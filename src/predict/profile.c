@@ -87,7 +87,9 @@ static void args_prepare(runner *r, int l, float *input)
     for (int i = 0; i < k->ninputs; i++) {
         int from = g->model->layers[l].in[i];
         a->in[i] = from < 0 ? input : r->args[from].out;
+        if (tutti_graph_split_of(g, l) >= 0) a->in[i] = filled_value(r, &k->in[i], key + 7);
         if (own->in[i] >= 0 && !(k->passes_gradient >> i & 1)) a->din[i] = r->grads[own->in[i]];
+        if (a->din[i] && tutti_graph_split_of(g, l) >= 0) a->din[i] = filled_value(r, &k->in[i], key + 8);
     }
     size_t nbytes = 0;
     for (int i = 0; i < k->nparams; i++) nbytes += param_bytes(&k->params[i]);

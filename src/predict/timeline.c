@@ -64,10 +64,22 @@ static double moving_cost(const player *p, int64_t elements, int moved)
     return (double)elements * p->profile->update_s_per_element * moved / 5;
 }
 
+/* Out of the activations and into what travels, or back: it reads and writes each element. */
+static double move_cost(const player *p, const tutti_node *n)
+{
+    const tutti_graph *g = p->plan->graph;
+    const tutti_split_layer *s = &g->split[tutti_graph_split_of(g, n->layer)];
+    const bool of_outputs = n->hop == TUTTI_HOP_TAKE_OUTPUTS || n->hop == TUTTI_HOP_SHOW_GRADS;
+    return moving_cost(p, p->plan->samples_per_call * (of_outputs ? s->noutputs : s->ninputs), 2);
+}
+
 static double action_cost(const player *p, const tutti_action *a)
 {
     switch (a->kind) {
-    case TUTTI_DO_KERNEL: return kernel_cost(p, &p->plan->graph->nodes[a->node]);
+    case TUTTI_DO_KERNEL:
+        if (p->plan->graph->nodes[a->node].kind == TUTTI_NODE_MOVE)
+            return move_cost(p, &p->plan->graph->nodes[a->node]);
+        return kernel_cost(p, &p->plan->graph->nodes[a->node]);
     case TUTTI_DO_FOLD: return a->bucket < 0 ? 0 : moving_cost(p, p->plan->buckets[a->bucket].count, 3);
     case TUTTI_DO_LOOK:
         return moving_cost(p, a->count,

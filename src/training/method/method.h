@@ -39,6 +39,9 @@ typedef struct {
     unsigned (*collectives)(
         const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must serve */
     const tutti_emitter *emitter;    /* what it makes of a plan: plan_builder.h */
+    const tutti_emitter *split;      /* the same where ranks share layers; NULL: it does not go with that */
+    /* What it refuses then, as accept does. */
+    tutti_status (*accept_split)(const tutti_plan_config *c, tutti_failure *err);
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);
 const tutti_method_row *tutti_method_at(int i);

@@ -53,4 +53,7 @@ tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *er
 /* The loop before a checkpoint: those gathers, exchanges from `first` on. */
 void tutti_method_list_saves(tutti_plan_builder *b, int first);
 
+/* Synchronous SGD where ranks share layers (method_split.c). */
+extern const tutti_emitter tutti_method_split_emitter;
+
 #endif

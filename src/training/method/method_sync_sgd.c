@@ -186,6 +186,22 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
+/* What the parts of split layers are summed and updated by is sharded, late and without a look at all gradients. */
+static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
+{
+    const char *wrong =
+        c->slots ? "reduction: canonical sums have one order for all ranks, and parts of layers are summed by some"
+        : c->accumulate > 1 ? "accumulate: layers are split of one call a rank and step"
+        : c->replicated     ? "exchange.update: a rank updates its part of split layers alone, not all of them"
+        : c->early          ? "exchange.update_when: early updates are of buckets that all ranks have whole"
+        : c->only_finite
+            ? "loss_scale: a dynamic loss scale looks at all gradients, which ranks that share layers do not have"
+        : c->norms ? "optimiser: clip_norm, lars and lamb go by norms of whole gradients, which ranks that "
+                     "share layers do not have"
+                   : NULL;
+    return wrong ? tutti_fail(err, TUTTI_ERR_USAGE, "%s; leave one of both out", wrong) : TUTTI_OK;
+}
+
 static unsigned collectives(const tutti_plan_config *c)
 {
     return c->replicated ? 1u << TUTTI_ALLREDUCE : 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER;
@@ -213,4 +229,6 @@ const tutti_method_row tutti_method_sync_sgd = {
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,
+    .split = &tutti_method_split_emitter,
+    .accept_split = accept_split,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
  *
- * Memories of numbers lie together in one region: each region costs all ranks a round. */
+ * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region: each region costs all ranks a
+ * round. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,23 +23,23 @@ static tutti_status create_region(tutti_group *group, const char *name, int64_t 
     return st;
 }
 
-static bool is_number(const tutti_plan_memory *m)
+static bool lies_together(const tutti_plan_memory *m)
 {
-    return m->is_region && m->role == TUTTI_ROLE_NUMBERS;
+    return m->is_region && (m->role == TUTTI_ROLE_NUMBERS || m->role == TUTTI_ROLE_TRAVELLING);
 }
 
 static tutti_status create_numbers(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
 {
     int64_t nbytes = 0;
     for (int m = 0; m < plan->nmemories; m++)
-        if (is_number(&plan->memories[m])) {
+        if (lies_together(&plan->memories[m])) {
             s->place[m].offset = (size_t)nbytes;
             nbytes += tutti_plan_memory_bytes(&plan->memories[m]);
         }
     char *own = NULL;
     const tutti_status st = create_region(group, "numbers", nbytes, tutti_group_rank(group), &s->numbers, &own, err);
     for (int m = 0; m < plan->nmemories && !st; m++)
-        if (is_number(&plan->memories[m])) {
+        if (lies_together(&plan->memories[m])) {
             s->place[m].region = s->numbers;
             s->memory[m] = own + s->place[m].offset;
         }
@@ -50,7 +51,7 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
 {
     const tutti_plan_memory *what = &plan->memories[m];
     const int64_t nbytes = tutti_plan_memory_bytes(what);
-    if (is_number(what)) return TUTTI_OK;
+    if (lies_together(what)) return TUTTI_OK;
     const int from = what->is_common ? 0 : tutti_group_rank(group);
     if (what->is_region) return create_region(group, what->name, nbytes, from, &s->place[m].region, &s->memory[m], err);
     s->memory[m] = tutti_pages_take((size_t)nbytes);
@@ -87,10 +88,9 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
 {
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
     const tutti_plan_memory *in = &plan->memories[x->in.memory];
-    const int nin = tutti_collective_reduces(tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective) &&
-                            in->copies > 1
-                        ? plan->nins
-                        : 1;
+    const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
+    const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
+    const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* of the matrix of all ranks' blocks */
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
     for (int k = 0; k < nin; k++) places[k] = place_of(s, plan, x->in, k, x->first);
     o->which[o->n] = exchange;
@@ -104,6 +104,8 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .in = places,
                                                     .nin = nin,
                                                     .out = place_of(s, plan, x->out, 0, x->first),
+                                                    .in_window = own_blocks,
+                                                    .out_window = own_blocks,
                                                     .priority = x->turn}};
 }
 

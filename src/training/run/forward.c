@@ -18,6 +18,7 @@ tutti_status tutti_forward_make(const tutti_graph *like, int64_t batch, tutti_ar
     tutti_graph_config config = like->config;
     config.batch = batch;
     config.training = false;
+    config.split = (tutti_split_layers){0};
     config.params_as = like;
     tutti_status st = tutti_graph_build(like->model, &config, &out->graph, err);
     if (st) return st;

@@ -51,9 +51,12 @@ static void fill_params(const tutti_trainer *t, int layer, int copy, tutti_kerne
     const tutti_graph *g = t->plan->graph;
     for (int p = 0; p < g->nparams; p++) {
         if (g->params[p].layer != layer) continue;
-        args->param[g->params[p].ordinal] = value(t, p);
+        int64_t first, n;
+        tutti_plan_part(t->plan, p, t->rank, &first, &n);
+        first -= t->plan->param_offset[p];
+        args->param[g->params[p].ordinal] = value(t, p) + first;
         args->dparam[g->params[p].ordinal] =
-            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : gradient(t, copy, p);
+            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : gradient(t, copy, p) + first;
     }
 }
 
@@ -107,6 +110,7 @@ static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_acti
                               .correct = &correct};
     fill_values(t, play, a, &args);
     fill_params(t, node->layer, a->dst, &args);
+    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &args);
     switch (node->kind) {
     case TUTTI_NODE_FORWARD: k->row->forward(k, &args); break;
     case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
@@ -128,6 +132,15 @@ static void sum_gradients(tutti_trainer *t, const step_play *play, int layer)
     tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
                     plan->config.nthreads);
     tutti_did(&t->account, TUTTI_DID_SUM, layer);
+}
+
+static void move(tutti_trainer *t, const step_play *play, const tutti_action *a)
+{
+    const tutti_node *node = &t->plan->graph->nodes[a->node];
+    tutti_kernel_args activations = {.training = true};
+    fill_values(t, play, a, &activations);
+    tutti_split_move(t, node, &activations);
+    tutti_did(&t->account, TUTTI_DID_MOVE, node->layer);
 }
 
 static void fold(tutti_trainer *t, const tutti_action *a)
@@ -352,6 +365,8 @@ static void run_node(tutti_trainer *t, const step_play *play, const tutti_action
     const tutti_node *node = &t->plan->graph->nodes[a->node];
     if (node->kind == TUTTI_NODE_SUM)
         sum_gradients(t, play, node->layer);
+    else if (node->kind == TUTTI_NODE_MOVE)
+        move(t, play, a);
     else
         run_kernel(t, play, a);
 }

@@ -56,6 +56,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_BACKWARD_PARAMS] = {EACH_LAYER, "backward-params", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_BACKWARD_DATA] = {EACH_LAYER, "backward-data", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_SUM] = {EACH_LAYER, "sum", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_MOVE] = {EACH_LAYER, "move", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_FOLD] = {EACH_BUCKET, "fold bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EXCHANGE] = {ONE, "exchange", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_WAIT] = {EACH_EXCHANGE, "wait for", TUTTI_TRACK_COMPUTE},
@@ -94,8 +95,9 @@ static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label 
     label->collective = tutti_collective_name(h->collective);
     label->algorithm = h->algorithm;
     label->type = tutti_dtype_name(p->memories[x->in.memory].type);
-    label->elements_in = tutti_collective_takes_slices(h->collective) ? own : x->count;
-    label->elements_out = tutti_collective_gives_slices(h->collective) ? own : x->count;
+    const bool swaps = h->collective == TUTTI_ALL_TO_ALL; /* its row of the matrix of all blocks for its column */
+    label->elements_in = swaps || tutti_collective_takes_slices(h->collective) ? own : x->count;
+    label->elements_out = swaps || tutti_collective_gives_slices(h->collective) ? own : x->count;
 }
 
 static tutti_span_label label_of(tutti_tracing *tr, const tutti_plan *p, tutti_doing what, int index)
@@ -242,7 +244,9 @@ static tutti_status write_chrome(const tutti_tracing *tr, const tutti_trainer *t
 /* The time of an exchange goes to the layers whose parameters travel in it, by their size. */
 static void share_out(const tutti_plan *p, int exchange, double us, tutti_layer_cost *layers)
 {
-    if (p->exchanges[exchange].bucket < 0) return;
+    const tutti_plan_exchange *x = &p->exchanges[exchange];
+    if (x->is_travel) layers[p->graph->nodes[x->node].layer].comm_us += us;
+    if (x->bucket < 0) return;
     const tutti_bucket *b = &p->buckets[p->exchanges[exchange].bucket];
     int64_t count = 0;
     for (int i = b->first_param; i < b->first_param + b->nparams; i++) {

@@ -8,7 +8,8 @@
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
- *   forward.c    an inference graph of some samples      groups.c     parameters with a rate or a decay of their own */
+ *   forward.c    an inference graph of some samples      groups.c     parameters with a rate or a decay of their own
+ *   hops.c       layers that ranks share */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -141,6 +142,10 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
 void tutti_step_hold_up(tutti_trainer *t, int64_t step, int64_t computed_ns);
 /* A loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
+/* Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the activations of the layer. */
+void tutti_split_bind(const tutti_trainer *t, const tutti_node *node, tutti_kernel_args *args);
+/* Between these activations and memory for what travels. */
+void tutti_split_move(const tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations);
 /* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. */
 void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *apply);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* method_split.c: synchronous SGD where groups of ranks share some layers (hybrid parallelism, PCL-DNN): sharded, as method_sync_sgd.c has
+ * it, but that what belongs to a part of a split layer is summed, updated and gathered by the ranks that have that part, one of each group.
+ *
+ * What a split layer has travels inside its group where the graph says, and is waited for at once: the next kernel reads it. With one
+ * group nobody else has a rank's part, and nothing of it travels. A rank has room for whole parameters and keeps its part of them
+ * current; before a test or a checkpoint the group gathers them. */
+#include <stdio.h>
+
+#include "method_impl.h"
+
+enum { MOST_NAME = 96 };
+
+/* ---- numbers of exchanges, which follow from the plan: sums, gathers, control numbers, travels, whole parameters, states ---- */
+
+typedef struct {
+    int parts, ngroups; /* ranks of a group; groups */
+    int weights, gradients;
+    int nsums, control, travels, wholes, saves; /* how many; first ones */
+} layout;
+
+/* By how many exchanges the bucket's gradients travel: one a part, unless there is one group. */
+static int count_sums(const tutti_bucket *b, int ngroups)
+{
+    return b->parts == 1 ? 1 : ngroups > 1 ? b->parts : 0;
+}
+
+static layout layout_of(const tutti_plan *p)
+{
+    layout l = {.parts = tutti_graph_parts(p->graph),
+                .weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+                .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0)};
+    int ntravels = 0, nsplit = 0;
+    l.ngroups = p->config.nranks / l.parts;
+    for (int b = 0; b < p->nbuckets; b++) {
+        l.nsums += count_sums(&p->buckets[b], l.ngroups);
+        nsplit += p->buckets[b].parts > 1;
+    }
+    for (int i = 0; i < p->graph->nnodes; i++) ntravels += p->graph->nodes[i].kind == TUTTI_NODE_TRAVEL;
+    l.control = 2 * l.nsums;
+    l.travels = l.control + 1;
+    l.wholes = l.travels + ntravels * l.ngroups;
+    l.saves = l.wholes + nsplit * l.ngroups;
+    return l;
+}
+
+/* The one of the bucket's sums that the rank takes part in; -1: nobody else has its part. */
+static int sum_of(const tutti_plan *p, int bucket, int rank)
+{
+    const int ngroups = p->config.nranks / tutti_graph_parts(p->graph), parts = p->buckets[bucket].parts;
+    int x = 0;
+    for (int b = 0; b < bucket; b++) x += count_sums(&p->buckets[b], ngroups);
+    if (parts == 1) return x;
+    return ngroups > 1 ? x + tutti_plan_position(p, rank) : -1;
+}
+
+static int gather_of(const tutti_plan *p, int bucket, int rank)
+{
+    const int sum = sum_of(p, bucket, rank);
+    return sum < 0 ? -1 : layout_of(p).nsums + sum;
+}
+
+/* ---- what there is ---- */
+
+/* Ranks first, first + step, ...: the members of what is declared next. */
+static const int32_t *members_of(tutti_arena *work, int first, int step, int n)
+{
+    int32_t *members = TUTTI_ARENA_NEW(work, int32_t, n);
+    for (int i = 0; i < n; i++) members[i] = first + i * step;
+    return members;
+}
+
+static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int bucket, int memory, int schedule)
+{
+    return (tutti_plan_exchange){.name = name,
+                                 .schedule = schedule,
+                                 .bucket = bucket,
+                                 .first = p->buckets[bucket].offset,
+                                 .count = p->buckets[bucket].count,
+                                 .in = {memory, 0},
+                                 .out = {memory, 0},
+                                 .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
+}
+
+/* Of a bucket's part, between the ranks that have it. */
+static tutti_status declare_part(tutti_plan_builder *b, const char *what, int memory, int bucket, int part,
+                                 const tutti_builder_request *r, tutti_failure *err)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const layout l = layout_of(p);
+    tutti_arena work = {0};
+    char name[MOST_NAME];
+    snprintf(name, sizeof name, "%s of bucket %d, part %d", what, bucket, part);
+    tutti_plan_exchange x = of_bucket(p, name, bucket, memory, 0);
+    x.members = members_of(&work, part, l.parts, l.ngroups);
+    x.nmembers = l.ngroups;
+    tutti_plan_part(p, p->order[p->buckets[bucket].first_param], part, &x.first, &x.count);
+    const tutti_status st = tutti_builder_schedule_among(b, r, x.members, x.nmembers, &x.schedule, err);
+    if (!st) tutti_builder_exchange(b, &x);
+    tutti_arena_release(&work);
+    return st;
+}
+
+static tutti_status declare_buckets(tutti_plan_builder *b, const char *what, int memory, const tutti_builder_request *r,
+                                    tutti_failure *err)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const int ngroups = layout_of(p).ngroups;
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < p->nbuckets && !st; i++) {
+        int schedule;
+        char name[MOST_NAME];
+        for (int j = 0; p->buckets[i].parts > 1 && ngroups > 1 && j < p->buckets[i].parts && !st; j++)
+            st = declare_part(b, what, memory, i, j, r, err);
+        if (p->buckets[i].parts > 1 || st) continue;
+        st = tutti_builder_schedule(b, r, &schedule, err);
+        snprintf(name, sizeof name, "%s of bucket %d", what, i);
+        const tutti_plan_exchange x = of_bucket(p, name, i, memory, schedule);
+        if (!st) tutti_builder_exchange(b, &x);
+    }
+    return st;
+}
+
+/* An exchange of each group. */
+static tutti_status declare_in_groups(tutti_plan_builder *b, const char *name, tutti_plan_exchange x,
+                                      const tutti_builder_request *r, tutti_failure *err)
+{
+    const layout l = layout_of(tutti_builder_plan(b));
+    tutti_status st = TUTTI_OK;
+    tutti_arena work = {0};
+    for (int q = 0; q < l.ngroups && !st; q++) {
+        char own[MOST_NAME];
+        snprintf(own, sizeof own, l.ngroups > 1 ? "%s, group %d" : "%s", name, q);
+        x.name = own;
+        x.members = members_of(&work, q * l.parts, 1, l.parts);
+        x.nmembers = l.parts;
+        st = tutti_builder_schedule_among(b, r, x.members, x.nmembers, &x.schedule, err);
+        if (!st) tutti_builder_exchange(b, &x);
+    }
+    tutti_arena_release(&work);
+    return st;
+}
+
+/* Two passes over memory, no more: what is waited for at once has nothing to hide rounds behind. */
+static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request gather = {TUTTI_ALL_GATHER, "direct", true, false},
+                                       sum = {TUTTI_REDUCE_SCATTER, "direct", true, false},
+                                       swap = {TUTTI_ALL_TO_ALL, "direct", false, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const tutti_graph *g = p->graph;
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < g->nnodes && !st; i++) {
+        const tutti_node *n = &g->nodes[i];
+        if (n->kind != TUTTI_NODE_TRAVEL) continue;
+        char name[MOST_NAME];
+        snprintf(name, sizeof name, "%s of %.40s", tutti_hop_name(n->hop), g->model->layers[n->layer].name);
+        const tutti_plan_exchange x = {.bucket = TUTTI_NO_BUCKET,
+                                       .is_travel = true,
+                                       .node = i,
+                                       .count = tutti_plan_travel_count(p, i),
+                                       .in = {tutti_plan_split_memory(p, n->reads[0].index), 0},
+                                       .out = {tutti_plan_split_memory(p, n->writes[0].index), 0},
+                                       .turn = -1}; /* before all that has time until the next step */
+        st = declare_in_groups(b, name, x,
+                               n->hop == TUTTI_HOP_GATHER_INPUTS ? &gather
+                               : n->hop == TUTTI_HOP_SUM_GRADS   ? &sum
+                                                                 : &swap,
+                               err);
+    }
+    return st;
+}
+
+/* Elements of a split parameter, without the padding behind it. */
+static int64_t whole_count(const tutti_plan *p, int bucket)
+{
+    return p->graph->params[p->order[p->buckets[bucket].first_param]].count;
+}
+
+static tutti_status declare_wholes(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request gather = {TUTTI_ALL_GATHER, "direct", true, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < p->nbuckets && !st; i++) {
+        if (p->buckets[i].parts == 1) continue;
+        char name[MOST_NAME];
+        snprintf(name, sizeof name, "all parts of bucket %d", i);
+        tutti_plan_exchange x = of_bucket(p, name, i, layout_of(p).weights, 0);
+        x.count = whole_count(p, i);
+        st = declare_in_groups(b, name, x, &gather, err);
+    }
+    return st;
+}
+
+/* Slices of states to rank 0, in the order in which they lie: part after part, of each the groups' slices. */
+static tutti_status declare_saves(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const layout l = layout_of(p);
+    const int nranks = p->config.nranks;
+    tutti_arena work = {0};
+    int32_t *by_part = TUTTI_ARENA_NEW(&work, int32_t, nranks);
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < nranks; i++) by_part[i] = i % l.ngroups * l.parts + i / l.ngroups;
+    for (int i = 0; i < p->config.nstates * p->nbuckets && !st; i++) {
+        const int state = i / p->nbuckets, bucket = i % p->nbuckets;
+        const bool split = p->buckets[bucket].parts > 1;
+        char name[MOST_NAME];
+        snprintf(name, sizeof name, "%.30s of bucket %d", p->config.states[state], bucket);
+        tutti_plan_exchange x = of_bucket(p, name, bucket, tutti_plan_find_memory(p, TUTTI_ROLE_STATE, state), 0);
+        x.members = split ? by_part : NULL;
+        x.nmembers = nranks;
+        if (split) x.count = whole_count(p, bucket);
+        st = tutti_builder_schedule_among(b, &gather, x.members, nranks, &x.schedule, err);
+        if (!st) tutti_builder_exchange(b, &x);
+    }
+    tutti_arena_release(&work);
+    return st;
+}
+
+static void declare_places(tutti_plan_builder *b)
+{
+    const tutti_graph *g = tutti_builder_plan(b)->graph;
+    enum { LINE = 16 };
+    for (int i = 0; i < g->nsplit_places; i++)
+        tutti_builder_memory(b, &(tutti_plan_memory){.name = g->split_places[i].name,
+                                                     .role = TUTTI_ROLE_TRAVELLING,
+                                                     .type = TUTTI_F32,
+                                                     .elements = (g->split_places[i].elements + LINE - 1) / LINE * LINE,
+                                                     .copies = 1,
+                                                     .is_region = true});
+}
+
+static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
+{
+    static const tutti_builder_request sums = {TUTTI_REDUCE_SCATTER, NULL, true, false},
+                                       gathers = {TUTTI_ALL_GATHER, NULL, true, false};
+    const tutti_method_vectors vectors = {.weights_hold = TUTTI_HOLDS_ALL};
+    tutti_method_declare_vectors(b, &vectors);
+    const layout l = layout_of(tutti_builder_plan(b));
+    tutti_status st = declare_buckets(b, "gradients", l.gradients, &sums, err);
+    if (!st) st = declare_buckets(b, "weights", l.weights, &gathers, err);
+    if (!st) st = tutti_method_declare_control(b, err);
+    declare_places(b);
+    if (!st) st = declare_travels(b, err);
+    if (!st) st = declare_wholes(b, err);
+    return st ? st : declare_saves(b, err);
+}
+
+/* ---- what a rank does ---- */
+
+static void wait_weights(tutti_plan_builder *b, int bucket)
+{
+    const int x = gather_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    if (x >= 0) tutti_builder_wait(b, x);
+}
+
+static void start_sums(tutti_plan_builder *b, int bucket)
+{
+    const int x = sum_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    if (x >= 0) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+static void free_weights(tutti_plan_builder *b, int bucket)
+{
+    const int x = gather_of(tutti_builder_plan(b), bucket, tutti_builder_rank(b));
+    if (x >= 0) tutti_builder_start(b, x, TUTTI_WHEN_FREE);
+}
+
+static void travel(tutti_plan_builder *b, int node)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const layout l = layout_of(p);
+    int before = 0;
+    for (int i = 0; i < node; i++) before += p->graph->nodes[i].kind == TUTTI_NODE_TRAVEL;
+    const int x = l.travels + before * l.ngroups + tutti_plan_group(p, tutti_builder_rank(b));
+    tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_builder_wait(b, x);
+}
+
+static void update(tutti_plan_builder *b, int bucket)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const layout l = layout_of(p);
+    const int sum = sum_of(p, bucket, tutti_builder_rank(b)), gather = gather_of(p, bucket, tutti_builder_rank(b));
+    tutti_action a = {.bucket = bucket, .from = l.gradients, .to = l.weights, .verdict = -1, .norm = -1, .share = 1};
+    tutti_plan_own_slice(p, bucket, tutti_builder_rank(b), &a.first, &a.count);
+    if (sum >= 0) tutti_builder_wait(b, sum);
+    tutti_builder_apply(b, &a);
+    if (gather >= 0) tutti_builder_tell(b, gather, TUTTI_WHEN_READY);
+}
+
+/* Whole parameters in each group. */
+static void list_wholes(tutti_plan_builder *b)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const layout l = layout_of(p);
+    for (int i = 0; i < p->nbuckets; i++) wait_weights(b, i);
+    for (int again = 0; again < 2; again++) {
+        int x = l.wholes + tutti_plan_group(p, tutti_builder_rank(b));
+        for (int i = 0; i < p->nbuckets; i++) {
+            if (p->buckets[i].parts == 1) continue;
+            if (!again) tutti_builder_start(b, x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+            if (again) tutti_builder_wait(b, x);
+            x += l.ngroups;
+        }
+    }
+}
+
+static void list(tutti_plan_builder *b)
+{
+    static const tutti_walk walk = {wait_weights, start_sums, free_weights, tutti_method_start_control};
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    tutti_builder_on_travel(b, travel);
+    tutti_builder_walk(b, &walk);
+    for (int i = 0; i < p->nbuckets; i++) update(b, tutti_builder_bucket_in_turn(b, i));
+    tutti_builder_wait(b, tutti_method_control(p));
+    tutti_builder_loop(b, TUTTI_EACH_TEST);
+    list_wholes(b);
+    tutti_method_list_saves(b, layout_of(p).saves);
+}
+
+const tutti_emitter tutti_method_split_emitter = {declare, list};
