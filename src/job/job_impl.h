@@ -164,9 +164,9 @@ tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *gra
 int tutti_job_groups(const tutti_job *job);
 /* What of the keys does not go together, said of the key that is named in *key; whether the ranks make so many groups. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
-/* The ranks that share layers of a model, for a graph of it: as many groups as the job says, or where a rank receives least.
+/* The ranks that share layers of a model, of its file and as it is run, for a graph of it: as many groups as the job says, or where a rank receives least.
  * TUTTI_ERR_USAGE with the place. */
-tutti_status tutti_job_split(const tutti_job *job, const tutti_model *model, int nranks,
+tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
 /* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);

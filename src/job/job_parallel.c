@@ -82,7 +82,7 @@ static tutti_status choose(const tutti_split_layers *split, const tutti_model *m
     return st;
 }
 
-tutti_status tutti_job_split(const tutti_job *job, const tutti_model *model, int nranks,
+tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err)
 {
     const int groups = tutti_job_groups(job);
@@ -95,7 +95,7 @@ tutti_status tutti_job_split(const tutti_job *job, const tutti_model *model, int
         return tutti_fail_at(err, "%s", job->parallel.said_groups);
     }
     if (groups && nranks > 1) split.parts = nranks / groups;
-    st = tutti_split_check(&split, model, err);
+    st = tutti_split_check(&split, as_written, err);
     if (st) return tutti_fail_at(err, "%s", job->parallel.said_layers);
     if (!groups && nranks > 1) st = choose(&split, model, nranks, config, &split.parts, err);
     *out = split;

@@ -116,7 +116,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
                                 .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     const tutti_model *model = r.fused ? r.fused : r.model;
-    if (!st) st = tutti_job_split(job, model, config.nranks, &graph, &graph.split, err);
+    if (!st) st = tutti_job_split(job, r.model, model, config.nranks, &graph, &graph.split, err);
     if (!st) st = tutti_graph_build(model, &graph, &r.graph, err);
     if (!st && r.graph->nsplit) config.method = tutti_method_find(job->method.name)->split;
     if (!st) st = tutti_job_match_groups(job, r.graph, err);

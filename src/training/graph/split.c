@@ -66,11 +66,11 @@ static tutti_status refuse_unknown(const tutti_model *m, const char *name, tutti
 static tutti_status refuse_outputs(const tutti_layer *layer, int64_t noutputs, int parts, tutti_failure *err)
 {
     int fits = parts;
-    while (noutputs % fits) fits--;
+    while (parts % fits || noutputs % fits) fits--;
     return tutti_fail(err, TUTTI_ERR_USAGE,
                       "the %" PRId64
                       " outputs of layer '%s' cannot be shared evenly by the %d ranks of a group; leave it "
-                      "out, or take more groups, of %d rank%s",
+                      "out, or take more groups: by %d rank%s they can",
                       noutputs, layer->name, parts, fits, fits == 1 ? "" : "s");
 }
 

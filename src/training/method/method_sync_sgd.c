@@ -189,17 +189,17 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
 /* What the parts of split layers are summed and updated by is sharded, late and without a look at all gradients. */
 static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
 {
-    const char *wrong =
-        c->slots ? "reduction: canonical sums have one order for all ranks, and parts of layers are summed by some"
-        : c->accumulate > 1 ? "accumulate: layers are split of one call a rank and step"
-        : c->replicated     ? "exchange.update: a rank updates its part of split layers alone, not all of them"
-        : c->early          ? "exchange.update_when: early updates are of buckets that all ranks have whole"
-        : c->only_finite
-            ? "loss_scale: a dynamic loss scale looks at all gradients, which ranks that share layers do not have"
-        : c->norms ? "optimiser: clip_norm, lars and lamb go by norms of whole gradients, which ranks that "
-                     "share layers do not have"
-                   : NULL;
-    return wrong ? tutti_fail(err, TUTTI_ERR_USAGE, "%s; leave one of both out", wrong) : TUTTI_OK;
+    static const char whole[] = "goes by all gradients, and ranks that share layers have parts of them";
+    const char *key = NULL, *why = whole;
+    if (c->slots)
+        key = "reduction", why = "canonical sums have one order for all ranks, and some sum a part of a layer";
+    if (c->accumulate > 1) key = "accumulate", why = "layers are shared in one call a rank and step";
+    if (c->replicated) key = "exchange.update", why = "a rank updates its part of shared layers, not all of them";
+    if (c->early) key = "exchange.update_when", why = "early updates are of buckets that all ranks have whole";
+    if (c->norms == TUTTI_NORM_OF_ALL) key = "optimiser.clip_norm";
+    if (c->norms == TUTTI_NORMS_OF_TENSORS) key = "optimiser.rule";
+    if (c->only_finite) key = "loss_scale";
+    return key ? tutti_fail(err, TUTTI_ERR_USAGE, "%s: %s; leave that or parallel.layers out", key, why) : TUTTI_OK;
 }
 
 static unsigned collectives(const tutti_plan_config *c)
