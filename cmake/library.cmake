@@ -20,6 +20,7 @@ tutti_optional(dnnl_FOUND "onednn_[^/]*" onednn_absent DNNL::dnnl gomp) # gomp: 
 tutti_optional(dnnl_FOUND crew_gomp crew_serial)
 tutti_optional(UCX_FOUND "ucx_[^/]*" ucx_absent)
 tutti_optional(HWLOC_FOUND detect_hwloc detect_sysfs PkgConfig::HWLOC)
+tutti_optional(HWLOC_FOUND "partition_(groups|even|machine)" partition_absent)
 tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -8,7 +8,10 @@
 #ifndef TUTTI_BASE_CORES_H
 #define TUTTI_BASE_CORES_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "strbuf.h"
 
 enum { TUTTI_MOST_CORES = 4096 };
 
@@ -20,6 +23,11 @@ void tutti_cores_own(tutti_core_set *out);
 void tutti_cores_host(tutti_core_set *out);
 int tutti_cores_count(const tutti_core_set *set);
 void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more);
+bool tutti_cores_has(const tutti_core_set *set, int core);
+void tutti_cores_put(tutti_core_set *set, int core);
+/* "0-3,8" out and in; false: the text is no such list, and out is as it was. */
+void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
+bool tutti_cores_parse(const char *text, tutti_core_set *out);
 
 /* Of the control group with the tightest quota around this process; cores 0: there is none. */
 typedef struct {
