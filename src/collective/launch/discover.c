@@ -39,8 +39,12 @@ static const tutti_launcher_row *find_launcher(void)
 
 tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)
 {
-    tutti_group_config c = {
-        .nranks = 1, .master_addr = "127.0.0.1", .master_port = 29500, .master_fd = -1, .fingerprint = ""};
+    tutti_group_config c = {.nranks = 1,
+                            .local_nranks = 1,
+                            .master_addr = "127.0.0.1",
+                            .master_port = 29500,
+                            .master_fd = -1,
+                            .fingerprint = ""};
     tutti_status st = read_deadline(&c.deadline_s, err);
     const tutti_launcher_row *row = find_launcher();
     if (!st && row) {

@@ -182,9 +182,7 @@ static tutti_status look_up(tutti_group_config *c, tutti_failure *err)
 
 static tutti_status find_zero(tutti_group_config *c, tutti_failure *err)
 {
-    int here;
-    tutti_status st = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &here, err);
-    if (!st && c->rank == 0) st = publish(c, here == c->nranks, err);
+    tutti_status st = c->rank == 0 ? publish(c, c->local_nranks == c->nranks, err) : TUTTI_OK;
     if (!st) st = pass_fence(c->pmix, c->deadline_s, err);
     return st || c->rank == 0 ? st : look_up(c, err);
 }
@@ -218,6 +216,7 @@ static tutti_status read_pmix(tutti_group_config *c, tutti_failure *err)
     c->rank = (int)c->pmix->me.rank;
     st = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &c->nranks, err);
     if (!st) st = ask(c->pmix, c->pmix->me.rank, PMIX_LOCAL_RANK, &c->local_rank, err);
+    if (!st) st = ask(c->pmix, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &c->local_nranks, err);
     if (!st && c->nranks > 1) st = find_zero(c, err);
     if (st) end(c, st, err ? err->text : "");
     return st;

@@ -33,16 +33,18 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (has_rank != tutti_variable_set("WORLD_SIZE"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s is set but %s is not: set both or neither",
                           has_rank ? "RANK" : "WORLD_SIZE", has_rank ? "WORLD_SIZE" : "RANK");
-    long long nranks, rank, local, port, fd;
+    long long nranks, rank, local, here, port, fd;
     tutti_status st = tutti_variable_number("WORLD_SIZE", 1, 1 << 20, 1, &nranks, err);
     if (!st) st = tutti_variable_number("RANK", 0, nranks - 1, 0, &rank, err);
     if (!st) st = tutti_variable_number("LOCAL_RANK", 0, nranks - 1, rank, &local, err);
+    if (!st) st = tutti_variable_number("LOCAL_WORLD_SIZE", 1, 1 << 20, nranks == 1, &here, err);
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
     const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE");
     if (store && !strcmp(store, "True")) port = port < 65535 ? port + 1 : 1024;
-    c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local;
+    if (here <= local || here > nranks) here = 0; /* somebody else's */
+    c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
     c->master_port = (int)port;
     c->master_fd = (int)fd;

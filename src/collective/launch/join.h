@@ -12,6 +12,7 @@
 
 typedef struct {
     int rank, nranks, local_rank;
+    int local_nranks;        /* of this host; 0 = the launcher has not said */
     const char *master_addr; /* host of rank 0 */
     int master_port;         /* rank 0 listens here */
     int master_fd;           /* rank 0: an inherited listening socket, or -1 */

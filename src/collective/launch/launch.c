@@ -115,6 +115,14 @@ static void set_environment(const launcher *l, int rank)
         unsetenv("TUTTI_MASTER_FD");
 }
 
+static void prepare(const launcher *l, int rank)
+{
+    tutti_failure err = {0};
+    if (!l->options->prepare || !l->options->prepare(l->options->prepare_arg, rank, &err)) return;
+    fprintf(stderr, "tutti: cannot start rank %d: %s\n", rank, err.text);
+    _exit(err.status);
+}
+
 static void become_rank(const launcher *l, int rank, pid_t parent, char *const *argv)
 {
     setpgid(0, l->group);
@@ -122,6 +130,7 @@ static void become_rank(const launcher *l, int rank, pid_t parent, char *const *
     if (getppid() != parent) _exit(1); /* it died before we asked to die with it */
     sigprocmask(SIG_SETMASK, &l->before, NULL);
     set_environment(l, rank);
+    prepare(l, rank);
     if (rank == 0) fcntl(l->listener, F_SETFD, 0);
     const char *program = l->options->program ? l->options->program : "/proc/self/exe";
     execv(program, argv);

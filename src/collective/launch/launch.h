@@ -17,6 +17,10 @@ typedef struct {
     int nranks;
     double grace_s;      /* after the first failure the other ranks may end by themselves this long; 0 = 5 s */
     const char *program; /* NULL = this program (/proc/self/exe) */
+    /* Called in the process of each rank before it becomes the program, to bind it or to tell it more; a failure's words go to stderr and its
+     * status is how the rank ends. NULL = nothing. */
+    tutti_status (*prepare)(void *arg, int rank, tutti_failure *err);
+    void *prepare_arg;
 } tutti_launch_options;
 
 typedef struct {

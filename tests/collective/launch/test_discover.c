@@ -11,6 +11,7 @@
 static const char *const names[] = {"RANK",
                                     "WORLD_SIZE",
                                     "LOCAL_RANK",
+                                    "LOCAL_WORLD_SIZE",
                                     "MASTER_ADDR",
                                     "MASTER_PORT",
                                     "TUTTI_COOKIE",
@@ -53,7 +54,7 @@ static void a_rank_that_nobody_started_is_alone(void **state)
 {
     (void)state;
     const tutti_group_config c = found();
-    assert_true(c.rank == 0 && c.nranks == 1 && c.master_fd == -1 && !c.launcher);
+    assert_true(c.rank == 0 && c.nranks == 1 && c.local_nranks == 1 && c.master_fd == -1 && !c.launcher);
 }
 
 static void torchruns_variables_are_read_whole_or_refused(void **state)
@@ -66,6 +67,14 @@ static void torchruns_variables_are_read_whole_or_refused(void **state)
     tutti_group_config c = found();
     assert_true(c.rank == 1 && c.nranks == 2 && c.local_rank == 1 && c.master_port == 4000 && c.master_fd == -1);
     assert_string_equal(c.launcher, "RANK and WORLD_SIZE");
+    assert_int_equal(c.local_nranks, 0); /* nobody has said */
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    assert_int_equal(found().local_nranks, 2);
+    setenv("LOCAL_WORLD_SIZE", "1", 1); /* rank 1 is not of one: it is somebody else's */
+    assert_int_equal(found().local_nranks, 0);
+    setenv("LOCAL_WORLD_SIZE", "two", 1);
+    refused(TUTTI_ERR_USAGE, "LOCAL_WORLD_SIZE='two'");
+    unsetenv("LOCAL_WORLD_SIZE");
     setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1); /* its agent owns the port */
     c = found();
     assert_int_equal(c.master_port, 4001);

@@ -41,6 +41,32 @@ static void ranks_see_torchruns_variables(void **state)
           0, "");
 }
 
+/* What is set here lasts. */
+static tutti_status set_own(void *arg, int rank, tutti_failure *err)
+{
+    if (rank == *(const int *)arg) return tutti_fail(err, TUTTI_ERR_USAGE, "not this one");
+    setenv("OWN", rank ? "one" : "zero", 1);
+    return TUTTI_OK;
+}
+
+static void a_rank_is_prepared_before_it_is_the_program(void **state)
+{
+    (void)state;
+    int nobody = -1, second = 1;
+    char *argv[] = {"sh", "-c", "case $RANK$OWN in 0zero) exit 0;; 1one) exit 3;; esac; exit 9", NULL};
+    tutti_launch_options options = {.nranks = 2, .program = "/bin/sh", .prepare = set_own, .prepare_arg = &nobody};
+    tutti_launch_result result = {0};
+    tutti_failure err = {0};
+    assert_int_equal(tutti_launch(&options, argv, &result, &err), TUTTI_OK);
+    assert_int_equal(result.exit_code, 3);
+    free(result.words);
+    options.prepare_arg = &second;
+    assert_int_equal(tutti_launch(&options, argv, &result, &err), TUTTI_OK);
+    assert_int_equal(result.exit_code, TUTTI_ERR_USAGE);
+    assert_non_null(strstr(result.words, "rank 1 "));
+    free(result.words);
+}
+
 static void the_first_failure_in_time_is_the_cause(void **state)
 {
     (void)state;
@@ -111,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_see_torchruns_variables),
+        cmocka_unit_test(a_rank_is_prepared_before_it_is_the_program),
         cmocka_unit_test(the_first_failure_in_time_is_the_cause),
         cmocka_unit_test(the_others_are_killed_after_the_grace),
         cmocka_unit_test(signals_are_forwarded_to_the_ranks),
