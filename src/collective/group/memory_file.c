@@ -42,11 +42,17 @@ int tutti_memory_file_make(const char *name, size_t bytes, void **base)
     return -1;
 }
 
-void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd)
+void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd)
 {
     const tutti_mesh_message m = {.kind = TUTTI_MESH_REGION, .epoch = g->epoch, .rank = g->rank, .id = id};
     for (int r = 0; r < g->nranks; r++)
-        if (g->peers[r].mesh >= 0) tutti_mesh_send(g->peers[r].mesh, &m, fd);
+        if (g->peers[r].mesh >= 0 && (!set_of || set_of[r] == set_of[g->rank]))
+            tutti_mesh_send(g->peers[r].mesh, &m, fd);
+}
+
+void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd)
+{
+    tutti_memory_file_send_among(g, NULL, id, fd);
 }
 
 static int take_pending(tutti_peer *p, uint64_t id)

@@ -11,8 +11,9 @@ void *tutti_memory_file_map(int fd, size_t nbytes); /* from its beginning, for r
 bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes); /* false and errno */
 /* A memfd whose pages are all there, so that none is missing later (SIGBUS), mapped for reading and writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
-/* To every near peer, as `id`. */
+/* To every near peer, as `id`; to those with the same number in set_of (NULL = all). */
 void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
+void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd);
 /* That of peer `from`. `name`: for failures. */
 tutti_status tutti_memory_file_receive(tutti_group *g, int from, const char *name, uint64_t id, int *fd,
                                        tutti_failure *err);

@@ -26,11 +26,16 @@ typedef struct {
     char words[300];
 } share_notice;
 
-int tutti_group_maker(const tutti_group *g)
+int tutti_group_maker_among(const tutti_group *g, const int32_t *set_of)
 {
     int maker = 0;
-    while (!tutti_group_is_near(g, maker)) maker++;
+    while (!tutti_group_is_near(g, maker) || (set_of && set_of[maker] != set_of[g->rank])) maker++;
     return maker;
+}
+
+int tutti_group_maker(const tutti_group *g)
+{
+    return tutti_group_maker_among(g, NULL);
 }
 
 bool tutti_group_makes(const tutti_group *g)
@@ -76,13 +81,14 @@ static tutti_status map(tutti_shared_bytes *b, const tutti_group *g, const char 
                       b->nbytes, strerror(errno));
 }
 
-static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const char *name, int fd, tutti_failure *err)
+static tutti_status take(tutti_shared_bytes *b, tutti_group *g, const int32_t *set_of, const char *name, int fd,
+                         tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     if (fd >= 0)
-        tutti_memory_file_send(g, g->regions, fd);
+        tutti_memory_file_send_among(g, set_of, g->regions, fd);
     else
-        st = tutti_memory_file_receive(g, tutti_group_maker(g), name, g->regions, &fd, err);
+        st = tutti_memory_file_receive(g, tutti_group_maker_among(g, set_of), name, g->regions, &fd, err);
     if (!st) st = map(b, g, name, fd, err);
     if (fd >= 0) close(fd);
     return st;
@@ -92,19 +98,26 @@ tutti_status tutti_shared_bytes_create(tutti_group *g, const char *name, size_t 
                                        void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
                                        tutti_failure *err)
 {
+    return tutti_shared_bytes_create_among(g, NULL, name, nbytes, fill, arg, out, err);
+}
+
+tutti_status tutti_shared_bytes_create_among(tutti_group *g, const int32_t *set_of, const char *name, size_t nbytes,
+                                             void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
+                                             tutti_failure *err)
+{
+    const int maker = tutti_group_maker_among(g, set_of);
     if (g->thread_boards) return tutti_fail(err, TUTTI_ERR_USAGE, "%s: threads share all memory already", name);
-    share_notice own = {.nbytes = tutti_group_makes(g) ? nbytes : 0},
-                 *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    share_notice own = {.nbytes = maker == g->rank ? nbytes : 0}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     tutti_shared_bytes *b = tutti_alloc(sizeof *b);
     g->regions++; /* their numbers tell descriptors apart */
     int fd = make(g, name, fill, arg, &own);
     tutti_status st = tutti_group_all_gather(g, name, &own, all, sizeof own, err);
     for (int r = 0; r < g->nranks && !st; r++)
         if (all[r].status) st = tutti_fail(err, (tutti_status)all[r].status, "%s", all[r].words);
-    if (!st) b->nbytes = all[tutti_group_maker(g)].nbytes;
+    if (!st) b->nbytes = all[maker].nbytes;
     free(all);
     if (!st && b->nbytes)
-        st = take(b, g, name, fd, err);
+        st = take(b, g, set_of, name, fd, err);
     else if (fd >= 0)
         close(fd);
     if (st)

@@ -10,6 +10,9 @@
 /* Whether this rank makes them: it is the lowest of its host. */
 bool tutti_group_makes(const tutti_group *group);
 int tutti_group_maker(const tutti_group *group); /* that rank, of this host */
+/* ... the lowest of its host with the same number in set_of, which has one for each rank and is the same on all: ranks that are near one
+ * piece of memory, for example. NULL = a host is one set. */
+int tutti_group_maker_among(const tutti_group *group, const int32_t *set_of);
 /* Ranks of this host. */
 int tutti_group_ranks_here(const tutti_group *group);
 
@@ -18,6 +21,10 @@ typedef struct tutti_shared_bytes tutti_shared_bytes;
 tutti_status tutti_shared_bytes_create(tutti_group *group, const char *name, size_t nbytes,
                                        void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
                                        tutti_failure *err);
+/* The same once a set, by its maker: the pages lie where that one may have them. */
+tutti_status tutti_shared_bytes_create_among(tutti_group *group, const int32_t *set_of, const char *name, size_t nbytes,
+                                             void (*fill)(void *arg, void *bytes), void *arg, tutti_shared_bytes **out,
+                                             tutti_failure *err);
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);
 size_t tutti_shared_bytes_count(const tutti_shared_bytes *b); /* 0: none were made */
 void tutti_shared_bytes_destroy(tutti_shared_bytes *b);       /* NULL is accepted */

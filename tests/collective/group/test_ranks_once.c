@@ -17,6 +17,30 @@ enum { BYTES = 3 << 20, N = 1000, EXCHANGES = 5 };
 
 /* --- as a rank --- */
 
+/* Sets of ranks 0 and 2, 1 and 3: two copies, each with the number of whoever made it in front. */
+static void fill_named(void *arg, void *bytes)
+{
+    memset(bytes, *(int *)arg, BYTES);
+}
+
+static tutti_status share_among(tutti_group *g, tutti_failure *err)
+{
+    const int32_t set_of[4] = {7, 3, 7, 3};
+    int rank = tutti_group_rank(g);
+    tutti_shared_bytes *b, *common;
+    tutti_status s = tutti_shared_bytes_create_among(g, set_of, "test", BYTES, fill_named, &rank, &b, err);
+    if (!s) s = tutti_shared_bytes_create(g, "of all", BYTES, fill_named, &rank, &common, err);
+    if (s) return s;
+    const uint8_t *at = tutti_shared_bytes_at(b), *all = tutti_shared_bytes_at(common);
+    if (tutti_group_maker_among(g, set_of) != rank % 2) say("another maker"), s = 1;
+    if (tutti_shared_bytes_count(b) != BYTES) say("another length"), s = 1;
+    for (int i = 0; i < BYTES && !s; i++)
+        if (at[i] != rank % 2 || all[i] != 0) say("bytes of another set"), s = 1;
+    tutti_shared_bytes_destroy(b);
+    tutti_shared_bytes_destroy(common);
+    return s;
+}
+
 static void fill(void *arg, void *bytes)
 {
     ++*(int *)arg;
@@ -126,6 +150,7 @@ static int run_as_rank(const char *mode)
     if (!strcmp(mode, "told")) c.ncores = 7;
     if (!s) s = tutti_group_join(&c, &g, &err);
     if (!s && !strcmp(mode, "share")) s = share_bytes(g, &err);
+    if (!s && !strcmp(mode, "share among")) s = share_among(g, &err);
     if (!s && !strcmp(mode, "prove")) s = prove(g, "ring", &err);
     if (!s && !strcmp(mode, "prove others")) s = prove(g, c.rank == 2 ? "direct" : "ring", &err);
     if (!s && !strcmp(mode, "together")) s = make_all(g, false, &err);
@@ -151,6 +176,12 @@ static void one_rank_of_a_host_makes_bytes_and_nobody_can_write_them(void **stat
 {
     (void)state;
     expect_fine("share", 4);
+}
+
+static void one_rank_of_a_set_makes_bytes_for_that_set(void **state)
+{
+    (void)state;
+    expect_fine("share among", 4);
 }
 
 static void one_rank_proves_and_a_part_that_differs_is_refused_by_all(void **state)
@@ -191,6 +222,7 @@ int main(int argc, char **argv)
     if (is_rank(argc)) return run_as_rank(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_of_a_host_makes_bytes_and_nobody_can_write_them),
+        cmocka_unit_test(one_rank_of_a_set_makes_bytes_for_that_set),
         cmocka_unit_test(one_rank_proves_and_a_part_that_differs_is_refused_by_all),
         cmocka_unit_test(exchanges_made_together_run_as_those_made_alone),
         cmocka_unit_test(bound_ranks_have_their_cores_together),
