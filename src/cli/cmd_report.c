@@ -89,6 +89,7 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     if (r->ntests) printf("accuracy  %.2f %%\n", 100 * r->tests[r->ntests - 1].accuracy);
     printf("speed     %.0f samples/s\n", r->speed.y[r->speed.n - 1]);
     if (r->step_ms > 0) printf("exchange  %.1f %% of a step\n", 100 * r->comm_ms / r->step_ms);
+    if (r->bound) printf("bound     %s\n", r->bound);
     if (r->weights[0]) printf("weights   %s\n", r->weights);
     printf("picture   %s\n", path);
 }

@@ -42,6 +42,7 @@ void tutti_run_lines_release(tutti_run_lines *r)
         free(all[i]->y);
     }
     free(r->tests);
+    free(r->bound);
     free(r->staleness);
     *r = (tutti_run_lines){0};
 }
@@ -115,6 +116,9 @@ static void take_line(reader *c, const cJSON *line)
     } else if (!strcmp(ev, "cost")) {
         r->nranks = (int)number(line, "ranks", 1);
         for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);
+    } else if (!strcmp(ev, "bound")) {
+        free(r->bound);
+        r->bound = strdup(words(line, "words"));
     } else if (!strcmp(ev, "visits")) {
         free(r->staleness);
         r->staleness = strdup(words(line, "words"));

@@ -33,6 +33,7 @@ typedef struct {
     bool has_ended;  /* with its last step, not by a signal */
     double seconds;  /* as of a test, at the last line that says so */
     int nstretches;  /* processes that it took */
+    char *bound;     /* words, of the last stretch; NULL: ranks were not */
     char *staleness; /* words, of the last stretch; NULL: none */
 } tutti_run_lines;
 

@@ -46,6 +46,12 @@ tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err)
     return put(t, "resume", (tutti_metric[]){TUTTI_METRIC_INT("step", t->step)}, 1, err);
 }
 
+tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", t->config->bound)};
+    return put(t, "bound", line, 2, err);
+}
+
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
 {
     if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);

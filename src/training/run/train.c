@@ -210,6 +210,7 @@ static tutti_status open_metrics(tutti_trainer *t, bool resumed, tutti_failure *
     tutti_status st = resumed ? TUTTI_OK : remove_earlier(dir, err);
     if (!st && !was_done) st = tutti_metrics_open(path, last_step, &t->metrics, err);
     if (!st && !was_done && resumed) st = tutti_report_resume(t, err);
+    if (!st && !was_done && t->config->bound) st = tutti_report_bound(t, err);
     if (!st && !was_done && t->config->tensorboard) st = tutti_tensorboard_open(dir, last_step, &t->tensorboard, err);
     free(path);
     return st;

@@ -172,6 +172,7 @@ void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err);
 /* Lines that follow are of another process than those before. */
 tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
+tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err); /* config->bound */
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
