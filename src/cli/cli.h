@@ -20,8 +20,10 @@ typedef struct {
 int tutti_cli_verb(const char *command, const char *about, const tutti_command *verbs, int nverbs, int argc,
                    char **argv);
 
-/* Starts so many ranks of this same command (argv[0] is its name) on this host; the exit code of the first that failed. */
-int tutti_cli_launch(const char *command, int nranks, char **argv);
+/* Starts so many ranks of this same command (argv[0] is its name) on this host; the exit code of the first that failed. prepare: see
+ * launch.h; NULL = nothing is done to a rank before it begins. */
+int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
+                     void *arg, char **argv);
 
 /* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
 int tutti_cli_fail(const char *command, const tutti_failure *err);
@@ -98,8 +100,11 @@ tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, lon
                             tutti_failure *err);
 /* "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB of two. */
 tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
-/* Loads a job with the overrides of --set, and of --ranks, --seed and --trace where a command has them. */
+/* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition where a command has them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
+/* As a rank of a launcher's, of whose ranks nlocal are on this host; 0 = all. */
+tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
+                                     tutti_failure *err);
 /* The verdict of all commands. TUTTI_ERR_DATA: it is not whole, or its job, model and tensors do not go together. */
 tutti_status tutti_cli_check_checkpoint(const char *path, tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */

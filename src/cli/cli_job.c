@@ -5,15 +5,21 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../job/job_impl.h"
 #include "cli.h"
-#include "tutti/job.h"
 
 enum { MAX_OVERRIDES = 80 };
 
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_job **out, tutti_failure *err)
 {
-    static const char *const names[] = {"ranks", "seed", "trace", "init"};
-    static const char *const keys[] = {"ranks", "seed", "trace.steps", "init.from"};
+    return tutti_cli_load_job_here(f, path, 0, out, err);
+}
+
+tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, tutti_job **out,
+                                     tutti_failure *err)
+{
+    static const char *const names[] = {"ranks", "seed", "trace", "init", "partition"};
+    static const char *const keys[] = {"ranks", "seed", "trace.steps", "init.from", "partition"};
     const char *overrides[MAX_OVERRIDES];
     tutti_arena arena = {0};
     int n = 0;
@@ -28,7 +34,7 @@ tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, tutti_jo
         snprintf(text, room, "%s=%s", keys[i], value);
         overrides[n++] = text;
     }
-    tutti_status st = tutti_job_load(path, overrides, n, out, err);
+    tutti_status st = tutti_job_load_here(path, overrides, n, nlocal, out, err);
     tutti_arena_release(&arena);
     return st;
 }

@@ -15,14 +15,15 @@ static bool needs_words(int exit_code)
     return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;
 }
 
-int tutti_cli_launch(const char *command, int nranks, char **argv)
+int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
+                     void *arg, char **argv)
 {
     int n = 0;
     while (argv[n]) n++;
     char **full = tutti_alloc(sizeof *full * (size_t)(n + 2));
     full[0] = "tutti";
     for (int i = 0; i < n; i++) full[i + 1] = argv[i];
-    const tutti_launch_options options = {.nranks = nranks};
+    const tutti_launch_options options = {.nranks = nranks, .prepare = prepare, .prepare_arg = arg};
     tutti_launch_result result = {0};
     tutti_failure err = {0};
     tutti_status st = tutti_launch(&options, full, &result, &err);

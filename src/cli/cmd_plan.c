@@ -9,6 +9,7 @@
 #include "../job/job_costs.h"
 #include "../job/job_impl.h"
 #include "topo.h"
+#include "train_seat.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "ranks to share the batch (default: the job's)", 0},
@@ -26,10 +27,18 @@ static const char about[] =
     "memory, and the loop of one step. `tutti plan check` proves every schedule, and then, over two consecutive steps\n"
     "of all ranks, that every two overlapping accesses, one of them a write, are ordered.";
 
-static tutti_status show(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
+static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err)
 {
-    char *text = tutti_cli_has(f, "dot") ? tutti_plan_dot(p) : tutti_plan_print(p);
-    tutti_status st = tutti_cli_write(NULL, text, err);
+    const bool draws = tutti_cli_has(f, "dot");
+    tutti_strbuf seats = {0};
+    char *text = draws ? tutti_plan_dot(p) : tutti_plan_print(p);
+    tutti_status st = draws ? TUTTI_OK : tutti_train_show_seats(job, NULL, NULL, "", &seats, err);
+    if (!st) st = tutti_cli_write(NULL, text, err);
+    if (!st && seats.length) {
+        putchar('\n');
+        st = tutti_cli_write(NULL, seats.text, err);
+    }
+    tutti_strbuf_release(&seats);
     free(text);
     return st;
 }
@@ -68,9 +77,9 @@ static void say_visits(const tutti_plan *p)
         printf("all ranks visit equally often: nobody waits for one that does not come\n");
 }
 
-static tutti_status check(const tutti_flags *f, const tutti_plan *p, tutti_failure *err)
+static tutti_status check(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err)
 {
-    (void)f;
+    (void)f, (void)job;
     tutti_status st = tutti_plan_check_schedules(p, err);
     if (!st) st = tutti_plan_check(p, err);
     if (st) return st;
@@ -113,7 +122,7 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
-typedef tutti_status act(const tutti_flags *f, const tutti_plan *p, tutti_failure *err);
+typedef tutti_status act(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err);
 
 static tutti_status with_plan(const tutti_flags *f, const char *path, act *what, tutti_failure *err)
 {
@@ -124,7 +133,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
     if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank}, &r, err);
     if (!st) st = add_costs(f, job, &r, err);
-    if (!st) st = what(f, r.plan, err);
+    if (!st) st = what(f, job, r.plan, err);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return st;

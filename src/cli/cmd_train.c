@@ -20,6 +20,7 @@
 #include "rank_report.h"
 #include "stop.h"
 #include "train_cmd.h"
+#include "train_seat.h"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes (default: the job's)", 0},
@@ -30,6 +31,7 @@ static const tutti_flag flags[] = {
     {"trace", "N", "trace N steps after the job's trace.warmup into DIR/trace.json and DIR/layers.txt", 0},
     {"record", "FILE", "asynchronous methods: keep the order of shares and visits", TUTTI_FLAG_WRITES},
     {"replay", "FILE", "... and go by one that was kept: the same weights to the bit", TUTTI_FLAG_READS},
+    {"partition", "G", "bind ranks to groups of cores: none, numa, l3 or a number of groups (key partition)", 0},
     {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long, on purpose", TUTTI_FLAG_MANY},
     {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once, at that step", TUTTI_FLAG_MANY},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
@@ -69,6 +71,7 @@ typedef struct {
     const char *dir, *record, *replay;
     const tutti_handicap *handicaps; /* of all ranks */
     bool fresh, quiet;
+    tutti_train_seat seat;
     int64_t began_ns;
     tutti_stop *stop;
     int64_t nsteps; /* begun */
@@ -94,6 +97,7 @@ static void print_result(const player *p, const tutti_train_config *c)
     if (r->stop_signal && !p->quiet)
         printf("stopped by signal %d at step %lld; the same command goes on from there\n", r->stop_signal,
                (long long)r->step);
+    if (p->seat.is_bound && !p->quiet) printf("%s\n", p->seat.words.text);
     tutti_train_print_result(r);
 }
 
@@ -108,6 +112,7 @@ static void print_wires(const player *p)
 static void print_method(const player *p)
 {
     if (p->quiet || tutti_group_rank(p->group) != 0) return;
+    if (p->seat.is_bound) printf("%s\n%s", p->seat.words.text, p->seat.list.text);
     tutti_train_print_method("", p->job->method.name);
     tutti_train_print_preset("", p->job);
 }
@@ -117,8 +122,9 @@ static void print_data(const player *p, const tutti_session_data *d)
 {
     const int64_t nbytes = tutti_session_data_bytes(d);
     if (tutti_group_rank(p->group) != 0 || tutti_group_nranks(p->group) == 1 || p->quiet || !nbytes) return;
-    printf("data: %lld training and %lld test samples, %.1f MB, once for all ranks of a host\n",
-           (long long)tutti_dataset_count(d->train), (long long)tutti_dataset_count(d->test), 1e-6 * (double)nbytes);
+    printf("data: %lld training and %lld test samples, %.1f MB, once for all ranks %s\n",
+           (long long)tutti_dataset_count(d->train), (long long)tutti_dataset_count(d->test), 1e-6 * (double)nbytes,
+           p->seat.is_bound && p->seat.partition.ndomains > 1 ? "near one memory" : "of a host");
 }
 
 static void say_failure(player *p, int rank, int nranks)
@@ -135,9 +141,11 @@ static void say_failure(player *p, int rank, int nranks)
 static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_session_data *own, tutti_session *s)
 {
     tutti_status st = tutti_cli_report(reporter, &p->err);
-    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, own, &p->err);
+    if (!st) st = tutti_train_tell_seat(p->group, p->job, &p->seat, &p->err);
+    if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, p->seat.memory_of, own, &p->err);
     if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, s, &p->err);
     st = tutti_group_all_ready(p->group, "preparation", st, &p->err);
+    if (!st) st = tutti_train_check_domains(p->group, p->job, &p->seat, s, own, &p->err);
     if (!st) print_data(p, p->data ? p->data : own);
     if (!st) return tutti_session_settle(p->job, p->group, p->fresh ? NULL : p->dir, s, &p->err);
     say_failure(p, tutti_group_rank(p->group), tutti_group_nranks(p->group));
@@ -161,6 +169,7 @@ static void *play(void *arg)
     s.config.record = p->record;
     s.config.replay = p->replay;
     s.config.began_ns = p->began_ns;
+    s.config.bound = p->seat.words.text;
     s.config.on_event = tutti_progress_event;
     s.config.on_event_arg = &progress;
     s.config.stop_asked = stop_asked;
@@ -187,12 +196,14 @@ static int run_rank(player *p, tutti_group_config *config)
     char *text = tutti_job_print(p->job);
     config->fingerprint = text;
     tutti_cli_block_quit();
-    tutti_status st = tutti_cli_join("train", config, &p->group, &p->err);
+    tutti_status st = tutti_train_take_seat(p->job, config, &p->seat, &p->err);
+    if (!st) st = tutti_cli_join("train", config, &p->group, &p->err);
     free(text);
     if (st)
         p->err.status = st;
     else
         play(p);
+    tutti_train_seat_release(&p->seat);
     return exit_code(p, config->rank, config->nranks);
 }
 
@@ -208,7 +219,7 @@ static int run_threads(const player *like, int nranks)
     int code = 0;
 
     tutti_cli_block_quit();
-    tutti_status st = tutti_session_data_open(like->job, NULL, &data, &err);
+    tutti_status st = tutti_session_data_open(like->job, NULL, NULL, &data, &err);
     if (!st) st = tutti_group_create_threads(nranks, like->job->exchange.deadline_s, groups, &err);
     if (st) code = tutti_cli_fail("train", &err);
     for (int r = 0; r < nranks && !st; r++) {
@@ -270,7 +281,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
 {
     const int nranks = (int)job->ranks;
     if (!tutti_cli_has(f, "ranks-as-threads") && !config->launcher && nranks > 1)
-        return tutti_cli_launch("train", nranks, argv);
+        return tutti_train_launch(job, !tutti_cli_has(f, "quiet"), argv);
     char *dir = tutti_cli_run_folder(f->rest[0], "");
     player p = {.job = job,
                 .dir = tutti_cli_value(f, "out", dir),
@@ -352,7 +363,10 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     char world[16];
     int code = TUTTI_OK;
     tutti_status st = take_environment(f, config, world, &err);
-    if (!st) st = tutti_cli_load_job(f, f->rest[0], &job, &err);
+    if (!st) st = tutti_cli_load_job_here(f, f->rest[0], config->launcher ? config->local_nranks : 0, &job, &err);
+    if (!st && tutti_cli_has(f, "ranks-as-threads") && strcmp(job->partition, "none") != 0)
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "%s: is of ranks that are processes, not --ranks-as-threads",
+                        job->said_partition);
     if (!st) st = check_places(f, job, &err);
     if (!st) st = check_order(f, job, &err);
     if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/hash.h"
 #include "../base/pages.h"
@@ -11,6 +12,7 @@
 #include "../job/job_impl.h"
 #include "../job/session.h"
 #include "train_cmd.h"
+#include "train_seat.h"
 
 void tutti_train_print_result(const tutti_train_result *r)
 {
@@ -38,7 +40,7 @@ void tutti_train_print_preset(const char *before, const tutti_job *job)
     tutti_strbuf_release(&words);
 }
 
-static void show_plan(const tutti_session *s, const tutti_session_data *data)
+static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
     char hash[17], engine[96], precision[96];
@@ -61,9 +63,20 @@ static void show_plan(const tutti_session *s, const tutti_session_data *data)
             printf("%s %.2f MB, ", p->memories[i].name, (double)tutti_plan_memory_bytes(&p->memories[i]) / 1e6);
     printf("activations %.2f MB (%.2f MB if none were shared), in %s pages\n", (double)p->arena_bytes / 1e6,
            (double)p->arena_bytes_without_sharing / 1e6, tutti_pages_are_huge() ? "huge" : "small");
-    if (tutti_session_data_bytes(data))
+    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* else the groups' memory is shown */
         printf("# memory of a host: samples %.2f MB, once for all its ranks\n",
                (double)tutti_session_data_bytes(data) / 1e6);
+}
+
+/* Who would sit where, and whether the memory there is enough: what has been found out is shown before it is refused. */
+static tutti_status show_seats(const tutti_job *job, const tutti_session *s, const tutti_session_data *data,
+                               tutti_failure *err)
+{
+    tutti_strbuf text = {0};
+    const tutti_status st = tutti_train_show_seats(job, s->parts.plan, data, "# ", &text, err);
+    if (text.length) fputs(text.text, stdout);
+    tutti_strbuf_release(&text);
+    return st;
 }
 
 /* What it would begin at, tensor by tensor. */
@@ -99,15 +112,16 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
 {
     tutti_session_data data = {0};
     tutti_session s = {0};
-    tutti_status st = tutti_session_data_open(job, NULL, &data, err);
+    tutti_status st = tutti_session_data_open(job, NULL, NULL, &data, err);
     if (!st) st = tutti_session_open(job, &data, NULL, &s, err);
     if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);
         tutti_train_print_method("\n# ", job->method.name);
         tutti_train_print_preset("# ", job);
-        show_plan(&s, &data);
-        st = show_init(&s, err);
+        show_plan(job, &s, &data);
+        st = show_seats(job, &s, &data, err);
+        if (!st) st = show_init(&s, err);
     }
     tutti_session_release(&s);
     tutti_session_data_release(&data);

@@ -5,6 +5,7 @@
  * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job means
  * the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,17 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
     job->init.said.state = tutti_job_said(source, "init.state", &job->arena);
 }
 
+/* Numbers that nobody has said must not be a riddle. */
+static tutti_status check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const tutti_status st = tutti_job_check(job, source, err);
+    if (!st || !job->ranks_by_partition || !err) return st;
+    const size_t n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, "; ranks: %lld, as many as 'partition: %s' has groups here",
+             (long long)job->ranks, job->partition);
+    return st;
+}
+
 static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     tutti_job_fields fields;
@@ -58,7 +70,8 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
     note_places(job, source);
     choose_kernels(job);
     st = tutti_job_read_topology(job, source, err);
-    return st ? st : tutti_job_check(job, source, err);
+    if (!st) st = tutti_job_share_out(job, source, source->nlocal, err);
+    return st ? st : check(job, source, err);
 }
 
 static tutti_status parse(const char *name, const char *text, size_t nbytes, tutti_job_source *source, tutti_job **out,
@@ -117,11 +130,17 @@ static bool is_model_path(const char *model)
 tutti_status tutti_job_load(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
                             tutti_failure *err)
 {
+    return tutti_job_load_here(path, overrides, noverrides, 0, out, err);
+}
+
+tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
+                                 tutti_job **out, tutti_failure *err)
+{
     char *text = NULL;
     size_t nbytes = 0;
     tutti_status st = tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_USAGE, &text, &nbytes, err);
     if (st != TUTTI_OK) return st;
-    tutti_job_source source = {.overrides = overrides, .noverrides = noverrides};
+    tutti_job_source source = {.overrides = overrides, .noverrides = noverrides, .nlocal = nlocal};
     tutti_job *job = NULL;
     st = parse(path, text, nbytes, &source, &job, err);
     free(text);

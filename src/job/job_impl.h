@@ -73,6 +73,7 @@ struct tutti_job {
     } init;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
+    const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
     const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
     bool fuse;              /* tutti_model_fuse */
     int precision;          /* tutti_precision */
@@ -107,6 +108,8 @@ struct tutti_job {
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */
+    bool ranks_by_partition; /* nobody has said how many */
+    const char *said_partition;
     const tutti_topology *exchange_topology; /* exchange.topology, parsed; NULL = none */
     const char *folder; /* of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
@@ -141,6 +144,7 @@ typedef struct {
     const tutti_yaml_node *root;
     const char *const *overrides;
     int noverrides;
+    int nlocal; /* ranks of this host, 0 = all */
 } tutti_job_source;
 
 /* The override "key=value" that sets `key` last, or NULL. */
@@ -168,6 +172,12 @@ tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tu
  * TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
+/* Fills in ranks and threads that go by a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the place. nlocal: ranks of
+ * this host, 0 = all of them. */
+tutti_status tutti_job_share_out(tutti_job *job, const tutti_job_source *source, int nlocal, tutti_failure *err);
+/* As tutti_job_load, where somebody has started ranks on several hosts, nlocal of them on this one. */
+tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
+                                 tutti_job **out, tutti_failure *err);
 /* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */

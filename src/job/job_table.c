@@ -79,6 +79,8 @@ static const tutti_field own[] = {
     JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
     JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
+    JOB(TEXT, "partition", partition, "none", 1, 0,
+        "ranks on cores of their own: none, numa, l3 or a number of groups (docs/partition.md)"),
     JOB(TEXT, "kernels", kernels, "auto", 1, 0, "engine: onednn, reference; auto = onednn where built with it"),
     JOB(BOOL, "fuse", fuse, "true", 1, 0, "merge ReLU and residual adds into the layers before them"),
     CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),

@@ -20,6 +20,7 @@ static const char *const *free_keys(const tutti_job *job)
                                        "steps", /* these two first */
                                        "ranks",
                                        "threads",
+                                       "partition",
                                        "data.threads",
                                        "model",
                                        "exchange.algorithm",

@@ -12,10 +12,10 @@ typedef struct {
     struct tutti_shared_bytes
         *shared; /* where their bytes lie, for all ranks of the host; NULL: each rank has its own */
 } tutti_session_data;
-/* In a group (else NULL) collective: sets that hold bytes are made once a host. What only one rank knows it says; the others fail with
- * empty words. */
-tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, tutti_session_data *out,
-                                     tutti_failure *err);
+/* In a group (else NULL) collective: sets that hold bytes are made once a host, or once for those of its ranks that have the same number
+ * in memory_of (a number a rank; NULL = one memory a host). What only one rank knows it says; the others fail with empty words. */
+tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
+                                     tutti_session_data *out, tutti_failure *err);
 /* Memory of the samples, once a host; 0: a set holds none. */
 int64_t tutti_session_data_bytes(const tutti_session_data *d);
 void tutti_session_data_release(tutti_session_data *d);

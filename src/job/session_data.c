@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_data.c: the sets of a job. In a group the lowest rank of each host draws, reads and decodes them, for all ranks of it; a set
- * that holds no bytes (pictures, decoded when they are asked for) each rank opens for itself. */
+/* session_data.c: the sets of a job. In a group the lowest rank of each host, or of those near one memory, draws, reads and decodes them, for
+ * all of them; a set that holds no bytes (pictures, decoded when they are asked for) each rank opens for itself. */
 #include "../collective/group/share.h"
 #include "job_impl.h"
 #include "session.h"
@@ -59,25 +59,28 @@ static tutti_status open_block(const tutti_job *job, const tutti_shared_bytes *s
 
 /* --- */
 
-static tutti_status share(const tutti_job *job, tutti_group *group, tutti_session_data *d, tutti_failure *err)
+static tutti_status share(const tutti_job *job, tutti_group *group, const int32_t *memory_of, tutti_session_data *d,
+                          tutti_failure *err)
 {
     const size_t nbytes = tutti_group_ranks_here(group) > 1 ? block_bytes(d) : 0;
-    tutti_status st = tutti_shared_bytes_create(group, "data: samples", nbytes, fill_block, d, &d->shared, err);
+    tutti_status st =
+        tutti_shared_bytes_create_among(group, memory_of, "data: samples", nbytes, fill_block, d, &d->shared, err);
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
     close_own(d); /* of the maker */
     return open_block(job, d->shared, d, err);
 }
 
-tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, tutti_session_data *out,
-                                     tutti_failure *err)
+tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
+                                     tutti_session_data *out, tutti_failure *err)
 {
     tutti_session_data d = {0};
     const bool together = group && tutti_group_nranks(group) > 1;
-    tutti_status st = !together || tutti_group_makes(group) ? open_own(job, &d, err) : TUTTI_OK;
+    const bool makes = together && tutti_group_maker_among(group, memory_of) == tutti_group_rank(group);
+    tutti_status st = !together || makes ? open_own(job, &d, err) : TUTTI_OK;
     if (together) {
-        st = tutti_group_all_ready(group, "data: samples are made, once a host", st, err);
-        if (!st) st = share(job, group, &d, err);
+        st = tutti_group_all_ready(group, "data: samples are made, once a memory", st, err);
+        if (!st) st = share(job, group, memory_of, &d, err);
     }
     if (st)
         tutti_session_data_release(&d);

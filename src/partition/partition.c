@@ -2,7 +2,7 @@
 /* partition.c: what needs no machine: the rule, ranks and their threads, what is said, what is refused. */
 #include "partition.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +42,32 @@ tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err)
     if (tutti_cores_parse(text, out)) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_USAGE, "environment: %s='%.100s' is no list of cores such as 0-3,8",
                       TUTTI_CORES_VARIABLE, text);
+}
+
+/* Who was bound by a launcher, and does not know it, looks at the wrong number. */
+static void hint_at_binding(const tutti_core_set *given, tutti_failure *err)
+{
+    tutti_core_set host;
+    tutti_strbuf list = {0};
+    tutti_cores_host(&host);
+    const int n = tutti_cores_count(given), all = tutti_cores_count(&host);
+    if (!err || n >= all) return;
+    tutti_cores_print(given, &list);
+    const size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length,
+             "; of the host's %d this process may use %d (%.60s): if a launcher has bound it, let it not (mpirun "
+             "--bind-to none, srun --cpu-bind=none)",
+             all, n, list.text ? list.text : "none");
+    tutti_strbuf_release(&list);
+}
+
+tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti_partition *out, tutti_failure *err)
+{
+    tutti_status st = tutti_partition_given(given, err);
+    if (st) return st;
+    st = tutti_partition_of_cores(text, given, out, err);
+    if (st) hint_at_binding(given, err);
+    return st;
 }
 
 /* ---- ranks of a host ---- */
@@ -110,7 +136,9 @@ void tutti_partition_print(const tutti_partition *p, int nranks, const char *bef
         if (g->nthreads != g->ncores) tutti_strbuf_printf(out, ", %d hardware threads", g->nthreads);
         tutti_strbuf_printf(out, "), %s, memory of ", g->cache);
         tutti_partition_memory_words(&d->nodes, out);
-        if (d->nbytes) tutti_strbuf_printf(out, " (%.1f GB)", 1e-9 * (double)d->nbytes);
+        const bool large = d->nbytes >= 1000000000;
+        if (d->nbytes)
+            tutti_strbuf_printf(out, " (%.1f %s)", (large ? 1e-9 : 1e-6) * (double)d->nbytes, large ? "GB" : "MB");
         if (d->ngroups > 1) tutti_strbuf_printf(out, ", shared by %d groups", d->ngroups);
         tutti_strbuf_puts(out, "\n");
     }

@@ -63,6 +63,8 @@ void tutti_partition_release(tutti_partition *p);
  * already), else those that this process may use. TUTTI_ERR_USAGE: the variable is no list. */
 #define TUTTI_CORES_VARIABLE "TUTTI_CORES"
 tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err);
+/* Both in one: of this machine, as far as those go. A refusal says so where this process may use less than the host has. */
+tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti_partition *out, tutti_failure *err);
 
 /* --- ranks of a host --- */
 

@@ -27,16 +27,22 @@ static bool load(hwloc_topology_t *out)
     return true;
 }
 
+/* A core that is not there would be left out in silence, and groups be of others than was meant. */
 static tutti_status restrict_to(hwloc_topology_t machine, const tutti_core_set *given, tutti_failure *err)
 {
     hwloc_bitmap_t set = bitmap_of(given);
-    const bool done = set && !hwloc_topology_restrict(machine, set, 0);
+    hwloc_const_bitmap_t allowed = hwloc_topology_get_allowed_cpuset(machine);
+    tutti_core_set missing = {0};
+    for (int i = 0; i < TUTTI_MOST_CORES; i++)
+        if (tutti_cores_has(given, i) && !hwloc_bitmap_isset(allowed, (unsigned)i)) tutti_cores_put(&missing, i);
+    const bool fits = set && tutti_cores_count(given) && !tutti_cores_count(&missing);
+    const bool done = fits && !hwloc_topology_restrict(machine, set, 0);
     hwloc_bitmap_free(set);
     if (done) return TUTTI_OK;
     tutti_strbuf list = {0};
-    tutti_cores_print(given, &list);
-    const tutti_status st =
-        tutti_fail(err, TUTTI_ERR_USAGE, "cores %s are none that this host allows", list.text ? list.text : "(none)");
+    tutti_cores_print(&missing, &list);
+    const tutti_status st = tutti_fail(err, TUTTI_ERR_USAGE, "cores %.200s are none that this host allows",
+                                       list.text ? list.text : "(none)");
     tutti_strbuf_release(&list);
     return st;
 }
@@ -93,7 +99,12 @@ tutti_status tutti_partition_bind(const tutti_partition *p, int group, tutti_bin
     const tutti_core_group *g = &p->groups[group];
     *out = (tutti_binding){0};
     if (!load(&machine)) return tutti_fail(err, TUTTI_ERR_FAILED, "hwloc cannot read this machine");
-    const tutti_status st = bind_cores(machine, g, err);
+    /* of another machine (HWLOC_SYNTHETIC, HWLOC_XMLFILE) hwloc says that it has bound, and has not */
+    const tutti_status st = hwloc_topology_is_thissystem(machine)
+                                ? bind_cores(machine, g, err)
+                                : tutti_fail(err, TUTTI_ERR_USAGE,
+                                             "hwloc's variables describe another machine, where nothing can be bound; "
+                                             "--dry-run and plan show it");
     if (!st) bind_memory(machine, g, out);
     out->has_cores = !st;
     hwloc_topology_destroy(machine);

@@ -97,7 +97,7 @@ static void play_job(played_job *j)
     snprintf(count, sizeof count, "ranks=%d", j->nranks);
     const char *const overrides[] = {count, "kernels=reference"};
     tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, 2, &job, &err);
-    if (!st) st = tutti_session_data_open(job, NULL, &data, &err);
+    if (!st) st = tutti_session_data_open(job, NULL, NULL, &data, &err);
     if (!st) st = (j->wired ? wired_create : tutti_group_create_threads)(j->nranks, 20, groups, &err);
     if (st) fail_msg("%s", err.text);
     for (int r = 0; r < j->nranks; r++) {
