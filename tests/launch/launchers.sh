@@ -59,6 +59,19 @@ check_cores() {
     unset TUTTI_TOPOLOGY
 }
 
+# PREFIX starts four ranks and binds none: they share out the host's cores by themselves.
+check_partition() {
+    expect 0 "weights $hash step 6" "$@" $train --partition $(($(nproc) < 2 ? 1 : 2)) --set threads=1
+}
+
+# PREFIX starts two ranks, each bound to a core of its own: those are two machines.
+check_bound_partition() {
+    [ "$(nproc)" -ge 2 ] || return
+    expect 2 "ranks of one host must share out the same cores, but rank 0 was started on cores" "$@" $train --partition 1
+    expect 2 "if a launcher has bound it, let it not (mpirun --bind-to none" "$@" $train --partition 2
+    expect 0 "step 6" env TUTTI_CORES="$(IFS=,; echo "${cores[*]:0:2}")" "$@" $train --partition 2
+}
+
 # by_hand COMMAND...: two ranks, each on one core of this shell's.
 by_hand() {
     local port
@@ -141,6 +154,8 @@ mpirun)
     need mpirun.openmpi
     check_cores mpirun.openmpi $as_root --use-hwthread-cpus --bind-to hwthread -n 2
     check_launcher mpirun.openmpi $as_root --oversubscribe -n 4
+    check_partition mpirun.openmpi $as_root --oversubscribe --bind-to none -n 4
+    check_bound_partition mpirun.openmpi $as_root --use-hwthread-cpus --bind-to hwthread -n 2
     expect 2 "--ranks-as-threads, but PMIx" mpirun.openmpi $as_root --oversubscribe -n 4 $train --ranks-as-threads
     expect 0 "batch" mpirun.openmpi $as_root -n 1 $train --dry-run
     ;;
@@ -157,6 +172,7 @@ torchrun)
     [ -x "$torchrun" ] || { echo "skipped: no PyTorch (./dev setup --peers)"; exit 77; }
     port=$(slurm_ports 1)
     expect 0 "weights $hash step 6" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train
+    check_partition "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python
     expect 1 "exitcode  : 2" "$torchrun" --nproc-per-node 4 --master-port "$port" --no-python $train --ranks 3
     ;;
 slurm)
@@ -165,6 +181,8 @@ slurm)
     [ $code = 0 ] || { cat "$dir/log"; exit $code; }
     check_launcher srun --mpi=pmix --overcommit -n 4
     check_cores srun --mpi=pmix --overcommit -n 2 "$dir/bound.sh"
+    check_partition srun --mpi=pmix --overcommit --cpu-bind=none -n 4
+    check_bound_partition srun --mpi=pmix --overcommit -n 2 "$dir/bound.sh"
     expect 5 "use srun --mpi=pmix" srun --mpi=none --overcommit -n 4 $train
     expect 5 "srun with PMI-2" srun --mpi=pmi2 --overcommit -n 4 $train
     printf '#!/bin/sh\n%s --ranks 4\n' "$train" >"$dir/batch.sh" # a batch shell is no task: tutti starts the ranks
