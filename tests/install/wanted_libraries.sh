@@ -3,7 +3,7 @@
 # wanted_libraries.sh: libtutti and the program are not linked with UCX or PMIx; ranks of two hosts run over plain sockets without
 # touching them; who asks for one that is not there hears what to install.
 # usage: wanted_libraries.sh LIBTUTTI TUTTI [SOURCES]
-# SOURCES: those are of a build without the headers of both, and no other file of these sources wants them
+# SOURCES: those are of a build without the headers of both and of hwloc, and no other file of these sources wants them
 set -u
 library=$1 tutti=$2 sources=${3-}
 dir=$(mktemp -d /tmp/tutti_wanted_XXXXXX)
@@ -52,8 +52,13 @@ got=$?
 grep -qE "install libpmix(2|-dev)" "$dir/out" || complain "without libpmix: $(cat "$dir/out")"
 if [ -n "$sources" ]; then
     grep -qF "this build does not" "$dir/out" || complain "$tutti knows of PMIx: $(cat "$dir/out")"
-    grep -rlE '^ *# *include <(uc[pstm]/|pmix)' "$sources/src" "$sources/include" |
-        grep -vE '/(ucx_[^/]*|discover_pmix)\.[ch]$' >"$dir/others" && complain "want headers too: $(cat "$dir/others")"
+    grep -rlE '^ *# *include <(uc[pstm]/|pmix|hwloc)' "$sources/src" "$sources/include" |
+        grep -vE '/(ucx_[^/]*|discover_pmix|detect_hwloc|partition_(impl|groups|even|machine))\.[ch]$' >"$dir/others" &&
+        complain "want headers too: $(cat "$dir/others")"
+    "$tutti" train "$sources/examples/mlp.yaml" --dry-run --partition 1 >"$dir/out" 2>&1
+    got=$?
+    [ $got = 2 ] || complain "exit $got, not 2, of a partition without hwloc"
+    grep -qF "this build has no hwloc" "$dir/out" || complain "$tutti knows of hwloc: $(cat "$dir/out")"
 fi
 
 [ $failures = 0 ]

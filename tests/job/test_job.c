@@ -54,7 +54,8 @@ static void a_printed_job_reads_back_to_the_same_print(void **state)
     (void)state;
     const char *texts[] = {
         MINIMAL,
-        "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 2\noptimiser: {lr: 0.01}\npartition: 1\n",
+        "model: mlp\ndata: {set: digits}\nbatch: 64\nepochs: 2\noptimiser: {lr: 0.01}\npartition: l3\nranks: "
+        "2\nthreads: 3\n",
         "model: \"odd \\\"name\\\\ \\x01.yaml\"\ndata: {set: mnist, path: 'a: b # c', seed: 9000000000000000}\nbatch: "
         "48\n"
         "steps: 7\nreduction: canonical\nslots: 16\nranks: 5\noptimiser:\n  rule: nesterov\n  momentum: 0.1\n"
