@@ -109,6 +109,11 @@ static void what_does_not_fit_is_refused(void **state)
         "  - dense: {name: fc2, units: 10000000}\n  - dense: {name: fc3, units: 10}\n  - softmax-cross-entropy\n");
     check("train $/job.yaml --dry-run --partition 1 --ranks 2 --set kernels=reference --set model=$/wide.yaml", 2,
           "take fewer groups, a smaller model or batch, fewer samples, or 'partition: none'");
+    char *text =
+        says("train $/job.yaml --partition 1 --ranks 2 --out $/wide --set kernels=reference --set model=$/wide.yaml", 2,
+             "tutti train: rank 0: partition: 1: memory of ");
+    assert_null(strstr(strstr(text, "partition: 1: memory of ") + 1, "partition: 1: memory of ")); /* once */
+    free(text);
     setenv("TUTTI_CORES", "0-", 1);
     check("train $/job.yaml --partition 1", 2, "environment: TUTTI_CORES='0-' is no list of cores");
     setenv("TUTTI_CORES", "4000-4095", 1);
