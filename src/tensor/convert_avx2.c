@@ -47,6 +47,17 @@ static inline void leave_vectors(void)
     _mm256_zeroupper();
 }
 
+static inline void stream(float *to, vector v)
+{
+    _mm256_stream_ps(to, v);
+}
+
+static inline void stream_fence(void)
+{
+    _mm_sfence();
+}
+
 #include "convert_loops.h"
+#include "convert_sum_loops.h"
 
 const tutti_convert_row tutti_convert_avx2 = CONVERT_ROW;

@@ -44,6 +44,16 @@ static inline void leave_vectors(void)
 {
 }
 
+static inline void stream(float *to, vector v)
+{
+    *to = v;
+}
+
+static inline void stream_fence(void)
+{
+}
+
 #include "convert_loops.h"
+#include "convert_sum_loops.h"
 
 const tutti_convert_row tutti_convert_generic = CONVERT_ROW;

@@ -3,6 +3,7 @@
 #ifndef TUTTI_CONVERT_IMPL_H
 #define TUTTI_CONVERT_IMPL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "convert_one.h"
@@ -10,10 +11,24 @@
 /* Index of the two arrays of each row: TUTTI_BF16, TUTTI_F16 from 0. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
 
+/* Sums of 16-bit vectors in f32: as tutti_elementwise_call, whose stack of TUTTI_SUM_BLOCK floats a waiting sum it has too. */
+enum { TUTTI_SUM_BLOCK = 64 };
+typedef struct {
+    float *const *outputs;
+    int nout;
+    const uint16_t *const *inputs;
+    int nin;
+    const uint8_t *folds; /* NULL = left to right */
+    float *stack;
+    int64_t n;
+    bool stream;
+} tutti_halves_call;
+
 typedef struct tutti_convert_row {
     void (*widen[TUTTI_NCONVERT])(const uint16_t *from, float *to, int64_t n);
     void (*narrow[TUTTI_NCONVERT])(const float *from, uint16_t *to, int64_t n);
     void (*add[TUTTI_NCONVERT])(uint16_t *y, const uint16_t *x, int64_t n);
+    void (*sum[TUTTI_NCONVERT])(const tutti_halves_call *call);
 } tutti_convert_row;
 
 extern const tutti_convert_row tutti_convert_avx512, tutti_convert_avx2, tutti_convert_generic;

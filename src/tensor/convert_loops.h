@@ -2,6 +2,7 @@
 /* convert_loops.h: the loops of every row of convert_impl.h, included once by each row file after it has defined
  *   vector, WIDTH (floats in it), load(), store(), add(), leave_vectors() as for elementwise_loops.h, and
  *   load_bf16(), load_f16(), store_bf16(), store_f16(): WIDTH 16-bit numbers from and to memory.
+ * and includes convert_sum_loops.h behind this.
  * What is left over at the end is computed one by one in plain C, with the same result. */
 
 #define INLINE static inline __attribute__((always_inline))
@@ -57,11 +58,3 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
     leave_vectors();
     for (; i < n; i++) y[i] = tutti_f16_of_f32(tutti_f32_of_f16(y[i]) + tutti_f32_of_f16(x[i]));
 }
-
-#define CONVERT_ROW                                                                                                    \
-    {                                                                                                                  \
-        {widen_bf16, widen_f16}, {narrow_bf16, narrow_f16},                                                            \
-        {                                                                                                              \
-            add_bf16, add_f16                                                                                          \
-        }                                                                                                              \
-    }

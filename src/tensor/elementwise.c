@@ -47,7 +47,7 @@ tutti_status tutti_elementwise_check_isa(tutti_failure *err)
     return tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_ISA=%s: there are generic, avx2 and avx512", ceiling);
 }
 
-static bool folds_left_to_right(const uint8_t *folds, int nin)
+bool tutti_folds_left_to_right(const uint8_t *folds, int nin)
 {
     if (folds[0] != 0) return false;
     for (int k = 1; k < nin; k++)
@@ -71,7 +71,7 @@ void tutti_elementwise_reduce(float *const *outputs, int nout, const float *cons
     tutti_elementwise_call call = {
         .outputs = outputs, .nout = nout, .inputs = inputs, .nin = nin, .n = n, .stream = stream};
     if (n <= 0) return;
-    if (folds && !folds_left_to_right(folds, nin)) {
+    if (folds && !tutti_folds_left_to_right(folds, nin)) {
         float fixed[TUTTI_ELEMENTWISE_STACK * TUTTI_ELEMENTWISE_BLOCK];
         int depth = tutti_folds_depth(folds, nin);
         call.folds = folds;

@@ -15,6 +15,7 @@
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
 /* Most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
+bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* not NULL */
 
 typedef struct {
     float *const *outputs;

@@ -143,6 +143,26 @@ void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, in
     if (depth > STACK) free(r.blocks), free(r.waiting);
 }
 
+void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
+                       const uint8_t *folds, int64_t n, bool stream)
+{
+    float fixed[STACK * TUTTI_SUM_BLOCK];
+    if (folds && tutti_folds_left_to_right(folds, nin)) folds = NULL;
+    const int depth = tutti_folds_depth(folds, nin);
+    if (n <= 0) return;
+    tutti_halves_call call = {.outputs = (float *const *)outputs,
+                              .nout = nout,
+                              .inputs = (const uint16_t *const *)inputs,
+                              .nin = nin,
+                              .folds = folds,
+                              .stack =
+                                  depth <= STACK ? fixed : tutti_alloc((size_t)depth * TUTTI_SUM_BLOCK * sizeof(float)),
+                              .n = n,
+                              .stream = stream};
+    tutti_elementwise_current()->convert->sum[type == TUTTI_BF16 ? TUTTI_CONVERT_BF16 : TUTTI_CONVERT_F16](&call);
+    if (call.stack != fixed) free(call.stack);
+}
+
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream)
 {
     uintptr_t odd = (uintptr_t)input | nbytes;

@@ -14,6 +14,10 @@
  * With one input it is a copy. */
 void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, int nout, const char *const *inputs,
                   int nin, const uint8_t *folds, int64_t n, bool stream);
+/* f32 outputs = sums over inputs of a 16-bit type, in f32, of which none is rounded to 16 bits. Outputs overlap nothing; else as
+ * tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
+void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
+                       const uint8_t *folds, int64_t n, bool stream);
 /* Each output = input. Any address, any length; an output may be the input. */
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
 /* x /= nranks, n numbers: the second half of avg. */

@@ -158,6 +158,65 @@ static void halves_are_summed_in_f32_and_rounded_once(void **state)
     assert_int_equal(got, tutti_bf16_of_f32(258));
 }
 
+static void compare_wide(bench *b, tutti_dtype type, int nin, int kind, int offset, int64_t n)
+{
+    const size_t skip = (size_t)offset * 2;
+    const char *in[MOST_IN];
+    char *out[2] = {b->out[0] + 2 * skip, b->out[1] + 4 * skip};
+    uint8_t folds[MOST_IN];
+    fill(b, type, TUTTI_SUM, nin, offset, false);
+    make_folds(kind, nin, folds);
+    for (int k = 0; k < nin; k++) in[k] = b->in[k] + skip;
+    memset(b->out, 0x5a, sizeof b->out);
+    tutti_reduce_wide(type, out, 2, in, nin, kind ? folds : NULL, n, n % 2);
+    for (int64_t i = 0; i < n; i++) {
+        const reference_value v = expect(b, type, TUTTI_SUM, nin, folds, skip + (size_t)i * 2);
+        for (int o = 0; o < 2; o++)
+            if (memcmp(out[o] + 4 * i, &v.f, sizeof v.f))
+                fail_msg("f32 sums of %d %s, folds %d, offset %d: element %lld of %lld", nin, tutti_dtype_name(type),
+                         kind, offset, (long long)i, (long long)n);
+    }
+    for (int i = 0; i < 4; i++) assert_int_equal(out[0][4 * n + i], 0x5a); /* nothing behind */
+}
+
+static void sums_of_halves_in_f32_have_the_bits_of_the_plain_expression(void **state)
+{
+    (void)state;
+    bench *b = malloc(sizeof *b);
+    const int64_t lengths[] = {1, 3, 17, 255, 1031, 2500};
+    int k = 0;
+    for (int t = TUTTI_BF16; t <= TUTTI_F16; t++) {
+        for (int kind = 0; kind < 3; kind++)
+            for (int nin = 1; nin < 10; nin++, k++) compare_wide(b, (tutti_dtype)t, nin, kind, k % 4, lengths[k % 6]);
+        compare_wide(b, (tutti_dtype)t, MOST_IN, 2, 1, 700);
+    }
+    free(b);
+}
+
+/* 256 + 1 has no bf16; what is summed in f32 keeps it. */
+static void sums_of_halves_in_f32_are_not_rounded_to_halves(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    static uint16_t in[3][N];
+    static float want[N], got[N];
+    const char *const inputs[3] = {(char *)in[0], (char *)in[1], (char *)in[2]};
+    char *out = (char *)got;
+    for (int i = 0; i < N; i++) {
+        in[0][i] = tutti_bf16_of_f32(256);
+        in[1][i] = in[2][i] = tutti_bf16_of_f32(1.0f / 128 * (float)(i % 64));
+        want[i] = 256 + 1.0f / 64 * (float)(i % 64);
+    }
+    for (int r = 0; r < tutti_elementwise_nrows; r++) {
+        if (!tutti_elementwise_rows[r]->usable()) continue;
+        const tutti_halves_call call = {
+            .outputs = (float *const *)&out, .nout = 1, .inputs = (const uint16_t *const *)inputs, .nin = 3, .n = N};
+        memset(got, 0, sizeof got);
+        tutti_elementwise_rows[r]->convert->sum[TUTTI_CONVERT_BF16](&call);
+        assert_memory_equal(got, want, sizeof want);
+    }
+}
+
 static void copies_take_any_address_and_length(void **state)
 {
     (void)state;
@@ -195,6 +254,8 @@ int main(void)
         cmocka_unit_test(all_rows_give_equal_bits),
         cmocka_unit_test(averages_are_rounded_once_and_integers_cut_towards_zero),
         cmocka_unit_test(halves_are_summed_in_f32_and_rounded_once),
+        cmocka_unit_test(sums_of_halves_in_f32_have_the_bits_of_the_plain_expression),
+        cmocka_unit_test(sums_of_halves_in_f32_are_not_rounded_to_halves),
         cmocka_unit_test(copies_take_any_address_and_length),
         cmocka_unit_test(elements_have_the_sizes_that_the_header_says),
     };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert_sum_loops.h: f32 sums of 16-bit vectors, included once by each row file behind convert_loops.h, after it has defined
+ * stream() and stream_fence() too.
+ *
+ * Inputs are widened as they are loaded and no sum is rounded to 16 bits: each is read once, in the registers that add it. Order of
+ * operands, head and tail are those of elementwise_loops.h, so an element's bits depend neither on where it lies nor on the row. */
+
+/* One element, in plain C. */
+INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))
+{
+    if (!c->folds) {
+        float sum = one(c->inputs[0][at]);
+        for (int k = 1; k < c->nin; k++) sum = sum + one(c->inputs[k][at]);
+        return sum;
+    }
+    int depth = 0;
+    for (int k = 0; k < c->nin; k++) {
+        c->stack[depth++] = one(c->inputs[k][at]);
+        for (int f = 0; f < c->folds[k]; f++, depth--) c->stack[depth - 2] = c->stack[depth - 2] + c->stack[depth - 1];
+    }
+    return c->stack[0];
+}
+
+INLINE void sum_ones(const tutti_halves_call *c, int64_t from, int64_t to, float (*one)(uint16_t))
+{
+    for (int64_t i = from; i < to; i++) {
+        const float sum = sum_one(c, i, one);
+        for (int o = 0; o < c->nout; o++) c->outputs[o][i] = sum;
+    }
+}
+
+/* `count` vectors from element `at` into sum[]. count is a constant at every call, so the loops unroll. */
+INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vector *sum,
+                        vector (*take)(const uint16_t *))
+{
+    for (int v = 0; v < count; v++) sum[v] = take(c->inputs[0] + at + v * WIDTH);
+    if (!c->folds) {
+        for (int k = 1; k < c->nin; k++)
+            for (int v = 0; v < count; v++) sum[v] = add(sum[v], take(c->inputs[k] + at + v * WIDTH));
+        return;
+    }
+    int depth = 0; /* entries on the stack below the topmost sum, which lives in registers */
+    for (int k = 1; k < c->nin; k++) {
+        for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH, sum[v]);
+        depth++;
+        for (int v = 0; v < count; v++) sum[v] = take(c->inputs[k] + at + v * WIDTH);
+        for (int f = 0; f < c->folds[k]; f++) {
+            depth--;
+            for (int v = 0; v < count; v++) sum[v] = add(load(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH), sum[v]);
+        }
+    }
+}
+
+/* From element i on, as long as `count` vectors fit; outputs that are aligned may be stored past the caches. */
+INLINE int64_t sum_rows(const tutti_halves_call *c, int64_t i, int count, bool streams,
+                        vector (*take)(const uint16_t *))
+{
+    vector sum[TUTTI_SUM_BLOCK / WIDTH];
+    for (; i + count * WIDTH <= c->n; i += count * WIDTH) {
+        sum_vectors(c, i, count, sum, take);
+        for (int o = 0; o < c->nout; o++) {
+            float *to = c->outputs[o] + i;
+            if (streams && ((uintptr_t)to & (sizeof(vector) - 1)) == 0)
+                for (int v = 0; v < count; v++) stream(to + v * WIDTH, sum[v]);
+            else
+                for (int v = 0; v < count; v++) store(to + v * WIDTH, sum[v]);
+        }
+    }
+    return i;
+}
+
+INLINE void sum_halves(const tutti_halves_call *c, vector (*take)(const uint16_t *), float (*one)(uint16_t))
+{
+    int64_t i = 0;
+    if (c->stream) {
+        i = (int64_t)((64 - ((uintptr_t)c->outputs[0] & 63)) & 63) / 4;
+        if (i > c->n) i = c->n;
+        sum_ones(c, 0, i, one);
+        i = sum_rows(c, i, TUTTI_SUM_BLOCK / WIDTH, true, take);
+        stream_fence();
+    } else {
+        i = sum_rows(c, i, TUTTI_SUM_BLOCK / WIDTH, false, take);
+    }
+    i = sum_rows(c, i, 1, false, take);
+    leave_vectors();
+    sum_ones(c, i, c->n, one);
+}
+
+static void sum_bf16(const tutti_halves_call *c)
+{
+    sum_halves(c, load_bf16, tutti_f32_of_bf16);
+}
+
+static void sum_f16(const tutti_halves_call *c)
+{
+    sum_halves(c, load_f16, tutti_f32_of_f16);
+}
+
+#define CONVERT_ROW                                                                                                    \
+    {                                                                                                                  \
+        {widen_bf16, widen_f16}, {narrow_bf16, narrow_f16}, {add_bf16, add_f16},                                       \
+        {                                                                                                              \
+            sum_bf16, sum_f16                                                                                          \
+        }                                                                                                              \
+    }
