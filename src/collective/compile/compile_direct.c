@@ -254,5 +254,6 @@ const tutti_algorithm tutti_algorithm_direct = {
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER | 1u << TUTTI_GATHER |
                    1u << TUTTI_BROADCAST | 1u << TUTTI_REDUCE | 1u << TUTTI_ALL_TO_ALL | 1u << TUTTI_BARRIER,
     .determinism = TUTTI_DETERMINISM_FIXED,
+    .sums_once = true,
     .part = direct_part,
 };

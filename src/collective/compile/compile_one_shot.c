@@ -68,5 +68,6 @@ const tutti_algorithm tutti_algorithm_one_shot = {
     .summary = "every rank reads all inputs: 1 round, for tiny vectors",
     .collectives = 1u << TUTTI_ALLREDUCE,
     .determinism = TUTTI_DETERMINISM_FIXED,
+    .sums_once = true,
     .part = one_shot_part,
 };

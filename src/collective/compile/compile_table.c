@@ -66,6 +66,21 @@ static tutti_status refuse_collective(const tutti_algorithm *a, tutti_collective
                       others);
 }
 
+static tutti_status refuse_partial_sums(const tutti_algorithm *a, tutti_collective c, tutti_failure *err)
+{
+    char others[300] = "";
+    for (int i = 0; i < NALGORITHMS; i++) {
+        size_t n = strlen(others);
+        if (table[i]->sums_once && table[i]->collectives & 1u << c)
+            snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", table[i]->name);
+    }
+    return tutti_fail(
+        err, TUTTI_ERR_USAGE,
+        "%s passes partial sums on, which 16 bits would round again; for %s there are rows that sum in one "
+        "step, from all ranks' own: %s",
+        a->name, tutti_collective_name(c), others);
+}
+
 static tutti_status check_request(const tutti_compile_request *q, tutti_failure *err)
 {
     if (q->nranks < 1 || q->nranks > MAX_RANKS)
@@ -118,6 +133,8 @@ static tutti_status complete(const tutti_algorithm *a, const char *name, compile
     tutti_status st = tutti_algorithm_read(a, name, q->param, err);
     if (st == TUTTI_OK) st = check_request(q, err);
     if (st == TUTTI_OK && !(a->collectives & 1u << q->collective)) st = refuse_collective(a, q->collective, err);
+    if (st == TUTTI_OK && q->sums_once && tutti_collective_reduces(q->collective) && !a->sums_once)
+        st = refuse_partial_sums(a, q->collective, err);
     if (st == TUTTI_OK && a->settle) a->settle(q);
     if (st == TUTTI_OK && a->accept) st = a->accept(q, err);
     if (st == TUTTI_OK && a->prepare) st = a->prepare(q, &c->prepared, err);

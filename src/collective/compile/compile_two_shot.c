@@ -126,5 +126,6 @@ const tutti_algorithm tutti_algorithm_two_shot = {
     .summary = "direct through scratch, for memory that no peer maps: 2 rounds, p - 1 messages each",
     .collectives = 1u << TUTTI_ALLREDUCE,
     .determinism = TUTTI_DETERMINISM_FIXED,
+    .sums_once = true,
     .part = two_shot_part,
 };
