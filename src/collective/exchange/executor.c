@@ -64,10 +64,11 @@ static void describe(const tutti_schedule_header *h, const tutti_exchange_bindin
     char counts[96] = "", members[96] = "";
     if (binding->counts) describe_list("counts", binding->counts, count_blocks(h), counts);
     if (binding->members) describe_members(binding, members);
-    snprintf(out, size, "%.64s %s of %d ranks%s, root %d, %d slots, %s, %lld elements%s, %s %s, '%.60s'", h->algorithm,
-             tutti_collective_name(h->collective), h->nranks, members, h->root, h->slots,
+    snprintf(out, size, "%.64s %s of %d ranks%s, root %d, %d slots, %s, %lld elements%s, %s %s%s%s, '%.60s'",
+             h->algorithm, tutti_collective_name(h->collective), h->nranks, members, h->root, h->slots,
              h->in_place ? "in place" : "out of place", (long long)binding->n, counts, tutti_dtype_name(binding->type),
-             tutti_operation_name(binding->op), binding->name);
+             tutti_operation_name(binding->op), binding->sent ? " of " : "",
+             binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
 }
 
 static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *h,
@@ -80,8 +81,19 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     if (h->in_place && (binding->in_window || binding->out_window))
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': a schedule in place needs places of whole vectors",
                           x->name);
+    const bool rounds = binding->sent && binding->sent != binding->type;
+    if (rounds && (binding->type != TUTTI_F32 || (binding->sent != TUTTI_BF16 && binding->sent != TUTTI_F16) ||
+                   (binding->op != TUTTI_SUM && binding->op != TUTTI_AVG) || h->in_place || binding->plain ||
+                   !tutti_collective_reduces(h->collective)))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange '%s': %s of %s from %s: what is sent is rounded for f32 sums of bf16 or f16, in "
+                          "regions, from one memory to another",
+                          x->name, tutti_operation_name(binding->op), tutti_dtype_name(binding->type),
+                          tutti_dtype_name(binding->sent));
     x->type = binding->type, x->op = binding->op;
-    x->vector = (tutti_vector){binding->n, tutti_element_bytes(binding->type, binding->op), nblocks, NULL};
+    x->sent = rounds ? binding->sent : binding->type;
+    const size_t bytes = tutti_element_bytes(binding->type, binding->op);
+    x->vector = (tutti_vector){binding->n, bytes, rounds ? tutti_dtype_bytes(binding->sent) : bytes, nblocks, NULL};
     if (!binding->counts) return TUTTI_OK;
     int64_t *first = TUTTI_ARENA_NEW(&x->arena, int64_t, nblocks + 1);
     for (int32_t i = 0; i < nblocks; i++) {

@@ -39,6 +39,9 @@ typedef struct {
     int32_t nmembers;
     tutti_dtype type; /* zero: f32, sum */
     tutti_operation op;
+    /* bf16, f16: inputs, and scratch with them, hold this; outputs are f32 sums, of which none is rounded in between. For sums in
+     * regions, apart, by schedules that sum each element once: partial sums have no place that could hold them. Zero: as `type`. */
+    tutti_dtype sent;
     /* Uneven blocks: elements of block r of the ranks' blocks, sum n (all-to-all: nranks^2, block (i, j) at i * nranks + j). Point
      * first/of of the vector then lies on the line through the blocks' beginnings, rounded down: monotone, so the proof for
      * every n holds. NULL: floor(first*n/of). Copied. */
@@ -115,6 +118,8 @@ void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 typedef struct {
     int64_t invocations;
     int64_t bytes_read, bytes_written; /* by this rank, one invocation */
+    int64_t
+        bytes_crossed; /* of these, read from or written to memory of other ranks: over all ranks, what travels between them */
     int64_t copies; /* bytes copied only in order to be sent, here or where they arrive (0 on the direct path) */
     double wait_s,
         work_s; /* summed over invocations: waiting for peers, what is over within a microsecond not counted; reducing

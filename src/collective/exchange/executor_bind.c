@@ -23,7 +23,7 @@ static tutti_status bind_slice(tutti_binder *b, const tutti_slice *s, int64_t *n
                           b->x->name, b->x->group->rank, s->buffer, b->x->members[s->rank]);
     int64_t from = tutti_vector_point(v, s->first, s->of), to = tutti_vector_point(v, s->first + s->count, s->of);
     *n = to - from;
-    size_t end = to > from ? (size_t)(to - p->origin) * v->bytes : 0;
+    size_t end = to > from ? (size_t)(to - p->origin) * p->each : 0;
     if (to > from && (from < p->origin || end > p->bytes_left))
         return tutti_fail(
             b->err, TUTTI_ERR_USAGE,
@@ -36,7 +36,7 @@ static char *slice_address(const tutti_binder *b, const tutti_slice *s, int32_t 
 {
     const tutti_buffer_place *p = &b->ranks[s->rank].places[s->buffer];
     int64_t from = tutti_vector_point(&b->x->vector, s->first, s->of) - p->origin;
-    return p->base + (size_t)(set % p->banks) * p->stride + from * (int64_t)b->x->vector.bytes;
+    return p->base + (size_t)(set % p->banks) * p->stride + from * (int64_t)p->each;
 }
 
 /* --- steps --- */
@@ -101,12 +101,36 @@ static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tut
     return TUTTI_OK;
 }
 
+/* Where what is sent is rounded: sums read that and write sums; copies leave elements as they are, or widen them. */
+static tutti_status take_element(const tutti_binder *b, const tutti_step *step, int32_t k, size_t each, tutti_op *op)
+{
+    const bool is_input = k < step->nins, sums = step->kind == TUTTI_STEP_REDUCE;
+    const bool sent = each == b->x->vector.sent_bytes;
+    size_t *side = is_input ? &op->in_bytes : &op->out_bytes;
+    bool fits = k == 0 || k == step->nins || *side == each;
+    *side = each;
+    if (b->x->sent == b->x->type) return TUTTI_OK;
+    if (is_input)
+        fits = fits && (sent || !sums);
+    else if (sums)
+        fits = fits && !sent;
+    else
+        fits = fits && (each == op->in_bytes || (!sent && step->kind == TUTTI_STEP_COPY));
+    if (fits) return TUTTI_OK;
+    return tutti_fail(
+        b->err, TUTTI_ERR_USAGE,
+        "exchange '%s': a %s of %s passes partial sums on, which %s would round: use a schedule that sums "
+        "each element once, such as direct",
+        b->x->name, tutti_step_kind_name(step->kind), b->x->algorithm, tutti_dtype_name(b->x->sent));
+}
+
 static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const tutti_step *step, tutti_op *op)
 {
     for (int32_t k = 0; k < op->nins + op->nouts; k++) {
         const tutti_slice *s = tutti_step_slice(part, step, k);
         int64_t n = 0;
         tutti_status st = bind_slice(b, s, &n);
+        if (!st) st = take_element(b, step, k, b->ranks[s->rank].places[s->buffer].each, op);
         if (st) return st;
         tutti_wire *wire = b->ranks[s->rank].places[s->buffer].wire;
         if (wire && (step->kind != TUTTI_STEP_PUT || k < step->nins))
@@ -151,9 +175,12 @@ tutti_status tutti_exchange_measure(tutti_binder *b, const tutti_part *part)
 static void count_bytes(tutti_exchange *x, const tutti_part *part, const tutti_step *step, const tutti_op *op)
 {
     if (!step->nouts) return;
-    int64_t bytes = op->n * (int64_t)x->vector.bytes;
-    x->stats.bytes_read += bytes * op->nins;
+    const int64_t bytes = op->n * (int64_t)op->out_bytes;
+    x->stats.bytes_read += op->n * (int64_t)op->in_bytes * op->nins;
     x->stats.bytes_written += bytes * op->nouts;
+    for (int32_t k = 0; k < op->nins + op->nouts; k++)
+        if (tutti_step_slice(part, step, k)->rank != part->rank)
+            x->stats.bytes_crossed += op->n * (int64_t)(k < op->nins ? op->in_bytes : op->out_bytes);
     if (op->wire && op->kind == TUTTI_STEP_PUT && op->wire->row->copied)
         x->stats.copies += (int64_t)op->wire->row->copied(op->wire, step->peer, (size_t)bytes);
     if (step->kind != TUTTI_STEP_COPY) return;

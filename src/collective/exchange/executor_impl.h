@@ -39,6 +39,7 @@ typedef _Atomic uint64_t tutti_counter;
 typedef struct {
     int64_t n;
     size_t bytes;
+    size_t sent_bytes; /* of those in inputs and scratch; `bytes`, but where these are rounded */
     int32_t nblocks;
     const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
 } tutti_vector;
@@ -55,6 +56,7 @@ typedef struct {
     int32_t nins, nouts, first; /* into a pointer set: inputs, then outputs */
     const uint8_t *folds;       /* reduce */
     int64_t n, cursor;          /* elements; how many of them are done */
+    size_t in_bytes, out_bytes; /* of an element of its inputs, of its outputs */
     bool shows;                 /* plain: it stores what peers will read */
     int32_t first_peer, npeers; /* plain: into peers' pointers */
     tutti_counter *counter;     /* signal: in the peer's memory; wait: in ours */
@@ -103,7 +105,7 @@ struct tutti_exchange {
     int32_t *deps;
     tutti_sequence *sequences;
     int32_t nsequences;
-    tutti_dtype type;
+    tutti_dtype type, sent; /* of outputs; of inputs and scratch */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
@@ -158,6 +160,7 @@ typedef struct {
     size_t stride;     /* between banks, bytes */
     int32_t banks;     /* 0: it has no place */
     size_t bytes_left; /* from base to the end of its region */
+    size_t each;       /* bytes of an element */
     bool plain;        /* no base: addresses come with each aim */
     size_t before;     /* bytes of its rank's outputs that lie before it */
     tutti_wire *wire;  /* far memory: base is the peer's address */
@@ -188,6 +191,12 @@ static inline char *tutti_exchange_base(const tutti_exchange *x, int32_t member)
 {
     char *base = tutti_region_base(x->region, x->members[member]);
     return base ? base + x->at[member] : NULL;
+}
+
+/* Outputs hold sums; what else there is holds what is sent. */
+static inline size_t tutti_buffer_element(const tutti_vector *v, const tutti_buffer *b)
+{
+    return b->role == TUTTI_BUFFER_OUT ? v->bytes : v->sent_bytes;
 }
 
 /* What that member has shown of its buffers; NULL: a far rank. */

@@ -15,7 +15,8 @@ static int64_t window_first(const tutti_buffer *b, const tutti_vector *v)
 static size_t window_bytes(const tutti_buffer *b, const tutti_vector *v)
 {
     const tutti_slice *w = &b->window;
-    return (size_t)(tutti_vector_point(v, w->first + w->count, w->of) - window_first(b, v)) * v->bytes;
+    return (size_t)(tutti_vector_point(v, w->first + w->count, w->of) - window_first(b, v)) *
+           tutti_buffer_element(v, b);
 }
 
 /* Plain: of a shorter vector, floor(f*n) may leave a window one element longer. */
@@ -123,6 +124,7 @@ static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *b
         else
             *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
         lay_window(b, &buffers[i], &packed, place);
+        place->each = tutti_buffer_element(&b->x->vector, &buffers[i]);
         if (!own_scratch && !place->plain && place_in_region(b, member, &buffers[i], place)) place->banks = 0;
     }
     if (!b->binding.plain || !n) return;

@@ -45,15 +45,18 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
     if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place, nothing to add: one rank */
     if (from > 0) {
-        for (int32_t k = 0; k < op->nins + op->nouts; k++) moved[k] = base[k] + from * (int64_t)x->vector.bytes;
+        for (int32_t k = 0; k < op->nins + op->nouts; k++)
+            moved[k] = base[k] + from * (int64_t)(k < op->nins ? op->in_bytes : op->out_bytes);
         base = moved;
     }
     char *const *out = base + op->nins;
     const bool stream = stores_past_caches(x, op);
-    if (op->kind == TUTTI_STEP_REDUCE)
+    if (op->in_bytes != op->out_bytes)
+        tutti_reduce_wide(x->sent, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
+    else if (op->kind == TUTTI_STEP_REDUCE)
         tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
     else
-        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * x->vector.bytes, stream);
+        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * op->out_bytes, stream);
 }
 
 /* False: peers' memory is not there. */
@@ -75,7 +78,7 @@ static void note_meeting(tutti_exchange *x)
 
 static step_progress move_data(tutti_exchange *x, tutti_op *op)
 {
-    const int64_t bytes = (int64_t)x->vector.bytes;
+    const int64_t bytes = (int64_t)op->out_bytes;
     if (x->has_waited && !x->met_ns) note_meeting(x);
     if (op->npeers && op->cursor == 0) tutti_plain_find_peers(x, op);
     if (op->n * bytes < TUTTI_TIMED) return move(x, op, 0, op->n) ? STEP_DONE : STEP_HELD;
@@ -114,7 +117,7 @@ static tutti_put **free_place(tutti_op *op)
 static bool launch_some(tutti_exchange *x, tutti_op *op)
 {
     const tutti_wire_row *row = op->wire->row;
-    const int64_t bytes = (int64_t)x->vector.bytes, left = op->n - op->cursor;
+    const int64_t bytes = (int64_t)op->out_bytes, left = op->n - op->cursor;
     const bool cuts = x->priority > 0 && row->has_room;
     tutti_put **place = free_place(op);
     if (!place || (cuts && !row->has_room(op->wire, op->peer))) return false;

@@ -14,8 +14,8 @@ static const double MARGIN = 0.9;
 static double vectors_bytes(const tutti_exchange *x, const tutti_schedule *schedule)
 {
     const int sharing = x->nmembers < x->group->nmachine ? x->nmembers : x->group->nmachine;
-    const double vectors = sharing * (tutti_schedule_head(schedule)->in_place ? 1.0 : 2.0);
-    return vectors * (double)x->vector.n * (double)x->vector.bytes;
+    const size_t each = x->vector.bytes + (tutti_schedule_head(schedule)->in_place ? 0 : x->vector.sent_bytes);
+    return sharing * (double)x->vector.n * (double)each;
 }
 
 void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool past)

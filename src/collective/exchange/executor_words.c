@@ -43,7 +43,7 @@ int64_t tutti_exchange_missing(const tutti_exchange *x)
     int64_t missing = 0;
     for (int32_t i = 0; i < x->nops; i++)
         if (x->ops[i].done <= x->invocation)
-            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)x->vector.bytes;
+            missing += (x->ops[i].n - x->ops[i].cursor) * x->ops[i].nouts * (int64_t)x->ops[i].out_bytes;
     return missing;
 }
 
