@@ -33,9 +33,10 @@ typedef struct {
     double exchange_s;  /* all exchanges of a step, one after the other */
     double exposed_s;   /* of these, what compute does not hide */
     double samples_per_s;
-    double speedup;          /* samples_per_s / that of 1 rank that nothing slows down */
-    double efficiency;       /* speedup / nranks */
-    int64_t exchanged_bytes; /* of the packed vector */
+    double speedup;    /* samples_per_s / that of 1 rank that nothing slows down */
+    double efficiency; /* speedup / nranks */
+    int64_t
+        exchanged_bytes; /* of the packed vector, as it travels: the mean of what is summed and of what comes back */
     int nexchanges;
     double visits; /* of a worker in a step, where they visit a centre; else 0 */
 } tutti_prediction;

@@ -23,13 +23,15 @@ tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_
 {
     const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
+    const int64_t sent = (int64_t)tutti_dtype_bytes(plan->memories[x->in.memory].type);
     const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
     const tutti_prepared *s = &plan->schedules[schedule];
     const tutti_topology seated = seat_members(t, x);
     tutti_simulation simulated = {0};
     tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
     if (!st && plan->config.nranks > 1)
-        st = tutti_simulate_schedule(host ? s->lowered : s->compiled, &seated, n, &simulated, err);
+        st = tutti_simulate_schedule(host ? s->lowered : s->compiled, &seated, n * sent / TUTTI_ELEMENT_BYTES,
+                                     &simulated, err);
     *seconds = simulated.seconds;
     *lower_s = simulated.lower_s;
     return st;

@@ -89,6 +89,7 @@ static double action_cost(const player *p, const tutti_action *a)
     case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);
     case TUTTI_DO_MEET: return moving_cost(p, a->count, 4);
     case TUTTI_DO_COPY: return moving_cost(p, a->count, 2);
+    case TUTTI_DO_CONVERT: return moving_cost(p, 3 * a->count / 2, 1); /* one side has half the bytes */
     case TUTTI_DO_PACE: /* waits are played where there is more than one rank: async_run.c */
     case TUTTI_DO_ENTER:
     case TUTTI_DO_LEAVE: return 0;
@@ -278,7 +279,9 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     out.lower_s = p.overlaps ? fmax(out.compute_s, out.lower_s) : out.compute_s + out.lower_s;
     out.upper_s = out.compute_s + out.exchange_s;
     out.samples_per_s = (double)plan->config.batch / out.step_s;
-    out.exchanged_bytes = plan->total * (int64_t)sizeof(float) / plan->config.period;
+    const int64_t there = (int64_t)tutti_dtype_bytes(plan->config.sent);
+    const int64_t back = plan->config.replicated ? there : (int64_t)sizeof(float);
+    out.exchanged_bytes = plan->total * (there + back) / 2 / plan->config.period;
     tutti_arena_release(&work);
     return out;
 }

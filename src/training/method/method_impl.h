@@ -48,6 +48,15 @@ tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const c
 /* One exchange a bucket from a memory to a memory, "<what> of bucket 2", by this schedule. Numbers rise by one. */
 void tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                     tutti_operation op);
+/* Where gradients are rounded to travel (config.sent): the memory that they are rounded into, and a bucket's way there, or back. The
+ * memory is the first of its role. */
+static inline bool tutti_method_rounds(const tutti_plan_config *c)
+{
+    return c->sent != TUTTI_F32;
+}
+void tutti_method_declare_sent(tutti_plan_builder *b);
+void tutti_method_round(tutti_plan_builder *b, int bucket);
+void tutti_method_widen(tutti_plan_builder *b, int bucket);
 /* Where several ranks keep slices of states: a gather of each state of each bucket to rank 0. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err);
 /* The loop before a checkpoint: those gathers, exchanges from `first` on. */

@@ -192,6 +192,37 @@ void tutti_method_list_looks(tutti_plan_builder *b)
     tutti_builder_wait(b, check);
 }
 
+void tutti_method_declare_sent(tutti_plan_builder *b)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_memory(b, &(tutti_plan_memory){.name = "sent gradients",
+                                                 .role = TUTTI_ROLE_SENT,
+                                                 .type = p->config.sent,
+                                                 .elements = p->total,
+                                                 .copies = 1,
+                                                 .is_region = true});
+}
+
+static void convert(tutti_plan_builder *b, int bucket, tutti_memory_role from, tutti_memory_role to)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    tutti_builder_convert(b, &(tutti_action){.bucket = bucket,
+                                             .from = tutti_plan_find_memory(p, from, 0),
+                                             .to = tutti_plan_find_memory(p, to, 0),
+                                             .first = p->buckets[bucket].offset,
+                                             .count = p->buckets[bucket].count});
+}
+
+void tutti_method_round(tutti_plan_builder *b, int bucket)
+{
+    convert(b, bucket, TUTTI_ROLE_GRADIENTS, TUTTI_ROLE_SENT);
+}
+
+void tutti_method_widen(tutti_plan_builder *b, int bucket)
+{
+    convert(b, bucket, TUTTI_ROLE_SENT, TUTTI_ROLE_GRADIENTS);
+}
+
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
                                              tutti_failure *err)
 {
@@ -200,6 +231,11 @@ tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const c
                           "method: %s has weights of its own on each rank, which depend on how many there are; "
                           "canonical sums need sync-sgd",
                           who);
+    if (tutti_method_rounds(c))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.precision: %s exchanges no sums of gradients, and weights that are rounded to %s "
+                          "lose what a step adds to them; leave the key out, or use sync-sgd",
+                          who, tutti_dtype_name(c->sent));
     if (c->period < 1)
         return tutti_fail(err, TUTTI_ERR_USAGE, "method.period: the steps between two %s, 1 or more", exchanges);
     if (c->replicated)

@@ -10,6 +10,10 @@
  * Early, which is for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels, as soon as
  * the sums have come and the last kernel that reads the bucket's weights has run, so that gathers travel during the backward pass too.
  *
+ * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their place; the sums
+ * of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums travel too, these are rounded once
+ * more, so that all ranks go by the same.
+ *
  * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
  * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
  * some numbers of each rank are summed, and only if all were finite the rule is applied; what is gathered else are the old weights, so
@@ -21,8 +25,8 @@
 /* Numbers of what was declared follow from the configuration. Sums of bucket b are exchange b; weights, where they are gathered, come
  * behind those. */
 typedef struct {
-    int weights, gradients, flag, verdict;   /* memories */
-    int gathers, control, check, first_save; /* exchanges */
+    int weights, gradients, sent, flag, verdict; /* memories; sent: what travels */
+    int gathers, control, check, first_save;     /* exchanges */
 } names;
 
 static names names_of(const tutti_plan *p)
@@ -30,30 +34,34 @@ static names names_of(const tutti_plan *p)
     const bool alone = p->config.replicated;
     const int flag = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 2);
     const int control = alone ? p->nbuckets : 2 * p->nbuckets;
-    return (names){.weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
-                   .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
-                   .flag = flag,
-                   .verdict = !tutti_method_looks(&p->config) ? -1
-                              : alone                         ? flag
-                                                              : flag + 1,
-                   .gathers = alone ? -1 : p->nbuckets,
-                   .control = control,
-                   .check = control + 1,
-                   .first_save = control + 1 + (tutti_method_looks(&p->config) && !alone)};
+    return (names){
+        .weights = tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0),
+        .gradients = tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0),
+        .sent = tutti_plan_find_memory(p, tutti_method_rounds(&p->config) ? TUTTI_ROLE_SENT : TUTTI_ROLE_GRADIENTS, 0),
+        .flag = flag,
+        .verdict = !tutti_method_looks(&p->config) ? -1
+                   : alone                         ? flag
+                                                   : flag + 1,
+        .gathers = alone ? -1 : p->nbuckets,
+        .control = control,
+        .check = control + 1,
+        .first_save = control + 1 + (tutti_method_looks(&p->config) && !alone)};
 }
 
 /* ---- what there is ---- */
 
 static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
 {
-    static const tutti_builder_request sums = {TUTTI_REDUCE_SCATTER, NULL, true, true},
-                                       all_sums = {TUTTI_ALLREDUCE, NULL, true, true},
-                                       weights = {TUTTI_ALL_GATHER, NULL, true, false};
     const tutti_plan *p = tutti_builder_plan(b);
+    const bool alone = p->config.replicated, rounds = tutti_method_rounds(&p->config);
+    const tutti_builder_request sums = {.collective = alone ? TUTTI_ALLREDUCE : TUTTI_REDUCE_SCATTER,
+                                        .in_place = alone || !rounds,
+                                        .of_slots = true},
+                                weights = {.collective = TUTTI_ALL_GATHER, .in_place = true};
     const names n = names_of(p);
     int schedule = 0;
-    tutti_status st = tutti_builder_schedule(b, p->config.replicated ? &all_sums : &sums, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "gradients", n.gradients, n.gradients, schedule, TUTTI_SUM);
+    tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
+    if (!st) tutti_method_declare_exchanges(b, "gradients", n.sent, alone ? n.sent : n.gradients, schedule, TUTTI_SUM);
     if (st || p->config.replicated) return st;
     st = tutti_builder_schedule(b, &weights, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_SUM);
@@ -68,6 +76,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
                                           .weights_hold = TUTTI_HOLDS_ALL,
                                           .states_hold = alone ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING};
     tutti_method_declare_vectors(b, &vectors);
+    if (tutti_method_rounds(&tutti_builder_plan(b)->config)) tutti_method_declare_sent(b);
     tutti_status st = declare_buckets(b, err);
     if (!st) st = tutti_method_declare_control(b, err);
     if (!st) st = tutti_method_declare_check(b, alone, err);
@@ -83,6 +92,7 @@ static void wait_weights(tutti_plan_builder *b, int bucket)
 
 static void start_sums(tutti_plan_builder *b, int bucket)
 {
+    if (tutti_method_rounds(&tutti_builder_plan(b)->config)) tutti_method_round(b, bucket);
     tutti_builder_start(b, bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 
@@ -107,6 +117,14 @@ static tutti_action own_part(const tutti_plan_builder *b, int bucket, const name
     return a;
 }
 
+/* Until the sums are there, as they were made or, where these travelled, as they were rounded. */
+static void wait_sums(tutti_plan_builder *b, int bucket)
+{
+    const tutti_plan_config *c = &tutti_builder_plan(b)->config;
+    tutti_builder_wait(b, bucket);
+    if (c->replicated && tutti_method_rounds(c)) tutti_method_widen(b, bucket);
+}
+
 static void look_at_all(tutti_plan_builder *b, const names *n)
 {
     for (int i = 0; i < tutti_builder_plan(b)->nbuckets; i++) {
@@ -114,7 +132,7 @@ static void look_at_all(tutti_plan_builder *b, const names *n)
         look.to = n->flag;
         look.begins = i == 0;
         look.weights = n->weights;
-        tutti_builder_wait(b, i);
+        wait_sums(b, i);
         tutti_builder_look(b, &look);
     }
     if (n->flag == n->verdict) return;
@@ -133,7 +151,10 @@ static void list_step(tutti_plan_builder *b, const names *n)
     for (int i = 0; i < p->nbuckets && !p->config.early; i++) {
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket, n);
-        tutti_builder_wait(b, bucket);
+        if (tutti_method_looks(&p->config))
+            tutti_builder_wait(b, bucket); /* that it was looked at */
+        else
+            wait_sums(b, bucket);
         tutti_builder_apply(b, &update);
         if (n->gathers >= 0) tutti_builder_tell(b, n->gathers + bucket, TUTTI_WHEN_READY);
     }
@@ -181,8 +202,13 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     if (c->early && tutti_method_looks(c))
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "exchange.update_when: early updates cannot wait for a look at all gradients, which "
-                          "optimiser.clip_norm, rules that go by norms (lars, lamb) and a dynamic loss_scale ask for; "
-                          "leave the key out");
+                          "optimiser.clip_norm, rules that go by norms (lars, lamb), a dynamic loss_scale and "
+                          "exchange.precision: f16 ask for; leave the key out");
+    if (c->slots && tutti_method_rounds(c))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.precision: which nodes of a canonical sum's tree travel depends on the number of "
+                          "ranks, so all of them would be rounded, those within a rank too; leave the key out, or "
+                          "'reduction: canonical'");
     return TUTTI_OK;
 }
 
@@ -223,9 +249,10 @@ const tutti_method_row tutti_method_sync_sgd = {
     .overlap =
         "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
     .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
-    .refuses = "early updates with update: replicated, clip_norm, lars, lamb or a dynamic loss_scale",
+    .refuses = "early updates with update: replicated, clip_norm, lars, lamb, a dynamic loss_scale or precision: f16; "
+               "precision: bf16 or f16 with reduction: canonical",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
-    .keys = {"exchange.update", "exchange.update_when"},
+    .keys = {"exchange.update", "exchange.update_when", "exchange.precision"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,

@@ -260,8 +260,11 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
 {
     for (int i = 0; i < p->nmemories; i++)
         if (p->memories[i].is_region)
-            tutti_strbuf_printf(sb, "%s %" PRId64 " x %d%s\n", p->memories[i].name, p->memories[i].elements,
-                                p->memories[i].copies, p->memories[i].is_common ? ", common" : "");
+            tutti_strbuf_printf(sb, "%s %" PRId64 " x %d%s%s\n", p->memories[i].name, p->memories[i].elements,
+                                p->memories[i].copies, p->memories[i].is_common ? ", common" : "",
+                                p->memories[i].role != TUTTI_ROLE_SENT ? ""
+                                : p->memories[i].type == TUTTI_BF16    ? ", bf16"
+                                                                       : ", f16");
     for (int i = 0; i < p->nexchanges; i++) {
         const tutti_plan_exchange *x = &p->exchanges[i];
         char hash[17];

@@ -64,6 +64,7 @@ typedef struct {
     bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
     tutti_norms norms; /* ... nor before they know these */
     bool replicated;   /* every rank updates all weights, and keeps all states; else each its slices */
+    tutti_dtype sent;  /* what gradients travel in: f32, as they are, or each rank's rounded once, to bf16 or f16 */
     bool early;        /* a bucket is updated as soon as it may be, beside the kernels; else after all of them */
     int64_t period;    /* steps between two exchanges of weights, where the method has one; else 1 */
     bool mean_states;  /* states are averaged when weights are */
@@ -93,6 +94,7 @@ enum { TUTTI_NO_BUCKET = -1, TUTTI_CONTROL_BUCKET = -2 }; /* as number of a buck
 typedef enum {
     TUTTI_ROLE_WEIGHTS,     /* what kernels read */
     TUTTI_ROLE_GRADIENTS,   /* what kernels write */
+    TUTTI_ROLE_SENT,        /* gradients as they travel, where that is not as they are: config.sent */
     TUTTI_ROLE_STATE,       /* what the rule keeps beside the weights, in its order */
     TUTTI_ROLE_CENTRE,      /* the weights that workers with weights of their own agree on; then what its rule needs */
     TUTTI_ROLE_NUMBERS,     /* some numbers, such as the control numbers; no vector of parameters */
@@ -168,7 +170,8 @@ typedef enum {
     TUTTI_DO_OUTER, /* the outer rule to elements of the centre, from the mean of all workers' weights in `from`; they become the centre's */
     TUTTI_DO_MEET, /* the elastic rule between one worker and the centre: elements of the centre, from the worker's weights in `from`; what
                       the centre was before goes to the memory `centre` */
-    TUTTI_DO_COPY, /* elements of `from` to those of `to` */
+    TUTTI_DO_COPY,    /* elements of `from` to those of `to` */
+    TUTTI_DO_CONVERT, /* the same, in the type of `to`: rounded to nearest even, or widened */
     TUTTI_NACTIONS
 } tutti_action_kind;
 const char *tutti_action_kind_name(tutti_action_kind k);
@@ -352,6 +355,8 @@ static inline bool tutti_plan_has_period(const tutti_plan *p)
 }
 /* What an exchange of so many bytes would travel by, where one of another size goes by `schedule`. */
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
+/* Bytes that the rank reads from memory of others and writes to it in one invocation of an exchange. */
+int64_t tutti_plan_crossed_bytes(const tutti_plan *p, int exchange, int rank);
 /* Every exchange is. Then ranks do alike, and one can stand for all. */
 bool tutti_plan_is_between_all(const tutti_plan *p);
 /* Ranks take local steps of their own, each of a share of a batch, as they come; else all take part in every step. */

@@ -277,6 +277,11 @@ void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what)
     add_on_elements(b, TUTTI_DO_COPY, what);
 }
 
+void tutti_builder_convert(tutti_plan_builder *b, const tutti_action *what)
+{
+    add_on_elements(b, TUTTI_DO_CONVERT, what);
+}
+
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i)
 {
     int at = i;

@@ -60,6 +60,7 @@ void tutti_builder_elastic(tutti_plan_builder *b, const tutti_action *what); /* 
 void tutti_builder_outer(tutti_plan_builder *b, const tutti_action *what);   /* kind is filled in */
 void tutti_builder_meet(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
 void tutti_builder_copy(tutti_plan_builder *b, const tutti_action *what);    /* kind is filled in */
+void tutti_builder_convert(tutti_plan_builder *b, const tutti_action *what); /* kind is filled in */
 void tutti_builder_pace(tutti_plan_builder *b);
 void tutti_builder_enter(tutti_plan_builder *b);
 void tutti_builder_leave(tutti_plan_builder *b);

@@ -278,5 +278,6 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
         for (int d = TUTTI_EACH_TEST; d < TUTTI_NDRIVERS && !st; d++)
             if (tutti_plan_has_loop(p, (tutti_loop_driver)d)) st = check_result(p, m, (tutti_loop_driver)d, err);
     }
+    if (!st) st = tutti_plan_check_types(p, err);
     return st ? st : tutti_plan_check_looks(p, err);
 }

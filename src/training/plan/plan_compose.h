@@ -9,6 +9,7 @@
  *   the rule is applied                 copies sums -> each state, sums -> weights; after a look at the verdict, if there is one
  *   weights are pulled to the centre    copy centre -> seen, before that
  *   the elastic rule, the outer rule    copies sums -> centre, and to what is kept beside it; outer: centre -> weights
+ *   a conversion                        copy gradients -> as they travel, or back
  *   a look                              copies sums -> seen, anything -> flag
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
  * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is

@@ -42,6 +42,8 @@ tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
 void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
 /* That the norms which updates go by are of all elements (plan_looks.c). */
 tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
+/* That what was rounded to travel is summed once, in f32, and nothing else reads it (plan_types.c). */
+tutti_status tutti_plan_check_types(const tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
 void tutti_plan_find_drivers(tutti_plan *p);
 /* What merged by costs expects, for people; nothing where buckets were merged by size (plan_times.c). */

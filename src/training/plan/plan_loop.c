@@ -261,6 +261,12 @@ static void add_centre_rule(writer *w, const tutti_action *a)
     add_copy(w, to, from, range);
 }
 
+static void add_convert(writer *w, const tutti_action *a)
+{
+    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
+    add_copy(w, copy_of(w, a->from, 0), copy_of(w, a->to, 0), range);
+}
+
 static void add_action(writer *w, const tutti_action *a)
 {
     switch (a->kind) {
@@ -276,6 +282,7 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_APPLY: add_apply(w, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: add_centre_rule(w, a); break;
+    case TUTTI_DO_CONVERT: add_convert(w, a); break;
     case TUTTI_DO_PACE: /* of ranks that take steps of their own: plan_visits.c */
     case TUTTI_DO_ENTER:
     case TUTTI_DO_LEAVE:

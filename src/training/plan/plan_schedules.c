@@ -36,10 +36,11 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
 }
 
 /* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first; canonical
- * sums have one order only, which direct keeps. */
-static void choose(const tutti_plan_config *c, const int32_t *host_of, int nranks, char name[TUTTI_ALGORITHM_TEXT])
+ * sums have one order only, and what is rounded is summed once, both of which direct keeps. */
+static void choose(const tutti_plan_config *c, bool sums_once, const int32_t *host_of, int nranks,
+                   char name[TUTTI_ALGORITHM_TEXT])
 {
-    const int group = c->slots ? 0 : ranks_a_host(host_of, nranks);
+    const int group = c->slots || sums_once ? 0 : ranks_a_host(host_of, nranks);
     if (group)
         snprintf(name, TUTTI_ALGORITHM_TEXT, "split-rail,group=%d", group);
     else
@@ -63,14 +64,26 @@ static int32_t *hosts_of(const tutti_plan_config *c, const int32_t *members, int
     return host_of;
 }
 
+/* What goes by the configuration's algorithm: of sums, those of gradients. */
+static bool is_configured(const tutti_plan_config *c, const tutti_builder_request *r)
+{
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const int nrows = tutti_plan_algorithms(c->algorithm, rows);
+    for (int i = 0; i < nrows && r->algorithm; i++)
+        if (!strcmp(rows[i], r->algorithm)) return true;
+    return !r->algorithm;
+}
+
 tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err)
 {
     const tutti_plan_config *c = &p->config;
+    const bool sums_once = c->sent != TUTTI_F32 && is_configured(c, r) && tutti_collective_reduces(r->collective);
     const tutti_compile_request request = {.collective = r->collective,
                                            .nranks = nmembers,
                                            .slots = r->of_slots ? p->config.slots : 0,
                                            .in_place = r->in_place,
+                                           .sums_once = sums_once,
                                            .topology = c->topology};
     char name[TUTTI_ALGORITHM_TEXT];
     if (r->of_slots && c->slots && nmembers != c->nranks)
@@ -78,7 +91,7 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
                           tutti_collective_name(r->collective), c->nranks, nmembers);
     int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
     const int32_t *host_of = own ? own : c->host_of;
-    choose(c, host_of, nmembers, name);
+    choose(c, sums_once, host_of, nmembers, name);
     const tutti_status st =
         tutti_schedule_prepare(r->algorithm ? r->algorithm : name, &request, host_of, NULL, out, err);
     free(own);

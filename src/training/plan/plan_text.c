@@ -153,8 +153,18 @@ static void add_condition(const tutti_plan *p, int exchange, unsigned when, cons
 
 static void add_operand(const tutti_plan *p, const tutti_plan_exchange *x, tutti_strbuf *sb)
 {
-    tutti_strbuf_printf(sb, "%s", p->memories[x->in.memory].name);
+    const tutti_plan_memory *in = &p->memories[x->in.memory];
+    if (in->role == TUTTI_ROLE_SENT) tutti_strbuf_printf(sb, "%s ", tutti_dtype_name(in->type));
+    tutti_strbuf_printf(sb, "%s", in->name);
     if (x->in.memory != x->out.memory) tutti_strbuf_printf(sb, " to %s", p->memories[x->out.memory].name);
+}
+
+static void add_crossed(const tutti_plan *p, tutti_strbuf *sb)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < p->nexchanges; i++)
+        if (p->exchanges[i].drivers >> TUTTI_EACH_STEP & 1) bytes += tutti_plan_crossed_bytes(p, i, p->config.rank);
+    tutti_strbuf_printf(sb, "  from and to memory of other ranks, in each step: %" PRId64 " bytes\n", bytes);
 }
 
 static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
@@ -173,6 +183,7 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
         add_condition(p, i, TUTTI_WHEN_FREE, "free", sb);
         tutti_strbuf_puts(sb, "\n");
     }
+    add_crossed(p, sb);
 }
 
 /* ---- memory ---- */
@@ -196,6 +207,7 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     }
     if (m->copies > 1 || m->role == TUTTI_ROLE_GRADIENTS) tutti_strbuf_printf(sb, "%d x ", m->copies);
     add_bytes(sb, tutti_plan_memory_bytes(m) / m->copies);
+    if (m->role == TUTTI_ROLE_SENT) tutti_strbuf_printf(sb, " of %s", tutti_dtype_name(m->type));
     if (!m->is_region) tutti_strbuf_puts(sb, ", private");
     if (m->is_common) tutti_strbuf_puts(sb, ", rank 0's, which all visit");
     if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
@@ -235,6 +247,7 @@ static const char *const action_names[] = {
     [TUTTI_DO_LEAVE] = "end the visit",
     [TUTTI_DO_MEET] = "meet the centre with",
     [TUTTI_DO_COPY] = "copy",
+    [TUTTI_DO_CONVERT] = "convert",
 };
 _Static_assert(sizeof action_names / sizeof *action_names == TUTTI_NACTIONS, "a word for each");
 
@@ -288,6 +301,8 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
                             a->when == (TUTTI_WHEN_READY | TUTTI_WHEN_FREE) ? ", " : "",
                             a->when & TUTTI_WHEN_FREE ? "free" : "");
     if (a->kind == TUTTI_DO_FOLD) tutti_strbuf_printf(sb, ": copy %d += %d", a->dst, a->src);
+    if (a->kind == TUTTI_DO_CONVERT)
+        tutti_strbuf_printf(sb, ": %s to %s", p->memories[a->from].name, tutti_dtype_name(p->memories[a->to].type));
     if (a->kind == TUTTI_DO_COPY)
         tutti_strbuf_printf(sb, " of %s to %s", p->memories[a->from].name, p->memories[a->to].name);
     if (a->kind == TUTTI_DO_APPLY && p->memories[a->to].is_common)

@@ -32,7 +32,8 @@ static bool touches_common(const tutti_plan *p, const tutti_action *a)
         return is_common(p, a->to) || is_common(p, a->from);
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER:
-    case TUTTI_DO_COPY: return is_common(p, a->to) || is_common(p, a->from);
+    case TUTTI_DO_COPY:
+    case TUTTI_DO_CONVERT: return is_common(p, a->to) || is_common(p, a->from);
     case TUTTI_DO_KERNEL:
         return is_common(p, tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0)) ||
                is_common(p, tutti_plan_find_memory(p, TUTTI_ROLE_GRADIENTS, 0));

@@ -20,6 +20,7 @@ typedef enum {
     TUTTI_DID_SUM,  /* of gradients of one value; index = layer */
     TUTTI_DID_MOVE, /* what ranks that share a layer hand each other, to where others touch it or back; index = layer */
     TUTTI_DID_FOLD, /* index = bucket; their number: of the control numbers */
+    TUTTI_DID_CONVERT,  /* gradients to what they travel in, or back; index = bucket */
     TUTTI_DID_EXCHANGE, /* started exchanges, or moved what travels */
     TUTTI_DID_WAIT,     /* waited for an exchange; index = of the plan's */
     TUTTI_DID_UPDATE,   /* of weights, or a look at gradients before it; index = bucket */

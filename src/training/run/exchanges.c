@@ -87,7 +87,7 @@ static tutti_place place_of(const tutti_shared *s, const tutti_plan *plan, tutti
 static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int exchange)
 {
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
-    const tutti_plan_memory *in = &plan->memories[x->in.memory];
+    const tutti_plan_memory *in = &plan->memories[x->in.memory], *out = &plan->memories[x->out.memory];
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
     const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
     const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* of the matrix of all ranks' blocks */
@@ -99,7 +99,8 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .n = x->count,
                                                     .members = x->members,
                                                     .nmembers = x->nmembers,
-                                                    .type = in->type,
+                                                    .type = out->type,
+                                                    .sent = in->type == out->type ? TUTTI_F32 : in->type,
                                                     .op = x->op,
                                                     .in = places,
                                                     .nin = nin,
@@ -191,6 +192,19 @@ double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange)
     tutti_exchange_stats stats = {0};
     if (s->exchange[exchange]) tutti_exchange_stats_read(s->exchange[exchange], &stats);
     return stats.wait_s + stats.work_s;
+}
+
+int64_t tutti_shared_crossed_bytes(const tutti_shared *s)
+{
+    int64_t bytes = 0;
+    for (int x = 0; x < s->plan->nexchanges; x++) {
+        tutti_exchange_stats stats = {0};
+        if (!s->exchange[x] || !(starts(s->plan, TUTTI_EACH_STEP, x) || starts(s->plan, TUTTI_EACH_PERIOD, x)))
+            continue;
+        tutti_exchange_stats_read(s->exchange[x], &stats);
+        bytes += stats.invocations * stats.bytes_crossed;
+    }
+    return bytes;
 }
 
 double tutti_shared_seconds(const tutti_shared *s)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../../tensor/convert.h"
 #include "../../tensor/elementwise.h"
 #include "../../tensor/squares.h"
 #include "train_impl.h"
@@ -330,6 +331,19 @@ static void copy(tutti_trainer *t, const tutti_action *a)
     tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
 }
 
+/* One of the two is f32. */
+static void convert(tutti_trainer *t, const tutti_action *a)
+{
+    const tutti_dtype from = t->plan->memories[a->from].type, to = t->plan->memories[a->to].type;
+    const char *in = t->shared.memory[a->from] + (size_t)a->first * tutti_dtype_bytes(from);
+    char *out = t->shared.memory[a->to] + (size_t)a->first * tutti_dtype_bytes(to);
+    if (to == TUTTI_F32)
+        tutti_convert_to_f32(from, in, (float *)(void *)out, a->count);
+    else
+        tutti_convert_from_f32(to, (const float *)(const void *)in, out, a->count);
+    tutti_did(&t->account, TUTTI_DID_CONVERT, a->bucket);
+}
+
 static tutti_status wait_to_visit(tutti_trainer *t, tutti_action_kind kind, tutti_failure *err)
 {
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
@@ -395,6 +409,7 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     case TUTTI_DO_LEAVE: tutti_visits_leave(t->visits); break;
     case TUTTI_DO_MEET: meet_centre(t, play, a); break;
     case TUTTI_DO_COPY: copy(t, a); break;
+    case TUTTI_DO_CONVERT: convert(t, a); break;
     case TUTTI_NACTIONS: break;
     }
     return TUTTI_OK;

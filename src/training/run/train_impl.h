@@ -42,6 +42,8 @@ void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
 tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err);
 void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
+/* Read from or written to memory of other ranks in the same. */
+int64_t tutti_shared_crossed_bytes(const tutti_shared *s);
 double tutti_shared_seconds(const tutti_shared *s); /* in the exchanges of steps so far, this rank */
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */

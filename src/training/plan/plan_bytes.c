@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_bytes.c: what travels, counted in the lowered schedules: slices that a rank's steps read or write in memory of others. Whoever
+ * moves bytes counts them: who reads what a peer shows, or who writes to a peer; so over all ranks each byte that travels is counted once. */
+#include "plan_impl.h"
+
+static int64_t count_elements(const tutti_slice *s, int64_t n)
+{
+    return ((int64_t)s->first + s->count) * n / s->of - s->first * n / s->of;
+}
+
+/* Outputs hold elements of the exchange's second memory, inputs, and scratch with them, of its first. */
+static int64_t element_bytes(const tutti_plan *p, const tutti_plan_exchange *x, bool is_out)
+{
+    return (int64_t)tutti_dtype_bytes(p->memories[is_out ? x->out.memory : x->in.memory].type);
+}
+
+/* What one end of a copy is, the other is too: the own one is known. */
+static bool touches_own_out(const tutti_part *part, const tutti_step *s)
+{
+    for (int k = 0; k < s->nins + s->nouts; k++) {
+        const tutti_slice *slice = &part->slices[k < s->nins ? s->first_in + k : s->first_out + k - s->nins];
+        if (slice->rank == part->rank) return part->buffers[slice->buffer].role == TUTTI_BUFFER_OUT;
+    }
+    return false;
+}
+
+static int64_t count_step(const tutti_plan *p, const tutti_plan_exchange *x, const tutti_part *part,
+                          const tutti_step *s)
+{
+    const bool sums = s->kind == TUTTI_STEP_REDUCE, moves_out = !sums && touches_own_out(part, s);
+    int64_t bytes = 0;
+    for (int k = 0; k < s->nins + s->nouts; k++) {
+        const tutti_slice *slice = &part->slices[k < s->nins ? s->first_in + k : s->first_out + k - s->nins];
+        if (slice->rank == part->rank) continue;
+        bytes += count_elements(slice, x->count) * element_bytes(p, x, moves_out || (sums && k >= s->nins));
+    }
+    return bytes;
+}
+
+int64_t tutti_plan_crossed_bytes(const tutti_plan *p, int exchange, int rank)
+{
+    const tutti_plan_exchange *x = &p->exchanges[exchange];
+    const int place = tutti_plan_place(x, rank);
+    int64_t bytes = 0;
+    tutti_part part;
+    if (place < 0) return 0;
+    tutti_schedule_part(p->schedules[x->schedule].lowered, place, &part);
+    for (int i = 0; i < part.nsteps; i++) bytes += count_step(p, x, &part, &part.steps[i]);
+    tutti_part_release(&part);
+    return bytes;
+}
