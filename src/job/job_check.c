@@ -350,6 +350,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
                                                .nranks = (int32_t)job->ranks,
                                                .slots = tutti_collective_reduces(c) ? (int32_t)job->slots : 0,
                                                .in_place = true,
+                                               .sums_once = config.sent != TUTTI_F32,
                                                .topology = job->exchange_topology};
         tutti_schedule *schedule = NULL;
         st = tutti_schedule_compile(rows[i % nrows], &request, &schedule, err);

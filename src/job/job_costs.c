@@ -69,11 +69,14 @@ static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, t
             !(x->drivers & (1u << TUTTI_EACH_STEP | 1u << TUTTI_EACH_PERIOD)))
             continue;
         const bool in_place = x->in.memory == x->out.memory;
+        const tutti_dtype in = plan->memories[x->in.memory].type, out = plan->memories[x->out.memory].type;
         const tutti_exchange_binding binding = {.name = "costs",
                                                 .n = n,
                                                 .members = x->members,
                                                 .nmembers = x->nmembers,
+                                                .type = out,
                                                 .op = x->op,
+                                                .sent = in == out ? TUTTI_F32 : in,
                                                 .in = roots,
                                                 .nin = plan->memories[x->in.memory].copies > 1 ? nins : 1,
                                                 .out = {b->region, in_place ? 0 : (size_t)nins * stride}};

@@ -89,6 +89,7 @@ struct tutti_job {
         int order;             /* exchange.order: ready|priority (tutti_turn_rule) */
         int update;            /* exchange.update: sharded|replicated (tutti_update_place) */
         int update_when;       /* exchange.update_when: late|early (tutti_update_time) */
+        int precision;         /* exchange.precision: f32|bf16|f16 (tutti_dtype) */
         int64_t bucket_bytes;  /* of rule size */
         double deadline_s;
     } exchange;

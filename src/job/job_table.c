@@ -99,6 +99,8 @@ static const tutti_field own[] = {
            "sync-sgd: by owners of slices, or by all"),
     CHOICE("exchange.update_when", exchange.update_when, "late", "late|early",
            "sync-sgd: early: beside the backward pass"),
+    CHOICE("exchange.precision", exchange.precision, "f32", "f32|bf16|f16",
+           "sync-sgd: gradients are rounded to it to travel; sums stay f32"),
     CHOICE("exchange.order", exchange.order, "ready", "ready|priority", "priority: what the next step reads first"),
     JOB(REAL, "exchange.deadline_s", exchange.deadline_s, "60", 0.1, 86400, "seconds until a silent peer is an error"),
     JOB(INT, "checkpoint.every_steps", checkpoint.every_steps, "0", 0, 1e12, "save so often; 0 = at ends of epochs"),
@@ -119,6 +121,7 @@ WORDS(TUTTI_PRECISION_F32, TUTTI_PRECISION_F16, 3);
 WORDS(TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL, 2);
 WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
 WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);
+WORDS(TUTTI_F32, TUTTI_F16, 3);
 WORDS(TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY, 2);
 WORDS(TUTTI_TURN_READY, TUTTI_TURN_PRIORITY, 2);
 

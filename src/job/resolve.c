@@ -27,7 +27,8 @@ static int64_t bucket_bytes(const tutti_job *job)
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
 {
     const bool automatic = !strcmp(job->loss_scale, "auto");
-    const bool dynamic = automatic ? job->precision == TUTTI_PRECISION_F16 : !strcmp(job->loss_scale, "dynamic");
+    const bool f16 = job->precision == TUTTI_PRECISION_F16 || job->exchange.precision == TUTTI_F16;
+    const bool dynamic = automatic ? f16 : !strcmp(job->loss_scale, "dynamic");
     tutti_loss_scale l = {.dynamic = dynamic, .start = dynamic ? FIRST_SCALE : 1, .interval = job->loss_scale_interval};
     if (automatic || dynamic) return l;
     char *end;
@@ -83,6 +84,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .accumulate = (int)job->accumulate,
                                .method = tutti_method_find(job->method.name)->emitter,
                                .replicated = job->exchange.update == TUTTI_UPDATE_REPLICATED,
+                               .sent = (tutti_dtype)job->exchange.precision,
                                .early = early,
                                .period = job->method.period,
                                .staleness = job->method.staleness,
@@ -92,7 +94,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .topology = job->exchange_topology,
                                .bucket_bytes = bucket_bytes(job),
                                .by_need = job->exchange.order == TUTTI_TURN_PRIORITY || early,
-                               .only_finite = tutti_job_loss_scale(job).dynamic,
+                               .only_finite = tutti_job_loss_scale(job).dynamic || job->exchange.precision == TUTTI_F16,
                                .norms = norms_of(job),
                                .nstates = rule->nstates,
                                .states = rule->states,

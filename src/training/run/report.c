@@ -191,10 +191,13 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
 {
     char hash[17];
     tutti_hash_text(r->weights_hash, hash);
-    tutti_metric line[MAX_METRICS] = {
-        TUTTI_METRIC_TEXT("weights", hash), TUTTI_METRIC_INT("step", r->step), TUTTI_METRIC_REAL("loss", r->loss),
-        TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds), TUTTI_METRIC_REAL("train_seconds", t->seconds)};
-    int n = 5;
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_TEXT("weights", hash),
+                                      TUTTI_METRIC_INT("step", r->step),
+                                      TUTTI_METRIC_REAL("loss", r->loss),
+                                      TUTTI_METRIC_REAL("seconds", t->seconds + t->eval_seconds),
+                                      TUTTI_METRIC_REAL("train_seconds", t->seconds),
+                                      TUTTI_METRIC_INT("exchanged_bytes", tutti_shared_crossed_bytes(&t->shared))};
+    int n = 6;
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
     n += put_replaced(t, "training", &r->replaced, &line[n]);
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
