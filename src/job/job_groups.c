@@ -27,6 +27,9 @@ static tutti_status check_entries(const char *said, const tutti_texts *entries, 
     for (int i = 0; i < entries->n; i += 2) {
         if (!entries->values[i][0])
             return tutti_fail(err, TUTTI_ERR_USAGE, "%s: an empty pattern; '*' is for all parameters", said);
+        if (!entries->values[i + 1][0])
+            return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' has no value; one stands behind a colon and a space",
+                              said, entries->values[i]);
         if (!is_good(entries->values[i + 1]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "%s: '%s' of '%s' is %s", said, entries->values[i + 1],
                               entries->values[i], otherwise);

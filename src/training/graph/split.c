@@ -133,7 +133,8 @@ tutti_status tutti_graph_check_split(const tutti_graph *g, tutti_failure *err)
         const tutti_param *p = &g->params[i];
         if (p->is_frozen && tutti_graph_split_of(g, p->layer) >= 0)
             return tutti_fail(err, TUTTI_ERR_USAGE,
-                              "%s is frozen, and the outputs of its layer are shared; leave one out", p->name);
+                              "%s: %s is frozen, but parallel.layers share the outputs of its layer; leave one out",
+                              g->config.frozen.said ? g->config.frozen.said : g->model->name, p->name);
     }
     return TUTTI_OK;
 }

@@ -225,6 +225,7 @@ static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
     if (c->norms == TUTTI_NORM_OF_ALL) key = "optimiser.clip_norm";
     if (c->norms == TUTTI_NORMS_OF_TENSORS) key = "optimiser.rule";
     if (c->only_finite) key = "loss_scale";
+    if (tutti_method_rounds(c)) key = "exchange.precision", why = "parts of shared layers travel in f32";
     return key ? tutti_fail(err, TUTTI_ERR_USAGE, "%s: %s; leave that or parallel.layers out", key, why) : TUTTI_OK;
 }
 
