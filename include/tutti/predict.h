@@ -6,6 +6,7 @@
  * threads busy as ranks will be, up to its cores), or read from a file of such measurements. Exchanges are simulated on
  * the schedules of the job's own plan. Both meet on two lanes, compute and exchange, over several steps:
  *   star  exchanges run beside compute; what compute does not hide is exposed.
+ *         What layers that ranks share hand on is always exposed: it is what is computed with next.
  *   host  moving bytes is work of the rank's own core: nothing is hidden, and ranks beyond the cores share them in time.
  * Not modelled: noise, stragglers but those that options name, evaluation, checkpoints. Threads: owner. */
 #ifndef TUTTI_PREDICT_H
@@ -38,7 +39,9 @@ typedef struct {
     int64_t
         exchanged_bytes; /* of the packed vector, as it travels: the mean of what is summed and of what comes back */
     int nexchanges;
-    double visits; /* of a worker in a step, where they visit a centre; else 0 */
+    double visits;   /* of a worker in a step, where they visit a centre; else 0 */
+    int groups;      /* where groups of ranks share layers: how many; else 0 */
+    double travel_s; /* of exchange_s, what those layers hand on, which is waited for at once */
 } tutti_prediction;
 
 typedef struct {
@@ -59,7 +62,8 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* of a rank's samples */
-    int64_t bytes;                /* exchanged for it, padding of the kernel's order included */
+    int64_t
+        bytes; /* exchanged for it (of a split layer: what a rank receives), padding of the kernel's order included */
     double flop_per_byte; /* forward and backward; conv without bias: 1.5 * height * width of its output * samples */
     double window_s;      /* what can hide its exchange: the backward pass behind it, the next forward before it */
     double exchange_s, exposed_s; /* exposed: beyond the window. host: all of it */

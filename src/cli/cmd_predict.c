@@ -133,6 +133,8 @@ static void print_json(const question *q)
         tutti_json_real(&j, "compute_s", p->compute_s);
         tutti_json_real(&j, "exchange_s", p->exchange_s);
         tutti_json_real(&j, "exposed_s", p->exposed_s);
+        if (p->groups) tutti_json_int(&j, "groups", p->groups);
+        if (p->groups) tutti_json_real(&j, "travel_s", p->travel_s);
         tutti_json_real(&j, "samples_per_s", p->samples_per_s);
         tutti_json_real(&j, "speedup", p->speedup);
         tutti_json_real(&j, "efficiency", p->efficiency);
@@ -157,13 +159,26 @@ static void print_slowness(const question *q)
                                       : "; all ranks wait for the slowest.\n");
 }
 
+/* Where groups of ranks share layers. */
+static void print_groups(const question *q)
+{
+    for (int i = 0; i < q->nranks; i++) {
+        const tutti_prediction *p = &q->predicted[i];
+        if (p->groups)
+            printf("%s%d ranks in %d group%s: of the exchanges %.3f ms are what split layers hand on, which is waited "
+                   "for at "
+                   "once.\n",
+                   i ? "" : "\n", p->nranks, p->groups, p->groups == 1 ? "" : "s", p->travel_s * 1e3);
+    }
+}
+
 static void print_table(const question *q)
 {
     bool measured = false;
     int shared = 0;
     char *described = tutti_topology_describe(&q->topology);
     const tutti_prediction *last = &q->predicted[q->nranks - 1];
-    const double mb = (double)q->predicted[0].exchanged_bytes / 1e6;
+    const double mb = (double)last->exchanged_bytes / 1e6;
     printf("%s\n%s, ", described, q->job_path);
     if (last->visits > 0)
         printf("visits of %.3f MB each way, %.3g a worker and step\n\n", mb / last->visits, last->visits);
@@ -182,6 +197,7 @@ static void print_table(const question *q)
         printf("\n");
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
+    print_groups(q);
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
     if (q->slowness) print_slowness(q);
     if (shared)

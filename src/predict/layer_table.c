@@ -3,6 +3,7 @@
 #include "layer_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What runs between the gradients of a layer's parameters and the next time they are read: the rest of the backward pass and
@@ -51,6 +52,24 @@ static double backward_s(const tutti_graph *g, const tutti_layer_time *time, int
     return (g->runs_params[layer] ? time->params_s : 0) + (g->needs_input_grad[layer] ? time->data_s : 0) + time->sum_s;
 }
 
+/* A split layer exchanges what it is given and what it hands on, which nothing hides, and parts of its parameters. */
+static tutti_status fill_split(const tutti_plan *plan, const tutti_topology *t, int layer, tutti_layer_prediction *row,
+                               tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    double lower_s, *seconds = tutti_alloc((size_t)plan->nexchanges * sizeof *seconds);
+    for (int i = 0; i < plan->nexchanges && !st; i++)
+        if (tutti_plan_place(&plan->exchanges[i], plan->config.rank) >= 0 && tutti_predict_share(plan, i) > 0)
+            st = tutti_predict_exchange(plan, i, plan->exchanges[i].count, t, &seconds[i], &lower_s, err);
+    const tutti_split_time time = tutti_predict_split(plan, plan->config.rank, layer, seconds);
+    row->bytes = time.received_bytes;
+    row->exchange_s = time.travel_s + time.params_s;
+    row->exposed_s = time.travel_s + fmax(0, time.params_s - row->window_s);
+    row->hybrid_groups = plan->config.nranks / tutti_graph_parts(plan->graph);
+    free(seconds);
+    return st;
+}
+
 static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t, int layer,
                              tutti_layer_prediction *row, tutti_failure *err)
 {
@@ -72,6 +91,7 @@ static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profil
     row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls /
                          ((double)count_elements(g, layer, false) * sizeof(float));
     row->exposed_s = fmax(0, row->exchange_s - row->window_s);
+    if (tutti_graph_split_of(g, layer) >= 0) return fill_split(plan, t, layer, row, err);
     if (!strcmp(k->op->name, "dense"))
         row->hybrid_groups =
             tutti_layer_hybrid_groups(plan->config.nranks, plan->config.batch, k->params[0].shape.dim[0]);

@@ -96,6 +96,30 @@ tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti
     return st;
 }
 
+/* The split layer that an exchange is for; -1: for none. */
+static int split_layer_of(const tutti_plan *plan, const tutti_plan_exchange *x)
+{
+    if (x->is_travel) return plan->graph->nodes[x->node].layer;
+    if (x->bucket < 0 || plan->buckets[x->bucket].parts == 1) return -1;
+    return plan->graph->params[plan->order[plan->buckets[x->bucket].first_param]].layer;
+}
+
+tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer, const double *seconds)
+{
+    tutti_split_time out = {0};
+    for (int i = 0; i < plan->nexchanges; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const int of = split_layer_of(plan, x);
+        const double share = tutti_predict_share(plan, i);
+        if (of < 0 || (layer >= 0 && of != layer) || share == 0 || tutti_plan_place(x, rank) < 0) continue;
+        const bool swaps = tutti_schedule_head(plan->schedules[x->schedule].compiled)->collective == TUTTI_ALL_TO_ALL;
+        const int64_t n = x->count / (swaps ? x->nmembers : 1);
+        *(x->is_travel ? &out.travel_s : &out.params_s) += seconds[i] * share;
+        out.received_bytes += n / x->nmembers * (x->nmembers - 1) * TUTTI_ELEMENT_BYTES;
+    }
+    return out;
+}
+
 /* The sizes at which exchanges are timed: rising, the last one the whole vector. */
 static void choose_sizes(int64_t total_bytes, tutti_reals *out)
 {

@@ -28,4 +28,12 @@ typedef struct {
 tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti_topology *t, tutti_bucket_time *out,
                                   tutti_failure *err);
 
+/* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those of its parameters, by the
+ * seconds of each of the plan's exchanges; what it receives by them. */
+typedef struct {
+    double travel_s, params_s;
+    int64_t received_bytes;
+} tutti_split_time;
+tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer, const double *seconds);
+
 #endif

@@ -244,6 +244,7 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
     *out = (tutti_profile){.samples_per_call = g->config.batch,
                            .precision = g->config.precision,
                            .nbusy = nbusy,
+                           .parts = tutti_graph_parts(g),
                            .nlayers = g->model->nlayers};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < out->nlayers; l++) {

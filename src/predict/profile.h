@@ -20,6 +20,7 @@ typedef struct {
     int64_t samples_per_call;
     tutti_precision precision;
     int nbusy; /* threads that ran at once */
+    int parts; /* ranks that share a split layer; 0 or 1: there is none */
     int nlayers;
     tutti_layer_time *layers;
     double update_s_per_element; /* a rule with one state, f32 */
@@ -35,7 +36,7 @@ void tutti_profile_release(tutti_profile *p);
 /* All its times, as on a machine that takes so many times as long. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
 
-/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy), else TUTTI_ERR_DATA saying which are
+/* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy, parts), else TUTTI_ERR_DATA saying which are
  * there; layers must be the model's. */
 void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,

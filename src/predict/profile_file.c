@@ -14,6 +14,7 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
     tutti_json_int(&j, "samples_per_call", p->samples_per_call);
     tutti_json_text(&j, "precision", tutti_precision_name(p->precision));
     tutti_json_int(&j, "busy", p->nbusy);
+    if (p->parts > 1) tutti_json_int(&j, "parts", p->parts);
     tutti_json_real(&j, "update_s_per_element", p->update_s_per_element);
     tutti_json_real(&j, "load_s_per_sample", p->load_s_per_sample);
     tutti_json_open(&j, "layers", '[');
@@ -65,14 +66,15 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* *found: the line is of (graph->config.batch, its precision, nbusy) and was taken. */
+/* *found: the line is of (graph->config.batch, its precision, nbusy, its parts) and was taken. */
 static tutti_status line_take(const char *name, int line, const cJSON *root, const tutti_graph *g, int nbusy,
                               tutti_profile *out, bool *found, tutti_failure *err)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");
     const cJSON *precision = cJSON_GetObjectItemCaseSensitive(root, "precision");
-    *found = samples == (double)g->config.batch && busy == nbusy && cJSON_IsString(precision) &&
-             !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
+    const double given = number_of(root, "parts"), parts = isfinite(given) ? given : 1;
+    *found = parts == tutti_graph_parts(g) && samples == (double)g->config.batch && busy == nbusy &&
+             cJSON_IsString(precision) && !strcmp(precision->valuestring, tutti_precision_name(g->config.precision));
     if (!*found) return TUTTI_OK;
     *out = (tutti_profile){.samples_per_call = g->config.batch, .precision = g->config.precision, .nbusy = nbusy};
     out->update_s_per_element = number_of(root, "update_s_per_element");
@@ -102,9 +104,10 @@ tutti_status tutti_profile_find(const char *name, const char *text, const tutti_
         if (st || found) return st;
         text += length + (text[length] == '\n');
     }
-    return tutti_fail(err, TUTTI_ERR_DATA,
-                      "%s: no times for %lld samples in a call in %s with %d busy (%d lines); measure them "
-                      "with --save-profile",
-                      name, (long long)graph->config.batch, tutti_precision_name(graph->config.precision), nbusy,
-                      line - 1);
+    return tutti_fail(
+        err, TUTTI_ERR_DATA,
+        "%s: no times for %lld samples in a call in %s with %d busy, %d a split layer (%d lines); measure "
+        "them with --save-profile",
+        name, (long long)graph->config.batch, tutti_precision_name(graph->config.precision), nbusy,
+        tutti_graph_parts(graph), line - 1);
 }

@@ -263,6 +263,21 @@ static void steps_play(player *p, double load_s, tutti_prediction *out)
     out->compute_s = p->busy / (double)period;
 }
 
+/* Of split layers a rank exchanges its parts and what they hand on, instead of the whole. */
+static void add_split(const player *p, int rank, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    double *seconds = tutti_alloc((size_t)plan->nexchanges * sizeof *seconds);
+    for (int i = 0; i < plan->nexchanges; i++) seconds[i] = p->exchanges[i].seconds;
+    const tutti_split_time time = tutti_predict_split(plan, rank, -1, seconds);
+    out->groups = plan->config.nranks / tutti_graph_parts(plan->graph);
+    out->travel_s = time.travel_s;
+    for (int b = 0; b < plan->nbuckets; b++)
+        if (plan->buckets[b].parts > 1) out->exchanged_bytes -= plan->buckets[b].count * (int64_t)sizeof(float);
+    out->exchanged_bytes += time.received_bytes;
+    free(seconds);
+}
+
 static tutti_prediction rank_play(player p, int rank, double load_s)
 {
     const tutti_plan *plan = p.plan;
@@ -282,6 +297,7 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     const int64_t there = (int64_t)tutti_dtype_bytes(plan->config.sent);
     const int64_t back = plan->config.replicated ? there : (int64_t)sizeof(float);
     out.exchanged_bytes = plan->total * (there + back) / 2 / plan->config.period;
+    if (plan->graph->nsplit) add_split(&p, rank, &out);
     tutti_arena_release(&work);
     return out;
 }

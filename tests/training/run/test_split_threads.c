@@ -160,7 +160,8 @@ static void a_checkpoint_is_read_in_other_groups_and_at_other_rank_counts(void *
     static const struct {
         int nranks;
         const char *parallel;
-    } then[] = {{4, DENSE ", groups: 1"}, {2, DENSE ", groups: 1"}, {1, DENSE}, {4, ""}, {2, "layers: [fc2, fc8], groups: 1"}};
+    } then[] = {
+        {4, DENSE ", groups: 1"}, {2, DENSE ", groups: 1"}, {1, DENSE}, {4, ""}, {2, "layers: [fc2, fc8], groups: 1"}};
     char plain[64], out[64];
     play(job_of(f, dense_net, "", 20), 4, out_of(f, "plain", plain), NULL);
     for (int i = 0; i < 5; i++) {
