@@ -49,6 +49,54 @@ static void two_ranks_that_both_send_first_deadlock(void **state)
     made_release(&m);
 }
 
+/* Rank 0 owes all, rank 1 nothing. */
+static bool owed_by_the_first(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
+{
+    (void)owner;
+    *out = (tutti_slice){rank, 0, 0, 1, 1};
+    return rank == 0 && i == 0;
+}
+
+static void what_nobody_owes_may_be_missing(void **state)
+{
+    (void)state;
+    made m = exchange();
+    tutti_part_source source = made_source(&m);
+    tutti_failure err = {0};
+    source.owed = owed_by_the_first;
+    m.parts[1].steps[2].kind = TUTTI_STEP_COPY;
+    m.parts[1].steps[2].nins = 1;
+    if (tutti_check_source(&source, NULL, &err)) fail_msg("refused: %s", err.text);
+    made_release(&m);
+
+    m = exchange();
+    m.parts[0].steps[2].kind = TUTTI_STEP_COPY;
+    m.parts[0].steps[2].nins = 1;
+    assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "rank 0's out lacks the contribution of rank 1"));
+    made_release(&m);
+}
+
+/* Inputs may be symbols, which any rank may read; whatever else another rank has is memory still. */
+static void only_inputs_are_symbols(void **state)
+{
+    (void)state;
+    made m = exchange();
+    tutti_part_source source = made_source(&m);
+    tutti_failure err = {0};
+    tutti_slice *read = &m.parts[1].slices[m.parts[1].steps[2].first_in + 1];
+    read->rank = 0; /* rank 0's inbox */
+    assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "touches memory of rank 0, which the wire class"));
+    source.inputs_are_symbols = true;
+    assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "reads memory of rank 0 that is no input"));
+    read->buffer = 0; /* its input: known here, but read while it may be filled again */
+    assert_int_equal(tutti_check_source(&source, NULL, &err), TUTTI_ERR_FAILED);
+    assert_non_null(strstr(err.text, "race on"));
+    made_release(&m);
+}
+
 static void a_missing_contribution_is_named(void **state)
 {
     (void)state;
@@ -249,6 +297,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_exchange_of_two_ranks_is_proved),
         cmocka_unit_test(two_ranks_that_both_send_first_deadlock),
+        cmocka_unit_test(what_nobody_owes_may_be_missing),
+        cmocka_unit_test(only_inputs_are_symbols),
         cmocka_unit_test(a_missing_contribution_is_named),
         cmocka_unit_test(a_double_contribution_is_named),
         cmocka_unit_test(a_sum_that_does_not_wait_for_its_input_races),
