@@ -66,9 +66,11 @@ static void describe(const tutti_schedule_header *h, const tutti_exchange_bindin
     if (binding->members) describe_members(binding, members);
     snprintf(out, size, "%.64s %s of %d ranks%s, root %d, %d slots, %s, %lld elements%s, %s %s%s%s, '%.60s'",
              h->algorithm, tutti_collective_name(h->collective), h->nranks, members, h->root, h->slots,
-             h->in_place ? "in place" : "out of place", (long long)binding->n, counts, tutti_dtype_name(binding->type),
-             tutti_operation_name(binding->op), binding->sent ? " of " : "",
-             binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
+             binding->moves ? "in motion"
+             : h->in_place  ? "in place"
+                            : "out of place",
+             (long long)binding->n, counts, tutti_dtype_name(binding->type), tutti_operation_name(binding->op),
+             binding->sent ? " of " : "", binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
 }
 
 static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *h,
@@ -78,6 +80,9 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     if (tutti_collective_reduces(h->collective) && !tutti_can_reduce(binding->type, binding->op))
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': %s is moved, there is no %s of it", x->name,
                           tutti_dtype_name(binding->type), tutti_operation_name(binding->op));
+    if (binding->moves && (h->collective != TUTTI_BROADCAST || !h->in_place))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange '%s': only a broadcast in place moves from one memory to another", x->name);
     if (h->in_place && (binding->in_window || binding->out_window))
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': a schedule in place needs places of whole vectors",
                           x->name);

@@ -12,7 +12,8 @@
  * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
  * Between hosts bytes travel over the group's wire, and a thread of the group makes progress while the owner computes.
  * Several exchanges may be in flight; tutti_exchange_progress drives all of them.
- * Threads: owner of the group. */
+ * Threads: owner of the group. Between hosts, where it has a thread that makes progress, an exchange may be another thread's while it is
+ * nobody else's: start, tell, wait_any and stats_read are any thread's then; who looks out for deaths is the owner. */
 #ifndef TUTTI_EXECUTOR_H
 #define TUTTI_EXECUTOR_H
 
@@ -49,6 +50,9 @@ typedef struct {
     const tutti_place *in; /* one a buffer of role IN (largest ordinal of any rank + 1) */
     int nin;
     tutti_place out; /* ignored when the schedule is in place */
+    /* A broadcast in place whose root has other memory than the rest: the root sends what lies at `in`, and keeps no copy, the others get it
+     * at `out`. Between two ranks that is one taking what it has to the other. */
+    bool moves;
     /* Only the window that the rank stores lies at the place, from its first element on, several outputs one after the other.
      * Not for schedules in place. */
     bool in_window, out_window;
@@ -111,6 +115,10 @@ tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
 tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err);
 /* Drives all exchanges in flight once; never blocks. */
 void tutti_exchange_progress(tutti_group *group);
+/* Sleeps until one of n exchanges of one group is not under way, and says which, the first of them; -1: `seconds` have passed, the group's
+ * epoch is over, or *ends (may be NULL) was set, which is seen within a tenth of a second. Drives nothing: the thread that makes progress
+ * does, or the owner; any thread's call of a group between hosts. */
+int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends);
 
 /* For tests: half of the steps from now on sleep up to most_us first, which ones follows from the seed. 0: none. */
 void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);

@@ -73,7 +73,7 @@ static void place_scratch(const tutti_binder *b, int32_t member, const tutti_buf
 
 static bool is_input(const tutti_binder *b, const tutti_buffer *buffer)
 {
-    return buffer->role == TUTTI_BUFFER_IN || tutti_schedule_head(b->schedule)->in_place;
+    return buffer->role == TUTTI_BUFFER_IN || (tutti_schedule_head(b->schedule)->in_place && !b->binding.moves);
 }
 
 static tutti_status place_in_region(const tutti_binder *b, int32_t member, const tutti_buffer *buffer,

@@ -230,6 +230,12 @@ static void end_timing(tutti_exchange *x)
     x->stats.met_s += 1e-9 * (double)(x->stats.done_ns - (x->met_ns ? x->met_ns : x->began_ns));
 }
 
+static void end(const tutti_exchange *x)
+{
+    tutti_flight_done(x->group->flight, x->noted);
+    tutti_driver_say_ended(x->group);
+}
+
 /* True: it has become ready. */
 static bool follow(tutti_exchange *x)
 {
@@ -275,7 +281,7 @@ bool tutti_exchange_advance(tutti_exchange *x)
         if (x->active)
             begin(x);
         else
-            tutti_flight_done(x->group->flight, x->noted);
+            end(x);
         return true;
     }
     return moved;

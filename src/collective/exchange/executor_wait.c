@@ -273,3 +273,21 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     if (is_time_to_look(x) || (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS)) tutti_group_watch(g);
     return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }
+
+int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends)
+{
+    static const double LOOK_S = 0.1;
+    tutti_group *g = x[0]->group;
+    const double until = tutti_clock_s() + seconds;
+    int ended = -1;
+    tutti_group_lock(g);
+    while (ended < 0) {
+        for (int i = n - 1; i >= 0; i--)
+            if (!x[i]->active) ended = i;
+        const double left = until - tutti_clock_s();
+        if (ended >= 0 || left <= 0 || tutti_group_is_over(g) || (ends && atomic_load(ends))) break;
+        tutti_driver_sleep(g, left < LOOK_S ? left : LOOK_S);
+    }
+    tutti_group_unlock(g);
+    return ended;
+}

@@ -5,7 +5,8 @@
  * asleep; control calls their beginning and end: not every step, because a step of 1 KB takes as long as a record. Its time is
  * the time stamp counter, turned into seconds when it is read, by two looks at both clocks.
  *
- * Threads: owner, but for tutti_flight_done: whoever drives the exchanges. */
+ * Threads: a record has one writer, and who begins one takes a place of its own: any. A report that is made meanwhile may show half of the
+ * latest record; tutti_flight_done is whoever's drives the exchanges. */
 #ifndef TUTTI_FLIGHT_H
 #define TUTTI_FLIGHT_H
 
@@ -70,9 +71,8 @@ static inline void tutti_flight_set_done(tutti_flight_record *r, bool done)
 static inline tutti_flight_record *tutti_flight_note(tutti_flight *f, tutti_flight_kind kind, const char *name,
                                                      int64_t invocation, int32_t step, int32_t peer, int64_t bytes)
 {
-    const uint64_t noted = tutti_flight_noted(f);
+    const uint64_t noted = atomic_fetch_add_explicit(&f->noted, 1, memory_order_relaxed);
     tutti_flight_record *r = &f->records[noted % TUTTI_FLIGHT_RECORDS];
-    atomic_store_explicit(&f->noted, noted + 1, memory_order_relaxed); /* one writer */
     r->tick = tutti_flight_tick();
     r->invocation = invocation, r->bytes = bytes;
     r->step = step, r->peer = peer;

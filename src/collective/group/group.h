@@ -11,7 +11,7 @@
  *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
  * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
  *
- * Threads: owner, but for tutti_group_abort (shared). */
+ * Threads: owner, but for tutti_group_abort, tutti_group_is_over and what never changes: rank, nranks, hosts, descriptions (shared). */
 #ifndef TUTTI_GROUP_H
 #define TUTTI_GROUP_H
 
@@ -71,6 +71,8 @@ void tutti_group_long_phase_end(tutti_group *group);
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
 /* Why the epoch is over, without looking for news; TUTTI_OK: it is not. *culprit (may be NULL): the rank that died, or -1. */
 tutti_status tutti_group_failure(const tutti_group *group, int *culprit, tutti_failure *err);
+/* Whether it is over, as far as this rank has noticed: any thread's call. */
+bool tutti_group_is_over(const tutti_group *group);
 /* As tutti_group_abort with a status of the caller's, who is the owner; does nothing if the epoch is over already. */
 void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
 /* Of the waits from now on; returns the one before. */

@@ -132,6 +132,7 @@ struct tutti_group {
     uint64_t regions; /* regions begun: their ids */
 
     tutti_status failed; /* sticky: the epoch is over */
+    atomic_bool over;    /* the same, for any thread: soon after */
     int culprit;         /* who died, -1 = nobody in particular */
     char words[TUTTI_WORDS];
     int nlong;             /* peers in a long phase */
@@ -247,6 +248,10 @@ void tutti_driver_hand_back(tutti_group *g);
 bool tutti_driver_is_owner(const tutti_group *g);
 /* Is this call made by the thread? */
 bool tutti_driver_is_running(const tutti_group *g);
+/* With the lock, which it gives back meanwhile: sleeps until an exchange has ended, or for so long. There must be such a thread. */
+void tutti_driver_sleep(tutti_group *g, double seconds);
+/* With the lock: one has. */
+void tutti_driver_say_ended(tutti_group *g);
 /* There is something to do: if the thread sleeps, it wakes. */
 void tutti_driver_kick(tutti_group *g);
 /* Readable when the wire has something to do (after arm); -1 without a wire. */

@@ -76,6 +76,7 @@ void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status st, const 
 {
     if (g->failed) return;
     g->failed = st;
+    atomic_store(&g->over, true);
     g->culprit = culprit;
     snprintf(g->words, sizeof g->words, "%s", words);
     tutti_mesh_message m = {.kind = culprit >= 0 ? TUTTI_MESH_DEATH : TUTTI_MESH_ABORT,
@@ -100,6 +101,7 @@ void tutti_group_abort(tutti_group *g, const char *words)
     snprintf(g->abort_words, sizeof g->abort_words, "%s", m.words);
     pthread_mutex_unlock(&g->abort_lock);
     atomic_store(&g->aborted, true);
+    atomic_store(&g->over, true);
     tutti_group_tell(g, &m);
     if (g->nranks > 1) (void)!write(g->peers[g->rank].bell, &(uint64_t){1}, 8); /* our own owner may sleep */
 }
@@ -190,6 +192,11 @@ tutti_status tutti_group_failure(const tutti_group *g, int *culprit, tutti_failu
 {
     if (culprit) *culprit = g->failed ? g->culprit : -1;
     return tutti_group_report(g, err);
+}
+
+bool tutti_group_is_over(const tutti_group *g)
+{
+    return atomic_load(&g->over);
 }
 
 void tutti_group_fail(tutti_group *g, tutti_status st, const char *words)
