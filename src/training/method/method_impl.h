@@ -20,6 +20,8 @@ void tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vect
  * after a period. */
 void tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 
+/* Numbers of one rank's looks, by themselves. */
+void tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name);
 /* Control numbers: their parts, their sums, and the exchange from those to these. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
 /* The same where each rank keeps its own: no exchange. */

@@ -152,6 +152,11 @@ tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti
         (tutti_plan_exchange){.bucket = TUTTI_NO_BUCKET, .count = n, .in = {flag, 0}, .out = {verdict, 0}}, err);
 }
 
+void tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
+{
+    declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
+}
+
 /* The norm of all gradients has always travelled with it, though nobody reads the sum. */
 static bool shares_verdict(const tutti_plan_config *c)
 {

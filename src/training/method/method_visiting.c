@@ -7,9 +7,14 @@
  * that it has seen, so of a visit only the centre's move keeps others out. The weights have not changed since the step began: whether a
  * visit comes before or after the kernels, the formula is the same, and after them the centre is the newer one.
  *
- * The centre is in the memory of rank 0, and all workers reach it there. What is tested and saved is the centre; a run that is resumed
- * begins with workers at it. */
+ * The centre is in the memory of rank 0, and all workers of its host reach it there. A worker of another host brings what its visit is about
+ * to a seat at rank 0 and takes along what came of it: two exchanges, and between them the visit is made for it, by its part of the loop of
+ * arrivals. By gradients the part looks at what it applies; elastic workers look at their own gradients, which do not travel.
+ *
+ * What is tested and saved is the centre, which other hosts get before a test; a run that is resumed begins with workers at it. */
 #include "method_visiting.h"
+
+#include <stdio.h>
 
 typedef struct {
     int weights, gradients, centre, seen, flag; /* memories; flag: where gradients are looked at */
@@ -34,18 +39,97 @@ static void declare_centre(tutti_plan_builder *b, const tutti_visiting *v)
                                                      .role = TUTTI_ROLE_CENTRE,
                                                      .type = TUTTI_F32,
                                                      .elements = tutti_builder_plan(b)->total,
-                                                     .copies = 1});
+                                                     .copies = 1,
+                                                     .is_region = tutti_plan_has_far(tutti_builder_plan(b))});
+}
+
+/* ---- workers of other hosts: k counts them ---- */
+
+/* The rank of the k-th of them; -1 = there are fewer. */
+static int far_rank(const tutti_plan *p, int k)
+{
+    for (int r = 1; r < p->config.nranks; r++)
+        if (tutti_plan_is_far(p, r) && k-- == 0) return r;
+    return -1;
+}
+
+static int seat_of(const tutti_plan *p, int k)
+{
+    return tutti_plan_find_memory(p, TUTTI_ROLE_SEAT, k);
+}
+
+static void declare_seats(tutti_plan_builder *b, const tutti_visiting *v)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    char name[64];
+    for (int k = 0, r; (r = far_rank(p, k)) >= 0; k++) {
+        snprintf(name, sizeof name, "seat of rank %d", r);
+        tutti_builder_memory(b, &(tutti_plan_memory){.name = name,
+                                                     .role = TUTTI_ROLE_SEAT,
+                                                     .type = TUTTI_F32,
+                                                     .elements = p->total,
+                                                     .copies = 1,
+                                                     .is_region = true});
+    }
+    for (int k = 0, r; v->by_gradients && tutti_method_looks(&p->config) && (r = far_rank(p, k)) >= 0; k++) {
+        snprintf(name, sizeof name, "verdict of rank %d", r);
+        tutti_method_declare_own_numbers(b, name);
+    }
+}
+
+/* What one rank has to where the others' lies. */
+static tutti_status declare_way(tutti_plan_builder *b, const char *name, const int32_t *members, int nmembers, int from,
+                                int to, tutti_failure *err)
+{
+    const tutti_builder_request move = {TUTTI_BROADCAST, "binomial", true, false};
+    tutti_plan_exchange x = {.name = name,
+                             .members = members,
+                             .nmembers = nmembers,
+                             .bucket = TUTTI_NO_BUCKET,
+                             .count = tutti_builder_plan(b)->total,
+                             .in = {from, 0},
+                             .out = {to, 0}};
+    const tutti_status st = tutti_builder_schedule_among(b, &move, members, nmembers, &x.schedule, err);
+    if (!st) tutti_builder_exchange(b, &x);
+    return st;
+}
+
+/* Of the k-th: push at 2 k, pull at 2 k + 1; behind all of them the centre for tests. */
+static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const names n = names_of(p);
+    tutti_arena work = {0};
+    int32_t *all = TUTTI_ARENA_NEW(&work, int32_t, p->config.nranks);
+    int nall = 1; /* rank 0 */
+    tutti_status st = TUTTI_OK;
+    for (int k = 0, r; (r = far_rank(p, k)) >= 0 && !st; k++) {
+        const int32_t brings[2] = {r, 0}, takes[2] = {0, r};
+        char name[64];
+        snprintf(name, sizeof name, "%s of rank %d", v->by_gradients ? "gradients" : "weights", r);
+        st = declare_way(b, name, brings, 2, v->by_gradients ? n.gradients : n.weights, seat_of(p, k), err);
+        snprintf(name, sizeof name, "centre for rank %d", r);
+        if (!st) st = declare_way(b, name, takes, 2, seat_of(p, k), v->by_gradients ? n.weights : n.seen, err);
+        all[nall++] = r;
+    }
+    if (!st && nall > 1) st = declare_way(b, "centre for a test", all, nall, n.centre, n.centre, err);
+    tutti_arena_release(&work);
+    return st;
 }
 
 tutti_status tutti_visiting_declare(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
 {
-    const tutti_method_vectors vectors = {
-        .own_weights = true, .own_states = !v->by_gradients, .common_states = v->by_gradients, .begin_anew = true};
+    tutti_builder_admit(b, v->admission);
+    const tutti_method_vectors vectors = {.own_weights = !tutti_plan_has_far(tutti_builder_plan(b)),
+                                          .own_states = !v->by_gradients,
+                                          .common_states = v->by_gradients,
+                                          .begin_anew = true};
     tutti_method_declare_vectors(b, &vectors);
     declare_centre(b, v);
     tutti_method_declare_own_control(b);
-    const tutti_status st = tutti_method_declare_check(b, true, err);
-    return st ? st : tutti_builder_admit(b, v->admission, err);
+    tutti_status st = tutti_method_declare_check(b, true, err);
+    declare_seats(b, v);
+    return st ? st : declare_ways(b, v, err);
 }
 
 /* ---- what a worker does ---- */
@@ -92,10 +176,9 @@ static void visit_with_gradients(tutti_plan_builder *b, const names *n)
     tutti_builder_leave(b);
 }
 
-static void visit_elastically(tutti_plan_builder *b, const names *n)
+static void visit_with_weights(tutti_plan_builder *b, const names *n)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
     tutti_builder_enter(b);
     for (int i = 0; i < p->nbuckets; i++) {
         tutti_action meet = of_bucket(p, i, n->weights, n->centre);
@@ -103,6 +186,12 @@ static void visit_elastically(tutti_plan_builder *b, const names *n)
         tutti_builder_meet(b, &meet);
     }
     tutti_builder_leave(b);
+}
+
+/* The worker's own rule: with what it has seen of the centre where it has visited, else without. */
+static void update_elastically(tutti_plan_builder *b, const names *n)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
     for (int i = 0; i < p->nbuckets; i++) {
         tutti_action rule = rule_of(p, i, n, n->weights);
         tutti_builder_steps(b, TUTTI_IN_OTHER_STEPS);
@@ -115,18 +204,77 @@ static void visit_elastically(tutti_plan_builder *b, const names *n)
     tutti_builder_steps(b, TUTTI_IN_EVERY_STEP);
 }
 
-void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
+enum { WHOLE = TUTTI_WHEN_READY | TUTTI_WHEN_FREE };
+
+/* Both at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
+static void send_and_fetch(tutti_plan_builder *b)
 {
-    static const tutti_walk walk = {0};
-    const names n = names_of(tutti_builder_plan(b));
-    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    const tutti_plan *p = tutti_builder_plan(b);
+    const int push = tutti_plan_push_of(p, tutti_builder_rank(b)), pull = tutti_plan_pull_of(p, tutti_builder_rank(b));
+    tutti_builder_start(b, push, WHOLE);
+    tutti_builder_start(b, pull, WHOLE);
+    tutti_builder_wait(b, push);
+    tutti_builder_wait(b, pull);
+}
+
+static void visit(tutti_plan_builder *b, const tutti_visiting *v, const names *n)
+{
+    const bool is_far = tutti_plan_is_far(tutti_builder_plan(b), tutti_builder_rank(b));
+    if (!v->by_gradients) tutti_builder_steps(b, TUTTI_IN_LAST_STEP);
+    if (is_far)
+        send_and_fetch(b);
+    else if (v->by_gradients)
+        visit_with_gradients(b, n);
+    else
+        visit_with_weights(b, n);
+}
+
+/* What is brought takes the place of the worker's gradients, or of its weights and of what it sees of the centre. */
+static void serve(tutti_plan_builder *b, const tutti_visiting *v, int k)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const int worker = far_rank(p, k), verdict = tutti_plan_find_memory(p, TUTTI_ROLE_NUMBERS, 3 + k);
+    names n = names_of(p);
+    tutti_builder_part(b, worker);
     if (v->is_paced) tutti_builder_pace(b);
-    tutti_builder_walk(b, &walk);
-    look_at_all(b, &n);
+    tutti_builder_start(b, tutti_plan_push_of(p, worker), WHOLE);
+    tutti_builder_wait(b, tutti_plan_push_of(p, worker));
+    n.weights = n.gradients = n.seen = seat_of(p, k);
+    if (n.flag >= 0) n.flag = verdict;
+    if (v->by_gradients) look_at_all(b, &n);
     if (v->by_gradients)
         visit_with_gradients(b, &n);
     else
-        visit_elastically(b, &n);
+        visit_with_weights(b, &n);
+    tutti_builder_start(b, tutti_plan_pull_of(p, worker), WHOLE);
+    tutti_builder_wait(b, tutti_plan_pull_of(p, worker));
+}
+
+/* All have met: other hosts get the centre. */
+static void list_test(tutti_plan_builder *b)
+{
+    const tutti_plan *p = tutti_builder_plan(b);
+    const int x = p->nexchanges - 1;
+    if (x < 0 || tutti_plan_place(&p->exchanges[x], tutti_builder_rank(b)) < 0) return;
+    tutti_builder_loop(b, TUTTI_EACH_TEST);
+    tutti_builder_start(b, x, WHOLE);
+    tutti_builder_wait(b, x);
+}
+
+void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
+{
+    static const tutti_walk walk = {0};
+    const tutti_plan *p = tutti_builder_plan(b);
+    const bool is_far = tutti_plan_is_far(p, tutti_builder_rank(b));
+    const names n = names_of(p);
+    tutti_builder_loop(b, TUTTI_EACH_STEP);
+    if (v->is_paced && !is_far) tutti_builder_pace(b);
+    tutti_builder_walk(b, &walk);
+    if (!v->by_gradients || !is_far) look_at_all(b, &n);
+    visit(b, v, &n);
+    if (!v->by_gradients) update_elastically(b, &n);
+    for (int k = 0; tutti_builder_rank(b) == 0 && far_rank(p, k) >= 0; k++) serve(b, v, k);
+    list_test(b);
 }
 
 /* ---- what they refuse ---- */

@@ -192,6 +192,17 @@ int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange)
     return -1;
 }
 
+tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker)
+{
+    tutti_loop part = {.driver = arrivals->driver};
+    for (int i = 0; i < arrivals->nactions; i++) {
+        if (arrivals->actions[i].worker != worker) continue;
+        if (!part.actions) part.actions = &arrivals->actions[i];
+        part.nactions = (int)(&arrivals->actions[i] - part.actions) + 1;
+    }
+    return part;
+}
+
 int tutti_plan_find_memory(const tutti_plan *p, tutti_memory_role role, int n)
 {
     for (int i = 0; i < p->nmemories; i++)
@@ -278,6 +289,14 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
+static void add_actions(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
+{
+    for (int i = 0; i < l->nactions; i++) {
+        tutti_plan_print_action(p, &l->actions[i], sb);
+        tutti_strbuf_puts(sb, "\n");
+    }
+}
+
 /* Without exchanges it is what ranks do in their visits that makes one method another. */
 static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
 {
@@ -285,9 +304,13 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
     tutti_loop loops[TUTTI_NDRIVERS];
     tutti_plan_list_loops(p, 0, &work, loops);
     tutti_strbuf_printf(sb, "visits: %s\n", tutti_admission_words(p->admission));
-    for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++) {
-        tutti_plan_print_action(p, &loops[TUTTI_EACH_STEP].actions[i], sb);
-        tutti_strbuf_puts(sb, "\n");
+    add_actions(p, &loops[TUTTI_EACH_STEP], sb);
+    add_actions(p, &loops[TUTTI_EACH_ARRIVAL], sb);
+    for (int r = 1; r < p->config.nranks; r++) {
+        if (!tutti_plan_is_far(p, r)) continue;
+        tutti_plan_list_loops(p, r, &work, loops);
+        add_actions(p, &loops[TUTTI_EACH_STEP], sb);
+        break; /* they do alike */
     }
     tutti_arena_release(&work);
 }
@@ -310,4 +333,15 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
     const uint64_t hash = tutti_hash(sb.text, sb.length);
     tutti_strbuf_release(&sb);
     return hash;
+}
+
+tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tutti_failure *err)
+{
+    tutti_plan_config config = p->config;
+    tutti_plan *twin = NULL;
+    config.host_of = NULL;
+    const tutti_status st = tutti_plan_has_far(p) ? tutti_plan_build(p->graph, &config, &twin, err) : TUTTI_OK;
+    if (!st) *out = tutti_plan_hash(twin ? twin : p);
+    tutti_plan_destroy(twin);
+    return st;
 }

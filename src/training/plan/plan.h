@@ -99,6 +99,7 @@ typedef enum {
     TUTTI_ROLE_CENTRE,      /* the weights that workers with weights of their own agree on; then what its rule needs */
     TUTTI_ROLE_NUMBERS,     /* some numbers, such as the control numbers; no vector of parameters */
     TUTTI_ROLE_TRAVELLING,  /* what ranks that share a layer hand each other: a place of the graph's, in their order */
+    TUTTI_ROLE_SEAT,        /* at rank 0 alone: what a worker of another host has brought, then what it takes along */
     TUTTI_ROLE_ACTIVATIONS, /* by life time: value_offset and so on; in bytes */
     TUTTI_NROLES
 } tutti_memory_role;
@@ -116,7 +117,7 @@ typedef struct {
     int64_t elements; /* of a copy */
     int copies;       /* one after the other */
     bool is_region;   /* other ranks touch it */
-    bool is_common;   /* all ranks touch rank 0's, where it lies, and have none of their own */
+    bool is_common;   /* all ranks of rank 0's host touch rank 0's, where it lies, and have none of their own */
     bool is_lasting;  /* what it holds goes from step to step; else only within one */
     bool is_saved;    /* by checkpoints */
     bool differs;     /* between ranks, between two periods: each rank's is saved */
@@ -197,6 +198,7 @@ typedef struct {
     int weights; /* look, where norms of tensors are wanted: memory of those weights */
     bool pulled; /* apply: the weights are pulled towards the memory `centre` too, by what both were before */
     int centre;  /* apply that is pulled, meet */
+    int worker;  /* in the loop of arrivals: whose part it belongs to; else 0 */
 } tutti_action;
 
 /* Whether it is done in a step that ends a period, or does not. */
@@ -220,6 +222,9 @@ typedef enum {
     TUTTI_EACH_STEP,
     TUTTI_EACH_END, /* of exchanges that a step starts: parts, each of which begins with the wait for one of them. Whoever moves bytes
                         * plays them beside the other loops; nothing orders a part but what it waits for */
+    TUTTI_EACH_ARRIVAL, /* at rank 0, beside its other loops: parts, one for each worker of another host, which is gone through for each of that
+                         * worker's local steps that ends a period. What stands before a part's first exchange is done before the worker begins
+                         * the step. Parts are ordered by nothing but visits */
     TUTTI_EACH_PERIOD, /* after config.period steps */
     TUTTI_EACH_TEST,   /* between two steps, before a test or a checkpoint: the answer is made whole */
     TUTTI_EACH_SAVE,   /* after that, before a checkpoint */
@@ -336,6 +341,8 @@ int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* of what must be equal on all ranks */
+/* The same as if all ranks were on one host: of what decides the bits of a run. */
+tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tutti_failure *err);
 /* Checks each lowered schedule of the plan once; the failure names what travels by it. */
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
 
@@ -364,6 +371,22 @@ static inline bool tutti_plan_is_async(const tutti_plan *p)
 {
     return p->admission != TUTTI_ADMIT_NOBODY;
 }
+/* ... and this one reaches the common memories through exchanges with rank 0 alone, which is on another host. */
+static inline bool tutti_plan_is_far(const tutti_plan *p, int rank)
+{
+    return tutti_plan_is_async(p) && p->config.host_of && p->config.host_of[rank] != p->config.host_of[0];
+}
+static inline bool tutti_plan_has_far(const tutti_plan *p)
+{
+    for (int r = 1; r < p->config.nranks; r++)
+        if (tutti_plan_is_far(p, r)) return true;
+    return false;
+}
+/* The exchange by which such a worker brings what its visit is about, and the one by which it takes along what came of it; -1: none. */
+int tutti_plan_push_of(const tutti_plan *p, int worker);
+int tutti_plan_pull_of(const tutti_plan *p, int worker);
+/* Its part of the loop of arrivals; actions NULL: there is none. */
+tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
 /* ... and who takes which share follows from the plan: rank r of P takes r, r + P, ..; else who comes first takes the next one. */
 static inline bool tutti_plan_deals_in_order(const tutti_plan *p)
 {
@@ -382,7 +405,8 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
 
 /* For ranks that take steps of their own, in place of the order of their visits, which nobody knows, any two of them are looked at: a
  * common memory is touched in visits alone, visits are not nested and nothing is waited for in one, so that who is let in alone is alone
- * and leaves; in rank order all visit equally often.
+ * and leaves; in rank order all visit equally often. A worker of another host and the part that serves it are proved together: they take
+ * turns, and what the worker takes along is what its visit has made of what it brought.
  *
  * Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping accesses to
  * memories, one of them a write, are ordered by happens-before, and that memories hold what the method declares. The failure is a

@@ -34,17 +34,9 @@ void tutti_builder_answer(tutti_plan_builder *b, int memory)
     b->plan->answer = memory;
 }
 
-tutti_status tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission, tutti_failure *err)
+void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission)
 {
-    const int32_t *host_of = b->plan->config.host_of;
     b->plan->admission = admission;
-    for (int r = 1; host_of && r < b->plan->config.nranks; r++)
-        if (host_of[r] != host_of[0])
-            return tutti_fail(err, TUTTI_ERR_USAGE,
-                              "method: workers visit a centre in the memory of rank 0, and rank %d is on another host; "
-                              "use one host, or a method whose workers meet in exchanges, such as sync-easgd3",
-                              r);
-    return TUTTI_OK;
 }
 
 static bool are_all(const tutti_plan *p, const int32_t *members, int n)
@@ -170,12 +162,19 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err)
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver)
 {
     b->driver = driver;
+    b->worker = 0;
     b->steps = TUTTI_IN_EVERY_STEP;
 }
 
 void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node))
 {
     b->travel = travel;
+}
+
+void tutti_builder_part(tutti_plan_builder *b, int worker)
+{
+    tutti_builder_loop(b, TUTTI_EACH_ARRIVAL);
+    b->worker = worker;
 }
 
 void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps)
@@ -187,6 +186,7 @@ void tutti_builder_add(tutti_plan_builder *b, tutti_action a)
 {
     tutti_loop *l = &b->loops[b->driver];
     a.steps = b->steps;
+    a.worker = b->worker;
     if (b->plan->config.period == 1) {
         if (a.steps == TUTTI_IN_OTHER_STEPS) return;
         a.steps = TUTTI_IN_EVERY_STEP;

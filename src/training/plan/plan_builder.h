@@ -27,8 +27,8 @@ int tutti_builder_rank(const tutti_plan_builder *b);
 /* Return the new one's number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
 void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
-/* Ranks take steps of their own and visit the common memories so. TUTTI_ERR_USAGE where these are out of some rank's reach. */
-tutti_status tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission, tutti_failure *err);
+/* Ranks take steps of their own and visit the common memories so; from now on it is known who is far from these (tutti_plan_is_far). */
+void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission);
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
 /* A schedule among all ranks, lowered for their hosts; an equal one is taken again. algorithm: NULL = the configuration's. */
 typedef struct {
@@ -47,6 +47,8 @@ tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_bui
 
 /* What is added from now on belongs to this loop, and is done in every step. */
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
+/* ... to the loop of arrivals, as the part of this worker. */
+void tutti_builder_part(tutti_plan_builder *b, int worker);
 /* ... is done in these steps of a period: a period of one step has no others. */
 void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps);
 void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);

@@ -206,32 +206,39 @@ static bool owed(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
     return true;
 }
 
-/* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
-static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_failure *err)
+tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *err)
 {
-    tutti_composition c;
     tutti_arena arena = {0};
-    tutti_status st = tutti_composition_create(&c, p, memory, last, err);
-    for (int r = 0; r < c.nranks && st == TUTTI_OK; r++) {
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < c->nranks && st == TUTTI_OK; r++) {
         tutti_unrolled loop;
-        st = tutti_composition_unroll(&c, r, &arena, &loop, err);
+        st = tutti_composition_unroll(c, r, &arena, &loop, err);
         tutti_arena_reset(&arena);
     }
-    const tutti_part_source source = {.head = &c.head,
+    const tutti_part_source source = {.head = &c->head,
                                       .part = composed_part,
                                       .release = tutti_part_release,
-                                      .owner = &c,
-                                      .leaves_a_rank = tutti_plan_naccumulated(&p->config),
-                                      .inputs_are_symbols = p->graph->nsplit > 0,
-                                      .owed = p->graph->nsplit ? owed : NULL,
+                                      .owner = c,
+                                      .leaves_a_rank = tutti_plan_naccumulated(&c->plan->config),
+                                      .inputs_are_symbols = c->plan->graph->nsplit > 0,
+                                      .owed = c->plan->graph->nsplit ? owed : NULL,
                                       .describe_step = tutti_plan_describe_step,
                                       .describe_cell = tutti_plan_describe_cell};
     tutti_check_report report = {0};
     if (st == TUTTI_OK) st = tutti_check_source(&source, &report, err);
-    if (st == TUTTI_OK && !report.agree)
+    if (st == TUTTI_OK && !report.agree && c->head.collective == TUTTI_ALLREDUCE)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: ranks hold sums of the same numbers in different orders",
-                        p->memories[memory].name);
+                        c->plan->memories[c->result].name);
     tutti_arena_release(&arena);
+    return st;
+}
+
+/* That `memory` holds what is declared, together with all that does not depend on which memory is shown. */
+static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_failure *err)
+{
+    tutti_composition c;
+    tutti_status st = tutti_composition_create(&c, p, memory, last, err);
+    if (!st) st = tutti_composition_check(&c, err);
     tutti_composition_release(&c);
     return st;
 }
@@ -272,6 +279,7 @@ tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err)
     if (!st) st = check_frozen(p, err);
     if (!st) st = tutti_plan_check_all_visits(p, err);
     if (!st) st = tutti_plan_check_split(p, err);
+    if (!st) st = tutti_plan_check_served(p, err);
     for (int m = 0; m < p->nmemories && !st; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
         st = check_result(p, m, TUTTI_EACH_PERIOD, err);

@@ -47,7 +47,9 @@ static void find_wire(tutti_composition *c)
 static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_exchange *x, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(c->schedules[x->schedule].schedule);
-    const bool in_place = x->in.memory == x->out.memory && x->in.copy == x->out.copy;
+    const bool moves =
+        h->collective == TUTTI_BROADCAST && h->in_place; /* the root keeps no copy, wherever the others' is */
+    const bool in_place = moves || (x->in.memory == x->out.memory && x->in.copy == x->out.copy);
     const bool fits = x->members ? h->wire != TUTTI_WIRE_TWO_SIDED : h->wire == c->head.wire;
     if (fits && h->in_place == in_place) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "%s: the %s is not lowered for %s memory of %d ranks, %s", x->name,
@@ -269,7 +271,8 @@ static void find_edges(tutti_composition *c)
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err)
 {
-    *c = (tutti_composition){.plan = p, .result = result, .last = last, .nranks = p->config.nranks};
+    *c = (tutti_composition){
+        .plan = p, .result = result, .result_of_zero = -1, .last = last, .nranks = p->config.nranks};
     c->schedules = TUTTI_ARENA_NEW(&c->arena, tutti_composed_schedule, p->nschedules);
     for (int i = 0; i < p->nschedules; i++) take_schedule(c, i);
     find_wire(c);

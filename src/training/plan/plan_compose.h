@@ -10,6 +10,7 @@
  *   weights are pulled to the centre    copy centre -> seen, before that
  *   the elastic rule, the outer rule    copies sums -> centre, and to what is kept beside it; outer: centre -> weights
  *   a conversion                        copy gradients -> as they travel, or back
+ *   a worker meets the centre, a copy   copies
  *   a look                              copies sums -> seen, anything -> flag
  *   START, TELL, WAIT                   nops, on which the steps of exchanges depend, or which depend on them
  * The parts of the loop beside are sequences of their own: no other order is assumed of them than what they wait for. An exchange that is
@@ -86,6 +87,7 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     int result;             /* memory whose content is shown in the vector's place of the index space */
+    int result_of_zero;     /* rank 0 shows this one instead; -1 = it does not */
     tutti_loop_driver last; /* drivers beyond it stay away */
     tutti_schedule_header head;
     int nranks, nsequences; /* of one exchange */
@@ -110,6 +112,8 @@ enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMP
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
+/* The proof: what its head says is owed holds, and that no two accesses race (plan_check.c). */
+tutti_status tutti_composition_check(const tutti_composition *c, tutti_failure *err);
 /* The loops of a rank (plan_loop.c); TUTTI_ERR_FAILED if an exchange is never ready or free, or the rule does not ask for a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);

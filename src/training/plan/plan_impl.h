@@ -40,6 +40,15 @@ tutti_status tutti_plan_check_split(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
 /* Who shares which layers, and what that saves; nothing where nobody does. */
 void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
+/* What a part that serves a worker of another host may do (plan_serve.c); and that it and the worker take turns. */
+tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err);
+tutti_status tutti_plan_check_served(const tutti_plan *p, tutti_failure *err);
+/* Memories that an action touches, by itself; returns how many. */
+enum { TUTTI_MOST_TOUCHED = 8 };
+int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI_MOST_TOUCHED]);
+/* "rank 0, each step: 'update bucket 0' touches .."; a: NULL = no action. */
+tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a,
+                               const char *why, tutti_failure *err);
 /* That the norms which updates go by are of all elements (plan_looks.c). */
 tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 /* That what was rounded to travel is summed once, in f32, and nothing else reads it (plan_types.c). */
@@ -58,6 +67,7 @@ struct tutti_plan_builder {
     int rank;
     tutti_loop *loops;                               /* listing: TUTTI_NDRIVERS of them */
     tutti_loop_driver driver;                        /* listing: the one that is added to */
+    int worker;                                      /* listing: whose part it is, in the loop of arrivals; else 0 */
     tutti_action_steps steps;                        /* listing: in which steps what is added is done */
     void (*travel)(tutti_plan_builder *b, int node); /* listing: NULL = nothing */
     int capacity[TUTTI_NDRIVERS];

@@ -104,18 +104,31 @@ static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x,
                       x->name, tutti_plan_nlooked(p));
 }
 
+/* The loop that updates by what a rank has computed: its own, or the part of rank 0's that serves it. */
+static tutti_loop updates_of(const tutti_plan *p, int rank, tutti_arena *work)
+{
+    tutti_loop loops[TUTTI_NDRIVERS];
+    tutti_plan_list_loops(p, 0, work, loops);
+    const tutti_loop part = tutti_loop_part(&loops[TUTTI_EACH_ARRIVAL], rank);
+    for (int i = 0; i < part.nactions; i++)
+        if (part.actions[i].kind == TUTTI_DO_APPLY) return part;
+    tutti_plan_list_loops(p, rank, work, loops);
+    return rank == p->config.rank ? p->loops[TUTTI_EACH_STEP] : loops[TUTTI_EACH_STEP];
+}
+
 tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err)
 {
-    const int memory = p->config.norms ? find_norms(&p->loops[TUTTI_EACH_STEP]) : -1;
+    const tutti_loop *own = &p->loops[TUTTI_EACH_STEP];
+    int memory = p->config.norms ? find_norms(own) : -1;
     const tutti_plan_exchange *sum = memory < 0 ? NULL : find_sum(p, memory);
     tutti_arena work = {0};
     stretches all = {0};
     tutti_status st = sum ? check_sum(p, sum, err) : TUTTI_OK;
-    for (int r = 0; r < p->config.nranks && memory >= 0 && !st; r++) {
-        tutti_loop loops[TUTTI_NDRIVERS];
+    for (int r = 0; r < p->config.nranks && (memory >= 0 || tutti_plan_has_far(p)) && p->config.norms && !st; r++) {
         char who[32];
-        tutti_plan_list_loops(p, r, &work, loops);
-        const tutti_loop *step = r == p->config.rank ? &p->loops[TUTTI_EACH_STEP] : &loops[TUTTI_EACH_STEP];
+        const tutti_loop of_rank = updates_of(p, r, &work), *step = &of_rank;
+        if (!sum) memory = find_norms(step);
+        if (memory < 0) continue;
         snprintf(who, sizeof who, "rank %d", r);
         if (!add_looks(step, sum ? sum->in.memory : memory, &all))
             st = tutti_fail(err, TUTTI_ERR_FAILED, "%s: the norms in %s do not begin at 0 with the first look", who,

@@ -261,10 +261,20 @@ static void add_centre_rule(writer *w, const tutti_action *a)
     add_copy(w, to, from, range);
 }
 
-static void add_convert(writer *w, const tutti_action *a)
+/* As they are, or rounded. */
+static void add_elements(writer *w, const tutti_action *a)
 {
     const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
     add_copy(w, copy_of(w, a->from, 0), copy_of(w, a->to, 0), range);
+}
+
+/* What comes back is of the centre: which of its values, before the visit's change or after it, is not told apart. */
+static void add_meet(writer *w, const tutti_action *a)
+{
+    const tutti_stretch range = tutti_composition_stretch(w->c, a->to, a->first, a->count);
+    const int to = copy_of(w, a->to, 0);
+    add_copy(w, copy_of(w, a->from, 0), to, range);
+    add_copy(w, to, copy_of(w, a->centre, 0), range);
 }
 
 static void add_action(writer *w, const tutti_action *a)
@@ -282,12 +292,12 @@ static void add_action(writer *w, const tutti_action *a)
     case TUTTI_DO_APPLY: add_apply(w, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: add_centre_rule(w, a); break;
-    case TUTTI_DO_CONVERT: add_convert(w, a); break;
+    case TUTTI_DO_MEET: add_meet(w, a); break;
+    case TUTTI_DO_COPY:
+    case TUTTI_DO_CONVERT: add_elements(w, a); break;
     case TUTTI_DO_PACE: /* of ranks that take steps of their own: plan_visits.c */
     case TUTTI_DO_ENTER:
     case TUTTI_DO_LEAVE:
-    case TUTTI_DO_MEET:
-    case TUTTI_DO_COPY:
     case TUTTI_NACTIONS: break;
     }
 }
@@ -400,7 +410,8 @@ static void add_end(writer *w)
     const int out = tutti_composition_nslots(c, w->rank) + TUTTI_COMPOSED_OUT;
     for (int x = 0; x < c->plan->nexchanges; x++)
         if (w->started[x]) wait_for(w, x);
-    add_copy(w, copy_of(w, c->result, 0), out, all_of(w, c->result));
+    const int result = w->rank == 0 && c->result_of_zero >= 0 ? c->result_of_zero : c->result;
+    add_copy(w, copy_of(w, result, 0), out, all_of(w, result));
     for (int m = 0; m < c->plan->nmemories; m++)
         if (c->window[m] && c->plan->memories[m].holds == TUTTI_HOLDS_ALL)
             add_copy(w, copy_of(w, m, 0), out, all_of(w, m));

@@ -30,6 +30,28 @@ void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb)
     for (int i = 0; i < x->nmembers; i++) tutti_strbuf_printf(sb, "%s %d", i ? "," : "", (int)tutti_plan_member(x, i));
 }
 
+static int between(const tutti_plan *p, int from, int to, int seat_of)
+{
+    for (int i = 0; i < p->nexchanges; i++) {
+        const tutti_plan_exchange *x = &p->exchanges[i];
+        const int seat = seat_of == to ? x->in.memory : x->out.memory;
+        if (x->nmembers == 2 && tutti_plan_member(x, 0) == from && tutti_plan_member(x, 1) == to &&
+            p->memories[seat].role == TUTTI_ROLE_SEAT)
+            return i;
+    }
+    return -1;
+}
+
+int tutti_plan_push_of(const tutti_plan *p, int worker)
+{
+    return between(p, worker, 0, worker);
+}
+
+int tutti_plan_pull_of(const tutti_plan *p, int worker)
+{
+    return between(p, 0, worker, worker);
+}
+
 /* ---- what is refused ---- */
 
 static tutti_status check_list(const tutti_plan *p, const tutti_plan_exchange *x, int *place_of, tutti_failure *err)
@@ -111,8 +133,11 @@ void tutti_plan_find_drivers(tutti_plan *p)
     tutti_arena work = {0};
     tutti_loop loops[TUTTI_NDRIVERS];
     note_drivers(p, p->config.rank, p->loops);
-    for (int i = 0; i < p->loops[TUTTI_EACH_STEP].nactions; i++)
-        p->is_paced |= p->loops[TUTTI_EACH_STEP].actions[i].kind == TUTTI_DO_PACE;
+    loops[TUTTI_EACH_STEP] = p->loops[TUTTI_EACH_STEP];
+    if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops); /* rank 0 sees to its pace */
+    for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++)
+        p->is_paced |= loops[TUTTI_EACH_STEP].actions[i].kind == TUTTI_DO_PACE;
+    tutti_arena_reset(&work);
     for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
         if (r == p->config.rank) continue;
         tutti_plan_list_loops(p, r, &work, loops);

@@ -210,6 +210,7 @@ static void add_memory(const tutti_plan *p, const tutti_plan_memory *m, tutti_st
     if (m->role == TUTTI_ROLE_SENT) tutti_strbuf_printf(sb, " of %s", tutti_dtype_name(m->type));
     if (!m->is_region) tutti_strbuf_puts(sb, ", private");
     if (m->is_common) tutti_strbuf_puts(sb, ", rank 0's, which all visit");
+    if (m->role == TUTTI_ROLE_SEAT) tutti_strbuf_puts(sb, ", at rank 0 alone");
     if (m->differs) tutti_strbuf_puts(sb, ", a rank's own");
     if (m->is_saved) tutti_strbuf_puts(sb, ", saved");
     if (m->holds == TUTTI_HOLDS_ALL)
@@ -265,8 +266,9 @@ const char *tutti_admission_words(tutti_admission a)
     return (unsigned)a <= TUTTI_ADMIT_EVERYBODY ? admission_words[a] : "?";
 }
 
-static const char *const driver_names[] = {"each step", "beside, when an exchange has ended", "each period",
-                                           "before a test or a checkpoint", "before a checkpoint"};
+static const char *const driver_names[] = {
+    "each step",   "beside, when an exchange has ended", "beside, for each visit of a worker of another host",
+    "each period", "before a test or a checkpoint",      "before a checkpoint"};
 _Static_assert(sizeof driver_names / sizeof *driver_names == TUTTI_NDRIVERS, "words for each");
 
 const char *tutti_loop_driver_name(tutti_loop_driver d)
@@ -320,8 +322,10 @@ static void add_loop(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *sb)
     if (l->driver == TUTTI_EACH_PERIOD) tutti_strbuf_printf(sb, " of %" PRId64 " steps", p->config.period);
     tutti_strbuf_printf(sb, ": %d actions\n", l->nactions);
     const bool in_slots = p->config.slots || p->config.accumulate > 1;
-    for (int i = 0, slot = -1; i < l->nactions; i++) {
+    for (int i = 0, slot = -1, worker = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
+        if (a->worker != worker) tutti_strbuf_printf(sb, "  of rank %d\n", a->worker);
+        worker = a->worker;
         if (in_slots && a->slot != slot && a->kind == TUTTI_DO_KERNEL) {
             slot = a->slot;
             tutti_strbuf_printf(sb, "  %s %d into copy %d of the gradients\n", p->config.slots ? "slot" : "micro-batch",
@@ -342,10 +346,8 @@ char *tutti_plan_print(const tutti_plan *p)
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
     add_memories(p, &sb);
-    if (tutti_plan_is_async(p))
-        tutti_strbuf_printf(&sb, "\nvisits: %s\n", tutti_admission_words(p->admission));
-    else
-        add_exchanges(p, &sb);
+    if (tutti_plan_is_async(p)) tutti_strbuf_printf(&sb, "\nvisits: %s\n", tutti_admission_words(p->admission));
+    if (!tutti_plan_is_async(p) || p->nexchanges) add_exchanges(p, &sb);
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         if (p->loops[d].nactions) add_loop(p, &p->loops[d], &sb);
     return tutti_strbuf_detach(&sb);

@@ -12,6 +12,10 @@
 tutti_status tutti_async_create(tutti_trainer *t, tutti_failure *err)
 {
     if (!tutti_plan_is_async(t->plan)) return TUTTI_OK;
+    if (tutti_plan_has_far(t->plan))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "method: workers visit a centre in the memory of rank 0, and not all are on its host; "
+                          "use one host, or a method whose workers meet in exchanges, such as sync-easgd3");
     const tutti_visits_config config = {t->step, t->config->nsteps, t->config->record != NULL,
                                         t->step < t->config->nsteps ? t->config->replay : NULL};
     t->first_step = t->step;

@@ -53,21 +53,6 @@ static void who_visits_how_and_what_for_is_part_of_the_hash(void **state)
     }
 }
 
-static void workers_of_another_host_are_refused(void **state)
-{
-    (void)state;
-    static const int32_t hosts[] = {0, 0, 1};
-    world w;
-    make(&w, "async-sgd", (tutti_plan_config){.nranks = 3});
-    tutti_plan_config config = w.plan->config;
-    tutti_plan *plan = NULL;
-    tutti_failure err = {0};
-    config.host_of = hosts;
-    assert_int_equal(tutti_plan_build(w.graph, &config, &plan, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "rank 2 is on another host"));
-    destroy(&w);
-}
-
 /* ---- mistakes ---- */
 
 static const tutti_emitter *right;
@@ -166,7 +151,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(visits_are_proved_at_any_period_and_rank_count),
         cmocka_unit_test(who_visits_how_and_what_for_is_part_of_the_hash),
-        cmocka_unit_test(workers_of_another_host_are_refused),
         cmocka_unit_test(each_mistake_is_refused),
         cmocka_unit_test(a_visit_without_admission_is_refused),
     };
