@@ -344,12 +344,23 @@ static void convert(tutti_trainer *t, const tutti_action *a)
     tutti_did(&t->account, TUTTI_DID_CONVERT, a->bucket);
 }
 
-static tutti_status wait_to_visit(tutti_trainer *t, tutti_action_kind kind, tutti_failure *err)
+/* The rule's states lie with the centre and have seen all visits, or they are the rank's own. */
+static int64_t count_updates(const tutti_trainer *t)
+{
+    const int state = tutti_plan_find_memory(t->plan, TUTTI_ROLE_STATE, 0);
+    const bool is_common = state >= 0 && t->plan->memories[state].is_common;
+    return t->earlier_updates +
+           (is_common ? t->first_step * t->nranks + tutti_visits_count(t->visits) : t->local_steps);
+}
+
+/* Whoever is let in knows how often the states that lie there were updated before. */
+static tutti_status wait_to_visit(tutti_trainer *t, step_play *play, tutti_action_kind kind, tutti_failure *err)
 {
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     const tutti_status st =
         kind == TUTTI_DO_PACE ? tutti_visits_pace(t->visits, err) : tutti_visits_enter(t->visits, err);
     tutti_did(&t->account, TUTTI_DID_VISIT, 0);
+    if (!st && kind == TUTTI_DO_ENTER) play->update.nupdates = count_updates(t) + 1;
     return st;
 }
 
@@ -405,7 +416,7 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: move_centre(t, play, a); break;
     case TUTTI_DO_PACE:
-    case TUTTI_DO_ENTER: return wait_to_visit(t, a->kind, err);
+    case TUTTI_DO_ENTER: return wait_to_visit(t, play, a->kind, err);
     case TUTTI_DO_LEAVE: tutti_visits_leave(t->visits); break;
     case TUTTI_DO_MEET: meet_centre(t, play, a); break;
     case TUTTI_DO_COPY: copy(t, a); break;
@@ -438,15 +449,6 @@ tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_fa
 static char *activations(const tutti_trainer *t)
 {
     return t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)];
-}
-
-/* The rule's states lie with the centre and have seen all visits, or they are the rank's own. */
-static int64_t count_updates(const tutti_trainer *t)
-{
-    const int state = tutti_plan_find_memory(t->plan, TUTTI_ROLE_STATE, 0);
-    const bool is_common = state >= 0 && t->plan->memories[state].is_common;
-    return t->earlier_updates +
-           (is_common ? t->first_step * t->nranks + tutti_visits_count(t->visits) : t->local_steps);
 }
 
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err)

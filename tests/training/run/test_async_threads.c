@@ -157,14 +157,15 @@ static void in_rank_order_two_runs_give_the_same_bits(void **state)
 static void a_run_is_played_again_to_the_bit_by_its_record(void **state)
 {
     (void)state;
-    static const char *const rows[] = {"async-sgd", "async-easgd, period: 2", "bounded-sgd", "async-measgd, rho: 3",
-                                       "easgd"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const rows[][2] = {{"async-sgd", "momentum"},   {"async-easgd, period: 2", "momentum"},
+                                          {"bounded-sgd", "momentum"}, {"async-measgd, rho: 3", "momentum"},
+                                          {"easgd", "momentum"},       {"async-msgd", "adamw"}};
+    for (int i = 0; i < 6; i++) {
         char dir[40], path[80], text[600];
         heard h;
         take_folder(dir);
         snprintf(path, sizeof path, "%s/order.json", dir);
-        snprintf(text, sizeof text, JOB("momentum") "eval_every_epochs: 0.1\nmethod: {name: %s}\n", rows[i]);
+        snprintf(text, sizeof text, JOB("%s") "eval_every_epochs: 0.1\nmethod: {name: %s}\n", rows[i][1], rows[i][0]);
         played_job j = {.text = text, .nranks = 3, .record = path};
         const uint64_t bits = run(&j, &h).weights_hash;
         for (int k = 0; k < 2; k++) {
