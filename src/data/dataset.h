@@ -88,6 +88,8 @@ int64_t tutti_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle
  * neither their number nor their speed. The batch of step s (0-based, of the whole run) has global size `batch`; its samples are
  * positions [s % steps_per_epoch * batch, ...) of epoch s / steps_per_epoch with steps_per_epoch = count / batch (the rest of an
  * epoch is dropped). This rank gets samples [first, first + n) of it. */
+/* Batches that the loader fills beyond the one that the caller holds: no share is asked for before all but so many have been taken. */
+enum { TUTTI_LOADER_AHEAD = 2 };
 typedef struct tutti_loader tutti_loader;
 typedef struct {
     const tutti_dataset *data;

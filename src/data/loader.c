@@ -17,7 +17,7 @@
 #include "../base/clock.h"
 #include "dataset.h"
 
-enum { NSLOTS = 3, ALIGNMENT = 64, PARTS_A_THREAD = 4 };
+enum { NSLOTS = TUTTI_LOADER_AHEAD + 1, ALIGNMENT = 64, PARTS_A_THREAD = 4 };
 
 typedef struct {
     tutti_batch batch;

@@ -88,7 +88,17 @@ void tutti_centre_outer(const tutti_centre *c, float *centre, float *momentum, f
 
 void tutti_centre_meet(float alpha, float *centre, const float *w, float *seen, int64_t n)
 {
-    loops_here()->meet(alpha, centre, w, seen, n);
+    enum { BLOCK = 1024 };
+    float old[BLOCK];
+    if (seen != w) {
+        loops_here()->meet(alpha, centre, w, seen, n);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += BLOCK) { /* what comes takes the place of what was brought */
+        const int64_t m = n - at < BLOCK ? n - at : BLOCK;
+        loops_here()->meet(alpha, centre + at, w + at, old, m);
+        memcpy(seen + at, old, sizeof *old * (size_t)m);
+    }
 }
 
 void tutti_centre_read(const float *centre, float *to, int64_t n)

@@ -29,7 +29,7 @@ float tutti_centre_alpha(const tutti_centre *c, double lr);
 void tutti_centre_elastic(float alpha, int nworkers, float *centre, const float *sum, int64_t n);
 /* w: the mean of the workers' weights, then the centre's. */
 void tutti_centre_outer(const tutti_centre *c, float *centre, float *momentum, float *w, int64_t n);
-/* seen: what the centre was. Others may do the same to the same elements at the same time: then one of both moves is lost. */
+/* seen: what the centre was; it may be w. Others may do the same to the same elements at the same time: then one of both moves is lost. */
 void tutti_centre_meet(float alpha, float *centre, const float *w, float *seen, int64_t n);
 /* Copies the centre, while others may change it. */
 void tutti_centre_read(const float *centre, float *to, int64_t n);

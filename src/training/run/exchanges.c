@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchanges.c: the plan's memories, made, and its exchanges, bound to them. Nothing is copied in order to be sent.
  *
- * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region: each region costs all ranks a
- * round. */
+ * Memories of numbers, and of what ranks that share layers hand each other, lie together in one region, and so do seats: each region
+ * costs all ranks a round. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@
 #include "../../base/arena.h"
 #include "../../base/pages.h"
 #include "train_impl.h"
+
+enum { ALIGNMENT = 64 };
 
 /* ---- memories ---- */
 
@@ -23,27 +25,45 @@ static tutti_status create_region(tutti_group *group, const char *name, int64_t 
     return st;
 }
 
-static bool lies_together(const tutti_plan_memory *m)
+/* Memories that lie together: the seats, which are all at rank 0, or numbers and what travels between ranks that share layers. */
+static bool is_together(const tutti_plan_memory *m, bool seats)
 {
-    return m->is_region && (m->role == TUTTI_ROLE_NUMBERS || m->role == TUTTI_ROLE_TRAVELLING);
+    const bool is_seat = m->role == TUTTI_ROLE_SEAT;
+    return m->is_region &&
+           (is_seat ? seats : !seats && (m->role == TUTTI_ROLE_NUMBERS || m->role == TUTTI_ROLE_TRAVELLING));
 }
 
-static tutti_status create_numbers(tutti_group *group, const tutti_plan *plan, tutti_shared *s, tutti_failure *err)
+static tutti_status create_together(tutti_group *group, const tutti_plan *plan, bool seats, const char *name,
+                                    tutti_shared *s, tutti_region **region, tutti_failure *err)
 {
+    const bool has_own = !seats || tutti_group_rank(group) == 0;
     int64_t nbytes = 0;
     for (int m = 0; m < plan->nmemories; m++)
-        if (lies_together(&plan->memories[m])) {
+        if (is_together(&plan->memories[m], seats)) {
             s->place[m].offset = (size_t)nbytes;
-            nbytes += tutti_plan_memory_bytes(&plan->memories[m]);
+            nbytes += (tutti_plan_memory_bytes(&plan->memories[m]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         }
     char *own = NULL;
-    const tutti_status st = create_region(group, "numbers", nbytes, tutti_group_rank(group), &s->numbers, &own, err);
+    if (!nbytes) return TUTTI_OK;
+    const tutti_status st =
+        create_region(group, name, has_own ? nbytes : 0, tutti_group_rank(group), region, &own, err);
     for (int m = 0; m < plan->nmemories && !st; m++)
-        if (lies_together(&plan->memories[m])) {
-            s->place[m].region = s->numbers;
-            s->memory[m] = own + s->place[m].offset;
+        if (is_together(&plan->memories[m], seats)) {
+            s->place[m].region = *region;
+            s->memory[m] = has_own ? own + s->place[m].offset : NULL;
         }
     return st;
+}
+
+/* Of memory that all of rank 0's host touch there, another host has none; but for what is tested, which it gets to test it. */
+static tutti_status create_common(tutti_group *group, const tutti_plan *plan, int m, tutti_shared *s,
+                                  tutti_failure *err)
+{
+    const int rank = tutti_group_rank(group);
+    const bool has_own = rank == 0 || (m == plan->answer && tutti_plan_is_far(plan, rank));
+    const int64_t nbytes = has_own ? tutti_plan_memory_bytes(&plan->memories[m]) : 0;
+    return create_region(group, plan->memories[m].name, nbytes, has_own ? rank : 0, &s->place[m].region, &s->memory[m],
+                         err);
 }
 
 static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, int m, tutti_shared *s,
@@ -51,9 +71,11 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
 {
     const tutti_plan_memory *what = &plan->memories[m];
     const int64_t nbytes = tutti_plan_memory_bytes(what);
-    if (lies_together(what)) return TUTTI_OK;
-    const int from = what->is_common ? 0 : tutti_group_rank(group);
-    if (what->is_region) return create_region(group, what->name, nbytes, from, &s->place[m].region, &s->memory[m], err);
+    if (is_together(what, false) || is_together(what, true)) return TUTTI_OK;
+    if (what->is_common) return create_common(group, plan, m, s, err);
+    if (what->is_region)
+        return create_region(group, what->name, nbytes, tutti_group_rank(group), &s->place[m].region, &s->memory[m],
+                             err);
     s->memory[m] = tutti_pages_take((size_t)nbytes);
     return s->memory[m]
                ? TUTTI_OK
@@ -91,6 +113,8 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
     const tutti_collective collective = tutti_schedule_head(plan->schedules[x->schedule].lowered)->collective;
     const int nin = tutti_collective_reduces(collective) && in->copies > 1 ? plan->nins : 1;
     const bool own_blocks = collective == TUTTI_ALL_TO_ALL; /* of the matrix of all ranks' blocks */
+    const bool moves = tutti_schedule_head(plan->schedules[x->schedule].lowered)->in_place &&
+                       (x->in.memory != x->out.memory || x->in.copy != x->out.copy);
     tutti_place *places = o->places + (size_t)o->n * (size_t)plan->nins;
     for (int k = 0; k < nin; k++) places[k] = place_of(s, plan, x->in, k, x->first);
     o->which[o->n] = exchange;
@@ -107,6 +131,7 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .out = place_of(s, plan, x->out, 0, x->first),
                                                     .in_window = own_blocks,
                                                     .out_window = own_blocks,
+                                                    .moves = moves,
                                                     .priority = x->turn}};
 }
 
@@ -138,7 +163,8 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
                           .in_flight = tutti_alloc(nexchanges * sizeof *out->in_flight)};
     tutti_status st = TUTTI_OK;
     for (int m = 0; m < plan->nmemories && !st; m++) st = create_memory(group, plan, m, out, err);
-    if (!st) st = create_numbers(group, plan, out, err);
+    if (!st) st = create_together(group, plan, false, "numbers", out, &out->numbers, err);
+    if (!st) st = create_together(group, plan, true, "seats", out, &out->seats, err);
     return st ? st : bind_all(group, plan, saves, out, err); /* the caller destroys it in any case */
 }
 
@@ -149,10 +175,10 @@ void tutti_shared_destroy(tutti_shared *s)
     for (int m = plan ? plan->nmemories - 1 : -1; m >= 0; m--) {
         if (!plan->memories[m].is_region)
             tutti_pages_give_back(s->memory[m], (size_t)tutti_plan_memory_bytes(&plan->memories[m]));
-        else if (s->place[m].region && s->place[m].region != s->numbers)
+        else if (s->place[m].region && s->place[m].region != s->numbers && s->place[m].region != s->seats)
             tutti_region_destroy(s->place[m].region);
     }
-    if (s->numbers) tutti_region_destroy(s->numbers);
+    tutti_region_destroy(s->numbers), tutti_region_destroy(s->seats);
     free(s->place), free(s->memory), free(s->exchange), free(s->in_flight);
     *s = (tutti_shared){0};
 }

@@ -451,6 +451,15 @@ static char *activations(const tutti_trainer *t)
     return t->shared.memory[tutti_plan_find_memory(t->plan, TUTTI_ROLE_ACTIVATIONS, 0)];
 }
 
+tutti_status tutti_step_play_served(tutti_trainer *t, const tutti_update_step *update, const tutti_action *actions,
+                                    int nactions, tutti_failure *err)
+{
+    step_play play = {.update = *update};
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < nactions && !st; i++) st = play_action(t, &play, &actions[i], err);
+    return st;
+}
+
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;

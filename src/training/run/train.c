@@ -221,11 +221,15 @@ static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
 {
     const tutti_plan *p = t->plan;
     const int host = tutti_group_host_of(t->group, t->rank);
+    const bool is_far = tutti_plan_is_far(p, t->rank);
     int64_t here = 0, nbytes = 0, saving = 0;
     char what[120];
     for (int r = 0; r < t->nranks; r++) here += tutti_group_host_of(t->group, r) == host;
-    for (int m = 0; m < p->nmemories; m++)
-        nbytes += (p->memories[m].is_common ? 1 : here) * tutti_plan_memory_bytes(&p->memories[m]);
+    for (int m = 0; m < p->nmemories; m++) {
+        const tutti_plan_memory *one = &p->memories[m];
+        const bool at_zero = one->role == TUTTI_ROLE_SEAT || (one->is_common && (!is_far || m != p->answer));
+        nbytes += (at_zero ? !is_far : here) * tutti_plan_memory_bytes(one);
+    }
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");

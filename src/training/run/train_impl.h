@@ -27,6 +27,7 @@ typedef struct {
     tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
     char **memory;             /* a memory: this rank's */
     tutti_region *numbers;     /* that all memories of numbers share */
+    tutti_region *seats;       /* the same of seats; NULL: there are none */
     tutti_exchange **exchange; /* of the plan; NULL: between others, or for checkpoints where there are none */
     bool *in_flight;           /* an exchange: started and not waited for */
 } tutti_shared;
@@ -140,6 +141,10 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err);
 /* One rank's share of a step, by itself. */
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err);
+/* Actions of a part of the loop of arrivals, none of which travels, by these numbers. Threads: that of t, which shares its memories with
+ * others. */
+tutti_status tutti_step_play_served(tutti_trainer *t, const tutti_update_step *update, const tutti_action *actions,
+                                    int nactions, tutti_failure *err);
 /* As the rank's handicap has it, behind a step before which its computing had taken so long in all (handicap.c). */
 void tutti_step_hold_up(tutti_trainer *t, int64_t step, int64_t computed_ns);
 /* A loop between two steps: before a test, before a checkpoint. */

@@ -295,9 +295,30 @@ static void a_row_refuses_what_no_curvature_makes_stable_and_nothing_else(void *
     }
 }
 
+/* A seat holds what a worker brought, then what it takes along. */
+static void what_the_centre_was_may_take_the_place_of_what_was_brought(void **state)
+{
+    (void)state;
+    enum { MOST = 3 * 1024 + 5 };
+    static const int64_t lengths[] = {0, 1, 7, 1023, 1024, 1025, MOST};
+    static float w[MOST], seat[MOST], seen[MOST], centre[2][MOST];
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        for (int i = 0; i < MOST; i++) {
+            seat[i] = w[i] = sinf((float)i);
+            centre[0][i] = centre[1][i] = cosf(0.3F * (float)i);
+        }
+        tutti_centre_meet(0.3F, centre[0], w, seen, lengths[k]);
+        tutti_centre_meet(0.3F, centre[1], seat, seat, lengths[k]);
+        assert_memory_equal(centre[0], centre[1], sizeof centre[0]);
+        assert_memory_equal(seat, seen, sizeof *seat * (size_t)lengths[k]);
+        assert_memory_equal(seat + lengths[k], w + lengths[k], sizeof *w * (size_t)(MOST - lengths[k]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_centre_was_may_take_the_place_of_what_was_brought),
         cmocka_unit_test(a_noisy_quadratic_converges_inside_the_bound_and_diverges_outside),
         cmocka_unit_test(the_bound_of_one_worker_is_that_of_the_formula_and_holds_for_more),
         cmocka_unit_test(visits_in_any_order_are_stable_inside_and_not_beyond_one),
