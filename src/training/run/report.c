@@ -163,16 +163,18 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
 
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)
 {
-    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step),
-                                 TUTTI_METRIC_INT("visits", s->nvisits),
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("visits", s->nvisits),
                                  TUTTI_METRIC_REAL("staleness", (double)s->sum / (double)s->nvisits),
-                                 TUTTI_METRIC_INT("most_stale", s->most),
-                                 TUTTI_METRIC_TEXT("words", text),
-                                 TUTTI_METRIC_INT("lost", s->nlost)};
+                                 TUTTI_METRIC_INT("most_stale", s->most), TUTTI_METRIC_TEXT("words", text)};
     if (t->rank != 0) return TUTTI_OK;
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_VISITS, .text = text});
-    const int n = (int)(sizeof line / sizeof *line) - (t->plan->admission != TUTTI_ADMIT_EVERYBODY);
-    return put(t, "visits", line, n, err);
+    tutti_metric all[MAX_METRICS];
+    int n = (int)(sizeof line / sizeof *line);
+    memcpy(all, line, sizeof line);
+    if (t->plan->admission == TUTTI_ADMIT_EVERYBODY) all[n++] = TUTTI_METRIC_INT("lost", s->nlost);
+    if (s->nserved) all[n++] = TUTTI_METRIC_INT("served", s->nserved);
+    if (s->nserved) all[n++] = TUTTI_METRIC_INT("moved_bytes", s->moved_bytes);
+    return put(t, "visits", all, n, err);
 }
 
 tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)

@@ -283,6 +283,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
 
 static void tear_down(tutti_trainer *t)
 {
+    tutti_serve_destroy(t);
     tutti_tracing_destroy(t->tracing);
     tutti_tensorboard_close(t->tensorboard);
     tutti_metrics_close(t->metrics);

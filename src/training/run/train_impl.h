@@ -4,7 +4,8 @@
  *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
  *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
  *   beside.c     what is done when an exchange has ended  async.c       steps that ranks take on their own
- *   visits.c     ... and how they come to what is common  handicap.c   ranks that are held up on purpose
+ *   visits.c     ... and how they come to what is common  visitor.c     ... from another host
+ *   serve.c      visits that rank 0 makes for those       handicap.c   ranks that are held up on purpose
  *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
@@ -86,6 +87,7 @@ void tutti_start_release(tutti_start *s);
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
 
 typedef struct tutti_beside tutti_beside;
+typedef struct tutti_serve tutti_serve;
 
 /* How a parameter is updated. */
 typedef struct {
@@ -117,6 +119,7 @@ typedef struct {
     double last_loss, last_accuracy;
     /* Where ranks take steps of their own; visits is NULL else. */
     tutti_visits *visits;
+    tutti_serve *serve;      /* rank 0: of workers of other hosts; NULL: there are none */
     const tutti_batch *held; /* dealt, and not played yet */
     int64_t local_steps;     /* of this rank, in this run */
     int64_t first_step;      /* of this run */
@@ -172,6 +175,12 @@ void tutti_beside_ended(tutti_trainer *t, int exchange);
 tutti_status tutti_async_create(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err);
 tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err);
+
+/* Rank 0's threads that play the parts of workers of other hosts (serve.c); nothing where there are none. After tutti_visits_create. */
+tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err);
+void tutti_serve_destroy(tutti_trainer *t);    /* before the visits */
+void tutti_serve_open(const tutti_trainer *t); /* a stop was opened: they go on */
+void tutti_serve_rest(const tutti_trainer *t); /* all have met there: until they rest */
 
 void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits.c: a board in the memory of rank 0, which all ranks of the host map.
+/* visits.c: a board in the memory of rank 0, which all ranks of its host map; ranks of others ask.
  *
  * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are halves of one word,
  * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
@@ -56,9 +56,15 @@ struct tutti_visits {
     int64_t played;
     double loss;
     tutti_staleness staleness;
+    const tutti_visits *of;   /* a stand-in's: the visits of rank 0 itself; NULL: it is none */
+    tutti_visits **stand_ins; /* rank 0: a rank's; NULL: there are none */
+    tutti_asks *asks;         /* NULL: all ranks are on one host */
+    tutti_visitor *visitor;   /* on another host than rank 0; then there is no board */
+    int64_t told_played;      /* there: when all met last */
+    double told_loss;
 };
 
-/* ---- life ---- */
+/* ---- a record that is followed ---- */
 
 /* Where a rank stands in a list of ranks. */
 static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
@@ -70,6 +76,12 @@ static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
     return out;
 }
 
+static void find_places(tutti_visits *v)
+{
+    v->own_shares = places_of(v->rank, v->order.shares, v->order.nshares);
+    v->turns = places_of(v->rank, v->order.visits, v->order.nvisits);
+}
+
 static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err)
 {
     tutti_visits_order *o = &v->order;
@@ -77,7 +89,10 @@ static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err
     if (st) return st;
     if (o->nranks != v->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of a run of %d ranks; here are %d", path, o->nranks, v->nranks);
-    if (o->plan_hash != tutti_plan_hash(v->plan))
+    uint64_t hash = 0;
+    st = tutti_plan_hash_on_one_host(v->plan, &hash, err);
+    if (st) return st;
+    if (o->plan_hash != hash)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of a run with another plan (method, batch, model or kernels)",
                           path);
     if (o->first_share != v->begin || o->nshares < v->end - v->begin)
@@ -85,11 +100,56 @@ static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err
             err, TUTTI_ERR_USAGE, "%s: is of steps %lld to %lld; here %lld to %lld are played (--fresh begins at 0)",
             path, (long long)(o->first_share / v->nranks), (long long)((o->first_share + o->nshares) / v->nranks),
             (long long)(v->begin / v->nranks), (long long)(v->end / v->nranks));
-    v->own_shares = places_of(v->rank, o->shares, o->nshares);
-    v->turns = places_of(v->rank, o->visits, o->nvisits);
+    find_places(v);
     v->follows = true;
     return TUTTI_OK;
 }
+
+/* ---- ranks of other hosts ---- */
+
+static tutti_visits *make_stand_in(const tutti_visits *v, int rank)
+{
+    tutti_visits *s = tutti_alloc(sizeof *s);
+    *s = *v;
+    s->of = v;
+    s->rank = rank;
+    if (v->follows) find_places(s);
+    return s;
+}
+
+/* Who asks has had its first shares dealt before anybody plays. Collective. */
+static tutti_status connect_others(tutti_visits *v, tutti_failure *err)
+{
+    const size_t n = (size_t)v->nranks * TUTTI_SHARES_AHEAD;
+    if (!tutti_plan_has_far(v->plan)) return TUTTI_OK;
+    tutti_status st = tutti_asks_create(v->group, v->plan, &v->asks, err);
+    if (st) return st;
+    int64_t *first = tutti_alloc(sizeof *first * n);
+    if (v->rank == 0) v->stand_ins = tutti_alloc(sizeof *v->stand_ins * (size_t)v->nranks);
+    for (int r = 1; r < v->nranks && v->rank == 0; r++) {
+        if (!tutti_plan_is_far(v->plan, r)) continue;
+        v->stand_ins[r] = make_stand_in(v, r);
+        for (int i = 0; i < TUTTI_SHARES_AHEAD; i++)
+            first[r * TUTTI_SHARES_AHEAD + i] = tutti_visits_deal(v->stand_ins[r]);
+    }
+    st = tutti_group_broadcast(v->group, "first shares", 0, first, sizeof *first * n, err);
+    if (!st && tutti_plan_is_far(v->plan, v->rank))
+        v->visitor = tutti_visitor_create(v->asks, v->rank, &first[v->rank * TUTTI_SHARES_AHEAD]);
+    free(first);
+    return st;
+}
+
+tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker)
+{
+    return v->stand_ins ? v->stand_ins[worker] : NULL;
+}
+
+const tutti_asks *tutti_visits_asks(const tutti_visits *v)
+{
+    return v->asks;
+}
+
+/* ---- life ---- */
 
 tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err)
@@ -107,24 +167,32 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                         .end = config->end_step * nranks,
                         .stretch = config->first_step * nranks,
                         .left_at = -1};
-    *out = v; /* the caller destroys it in any case */
-    tutti_status st = config->replay ? follow(v, config->replay, err) : TUTTI_OK;
+    *out = v;                                          /* the caller destroys it in any case */
+    const bool is_far = tutti_plan_is_far(plan, rank); /* then rank 0 follows for it, and the file may not be there */
+    tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;
     const size_t nbytes = lines + changes + 2 * sizeof(int32_t) * nshares;
     if (!st) st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
     if (st) return st;
     v->board = tutti_region_base(v->region, 0);
-    v->changes = (_Atomic int64_t *)(void *)((char *)v->board + lines);
-    if (nshares) v->shares = (_Atomic int32_t *)(void *)((char *)v->board + lines + changes);
-    if (nshares) v->visits = v->shares + nshares;
+    if (v->board) v->changes = (_Atomic int64_t *)(void *)((char *)v->board + lines);
+    if (v->board && nshares) v->shares = (_Atomic int32_t *)(void *)((char *)v->board + lines + changes);
+    if (v->shares) v->visits = v->shares + nshares;
     if (rank == 0) atomic_store(&v->board->next, v->begin);
-    return tutti_group_barrier(group, "visits", err);
+    st = connect_others(v, err);
+    return st ? st : tutti_group_barrier(group, "visits", err);
 }
 
 void tutti_visits_destroy(tutti_visits *v)
 {
     if (!v) return;
-    if (v->region) tutti_region_destroy(v->region);
-    tutti_visits_order_release(&v->order);
+    for (int r = 0; v->stand_ins && !v->of && r < v->nranks; r++) tutti_visits_destroy(v->stand_ins[r]);
+    if (!v->of) {
+        free(v->stand_ins);
+        tutti_visitor_destroy(v->visitor);
+        tutti_asks_destroy(v->asks);
+        if (v->region) tutti_region_destroy(v->region);
+        tutti_visits_order_release(&v->order);
+    }
     free(v->own_shares), free(v->turns);
     free(v);
 }
@@ -135,6 +203,7 @@ int64_t tutti_visits_deal(void *arg)
 {
     tutti_visits *v = arg;
     int64_t share;
+    if (v->visitor) return tutti_visitor_deal(v->visitor);
     if (v->follows)
         share = v->own_shares[v->own_deals] == INT64_MAX ? v->end : v->begin + v->own_shares[v->own_deals++];
     else if (tutti_plan_deals_in_order(v->plan))
@@ -189,20 +258,26 @@ tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err
     return tutti_group_barrier(v->group, "workers, before they go on their own", err);
 }
 
-bool tutti_visits_begin(tutti_visits *v, int64_t share)
+tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err)
 {
-    const int64_t at = share - v->stretch;
+    if (v->visitor) return tutti_visitor_begin(v->visitor, share, may, err);
+    const int64_t at = share - (v->of ? v->of->stretch : v->stretch);
     uint64_t open = atomic_load(&v->board->open), next;
     do {
-        if (at >= stop_of(open)) return false;
+        *may = share >= 0 && at < stop_of(open);
+        if (!*may) return TUTTI_OK;
         next = opened(stop_of(open), begun_of(open) > at ? begun_of(open) : at + 1);
     } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
-    return true;
+    return TUTTI_OK;
 }
 
 void tutti_visits_end(tutti_visits *v, double loss)
 {
     uint64_t bits;
+    if (v->visitor) {
+        tutti_visitor_end(v->visitor, loss);
+        return;
+    }
     v->loss += loss;
     v->played++;
     memcpy(&bits, &v->loss, sizeof bits);
@@ -214,21 +289,28 @@ void tutti_visits_end(tutti_visits *v, double loss)
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {
-        int64_t nshares;
-        bool ends;
+        int64_t nshares, ends, played;
+        double loss;
     } seen = {0};
     tutti_status st = tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
     if (!st && v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
     if (!st && v->rank == 0) seen.ends = atomic_load(&v->board->ends);
+    if (!st && v->rank == 0) seen.played = tutti_visits_played(v, &seen.loss);
     if (!st) st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
     v->stretch += seen.nshares;
     *stop = v->stretch / v->nranks;
     *ends = seen.ends;
+    v->told_played = seen.played;
+    v->told_loss = seen.loss;
     return st;
 }
 
 void tutti_visits_ask_to_end(tutti_visits *v)
 {
+    if (v->visitor) {
+        tutti_visitor_want_end(v->visitor);
+        return;
+    }
     uint64_t open = atomic_load(&v->board->open), next;
     atomic_store(&v->board->ends, true);
     do {
@@ -240,6 +322,8 @@ void tutti_visits_ask_to_end(tutti_visits *v)
 int64_t tutti_visits_played(const tutti_visits *v, double *loss)
 {
     int64_t n = 0;
+    *loss = v->told_loss;
+    if (v->visitor) return v->told_played;
     *loss = 0;
     for (int r = 0; r < v->nranks; r++) {
         double own;
@@ -266,6 +350,13 @@ static tutti_status give_up(const tutti_visits *v, const char *what, int rank, t
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
 
+/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over. */
+static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
+{
+    if (!v->of) return tutti_group_poll(v->group, err);
+    return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
+}
+
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
     const double until = tutti_clock_s() + tutti_group_deadline(v->group);
@@ -280,7 +371,7 @@ static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const ch
         const double now = tutti_clock_s();
         if (now - looked < 1e-3) continue;
         looked = now;
-        const tutti_status st = tutti_group_poll(v->group, err);
+        const tutti_status st = look_around(v, err);
         if (st) return st;
         if (now > until) return give_up(v, what, rank, err);
     }
@@ -363,8 +454,11 @@ void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun)
 
 tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_failure *err)
 {
+    uint64_t hash = 0;
+    tutti_status st = tutti_plan_hash_on_one_host(v->plan, &hash, err);
+    if (st) return st;
     tutti_visits_order o = {.nranks = v->nranks,
-                            .plan_hash = tutti_plan_hash(v->plan),
+                            .plan_hash = hash,
                             .first_share = v->begin,
                             .nshares = v->stretch - v->begin,
                             .nvisits = atomic_load(&v->board->count),
@@ -374,14 +468,14 @@ tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_f
     o.visits = tutti_alloc(sizeof *o.visits * (size_t)(o.nvisits + 1));
     for (int64_t i = 0; i < o.nshares; i++) o.shares[i] = atomic_load(&v->shares[i]);
     for (int64_t i = 0; i < o.nvisits; i++) o.visits[i] = atomic_load(&v->visits[i]);
-    const tutti_status st = tutti_visits_order_write(path, &o, err);
+    st = tutti_visits_order_write(path, &o, err);
     free(o.shares), free(o.visits);
     return st;
 }
 
 int64_t tutti_visits_count(const tutti_visits *v)
 {
-    return atomic_load(&v->board->count);
+    return v->board ? atomic_load(&v->board->count) : 0;
 }
 
 void tutti_visits_staleness(const tutti_visits *v, tutti_staleness *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits.h: ranks of one host that take steps of their own: who takes which share of which batch, how far each of them is, and how they
+/* visits.h: ranks that take steps of their own: who takes which share of which batch, how far each of them is, and how they
  * come to the memories that all of them touch.
  *
  * A share is one rank's part of a batch: P shares of equal size make a step, share k is of step k / P. Between two stops, steps at which
@@ -7,12 +7,16 @@
  * behind it, so that what is tested and saved is of a known number of samples. Who is asked to end sets the stop to the next step that
  * nobody has begun.
  *
- * Waits have the group's deadline and name whom they are for. Threads: owner; tutti_visits_deal: any one at a time. */
+ * A rank of another host than rank 0's asks rank 0 (visitor.h), where somebody stands in for it: visits of its own on the same board.
+ *
+ * Waits have the group's deadline and name whom they are for. Threads: owner; tutti_visits_deal: any one at a time; of a stand-in, the thread
+ * that plays it. */
 #ifndef TUTTI_VISITS_H
 #define TUTTI_VISITS_H
 
 #include "../../collective/group/group.h"
 #include "../plan/plan.h"
+#include "visitor.h"
 
 typedef struct tutti_visits tutti_visits;
 
@@ -26,12 +30,18 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                                  tutti_visits **out, tutti_failure *err);
 void tutti_visits_destroy(tutti_visits *v); /* before the group is left; NULL is accepted */
 
+/* Rank 0: the visits of a worker of another host, as rank 0 makes them for it; NULL: it is on this one, or another rank was asked. The same
+ * calls but for open, meet and write, which are of all ranks. Valid as long as v. */
+tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
+/* By which those workers ask. */
+const tutti_asks *tutti_visits_asks(const tutti_visits *v);
+
 /* The next share for this rank, -1 = there is none (tutti_loader_config.deal; arg: the visits). */
 int64_t tutti_visits_deal(void *arg);
 /* Collective, when all have come to the last stop: the next one is this step. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err);
-/* Whether this rank may play the share now; false: it is behind the stop. */
-bool tutti_visits_begin(tutti_visits *v, int64_t share);
+/* Whether this rank may play the share now; else it is behind the stop, or none (-1). */
+tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err);
 /* It has, with this sum of losses of its samples. */
 void tutti_visits_end(tutti_visits *v, double loss);
 /* Collective: all shares before the stop have been played. *ends: somebody has asked to; then *stop may be an earlier step than was
@@ -39,7 +49,7 @@ void tutti_visits_end(tutti_visits *v, double loss);
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err);
 void tutti_visits_ask_to_end(tutti_visits *v);
 
-/* Shares that all ranks have played, and the sum of their losses: of this run, at about this time. */
+/* Shares that all ranks have played, and the sum of their losses: of this run, at about this time; on another host, when all met last. */
 int64_t tutti_visits_played(const tutti_visits *v, double *loss);
 
 /* The plan's actions. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
@@ -62,6 +72,8 @@ typedef struct {
     int64_t nvisits, sum, most;
     int64_t bin[TUTTI_STALENESS_BINS];
     int64_t nlost; /* changes of buckets that others changed meanwhile: at least so many were lost */
+    int64_t nserved,
+        moved_bytes; /* where all are added up: visits of workers of other hosts, and what travelled for them */
 } tutti_staleness;
 void tutti_visits_staleness(const tutti_visits *v, tutti_staleness *out);
 
