@@ -49,12 +49,13 @@ static tutti_status report_on_the_way(tutti_trainer *t, int64_t stop, tutti_fail
     return st;
 }
 
-/* batch: NULL: there is none left. */
+/* batch: NULL: there is none left. Who finds the centre free each time waits nowhere, and would play on in a group that is over. */
 static tutti_status begin(tutti_trainer *t, const tutti_batch *batch, bool *may, tutti_failure *err)
 {
     const int64_t share = batch ? batch->step * t->nranks + batch->first / t->plan->my_nsamples : -1;
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
-    const tutti_status st = tutti_visits_begin(t->visits, share, may, err);
+    tutti_status st = tutti_group_failure(t->group, NULL, err);
+    if (!st) st = tutti_visits_begin(t->visits, share, may, err);
     tutti_did(&t->account, TUTTI_DID_VISIT, 0);
     return st;
 }

@@ -13,6 +13,7 @@ typedef struct {
     const char *job;    /* text */
     int nranks;         /* SPAWNED_MAX_RANKS at most */
     const char *wire;   /* TUTTI_WIRE; NULL = none is said */
+    const char *hosts;  /* a letter a rank: whose are the same are of one host; NULL = all are */
     const char *set[3]; /* KEY=VALUE, up to the first NULL */
 } by_hand;
 
@@ -55,6 +56,7 @@ static inline spawned_run by_hand_start_rank(const run_folder *f, const by_hand 
     by_hand_number("MASTER_PORT", port);
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     if (h->wire) setenv("TUTTI_WIRE", h->wire, 1);
+    if (h->hosts) setenv("TUTTI_HOST_ID", (char[]){h->hosts[rank], '\0'}, 1);
     execv(TUTTI_PROGRAM, (char *const *)(uintptr_t)args);
     _exit(127);
 }

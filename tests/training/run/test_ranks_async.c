@@ -17,7 +17,7 @@ static void start_all(const run_folder *f, const char *method, const char *steps
     char name[64], count[32];
     snprintf(name, sizeof name, "method.name=%s", method);
     snprintf(count, sizeof count, "steps=%s", steps);
-    by_hand_start(f, &(by_hand){job, NRANKS, NULL, {name, count}}, ranks);
+    by_hand_start(f, &(by_hand){.job = job, .nranks = NRANKS, .set = {name, count}}, ranks);
 }
 
 static void a_worker_that_dies_is_named_and_the_centre_is_there(void **state)

@@ -16,7 +16,7 @@ static void start_all(const run_folder *f, const char *update_when, const char *
     char when[64], count[32];
     snprintf(when, sizeof when, "exchange.update_when=%s", update_when);
     snprintf(count, sizeof count, "steps=%s", steps);
-    by_hand_start(f, &(by_hand){job, NRANKS, "tcp", {when, count}}, ranks);
+    by_hand_start(f, &(by_hand){.job = job, .nranks = NRANKS, .wire = "tcp", .set = {when, count}}, ranks);
 }
 
 static void early_and_late_updates_over_tcp_give_the_same_weights(void **state)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_serve.c: workers that visit a centre on another host, as processes: the same bits on one host, two and three, over each wire; who is
+ * named when one dies or stops, wherever it is; a signal at a worker of another host. */
+#include "testing.h"
+
+#include "collective/wire/wire.h"
+#include "training/run/by_hand.h"
+#include "training/run/checkpoint.h"
+
+enum { NRANKS = 3 };
+
+static const char job[] =
+    "model: mlp\ndata: {set: digits, train_samples: 96, test_samples: 30}\nbatch: 12\n"
+    "kernels: reference\noptimiser: {rule: momentum, lr: 0.01}\neval_every_epochs: 0\nlog_every: 1\n"
+    "checkpoint: {every_steps: 10}\nexchange: {deadline_s: 4}\n";
+
+static void start_all(const run_folder *f, const char *hosts, const char *wire, const char *method, const char *steps,
+                      spawned_run ranks[])
+{
+    char name[64], count[32];
+    snprintf(name, sizeof name, "method.name=%s", method);
+    snprintf(count, sizeof count, "steps=%s", steps);
+    by_hand_start(f, &(by_hand){.job = job, .nranks = NRANKS, .wire = wire, .hosts = hosts, .set = {name, count}},
+                  ranks);
+}
+
+static void hosts_and_wires_change_no_bit(void **state)
+{
+    const run_folder *f = *state;
+    static const char *const layouts[] = {"aaa", "aab", "aba", "abb", "abc"}, *const wires[] = {"tcp", "ucx"};
+    char want[17] = "", have[17];
+    for (int w = 0; w < 2; w++) {
+        const tutti_wire_row *row = tutti_wire_find(wires[w], NULL);
+        for (int i = w ? 3 : 0; i < 5 && row && !row->absent; i++) {
+            spawned_run ranks[SPAWNED_MAX_RANKS];
+            start_all(f, layouts[i], i ? wires[w] : NULL, "easgd", "12", ranks);
+            for (int r = 0; r < NRANKS; r++) {
+                const int rc = run_wait(&ranks[r]);
+                if (rc) fail_msg("%s over %s, rank %d: exit %d: %s", layouts[i], wires[w], r, rc, run_log(&ranks[r]));
+            }
+            run_hash(&ranks[0], have);
+            if (!*want) strcpy(want, have);
+            if (strcmp(want, have)) fail_msg("%s over %s: %s, not %s", layouts[i], wires[w], have, want);
+        }
+    }
+}
+
+static void expect_ends(const spawned_run ranks[], int victim, const char *method)
+{
+    char name[16];
+    snprintf(name, sizeof name, "rank %d ", victim);
+    for (int r = 0; r < NRANKS; r++) {
+        if (r == victim) continue;
+        const int rc = run_wait(&ranks[r]);
+        char *log = run_log(&ranks[r]);
+        if (rc != TUTTI_ERR_PEER) fail_msg("%s without rank %d: rank %d: exit %d: %s", method, victim, r, rc, log);
+        by_hand_expect(log, name);
+        by_hand_expect(log, "died: its socket closed without a goodbye");
+        free(log);
+    }
+}
+
+static void whoever_dies_is_named_and_the_centre_is_there(void **state)
+{
+    const run_folder *f = *state;
+    static const char *const methods[] = {"async-msgd", "easgd", "bounded-sgd", "hogwild-easgd"};
+    static const char *const layouts[] = {"aab", "abc", "abb", "abc"};
+    static const int victims[] = {2, 0, 1, 2};
+    char out[160], words[400];
+    snprintf(out, sizeof out, "%s/out", f->dir);
+    for (int i = 0; i < 4; i++) {
+        spawned_run ranks[SPAWNED_MAX_RANKS];
+        start_all(f, layouts[i], "tcp", methods[i], "1000000", ranks);
+        assert_true(run_until_step(&ranks[0], out, 20));
+        kill(ranks[victims[i]].pid, SIGKILL);
+        assert_int_equal(run_wait(&ranks[victims[i]]), 128 + SIGKILL);
+        expect_ends(ranks, victims[i], methods[i]);
+        char *path = NULL;
+        tutti_failure err = {0};
+        if (tutti_checkpoint_newest(out, &path, NULL, &err) || !path) fail_msg("no checkpoint: %s", err.text);
+        snprintf(words, sizeof words, "ckpt verify %s", path);
+        const spawned_run verified = run_start(f, "verify", words);
+        assert_int_equal(run_wait(&verified), 0);
+        free(path);
+        assert_int_equal(tutti_file_remove_tree(out, NULL), TUTTI_OK);
+    }
+}
+
+/* Who waits for nobody, and is to meet the others in hours, hears of it all the same. */
+static void whoever_plays_alone_hears_of_a_death(void **state)
+{
+    const run_folder *f = *state;
+    const by_hand h = {.job = job,
+                       .nranks = NRANKS,
+                       .wire = "tcp",
+                       .hosts = "abc",
+                       .set = {"method.name=hogwild-sgd", "steps=1000000", "checkpoint.every_steps=1000000"}};
+    char out[160];
+    spawned_run ranks[SPAWNED_MAX_RANKS];
+    snprintf(out, sizeof out, "%s/out", f->dir);
+    by_hand_start(f, &h, ranks);
+    assert_true(run_until_step(&ranks[0], out, 20));
+    kill(ranks[2].pid, SIGKILL);
+    assert_int_equal(run_wait(&ranks[2]), 128 + SIGKILL);
+    expect_ends(ranks, 2, "hogwild-sgd");
+}
+
+/* Who waits at rank 0 for a turn knows whom for, and says so before the worker that it stands in for gives up. */
+static void a_worker_that_stops_is_named_by_who_waits_for_it(void **state)
+{
+    const run_folder *f = *state;
+    char out[160];
+    spawned_run ranks[SPAWNED_MAX_RANKS];
+    snprintf(out, sizeof out, "%s/out", f->dir);
+    start_all(f, "abc", "tcp", "easgd", "1000000", ranks);
+    assert_true(run_until_step(&ranks[0], out, 20));
+    kill(ranks[2].pid, SIGSTOP);
+    for (int r = 0; r < 2; r++) {
+        const int rc = run_wait(&ranks[r]);
+        char *log = run_log(&ranks[r]);
+        if (rc != TUTTI_ERR_PEER) fail_msg("rank %d: exit %d: %s", r, rc, log);
+        by_hand_expect(log, "rank 2 ");
+        by_hand_expect(log, "the deadline of 4 s has passed");
+        free(log);
+    }
+    kill(ranks[2].pid, SIGCONT);
+    assert_int_equal(run_wait(&ranks[2]), TUTTI_ERR_PEER);
+}
+
+static void a_signal_at_another_host_ends_all_in_good_order(void **state)
+{
+    const run_folder *f = *state;
+    static const char *const methods[] = {"async-easgd", "easgd"};
+    char out[160];
+    snprintf(out, sizeof out, "%s/out", f->dir);
+    for (int i = 0; i < 2; i++) {
+        spawned_run ranks[SPAWNED_MAX_RANKS];
+        start_all(f, "abb", "tcp", methods[i], "1000000", ranks);
+        assert_true(run_until_step(&ranks[0], out, 20));
+        kill(ranks[2].pid, SIGTERM);
+        for (int r = 0; r < NRANKS; r++) {
+            const int rc = run_wait(&ranks[r]);
+            if (rc != 128 + SIGTERM) fail_msg("%s, rank %d: exit %d: %s", methods[i], r, rc, run_log(&ranks[r]));
+        }
+        assert_int_equal(tutti_file_remove_tree(out, NULL), TUTTI_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(hosts_and_wires_change_no_bit, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(whoever_dies_is_named_and_the_centre_is_there, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(whoever_plays_alone_hears_of_a_death, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_worker_that_stops_is_named_by_who_waits_for_it, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(a_signal_at_another_host_ends_all_in_good_order, run_folder_make,
+                                        run_folder_drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
