@@ -119,11 +119,11 @@ struct tutti_graph {
     tutti_kernel *kernels; /* one a layer, made for that batch */
     int nkernels;          /* = model->nlayers once built */
     /* These four only where training. */
-    bool *
-        runs_params; /* a layer: its backward_params is run: it has learned parameters, or backward_data goes on from it */
-    bool *
-        needs_input_grad; /* a layer: its backward_data is run (not before the first layer with learned parameters, nor where
-                             * backward_params does its work: joint_backward) */
+    /* A layer: its backward_params is run: it has learned parameters, or backward_data goes on from it. */
+    bool *runs_params;
+    /* A layer: its backward_data is run (not before the first layer with learned parameters, nor where backward_params does its work:
+     * joint_backward). */
+    bool *needs_input_grad;
     tutti_grad *grads;
     int ngrads;
     tutti_layer_grads *layer_grads;

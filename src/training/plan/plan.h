@@ -252,11 +252,10 @@ typedef struct {
     tutti_plan_config config;
     const tutti_graph *graph; /* borrowed */
     int *order;               /* params in exchange order, then control numbers, then frozen ones */
-    int64_t *
-        param_offset; /* a param: where it lies in the packed vector, or behind it; a control number: among the numbers */
-    int64_t total;    /* elements of the packed vector */
-    int64_t nweights; /* and of the frozen parameters behind it */
-    int first_frozen; /* in order; = graph->nparams where there are none */
+    int first_frozen;         /* in order; = graph->nparams where there are none */
+    int64_t *param_offset;    /* a param: where it lies in the packed vector, or behind; a control number: among them */
+    int64_t total;            /* elements of the packed vector */
+    int64_t nweights;         /* and of the frozen parameters behind it */
     tutti_bucket *buckets;
     int nbuckets;
     tutti_bucket control;    /* the control numbers */
