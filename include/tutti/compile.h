@@ -24,7 +24,7 @@ typedef struct {
     int32_t root;
     int32_t slots;
     bool in_place;
-    bool sums_once; /* refuse rows that pass partial sums on: each element is summed by one step, from all inputs */
+    bool sums_once; /* refuse rows that pass partial sums on, but for those that sum all of groups' sums in one step */
     const struct tutti_topology *topology; /* for rows that are bound to one; NULL = none; must outlive the schedule */
     /* For the row, filled in while compiling; what a caller leaves here is not looked at. */
     int32_t param[TUTTI_MAX_PARAMETERS];

@@ -21,8 +21,9 @@ typedef struct {
     const char *name, *summary;
     unsigned collectives;          /* bit set of tutti_collective */
     tutti_determinism determinism; /* claimed when slots == 0 */
-    bool sums_once; /* each element is summed by one step, from all ranks' inputs: no partial sum travels */
-    bool is_bound;  /* to a topology: it takes q->topology and cannot do without */
+    bool sums_once;   /* each element is summed by one step, from all ranks' inputs: no partial sum travels */
+    bool sums_groups; /* ... or groups' sums do, each of which is summed once more, into the result */
+    bool is_bound;    /* to a topology: it takes q->topology and cannot do without */
     /* TUTTI_OK, or why this request cannot be served and what could (rank count >= 1, slots 0 or a power of two >= the rank
      * count, root and collective in range are checked before). NULL: everything is served. */
     tutti_status (*accept)(const tutti_compile_request *q, tutti_failure *err);

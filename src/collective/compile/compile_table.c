@@ -16,7 +16,7 @@ enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 #define ALGORITHMS(row)                                                                                                \
     row(direct) row(one_shot) row(two_shot) row(ring) row(halving_doubling) row(recursive_doubling) row(dissemination) \
         row(binomial) row(knomial) row(double_tree) row(binary_blocks) row(bruck) row(hierarchical) row(split_rail)    \
-            row(torus) row(swing) row(trees)
+            row(torus) row(swing) row(trees) row(two_level)
 
 #define DECLARE(name) extern const tutti_algorithm tutti_algorithm_##name;
 ALGORITHMS(DECLARE)
@@ -71,13 +71,13 @@ static tutti_status refuse_partial_sums(const tutti_algorithm *a, tutti_collecti
     char others[300] = "";
     for (int i = 0; i < NALGORITHMS; i++) {
         size_t n = strlen(others);
-        if (table[i]->sums_once && table[i]->collectives & 1u << c)
+        if ((table[i]->sums_once || table[i]->sums_groups) && table[i]->collectives & 1u << c)
             snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "", table[i]->name);
     }
     return tutti_fail(
         err, TUTTI_ERR_USAGE,
-        "%s passes partial sums on, which 16 bits would round again; for %s there are rows that sum in one "
-        "step, from all ranks' own: %s",
+        "%s passes partial sums on, which 16 bits would round again; for %s there are rows that sum all ranks' own, or "
+        "groups' sums, in one step: %s",
         a->name, tutti_collective_name(c), others);
 }
 
@@ -133,7 +133,7 @@ static tutti_status complete(const tutti_algorithm *a, const char *name, compile
     tutti_status st = tutti_algorithm_read(a, name, q->param, err);
     if (st == TUTTI_OK) st = check_request(q, err);
     if (st == TUTTI_OK && !(a->collectives & 1u << q->collective)) st = refuse_collective(a, q->collective, err);
-    if (st == TUTTI_OK && q->sums_once && tutti_collective_reduces(q->collective) && !a->sums_once)
+    if (st == TUTTI_OK && q->sums_once && tutti_collective_reduces(q->collective) && !a->sums_once && !a->sums_groups)
         st = refuse_partial_sums(a, q->collective, err);
     if (st == TUTTI_OK && a->settle) a->settle(q);
     if (st == TUTTI_OK && a->accept) st = a->accept(q, err);

@@ -3,6 +3,7 @@
  * made once is told which rows make them. */
 #include "testing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "collective/compile/algorithms.h"
@@ -47,6 +48,32 @@ static void rows_say_whether_partial_sums_travel(void **state)
     assert_int_equal(nonce, 5); /* direct: three; one-shot, two-shot: allreduce */
 }
 
+/* In groups of two and four of eight: of so many inputs, or of so many groups' sums. */
+static void rows_of_groups_sum_twice(void **state)
+{
+    (void)state;
+    for (int a = 0; a < tutti_algorithm_count(); a++) {
+        const tutti_algorithm *row = tutti_algorithm_at(a);
+        assert_false(row->sums_once && row->sums_groups);
+        for (int32_t k = 2; k <= 4 && row->sums_groups; k += 2) {
+            const tutti_compile_request q = {.collective = TUTTI_REDUCE_SCATTER, .nranks = 8, .sums_once = true};
+            char name[TUTTI_ALGORITHM_TEXT];
+            int32_t nreduces[9] = {0};
+            tutti_schedule *s = NULL;
+            tutti_part part;
+            snprintf(name, sizeof name, "%s,group=%d", row->name, k);
+            assert_int_equal(tutti_schedule_compile(name, &q, &s, NULL), TUTTI_OK);
+            tutti_schedule_part(s, 3, &part);
+            for (int32_t i = 0; i < part.nsteps; i++)
+                if (part.steps[i].kind == TUTTI_STEP_REDUCE) nreduces[part.steps[i].nins]++;
+            assert_int_equal(nreduces[k], 8 / k);
+            assert_int_equal(nreduces[8 / k], 1);
+            tutti_part_release(&part);
+            tutti_schedule_destroy(s);
+        }
+    }
+}
+
 static void sums_that_are_made_once_are_refused_by_other_rows_with_those_that_make_them(void **state)
 {
     (void)state;
@@ -54,9 +81,9 @@ static void sums_that_are_made_once_are_refused_by_other_rows_with_those_that_ma
         const char *row, *words;
         tutti_collective collective;
     } cases[] = {
-        {"ring", "from all ranks' own: direct", TUTTI_REDUCE_SCATTER},
+        {"ring", "in one step: direct, two-level", TUTTI_REDUCE_SCATTER},
         {"split-rail,group=2", "split-rail passes partial sums on", TUTTI_REDUCE_SCATTER},
-        {"binomial", "from all ranks' own: direct, one-shot, two-shot", TUTTI_ALLREDUCE},
+        {"binomial", "in one step: direct, one-shot, two-shot, two-level", TUTTI_ALLREDUCE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tutti_compile_request q = {.collective = cases[i].collective, .nranks = 4, .sums_once = true};
@@ -74,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_say_whether_partial_sums_travel),
+        cmocka_unit_test(rows_of_groups_sum_twice),
         cmocka_unit_test(sums_that_are_made_once_are_refused_by_other_rows_with_those_that_make_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
