@@ -76,7 +76,8 @@ static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, t
                                                 .nmembers = x->nmembers,
                                                 .type = out,
                                                 .op = x->op,
-                                                .sent = in == out ? TUTTI_F32 : in,
+                                                .sent = x->sent,
+                                                .taken = in,
                                                 .in = roots,
                                                 .nin = plan->memories[x->in.memory].copies > 1 ? nins : 1,
                                                 .out = {b->region, in_place ? 0 : (size_t)nins * stride}};

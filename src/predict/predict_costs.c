@@ -23,7 +23,7 @@ tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_
 {
     const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     const tutti_plan_exchange *x = &plan->exchanges[exchange];
-    const int64_t sent = (int64_t)tutti_dtype_bytes(plan->memories[x->in.memory].type);
+    const int64_t sent = (int64_t)tutti_dtype_bytes(x->sent ? x->sent : plan->memories[x->in.memory].type);
     const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
     const tutti_prepared *s = &plan->schedules[schedule];
     const tutti_topology seated = seat_members(t, x);

@@ -163,6 +163,27 @@ void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const c
     if (call.stack != fixed) free(call.stack);
 }
 
+void tutti_reduce_narrow(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
+                         const uint8_t *folds, int64_t n)
+{
+    enum { EACH = BLOCK_BYTES / sizeof(float) };
+    _Alignas(64) char fixed[STACK * BLOCK_BYTES];
+    const char *few[STACK];
+    const int depth = tutti_folds_depth(folds, nin);
+    reduction r = {.type = TUTTI_F32, .combine = combine_of(TUTTI_F32, TUTTI_SUM), .bytes = sizeof(float), .nin = nin};
+    r.inputs = inputs, r.folds = folds;
+    r.blocks = depth > STACK ? tutti_alloc((size_t)depth * BLOCK_BYTES) : fixed;
+    r.waiting = depth > STACK ? tutti_alloc((size_t)depth * sizeof *r.waiting) : few;
+    for (int64_t at = 0; at < n; at += EACH) {
+        const int64_t count = n - at < EACH ? n - at : EACH;
+        const char *sum = reduce_block(&r, at, count);
+        for (int o = 0; o < nout; o++)
+            tutti_convert_from_f32(type, (const float *)(const void *)sum,
+                                   outputs[o] + (size_t)at * tutti_dtype_bytes(type), count);
+    }
+    if (depth > STACK) free(r.blocks), free(r.waiting);
+}
+
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream)
 {
     uintptr_t odd = (uintptr_t)input | nbytes;

@@ -18,6 +18,9 @@ void tutti_reduce(tutti_dtype type, tutti_operation op, char *const *outputs, in
  * tutti_reduce: with one input it widens. Cost: one pass, each input read once. */
 void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
                        const uint8_t *folds, int64_t n, bool stream);
+/* The other way: 16-bit outputs = f32 sums over f32 inputs, rounded once. With one input it rounds. */
+void tutti_reduce_narrow(tutti_dtype type, char *const *outputs, int nout, const char *const *inputs, int nin,
+                         const uint8_t *folds, int64_t n);
 /* Each output = input. Any address, any length; an output may be the input. */
 void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
 /* x /= nranks, n numbers: the second half of avg. */

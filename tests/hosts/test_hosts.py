@@ -100,6 +100,29 @@ def training_has_the_bits_of_one_host(hosts, ranks_a_host):
     print(f"ok: LeNet on {hosts.nhosts} hosts of {ranks_a_host}: {found.group(0)}, as on one host")
 
 
+def rounded_gradients_halve_what_crosses(hosts, ranks_a_host):
+    # hosts' sums are rounded on their way; on one host the same groups are ranks that map each other's memory
+    nranks = hosts.nhosts * ranks_a_host
+    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", "steps=8", "--set", "threads=1", "--set", "exchange.update=replicated",
+           "--set", "exchange.bucket_bytes=64KiB", "--fresh", "--quiet"]
+    sent, lines = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one", "--set", "exchange.precision=bf16",
+                              "--set", f"exchange.algorithm=two-level,group={ranks_a_host}"], capture_output=True, text=True)
+        for precision in ("f32", "bf16"):
+            before = sum(hosts.sent())
+            ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/{precision}", "--set", f"exchange.precision={precision}"],
+                              {"TUTTI_WIRE": "tcp"})  # measures none
+            sent[precision] = sum(hosts.sent()) - before
+            expect(all(r.process.returncode == 0 for r in ranks), ranks[0].text)
+            lines[precision] = re.search(r"weights [0-9a-f]+ .*", ranks[0].text).group(0)
+    expect(one.returncode == 0 and lines["bf16"] in one.stdout, f"one host: {one.stdout}{one.stderr}; several: {lines['bf16']}")
+    expect(lines["bf16"] != lines["f32"], "bf16 has the bits of f32")
+    saved, half = sent["f32"] - sent["bf16"], 8 * 2 * 101776 * 2  # steps, both ways, elements, bytes
+    expect(0.95 * half < saved < 1.15 * half, f"{sent} bytes on the wire, {half} less expected")
+    print(f"ok: rounded sums of hosts have the bits of one host, and {saved} of {sent['f32']} bytes did not travel")
+
+
 def main():
     lab.skip_unless_possible()
     with lab.Lab(2, rate="2gbit") as hosts:
@@ -107,6 +130,7 @@ def main():
         sums_are_exact_and_the_wires_carried_them(hosts, 2, "ucx", ALGORITHMS[-2:])
         who_is_lost_is_named(hosts, 2, False)
         training_has_the_bits_of_one_host(hosts, 2)
+        rounded_gradients_halve_what_crosses(hosts, 2)
         if os.environ.get("TUTTI_LONG"):
             a_frozen_rank_is_named_by_the_notice(hosts, 2)
         who_is_lost_is_named(hosts, 2, True)

@@ -70,7 +70,16 @@ static void describe(const tutti_schedule_header *h, const tutti_exchange_bindin
              : h->in_place  ? "in place"
                             : "out of place",
              (long long)binding->n, counts, tutti_dtype_name(binding->type), tutti_operation_name(binding->op),
-             binding->sent ? " of " : "", binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
+             binding->sent ? " sent as " : "", binding->sent ? tutti_dtype_name(binding->sent) : "", binding->name);
+}
+
+/* Inputs and outputs are f32, or what is sent. */
+static bool can_round(const tutti_schedule_header *h, const tutti_exchange_binding *b)
+{
+    const bool half = b->sent == TUTTI_BF16 || b->sent == TUTTI_F16, sums = b->op == TUTTI_SUM || b->op == TUTTI_AVG;
+    return half && sums && tutti_collective_reduces(h->collective) && !b->plain &&
+           (b->type == TUTTI_F32 || b->type == b->sent) && (b->taken == TUTTI_F32 || b->taken == b->sent) &&
+           (!h->in_place || b->type == b->taken);
 }
 
 static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *h,
@@ -86,19 +95,20 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     if (h->in_place && (binding->in_window || binding->out_window))
         return tutti_fail(err, TUTTI_ERR_USAGE, "exchange '%s': a schedule in place needs places of whole vectors",
                           x->name);
-    const bool rounds = binding->sent && binding->sent != binding->type;
-    if (rounds && (binding->type != TUTTI_F32 || (binding->sent != TUTTI_BF16 && binding->sent != TUTTI_F16) ||
-                   (binding->op != TUTTI_SUM && binding->op != TUTTI_AVG) || h->in_place || binding->plain ||
-                   !tutti_collective_reduces(h->collective)))
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "exchange '%s': %s of %s from %s: what is sent is rounded for f32 sums of bf16 or f16, in "
-                          "regions, from one memory to another",
-                          x->name, tutti_operation_name(binding->op), tutti_dtype_name(binding->type),
-                          tutti_dtype_name(binding->sent));
-    x->type = binding->type, x->op = binding->op;
-    x->sent = rounds ? binding->sent : binding->type;
     const size_t bytes = tutti_element_bytes(binding->type, binding->op);
-    x->vector = (tutti_vector){binding->n, bytes, rounds ? tutti_dtype_bytes(binding->sent) : bytes, nblocks, NULL};
+    x->type = binding->type, x->op = binding->op;
+    x->rounds = binding->sent != TUTTI_F32;
+    x->sent = x->rounds ? binding->sent : binding->type;
+    x->vector = (tutti_vector){.n = binding->n, .bytes = bytes, .nblocks = nblocks};
+    x->vector.sent_bytes = x->rounds ? tutti_dtype_bytes(binding->sent) : bytes;
+    x->vector.taken_bytes = x->rounds ? tutti_dtype_bytes(binding->taken) : bytes;
+    if (x->rounds && !can_round(h, binding))
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "exchange '%s': %s of %s from %s sent as %s: what is sent is rounded for sums, in f32, of bf16 "
+            "or f16, in regions",
+            x->name, tutti_operation_name(binding->op), tutti_dtype_name(binding->type),
+            tutti_dtype_name(binding->taken), tutti_dtype_name(binding->sent));
     if (!binding->counts) return TUTTI_OK;
     int64_t *first = TUTTI_ARENA_NEW(&x->arena, int64_t, nblocks + 1);
     for (int32_t i = 0; i < nblocks; i++) {

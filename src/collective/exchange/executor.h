@@ -40,9 +40,10 @@ typedef struct {
     int32_t nmembers;
     tutti_dtype type; /* zero: f32, sum */
     tutti_operation op;
-    /* bf16, f16: inputs, and scratch with them, hold this; outputs are f32 sums, of which none is rounded in between. For sums in
-     * regions, apart, by schedules that sum each element once: partial sums have no place that could hold them. Zero: as `type`. */
-    tutti_dtype sent;
+    /* bf16, f16: scratch holds this, and inputs, if `taken` says so too (else f32): outputs are sums of it, made in f32 and written as f32 or
+     * rounded once. For sums in regions by schedules that put into scratch what inputs hold, or sums of inputs: partial sums of other
+     * kinds would be rounded again, and are refused. Zero: all is of `type`. */
+    tutti_dtype sent, taken;
     /* Uneven blocks: elements of block r of the ranks' blocks, sum n (all-to-all: nranks^2, block (i, j) at i * nranks + j). Point
      * first/of of the vector then lies on the line through the blocks' beginnings, rounded down: monotone, so the proof for
      * every n holds. NULL: floor(first*n/of). Copied. */

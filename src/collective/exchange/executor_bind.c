@@ -101,22 +101,23 @@ static tutti_status bind_step(tutti_binder *b, const tutti_part *part, const tut
     return TUTTI_OK;
 }
 
-/* Where what is sent is rounded: sums read that and write sums; copies leave elements as they are, or widen them. */
-static tutti_status take_element(const tutti_binder *b, const tutti_step *step, int32_t k, size_t each, tutti_op *op)
+/* Whether an output may hold elements of so many bytes, where what is sent is rounded: what lies in scratch was rounded once, so it is
+ * summed into outputs alone; copies leave elements as they are, round inputs into scratch, or widen. */
+static bool fits(const tutti_step *step, const tutti_op *op, const tutti_buffer_place *out)
 {
-    const bool is_input = k < step->nins, sums = step->kind == TUTTI_STEP_REDUCE;
-    const bool sent = each == b->x->vector.sent_bytes;
-    size_t *side = is_input ? &op->in_bytes : &op->out_bytes;
-    bool fits = k == 0 || k == step->nins || *side == each;
-    *side = each;
-    if (b->x->sent == b->x->type) return TUTTI_OK;
-    if (is_input)
-        fits = fits && (sent || !sums);
-    else if (sums)
-        fits = fits && !sent;
-    else
-        fits = fits && (each == op->in_bytes || (!sent && step->kind == TUTTI_STEP_COPY));
-    if (fits) return TUTTI_OK;
+    const bool wide = out->each == sizeof(float), took_wide = op->in_bytes == sizeof(float);
+    if (step->kind == TUTTI_STEP_REDUCE) return !out->is_scratch || took_wide;
+    return wide == took_wide || (step->kind == TUTTI_STEP_COPY && (wide || out->is_scratch));
+}
+
+/* The operands of a side are alike. */
+static tutti_status take_element(const tutti_binder *b, const tutti_step *step, int32_t k,
+                                 const tutti_buffer_place *place, tutti_op *op)
+{
+    size_t *side = k < step->nins ? &op->in_bytes : &op->out_bytes;
+    const bool alike = k == 0 || k == step->nins || *side == place->each;
+    *side = place->each;
+    if (!b->x->rounds || (alike && (k < step->nins || fits(step, op, place)))) return TUTTI_OK;
     return tutti_fail(
         b->err, TUTTI_ERR_USAGE,
         "exchange '%s': a %s of %s passes partial sums on, which %s would round: use a schedule that sums "
@@ -130,7 +131,7 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
         const tutti_slice *s = tutti_step_slice(part, step, k);
         int64_t n = 0;
         tutti_status st = bind_slice(b, s, &n);
-        if (!st) st = take_element(b, step, k, b->ranks[s->rank].places[s->buffer].each, op);
+        if (!st) st = take_element(b, step, k, &b->ranks[s->rank].places[s->buffer], op);
         if (st) return st;
         tutti_wire *wire = b->ranks[s->rank].places[s->buffer].wire;
         if (wire && (step->kind != TUTTI_STEP_PUT || k < step->nins))

@@ -39,7 +39,7 @@ typedef _Atomic uint64_t tutti_counter;
 typedef struct {
     int64_t n;
     size_t bytes;
-    size_t sent_bytes; /* of those in inputs and scratch; `bytes`, but where these are rounded */
+    size_t sent_bytes, taken_bytes; /* of those in scratch, in inputs; `bytes`, but where these are rounded */
     int32_t nblocks;
     const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
 } tutti_vector;
@@ -105,7 +105,8 @@ struct tutti_exchange {
     int32_t *deps;
     tutti_sequence *sequences;
     int32_t nsequences;
-    tutti_dtype type, sent; /* of outputs; of inputs and scratch */
+    tutti_dtype type, sent; /* of outputs; of scratch */
+    bool rounds;            /* ... where that may be another one */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* invocation e uses set e mod nsets */
@@ -161,9 +162,10 @@ typedef struct {
     int32_t banks;     /* 0: it has no place */
     size_t bytes_left; /* from base to the end of its region */
     size_t each;       /* bytes of an element */
-    bool plain;        /* no base: addresses come with each aim */
-    size_t before;     /* bytes of its rank's outputs that lie before it */
-    tutti_wire *wire;  /* far memory: base is the peer's address */
+    bool is_scratch;
+    bool plain;       /* no base: addresses come with each aim */
+    size_t before;    /* bytes of its rank's outputs that lie before it */
+    tutti_wire *wire; /* far memory: base is the peer's address */
 } tutti_buffer_place;
 
 typedef struct {
@@ -193,10 +195,11 @@ static inline char *tutti_exchange_base(const tutti_exchange *x, int32_t member)
     return base ? base + x->at[member] : NULL;
 }
 
-/* Outputs hold sums; what else there is holds what is sent. */
+/* Outputs hold sums, scratch what is sent. */
 static inline size_t tutti_buffer_element(const tutti_vector *v, const tutti_buffer *b)
 {
-    return b->role == TUTTI_BUFFER_OUT ? v->bytes : v->sent_bytes;
+    if (b->role == TUTTI_BUFFER_OUT) return v->bytes;
+    return b->role == TUTTI_BUFFER_IN ? v->taken_bytes : v->sent_bytes;
 }
 
 /* What that member has shown of its buffers; NULL: a far rank. */

@@ -125,6 +125,7 @@ static void place_buffers(tutti_binder *b, int32_t member, const tutti_buffer *b
             *place = (tutti_buffer_place){.banks = 1, .bytes_left = SIZE_MAX, .plain = b->binding.plain};
         lay_window(b, &buffers[i], &packed, place);
         place->each = tutti_buffer_element(&b->x->vector, &buffers[i]);
+        place->is_scratch = own_scratch;
         if (!own_scratch && !place->plain && place_in_region(b, member, &buffers[i], place)) place->banks = 0;
     }
     if (!b->binding.plain || !n) return;

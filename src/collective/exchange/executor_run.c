@@ -51,7 +51,9 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     }
     char *const *out = base + op->nins;
     const bool stream = stores_past_caches(x, op);
-    if (op->in_bytes != op->out_bytes)
+    if (op->in_bytes > op->out_bytes)
+        tutti_reduce_narrow(x->sent, out, op->nouts, (const char *const *)base, op->nins, op->folds, n);
+    else if (op->in_bytes < op->out_bytes)
         tutti_reduce_wide(x->sent, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
     else if (op->kind == TUTTI_STEP_REDUCE)
         tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);

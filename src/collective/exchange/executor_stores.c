@@ -14,7 +14,7 @@ static const double MARGIN = 0.9;
 static double vectors_bytes(const tutti_exchange *x, const tutti_schedule *schedule)
 {
     const int sharing = x->nmembers < x->group->nmachine ? x->nmembers : x->group->nmachine;
-    const size_t each = x->vector.bytes + (tutti_schedule_head(schedule)->in_place ? 0 : x->vector.sent_bytes);
+    const size_t each = x->vector.bytes + (tutti_schedule_head(schedule)->in_place ? 0 : x->vector.taken_bytes);
     return sharing * (double)x->vector.n * (double)each;
 }
 

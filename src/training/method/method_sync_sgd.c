@@ -12,7 +12,7 @@
  *
  * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that travels in their place; the sums
  * of what was rounded are f32. Sharded, they come to their owners as they are; replicated, where sums travel too, these are rounded once
- * more, so that all ranks go by the same.
+ * more, so that all ranks go by the same. Between hosts of several ranks it is the hosts' sums that are rounded, on their way.
  *
  * Else updates come after all backward work: by then the early sums have long been there, and a rank that waits holds nobody up. Where
  * gradients may overflow (dynamic loss scale), or their norm is wanted, sums are looked at first. Sharded, each owner looks at its slices,
@@ -50,18 +50,26 @@ static names names_of(const tutti_plan *p)
 
 /* ---- what there is ---- */
 
+/* Before they are sent; where groups' sums are, these are rounded on the way. */
+static bool rounds_all(const tutti_plan_builder *b)
+{
+    return tutti_method_rounds(&tutti_builder_plan(b)->config) && !tutti_builder_rounds_groups(b);
+}
+
 static tutti_status declare_buckets(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const bool alone = p->config.replicated, rounds = tutti_method_rounds(&p->config);
+    const bool alone = p->config.replicated, rounds = rounds_all(b), groups = tutti_builder_rounds_groups(b);
     const tutti_builder_request sums = {.collective = alone ? TUTTI_ALLREDUCE : TUTTI_REDUCE_SCATTER,
-                                        .in_place = alone || !rounds,
+                                        .in_place = alone ? !groups : !rounds,
                                         .of_slots = true},
                                 weights = {.collective = TUTTI_ALL_GATHER, .in_place = true};
     const names n = names_of(p);
     int schedule = 0;
     tutti_status st = tutti_builder_schedule(b, &sums, &schedule, err);
-    if (!st) tutti_method_declare_exchanges(b, "gradients", n.sent, alone ? n.sent : n.gradients, schedule, TUTTI_SUM);
+    if (!st)
+        tutti_method_declare_exchanges(b, "gradients", rounds ? n.sent : n.gradients, alone ? n.sent : n.gradients,
+                                       schedule, TUTTI_SUM);
     if (st || p->config.replicated) return st;
     st = tutti_builder_schedule(b, &weights, &schedule, err);
     if (!st) tutti_method_declare_exchanges(b, "weights", n.weights, n.weights, schedule, TUTTI_SUM);
@@ -76,7 +84,7 @@ static tutti_status declare(tutti_plan_builder *b, tutti_failure *err)
                                           .weights_hold = TUTTI_HOLDS_ALL,
                                           .states_hold = alone ? TUTTI_HOLDS_ALL : TUTTI_HOLDS_ANYTHING};
     tutti_method_declare_vectors(b, &vectors);
-    if (tutti_method_rounds(&tutti_builder_plan(b)->config)) tutti_method_declare_sent(b);
+    if (rounds_all(b) || (alone && tutti_builder_rounds_groups(b))) tutti_method_declare_sent(b);
     tutti_status st = declare_buckets(b, err);
     if (!st) st = tutti_method_declare_control(b, err);
     if (!st) st = tutti_method_declare_check(b, alone, err);
@@ -92,7 +100,7 @@ static void wait_weights(tutti_plan_builder *b, int bucket)
 
 static void start_sums(tutti_plan_builder *b, int bucket)
 {
-    if (tutti_method_rounds(&tutti_builder_plan(b)->config)) tutti_method_round(b, bucket);
+    if (rounds_all(b)) tutti_method_round(b, bucket);
     tutti_builder_start(b, bucket, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
 }
 

@@ -283,6 +283,8 @@ static void add_exchanges(const tutti_plan *p, tutti_strbuf *sb)
         tutti_strbuf_printf(sb, "%s: %" PRId64 " + %" PRId64 " of %d.%d to %d.%d by %s, turn %d, %s\n", x->name,
                             x->first, x->count, x->in.memory, x->in.copy, x->out.memory, x->out.copy, hash, x->turn,
                             tutti_operation_name(x->op));
+        if (x->sent && p->memories[x->in.memory].role != TUTTI_ROLE_SENT)
+            tutti_strbuf_printf(sb, "sent as %s\n", tutti_dtype_name(x->sent));
         if (!x->members) continue;
         tutti_plan_print_members(x, sb);
         tutti_strbuf_puts(sb, "\n");

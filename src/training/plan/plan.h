@@ -135,6 +135,7 @@ typedef struct {
     const char *name;       /* "gradients of bucket 2" */
     int schedule;           /* of plan->schedules */
     tutti_operation op;     /* sum, unless said */
+    tutti_dtype sent;       /* bf16, f16: what lies in scratch between ranks; else what inputs hold. Filled in */
     const int32_t *members; /* whom it is between: the schedule's rank i is members[i]; NULL = all, in their order */
     int nmembers;           /* of all too; filled in where members is NULL */
     unsigned drivers;       /* bit set: in which loops its members start it. Filled in */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../collective/compile/algorithms.h"
 #include "plan_impl.h"
 
 const tutti_plan *tutti_builder_plan(const tutti_plan_builder *b)
@@ -27,6 +28,11 @@ int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m)
     p->memories[p->nmemories] = *m;
     p->memories[p->nmemories].name = tutti_arena_strdup(&p->arena, m->name);
     return p->nmemories++;
+}
+
+bool tutti_builder_rounds_groups(const tutti_plan_builder *b)
+{
+    return tutti_plan_rounds_groups(&b->plan->config);
 }
 
 void tutti_builder_answer(tutti_plan_builder *b, int memory)
@@ -60,6 +66,17 @@ static void take_members(tutti_plan *p, tutti_plan_exchange *x)
     x->members = own;
 }
 
+/* What lies in scratch: what inputs hold, or groups' sums of it, which are rounded. */
+static tutti_dtype sent_by(const tutti_plan *p, const tutti_plan_exchange *x)
+{
+    const tutti_dtype in = p->memories[x->in.memory].type, sent = p->config.sent;
+    const tutti_schedule_header *h = tutti_schedule_head(p->schedules[x->schedule].compiled);
+    if (sent == TUTTI_F32 || !tutti_collective_reduces(h->collective)) return TUTTI_F32;
+    return in == sent || (tutti_plan_rounds_groups(&p->config) && tutti_algorithm_find(h->algorithm)->sums_groups)
+               ? sent
+               : TUTTI_F32;
+}
+
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x)
 {
     tutti_plan *p = b->plan;
@@ -70,6 +87,7 @@ int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x)
     own->schedule = tutti_plan_schedule_of_size(p, x->schedule,
                                                 x->count * (int64_t)tutti_dtype_bytes(p->memories[x->in.memory].type));
     take_members(p, own);
+    own->sent = sent_by(p, own);
     return p->nexchanges++;
 }
 

@@ -26,6 +26,8 @@ int tutti_builder_rank(const tutti_plan_builder *b);
 
 /* Return the new one's number. Names and members are copied. */
 int tutti_builder_memory(tutti_plan_builder *b, const tutti_plan_memory *m);
+/* Gradients are rounded where groups' sums of them are sent, by the configuration's algorithm; else before they are. */
+bool tutti_builder_rounds_groups(const tutti_plan_builder *b);
 void tutti_builder_answer(tutti_plan_builder *b, int memory); /* unless said, the first memory of the weights */
 /* Ranks take steps of their own and visit the common memories so; from now on it is known who is far from these (tutti_plan_is_far). */
 void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission);

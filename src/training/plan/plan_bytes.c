@@ -8,31 +8,23 @@ static int64_t count_elements(const tutti_slice *s, int64_t n)
     return ((int64_t)s->first + s->count) * n / s->of - s->first * n / s->of;
 }
 
-/* Outputs hold elements of the exchange's second memory, inputs, and scratch with them, of its first. */
-static int64_t element_bytes(const tutti_plan *p, const tutti_plan_exchange *x, bool is_out)
+/* Buffers of all ranks stand in one order, but for more inputs than ours in canonical sums, which have one type; scratch stands last. */
+static tutti_dtype type_of(const tutti_plan *p, const tutti_plan_exchange *x, const tutti_part *own, int32_t buffer)
 {
-    return (int64_t)tutti_dtype_bytes(p->memories[is_out ? x->out.memory : x->in.memory].type);
-}
-
-/* What one end of a copy is, the other is too: the own one is known. */
-static bool touches_own_out(const tutti_part *part, const tutti_step *s)
-{
-    for (int k = 0; k < s->nins + s->nouts; k++) {
-        const tutti_slice *slice = &part->slices[k < s->nins ? s->first_in + k : s->first_out + k - s->nins];
-        if (slice->rank == part->rank) return part->buffers[slice->buffer].role == TUTTI_BUFFER_OUT;
-    }
-    return false;
+    const tutti_dtype in = p->memories[x->in.memory].type;
+    if (!x->sent) return in;
+    if (buffer >= own->nbuffers || own->buffers[buffer].role == TUTTI_BUFFER_SCRATCH) return x->sent;
+    return own->buffers[buffer].role == TUTTI_BUFFER_IN ? in : p->memories[x->out.memory].type;
 }
 
 static int64_t count_step(const tutti_plan *p, const tutti_plan_exchange *x, const tutti_part *part,
                           const tutti_step *s)
 {
-    const bool sums = s->kind == TUTTI_STEP_REDUCE, moves_out = !sums && touches_own_out(part, s);
     int64_t bytes = 0;
     for (int k = 0; k < s->nins + s->nouts; k++) {
         const tutti_slice *slice = &part->slices[k < s->nins ? s->first_in + k : s->first_out + k - s->nins];
         if (slice->rank == part->rank) continue;
-        bytes += count_elements(slice, x->count) * element_bytes(p, x, moves_out || (sums && k >= s->nins));
+        bytes += count_elements(slice, x->count) * (int64_t)tutti_dtype_bytes(type_of(p, x, part, slice->buffer));
     }
     return bytes;
 }

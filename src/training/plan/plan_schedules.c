@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../collective/compile/algorithms.h"
 #include "plan_impl.h"
 #include "tutti/check.h"
 
@@ -36,13 +37,13 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
 }
 
 /* One pass over memory wins on one host. Between hosts of several ranks, what crosses is summed on each host first; canonical
- * sums have one order only, and what is rounded is summed once, both of which direct keeps. */
+ * sums have one order only, which direct keeps; what is rounded is summed in one step at each level. */
 static void choose(const tutti_plan_config *c, bool sums_once, const int32_t *host_of, int nranks,
                    char name[TUTTI_ALGORITHM_TEXT])
 {
-    const int group = c->slots || sums_once ? 0 : ranks_a_host(host_of, nranks);
+    const int group = c->slots ? 0 : ranks_a_host(host_of, nranks);
     if (group)
-        snprintf(name, TUTTI_ALGORITHM_TEXT, "split-rail,group=%d", group);
+        snprintf(name, TUTTI_ALGORITHM_TEXT, "%s,group=%d", sums_once ? "two-level" : "split-rail", group);
     else
         snprintf(name, TUTTI_ALGORITHM_TEXT, "direct");
 }
@@ -62,6 +63,51 @@ static int32_t *hosts_of(const tutti_plan_config *c, const int32_t *members, int
     for (int i = 0; i < n; i++)
         if (c->host_of && members[i] >= 0 && members[i] < c->nranks) host_of[i] = c->host_of[members[i]];
     return host_of;
+}
+
+bool tutti_plan_rounds_groups(const tutti_plan_config *c)
+{
+    char rows[2][TUTTI_ALGORITHM_TEXT];
+    const int nrows = tutti_plan_algorithms(c->algorithm ? c->algorithm : "auto", rows);
+    if (c->sent == TUTTI_F32 || c->slots || c->nranks == 1) return false;
+    const tutti_algorithm *row = nrows ? tutti_algorithm_find(rows[0]) : NULL;
+    return nrows ? row && row->sums_groups : ranks_a_host(c->host_of, c->nranks) > 0;
+}
+
+/* What a part does with inputs: rounds sums of them into scratch; puts them on a wire. */
+static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
+{
+    for (int32_t i = 0; i < part->nsteps; i++) {
+        const tutti_step *s = &part->steps[i];
+        if (!s->nins || part->buffers[part->slices[s->first_in].buffer].role != TUTTI_BUFFER_IN) continue;
+        if (s->kind == TUTTI_STEP_PUT)
+            *far = true;
+        else if (part->buffers[part->slices[s->first_out].buffer].role == TUTTI_BUFFER_SCRATCH)
+            *rounds = true;
+    }
+}
+
+/* Groups' sums are made of what lies in memory of one host, and there are several groups: else nothing would be rounded. */
+static tutti_status check_groups(const tutti_schedule *lowered, tutti_failure *err)
+{
+    const tutti_schedule_header *h = tutti_schedule_head(lowered);
+    bool far = false, rounds = false;
+    for (int32_t r = 0; r < h->nranks && !far; r++) {
+        tutti_part part;
+        tutti_schedule_part(lowered, r, &part);
+        look_at_part(&part, &rounds, &far);
+        tutti_part_release(&part);
+    }
+    if (far)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "exchange.algorithm: the groups of %s sum what is not rounded yet, and some have ranks of "
+                          "several hosts; say group=N, N ranks of one host, or leave the key out",
+                          h->algorithm);
+    return rounds ? TUTTI_OK
+                  : tutti_fail(err, TUTTI_ERR_USAGE,
+                               "exchange.algorithm: %s has one group, so no group's sum is sent and nothing rounded; "
+                               "say group=N for smaller ones, or leave the key out",
+                               h->algorithm);
 }
 
 /* What goes by the configuration's algorithm: of sums, those of gradients. */
@@ -92,9 +138,10 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
     int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
     const int32_t *host_of = own ? own : c->host_of;
     choose(c, sums_once, host_of, nmembers, name);
-    const tutti_status st =
-        tutti_schedule_prepare(r->algorithm ? r->algorithm : name, &request, host_of, NULL, out, err);
+    tutti_status st = tutti_schedule_prepare(r->algorithm ? r->algorithm : name, &request, host_of, NULL, out, err);
     free(own);
+    if (!st && sums_once && tutti_plan_rounds_groups(c) && (st = check_groups(out->lowered, err)))
+        tutti_prepared_release(out);
     return st ? tutti_fail_at(err, "exchange (%s)", tutti_collective_name(r->collective)) : TUTTI_OK;
 }
 

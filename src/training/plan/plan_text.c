@@ -156,6 +156,7 @@ static void add_operand(const tutti_plan *p, const tutti_plan_exchange *x, tutti
     const tutti_plan_memory *in = &p->memories[x->in.memory];
     if (in->role == TUTTI_ROLE_SENT) tutti_strbuf_printf(sb, "%s ", tutti_dtype_name(in->type));
     tutti_strbuf_printf(sb, "%s", in->name);
+    if (x->sent && in->role != TUTTI_ROLE_SENT) tutti_strbuf_printf(sb, ", sent as %s,", tutti_dtype_name(x->sent));
     if (x->in.memory != x->out.memory) tutti_strbuf_printf(sb, " to %s", p->memories[x->out.memory].name);
 }
 

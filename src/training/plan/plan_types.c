@@ -3,7 +3,8 @@
  *
  * An exchange is between memories of one type, or sums what was rounded in f32. Rounded numbers are summed once: each sum is of all
  * members' own, so that no part of it was rounded, or travelled, before. Rules and looks read and write f32; between f32 and what
- * travels stand conversions, and nothing else. */
+ * travels stand conversions, and nothing else. Where groups' sums are what is rounded, sums are of inputs alone, or of such sums alone into
+ * outputs. */
 #include "plan_impl.h"
 
 static bool is_half(tutti_dtype type)
@@ -11,20 +12,38 @@ static bool is_half(tutti_dtype type)
     return type == TUTTI_BF16 || type == TUTTI_F16;
 }
 
+static bool is_scratch(const tutti_part *part, const tutti_slice *s)
+{
+    return s->buffer >= part->nbuffers || part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH; /* of peers too */
+}
+
+/* Of inputs, or of what was rounded into scratch: then into outputs. */
+static bool sums_levels(const tutti_part *part, const tutti_step *s)
+{
+    const bool first = is_scratch(part, &part->slices[s->first_in]);
+    for (int k = 1; k < s->nins; k++)
+        if (is_scratch(part, &part->slices[s->first_in + k]) != first) return false;
+    for (int k = 0; k < s->nouts && first; k++)
+        if (is_scratch(part, &part->slices[s->first_out + k])) return false;
+    return true;
+}
+
 static tutti_status check_sums(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
 {
     const tutti_schedule *s = p->schedules[x->schedule].lowered;
+    const bool groups = p->memories[x->in.memory].type == TUTTI_F32;
     tutti_status st = TUTTI_OK;
     for (int place = 0; place < x->nmembers && !st; place++) {
         tutti_part part;
         tutti_schedule_part(s, place, &part);
         for (int i = 0; i < part.nsteps && !st; i++)
-            if (part.steps[i].kind == TUTTI_STEP_REDUCE && part.steps[i].nins != x->nmembers)
+            if (part.steps[i].kind == TUTTI_STEP_REDUCE &&
+                (groups ? !sums_levels(&part, &part.steps[i]) : part.steps[i].nins != x->nmembers))
                 st = tutti_fail(err, TUTTI_ERR_FAILED,
                                 "%s: step %d of rank %d sums %d of %d ranks' %s: what is rounded must be summed once, "
                                 "from all ranks' own",
                                 x->name, i, tutti_plan_member(x, place), part.steps[i].nins, x->nmembers,
-                                tutti_dtype_name(p->memories[x->in.memory].type));
+                                tutti_dtype_name(x->sent));
         tutti_part_release(&part);
     }
     return st;
@@ -34,11 +53,11 @@ static tutti_status check_exchange(const tutti_plan *p, const tutti_plan_exchang
 {
     const tutti_dtype in = p->memories[x->in.memory].type, out = p->memories[x->out.memory].type;
     const bool sums = tutti_collective_reduces(tutti_schedule_head(p->schedules[x->schedule].lowered)->collective);
-    if (in != out && (!is_half(in) || out != TUTTI_F32 || !sums))
+    if (in != out && (!sums || !x->sent || (in != x->sent && in != TUTTI_F32) || (out != x->sent && out != TUTTI_F32)))
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: from %s of %s to %s of %s", x->name,
                           p->memories[x->in.memory].name, tutti_dtype_name(in), p->memories[x->out.memory].name,
                           tutti_dtype_name(out));
-    return sums && is_half(in) ? check_sums(p, x, err) : TUTTI_OK;
+    return sums && x->sent ? check_sums(p, x, err) : TUTTI_OK;
 }
 
 static bool has_types(const tutti_plan *p, const tutti_action *a)

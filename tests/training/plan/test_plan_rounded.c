@@ -164,6 +164,50 @@ static void memories_say_their_types_and_the_hash_tells_them_apart(void **state)
     assert_true(hash[0] != hash[1] && hash[1] != hash[2] && hash[0] != hash[2]);
 }
 
+/* Between hosts of several ranks the hosts' sums are rounded, by the exchange; weights travel as ever. */
+static void hosts_of_several_ranks_round_their_sums(void **state)
+{
+    (void)state;
+    static const int32_t hosts[] = {0, 0, 0, 1, 1, 1};
+    for (int replicated = 0; replicated < 2; replicated++) {
+        world w;
+        int at = -1;
+        tutti_plan_config c = by_halves(6, replicated);
+        c.host_of = hosts;
+        make(&w, "sync-sgd", c);
+        const tutti_plan *p = w.plan;
+        const int sums = exchange_of(p, "gradients", 0);
+        assert_string_equal(tutti_schedule_head(lowered_of(p, sums))->algorithm, "two-level,group=3");
+        assert_int_equal(p->exchanges[sums].sent, TUTTI_BF16);
+        assert_int_equal(p->exchanges[sums].in.memory, gradients_of(&w));
+        assert_int_equal(count_converts(step_of(&w), 0, gradients_of(&w), &at), 0);
+        assert_true((sent_of(&w) >= 0) == replicated);
+        if (!replicated)
+            assert_string_equal(tutti_schedule_head(lowered_of(p, exchange_of(p, "weights", 0)))->algorithm,
+                                "split-rail,group=3");
+        /* rank 0 reads two others' two slices of f32 on its host, and puts one slice of bf16 on the wire */
+        const int64_t n = p->buckets[0].count, own = slice_of(n, 0, 6), other = slice_of(n, 3, 6);
+        if (!replicated) assert_int_equal(tutti_plan_crossed_bytes(p, sums, 0), 2 * (own + other) * 4 + other * 2);
+        const uint64_t hash = tutti_plan_hash(p);
+        destroy(&w);
+        c.sent = TUTTI_F16;
+        make(&w, "sync-sgd", c);
+        assert_true(tutti_plan_hash(w.plan) != hash);
+        destroy(&w);
+    }
+}
+
+static void expect_no_plan(const world *w, const char *algorithm, const int32_t *hosts, const char *words)
+{
+    tutti_failure err = {0};
+    tutti_plan *plan = NULL;
+    tutti_plan_config c = w->plan->config;
+    c.algorithm = algorithm;
+    c.host_of = hosts;
+    assert_int_equal(tutti_plan_build(w->graph, &c, &plan, &err), TUTTI_ERR_USAGE);
+    if (!strstr(err.text, words)) fail_msg("%s", err.text);
+}
+
 /* ---- mistakes ---- */
 
 static void a_conversion_that_is_missing_or_late_is_refused(void **state)
@@ -221,6 +265,24 @@ static void sums_of_rounded_gradients_by_a_schedule_that_passes_partial_sums_on_
     destroy(&w), destroy(&ring);
 }
 
+static void groups_sums_that_are_passed_on_are_refused(void **state)
+{
+    (void)state;
+    world w, rail;
+    tutti_plan_config c = by_halves(6, false);
+    c.algorithm = "two-level,group=2";
+    make(&w, "sync-sgd", c);
+    c.sent = TUTTI_F32;
+    c.algorithm = "split-rail,group=2";
+    make(&rail, "sync-sgd", c);
+    tutti_prepared *s = &w.plan->schedules[w.plan->exchanges[0].schedule], right = *s;
+    *s = rail.plan->schedules[rail.plan->exchanges[0].schedule];
+    expect_refusal(w.plan, "ranks' bf16: what is rounded must be summed once");
+    *s = right;
+    expect_proof(w.plan);
+    destroy(&w), destroy(&rail);
+}
+
 static void exchanges_between_memories_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -234,14 +296,13 @@ static void exchanges_between_memories_that_do_not_fit_are_refused(void **state)
 static void the_configuration_s_algorithm_must_sum_once(void **state)
 {
     (void)state;
+    static const int32_t pairs[] = {0, 0, 1, 1}, odd[] = {0, 1, 1, 0};
     world w;
-    tutti_failure err = {0};
     make(&w, "sync-sgd", by_halves(4, false));
-    tutti_plan *plan = NULL;
-    tutti_plan_config c = w.plan->config;
-    c.algorithm = "ring";
-    assert_int_equal(tutti_plan_build(w.graph, &c, &plan, &err), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(err.text, "ring passes partial sums on"));
+    expect_no_plan(&w, "ring", NULL, "ring passes partial sums on");
+    expect_no_plan(&w, "split-rail,group=2", pairs, "split-rail passes partial sums on");
+    expect_no_plan(&w, "two-level,group=4", NULL, "has one group, so no group's sum is sent");
+    expect_no_plan(&w, "two-level,group=2", odd, "some have ranks of several hosts");
     destroy(&w);
 }
 
@@ -276,9 +337,11 @@ int main(void)
         cmocka_unit_test(a_bucket_is_rounded_once_after_the_last_micro_batch),
         cmocka_unit_test(half_of_the_bytes_of_gradients_travel_and_all_of_the_weights),
         cmocka_unit_test(memories_say_their_types_and_the_hash_tells_them_apart),
+        cmocka_unit_test(hosts_of_several_ranks_round_their_sums),
         cmocka_unit_test(a_conversion_that_is_missing_or_late_is_refused),
         cmocka_unit_test(replicated_updates_from_sums_that_were_not_widened_are_refused),
         cmocka_unit_test(sums_of_rounded_gradients_by_a_schedule_that_passes_partial_sums_on_are_refused),
+        cmocka_unit_test(groups_sums_that_are_passed_on_are_refused),
         cmocka_unit_test(exchanges_between_memories_that_do_not_fit_are_refused),
         cmocka_unit_test(the_configuration_s_algorithm_must_sum_once),
         cmocka_unit_test(who_cannot_round_says_so),

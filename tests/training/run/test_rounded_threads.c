@@ -41,6 +41,24 @@ static void what_is_rounded_has_the_same_bits_over_memory_and_over_a_wire(void *
     assert_true(bits_of(jobs[0], 3) != bits_of(jobs[2], 3));
 }
 
+/* Groups' sums are rounded where they leave the group, so what two ranks of one have is summed as it is. */
+static void groups_of_ranks_round_their_sums(void **state)
+{
+    (void)state;
+    static const char *const updates[] = {"sharded", "replicated"};
+    for (int u = 0; u < 2; u++) {
+        char text[700], f16[700], plain[700];
+        snprintf(text, sizeof text, JOB("algorithm: \"two-level,group=2\", precision: bf16, update: %s"), updates[u]);
+        snprintf(f16, sizeof f16,
+                 JOB_OF("loss_scale: 1073741824\n", "algorithm: two-level, precision: f16, update: %s"), updates[u]);
+        snprintf(plain, sizeof plain, JOB("algorithm: \"two-level,group=2\", update: %s"), updates[u]);
+        const tutti_train_result r = play(text, 4, NULL, NULL), f32 = play(plain, 4, NULL, NULL);
+        assert_true(r.weights_hash != f32.weights_hash && fabs(r.loss - f32.loss) < 0.01 * f32.loss);
+        assert_true(bits_of(text, 4) == r.weights_hash);
+        assert_true(isfinite(play(f16, 4, NULL, NULL).loss)); /* every step is skipped */
+    }
+}
+
 /* A rank alone rounds too: what is sent does not depend on whether anybody gets it. Nothing is added to it, so rounding its sum changes
  * nothing. */
 static void one_rank_rounds_like_many(void **state)
@@ -177,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_rounded_has_the_same_bits_over_memory_and_over_a_wire),
+        cmocka_unit_test(groups_of_ranks_round_their_sums),
         cmocka_unit_test(one_rank_rounds_like_many),
         cmocka_unit_test(runs_count_the_bytes_that_the_formula_says),
         cmocka_unit_test(gradients_beyond_f16_skip_the_step_on_all_ranks_and_bf16_takes_them),
