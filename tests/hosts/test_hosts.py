@@ -123,6 +123,38 @@ def rounded_gradients_halve_what_crosses(hosts, ranks_a_host):
     print(f"ok: rounded sums of hosts have the bits of one host, and {saved} of {sent['f32']} bytes did not travel")
 
 
+def step_bytes(hosts, job, steps):
+    """What each host sends in a step of training, and the hash of the weights: two runs, one of twice as many steps."""
+    sent, words = [], ""
+    for n in (steps, 2 * steps):
+        before = hosts.sent()
+        with tempfile.TemporaryDirectory() as folder:
+            ranks = hosts.run(1, [TUTTI, "train", *job, "--set", f"steps={n}", "--out", folder, "--fresh", "--quiet"],
+                              {"TUTTI_WIRE": "tcp"})
+        expect(all(r.process.returncode == 0 for r in ranks), ranks[0].text)
+        sent.append([after - first for after, first in zip(hosts.sent(), before)])
+        words = re.search(r"weights [0-9a-f]+ .*", ranks[0].text).group(0)
+    return [(twice - once) / steps for once, twice in zip(*sent)], words
+
+
+def layers_that_hosts_share_send_what_the_formula_says(hosts):
+    """mlp's first layer (784 inputs, 128 outputs), batch 64, two hosts: in one group 32 samples' inputs, and twice half of the outputs of
+    32; in two groups its parameters' gradients and its parameters, half of each. fc2's 1,296 numbers travel either way."""
+    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", "threads=1", "--set", "eval_every_epochs=0", "--set",
+           "parallel.layers=fc1", "--set", "checkpoint.every_steps=1000"]
+    shared = {1: 32 * 784 + 2 * 32 * 64, 2: 128 * 785}
+    for groups, numbers in shared.items():
+        per_step, words = step_bytes(hosts, [*job, "--set", f"parallel.groups={groups}"], 50)
+        want = 4 * (numbers + 1296)
+        for host, sent in enumerate(per_step):
+            expect(want <= sent <= want * OVERHEAD + 3000, f"{groups} groups: host {host} sent {sent:.0f} bytes a step, {want} by the formula")
+        with tempfile.TemporaryDirectory() as folder:
+            one = subprocess.run([TUTTI, "train", *job, "--set", f"parallel.groups={groups}", "--set", "steps=100", "--ranks", "2", "--out",
+                                  folder, "--fresh", "--quiet"], capture_output=True, text=True)
+        expect(words in one.stdout, f"{groups} groups: one host: {one.stdout}; two: {words}")
+        print(f"ok: a layer shared in {groups} group(s) of two hosts sends {per_step[0]:.0f} bytes a step, {want} by the formula: {words}")
+
+
 def main():
     lab.skip_unless_possible()
     with lab.Lab(2, rate="2gbit") as hosts:
@@ -131,6 +163,7 @@ def main():
         who_is_lost_is_named(hosts, 2, False)
         training_has_the_bits_of_one_host(hosts, 2)
         rounded_gradients_halve_what_crosses(hosts, 2)
+        layers_that_hosts_share_send_what_the_formula_says(hosts)
         if os.environ.get("TUTTI_LONG"):
             a_frozen_rank_is_named_by_the_notice(hosts, 2)
         who_is_lost_is_named(hosts, 2, True)

@@ -28,6 +28,16 @@ static const char conv_net[] = "name: alex\ninput: [1, 28, 28]\nclasses: 10\nlay
                                "  - dropout: {rate: 0.5}\n  - dense: {name: fc7, units: 24}\n  - relu\n"
                                "  - dense: {name: fc8, units: 10}\n  - softmax-cross-entropy\n";
 
+/* Values with several readers, gradients that are sums, an auxiliary loss. */
+#define DAG "layers: [first, side, aux, fc, last]"
+static const char dag_net[] = "name: dag\ninput: [1, 28, 28]\nclasses: 12\nlayers:\n"
+                              "  - dense: {name: first, units: 32}\n  - tanh: {name: x}\n"
+                              "  - dense: {name: side, units: 32}\n  - add: {name: join, from: [x, side]}\n"
+                              "  - dense: {name: aux, units: 12, from: x}\n  - softmax-cross-entropy: {weight: 0.3}\n"
+                              "  - dense: {name: fc, units: 32, from: join}\n  - relu\n"
+                              "  - add: {name: both, from: [relu1, side]}\n"
+                              "  - dense: {name: last, units: 12}\n  - softmax-cross-entropy\n";
+
 typedef struct {
     char dir[40];
     char text[700];
@@ -113,6 +123,11 @@ static void layers_behind_convolutions_and_dropout_do_too(void **state)
 {
     train_in_groups(*state, conv_net, CONV, 2);
     train_in_groups(*state, conv_net, CONV, 4);
+}
+
+static void layers_that_several_read_do_too(void **state)
+{
+    train_in_groups(*state, dag_net, DAG, 4);
 }
 
 /* The same bits over a wire: sums are in one order. */
@@ -277,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(dense_layers_end_where_data_parallelism_ends),
         WITH_FOLDER(layers_behind_convolutions_and_dropout_do_too),
+        WITH_FOLDER(layers_that_several_read_do_too),
         WITH_FOLDER(a_wire_gives_the_same_bits),
         WITH_FOLDER(other_settings_of_exchanges_end_there_too),
         WITH_FOLDER(a_resumed_run_has_the_bits_of_one_that_was_not),
