@@ -155,6 +155,34 @@ def layers_that_hosts_share_send_what_the_formula_says(hosts):
         print(f"ok: a layer shared in {groups} group(s) of two hosts sends {per_step[0]:.0f} bytes a step, {want} by the formula: {words}")
 
 
+def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
+    """A vector there and one back for each visit of another host's worker; the centre to that host for two tests at most."""
+    steps, vector = 4, 438432 * 4
+    nranks = hosts.nhosts * ranks_a_host
+    job = [os.path.join(SOURCE, "examples/lenet-easgd.yaml"), "--set", f"steps={steps}", "--set", "method.name=easgd", "--set",
+           "method.period=1", "--set", "threads=1", "--fresh", "--quiet"]
+    with tempfile.TemporaryDirectory() as folder:
+        one = subprocess.run([TUTTI, "train", *job, "--ranks", str(nranks), "--out", f"{folder}/one"],
+                             capture_output=True, text=True)
+        before = hosts.sent()
+        ranks = hosts.run(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/several"], {"TUTTI_WIRE": wire})
+        sent = [after - first for after, first in zip(hosts.sent(), before)]
+    if wire == "ucx" and re.search("install libucx", ranks[0].text):
+        return print(f"not over ucx: {ranks[0].text.strip()}")
+    expect(one.returncode == 0 and all(r.process.returncode == 0 for r in ranks), one.stderr + ranks[0].text)
+    found = re.search(r"weights [0-9a-f]+ ", ranks[0].text)
+    expect(found and found.group(0) in one.stdout, f"one host: {one.stdout}; several: {ranks[0].text}")
+    visits = steps * ranks_a_host * (hosts.nhosts - 1)
+    expect(visits * vector <= sent[0] <= (visits + 2 * (hosts.nhosts - 1)) * vector * OVERHEAD + WIRE_UP,
+           f"for {visits} visits the host of the centre sent {sent[0]} bytes")
+    for host in range(1, hosts.nhosts):
+        own = steps * ranks_a_host
+        expect(own * vector <= sent[host] <= own * vector * OVERHEAD + WIRE_UP,
+               f"for {own} visits host {host} sent {sent[host]} bytes")
+    print(f"ok: LeNet by easgd on {hosts.nhosts} hosts of {ranks_a_host} over {wire}: {found.group(0)}as on one host; "
+          f"{visits} visits moved what the interfaces counted")
+
+
 def main():
     lab.skip_unless_possible()
     with lab.Lab(2, rate="2gbit") as hosts:
@@ -164,6 +192,8 @@ def main():
         training_has_the_bits_of_one_host(hosts, 2)
         rounded_gradients_halve_what_crosses(hosts, 2)
         layers_that_hosts_share_send_what_the_formula_says(hosts)
+        visits_have_the_bits_of_one_host(hosts, 2, "tcp")
+        visits_have_the_bits_of_one_host(hosts, 2, "ucx")
         if os.environ.get("TUTTI_LONG"):
             a_frozen_rank_is_named_by_the_notice(hosts, 2)
         who_is_lost_is_named(hosts, 2, True)
