@@ -84,6 +84,18 @@ static void plan_check_proves_visits(void **state)
     expect("plan check examples/mlp.yaml --ranks 2 --set method.name=bounded-sgd", 0, common);
     expect("plan examples/lenet-async.yaml", 0, "meet the centre with bucket 0 (last step of a period)");
     expect("plan --dot examples/lenet-async.yaml", 0, "begin a visit");
+    expect("plan check examples/lenet-async.yaml --ranks 3 --set batch=63 --hosts 1,2", 0,
+           "workers of other hosts, 2: ");
+    expect("plan check examples/mlp.yaml --ranks 4 --set method.name=bounded-sgd --hosts 2,1,1", 0,
+           "workers of other hosts, 2: ");
+    expect("plan examples/lenet-async.yaml --hosts 1,1", 0, "beside, for each visit of a worker of another host");
+    expect("plan examples/lenet-async.yaml --hosts 1,1 --rank 1", 0, "wait centre for rank 1 (last step of a period)");
+    expect("plan examples/lenet.yaml --ranks 4 --hosts 2,2", 0, "split-rail,group=2");
+    /* what is predicted to travel is what does: 431,152 elements of 4 bytes */
+    expect("plan examples/lenet-async.yaml --hosts 1,1", 0,
+           "broadcast of weights to seat of rank 1 0 + 431152, between ranks 1, 0");
+    expect("predict examples/lenet-async.yaml --topology star,bw=1Gb --ranks 2 --set kernels=reference", 0,
+           "visits of 1.725 MB each way, 0.25 a worker and step");
     expect("train examples/lenet-async.yaml --dry-run", 0, "buckets, visits one at a time, in order of arrival");
 }
 
