@@ -251,7 +251,8 @@ static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
     tutti_status st = TUTTI_OK;
     for (int x = 0; x < p->nexchanges && !st; x++) {
         const tutti_plan_exchange *e = &p->exchanges[x];
-        if (p->memories[e->out.memory].role != TUTTI_ROLE_NUMBERS && e->first + e->count > p->total)
+        const tutti_memory_role role = p->memories[e->out.memory].role;
+        if (role != TUTTI_ROLE_NUMBERS && role != TUTTI_ROLE_TRAVELLING && e->first + e->count > p->total)
             st = tutti_fail(err, TUTTI_ERR_FAILED,
                             "%s: goes to element %" PRId64 ", frozen parameters begin at %" PRId64, e->name,
                             e->first + e->count, p->total);
