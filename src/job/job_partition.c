@@ -18,6 +18,7 @@ static tutti_status fill_in(tutti_job *job, const tutti_job_source *source, int 
     if (tutti_job_is_given(source, "threads")) return TUTTI_OK;
     st = tutti_partition_fits(p, here, err);
     if (!st) job->threads = tutti_partition_threads(p, here, tutti_cores_quota().cores);
+    if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS; /* as if it had been given */
     return st;
 }
 

@@ -78,7 +78,7 @@ static const tutti_field own[] = {
     JOB(BOOL, "init.state", init.state, "false", 1, 0, "begin at the rule's states of that checkpoint, too"),
     JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
-    JOB(INT, "threads", threads, "1", 1, 1024, "compute threads a rank"),
+    JOB(INT, "threads", threads, "1", 1, TUTTI_JOB_MAX_THREADS, "compute threads a rank"),
     JOB(TEXT, "partition", partition, "none", 1, 0,
         "ranks on cores of their own: none, numa, l3 or a number of groups (docs/partition.md)"),
     JOB(TEXT, "kernels", kernels, "auto", 1, 0, "engine: onednn, reference; auto = onednn where built with it"),
