@@ -40,6 +40,17 @@ void tutti_train_print_preset(const char *before, const tutti_job *job)
     tutti_strbuf_release(&words);
 }
 
+/* Who shares which layers. */
+static void show_split(const tutti_plan *p)
+{
+    const tutti_graph *g = p->graph;
+    const int parts = tutti_graph_parts(g), ngroups = p->config.nranks / parts;
+    if (!g->nsplit) return;
+    printf("#   hybrid parallelism: %d group%s of %d ranks, which share", ngroups, ngroups == 1 ? "" : "s", parts);
+    for (int s = 0; s < g->nsplit; s++) printf(" %s", g->model->layers[g->split[s].layer].name);
+    printf("\n");
+}
+
 static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
@@ -56,6 +67,7 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
            p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
            visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
            engine, precision);
+    show_split(p);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)

@@ -35,6 +35,25 @@ static void ranks_see_one_hash_and_their_own_share(void **state)
     }
 }
 
+static void shared_layers_are_shown_proved_predicted_and_refused(void **state)
+{
+    (void)state;
+#define SHARED "examples/mlp.yaml --set kernels=reference --set parallel.layers=fc1 "
+    expect("graph " SHARED, 0, "split: fc1 by 2 ranks"); /* auto: batch 64 beside 128 outputs */
+    expect("plan " SHARED, 0, "split layers: fc1; 1 group of 2 ranks, this rank has part 0 of 2 of their outputs\n");
+    expect("plan " SHARED, 0, "       1               2             114.0         0.0       114.0  this plan\n");
+    expect("plan " SHARED "--ranks 4 --set parallel.groups=2 --dot", 0, "inputs of fc1, group 0");
+    expect("plan check " SHARED "--ranks 4 --set parallel.groups=2", 0,
+           "weights: on every rank (of split layers its part, before a test all), of every sample's part exactly one");
+    expect("plan check " SHARED, 0, "of these the outputs or gradients of all its ranks, each at its place");
+    expect("train " SHARED "--dry-run", 0, "hybrid parallelism: 1 group of 2 ranks, which share fc1\n");
+    expect("predict " SHARED "--ranks 1,2,4 --topology star,bw=1Gb,lat=20us", 0,
+           "4 ranks in 1 group: of the exchanges ");
+    expect("train " SHARED "--set parallel.groups=3", 2,
+           "--set parallel.groups=3: parallel.groups: 2 ranks do not make 3 groups; use 2");
+    expect("train " SHARED "--set parallel.layers=fc11", 2, "model mlp has no layer 'fc11'; did you mean 'fc1'?");
+}
+
 /* The same two numbers from both commands. */
 static void each_state_of_the_rule_takes_memory(void **state)
 {
@@ -133,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_and_plan_print_and_draw_every_example),
         cmocka_unit_test(ranks_see_one_hash_and_their_own_share),
+        cmocka_unit_test(shared_layers_are_shown_proved_predicted_and_refused),
         cmocka_unit_test(each_state_of_the_rule_takes_memory),
         cmocka_unit_test(plan_check_proves_every_example_at_several_rank_counts),
         cmocka_unit_test(plan_check_proves_visits),

@@ -259,9 +259,10 @@ const tutti_method_row tutti_method_sync_sgd = {
         "gradients beside the backward pass; weights beside the next forward pass (early: both beside the backward)",
     .source = "Goyal et al. 2017, arXiv 1706.02677; owners of slices: Rajbhandari et al. 2020, arXiv 1910.02054",
     .refuses = "early updates with update: replicated, clip_norm, lars, lamb, a dynamic loss_scale or precision: f16; "
-               "precision: bf16 or f16 with reduction: canonical",
+               "precision: bf16 or f16 with reduction: canonical; parallel.layers with any of these, accumulate or "
+               "canonical sums",
     .help = "every rank takes part in every step; what the rule keeps is kept once, by the owner of the slice",
-    .keys = {"exchange.update", "exchange.update_when", "exchange.precision"},
+    .keys = {"exchange.update", "exchange.update_when", "exchange.precision", "parallel.layers", "parallel.groups"},
     .accept = accept,
     .collectives = collectives,
     .emitter = &emitter,
