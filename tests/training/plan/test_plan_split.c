@@ -113,8 +113,9 @@ static void the_graph_says_what_travels(void **state)
         "move            fc2                     : d(fc2) -> d-blocks(fc2)",
         "travel          fc2                     : d-inputs(fc2) -> d-own-inputs(fc2)",
         "move            fc2                     : d-own-inputs(fc2) -> d(drop)",
+        "backward-data   fc2                     : d'-outputs(fc2)",
     };
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 10; i++)
         if (!strstr(text, lines[i])) fail_msg("'%s' is not in: %s", lines[i], text);
     assert_null(strstr(text, "d-inputs(fc1)")); /* nobody wants the gradient of samples */
     assert_non_null(strstr(plan, "split layers: fc1, fc2; 2 groups of 2 ranks, this rank has part 0 of 2"));
@@ -294,6 +295,35 @@ static void a_test_before_the_parts_are_gathered_is_found(void **state)
     split_destroy(&w);
 }
 
+/* What every rank does but gather the parts. */
+static void list_without_gathers(tutti_plan_builder *b)
+{
+    tutti_loop *test = &b->loops[TUTTI_EACH_TEST];
+    int n = 0;
+    tutti_method_find("sync-sgd")->split->list(b);
+    for (int i = 0; i < test->nactions; i++)
+        if (strncmp(b->plan->exchanges[test->actions[i].exchange].name, "all parts", 9) != 0)
+            test->actions[n++] = test->actions[i];
+    test->nactions = n;
+}
+
+static void parts_that_nobody_gathers_are_missing_in_a_test(void **state)
+{
+    (void)state;
+    const tutti_emitter lazy = {tutti_method_find("sync-sgd")->split->declare, list_without_gathers};
+    tutti_failure err = {0};
+    tutti_plan *plan = NULL;
+    split_world w;
+    split_make(&w, 2, (tutti_plan_config){.nranks = 4});
+    tutti_plan_config config = w.plan->config;
+    config.method = &lazy;
+    if (tutti_plan_build(w.graph, &config, &plan, &err)) fail_msg("%s", err.text);
+    expect_refusal(plan, "rank 0's result, elements");
+    expect_refusal(plan, "lacks the contribution of");
+    tutti_plan_destroy(plan);
+    split_destroy(&w);
+}
+
 /* The gather writes the other parts of the weights: a rank that still updates its own would be read half done. */
 static void parts_that_are_gathered_too_early_race(void **state)
 {
@@ -339,6 +369,7 @@ int main(void)
         cmocka_unit_test(sums_of_the_wrong_ranks_are_found),
         cmocka_unit_test(a_part_that_is_not_updated_is_found),
         cmocka_unit_test(a_test_before_the_parts_are_gathered_is_found),
+        cmocka_unit_test(parts_that_nobody_gathers_are_missing_in_a_test),
         cmocka_unit_test(parts_that_are_gathered_too_early_race),
         cmocka_unit_test(what_does_not_go_together_is_refused),
     };
