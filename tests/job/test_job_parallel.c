@@ -65,6 +65,22 @@ static void auto_takes_what_brings_a_rank_least(void **state)
     assert_int_equal(parts_of(NULL, NULL, 1), 1);
 }
 
+/* The paper's own case: a layer of 4,096 inputs and outputs, 256 samples, 64 nodes. Its balance is at 2 groups (2.8 where sending and receiving
+ * overlap); numbers that a rank receives: 2,096,640 (one group), 1,571,840 (2), 2,095,104 (4), 33,030,144 data parallel. */
+static void the_balance_of_the_paper_is_at_two_groups(void **state)
+{
+    (void)state;
+    const tutti_split_layer fc = {.ninputs = 4096, .noutputs = 4096, .nparams = 4096 * 4096, .wants_input_grads = true};
+    static const int64_t want[] = {2096640, 1571840, 2095104};
+    for (int i = 0; i < 3; i++) {
+        const tutti_split_volume v = tutti_split_volume_of(&fc, 64, 256, 64 >> i);
+        assert_int_equal(v.activations + v.params, want[i]);
+    }
+    const tutti_split_volume alone = tutti_split_volume_of(&fc, 64, 256, 1);
+    assert_int_equal(alone.activations, 0);
+    assert_int_equal(alone.params, 2 * (int64_t)4096 * 4096 * 63 / 64);
+}
+
 /* fc2 has 10 outputs: two ranks can share them, four cannot. */
 static void auto_passes_over_groups_that_cannot_share(void **state)
 {
@@ -111,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_as_many_as_the_job_says),
         cmocka_unit_test(auto_takes_what_brings_a_rank_least),
+        cmocka_unit_test(the_balance_of_the_paper_is_at_two_groups),
         cmocka_unit_test(auto_passes_over_groups_that_cannot_share),
         cmocka_unit_test(layers_that_nobody_can_share_are_refused_with_the_place),
         cmocka_unit_test(the_place_of_a_line_is_said_too),
