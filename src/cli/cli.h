@@ -4,6 +4,7 @@
 #define TUTTI_CLI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "tutti/failure.h"
@@ -98,6 +99,8 @@ tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long
                            tutti_failure *err);
 tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
                             tutti_failure *err);
+/* The flag `hosts`, N,N,..: the host of each rank, where so many are on each, in order. */
+tutti_status tutti_cli_hosts(const tutti_flags *f, int32_t nranks, int32_t *host_of, tutti_failure *err);
 /* "4096", "64KiB" (65,536), "102MB" (102,000,000): KB, MB, GB are powers of ten, KiB, MiB, GiB of two. */
 tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out, tutti_failure *err);
 /* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition where a command has them. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "../base/file.h"
 #include "../job/job_costs.h"
 #include "../job/job_impl.h"
@@ -19,6 +20,7 @@ static const tutti_flag flags[] = {
     TUTTI_TOPO_CORES_FLAG,
     {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
     {"rank", "R", "whose loop to show (default: 0)", 0},
+    {"hosts", "N,N,...", "as for hosts with so many ranks each, in order (default: one host)", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
 
@@ -73,6 +75,13 @@ static void say_visits(const tutti_plan *p)
     printf(" touched in visits alone, which are not nested and wait for nothing: so every visit ends%s\n",
            p->admission == TUTTI_ADMIT_EVERYBODY ? ", and others change the same meanwhile, as the method has it"
                                                  : ", and nobody is in another's");
+    int nfar = 0;
+    for (int r = 1; r < p->config.nranks; r++) nfar += tutti_plan_is_far(p, r);
+    if (nfar)
+        printf("workers of other hosts, %d: each takes turns with its part at rank 0, over two periods; what it takes "
+               "along is "
+               "made of what it brought; nothing travels inside a visit\n",
+               nfar);
     if (p->admission == TUTTI_ADMIT_IN_RANK_ORDER)
         printf("all ranks visit equally often: nobody waits for one that does not come\n");
 }
@@ -129,13 +138,19 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     long rank;
     tutti_job *job = NULL;
     tutti_resolved r = {0};
+    int32_t *host_of = NULL;
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank}, &r, err);
+    if (!st && tutti_cli_has(f, "hosts")) {
+        host_of = tutti_alloc(sizeof *host_of * (size_t)job->ranks);
+        st = tutti_cli_hosts(f, (int32_t)job->ranks, host_of, err);
+    }
+    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank, .host_of = host_of}, &r, err);
     if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, job, r.plan, err);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
+    free(host_of);
     return st;
 }
 

@@ -56,24 +56,12 @@ static tutti_status read_request(const tutti_flags *f, tutti_compile_request *q,
     return st;
 }
 
-/* --hosts 2,2: ranks 0 and 1 on host 0, 2 and 3 on host 1. */
 static tutti_status lower_hosts(const tutti_flags *f, tutti_coll_schedule *s, tutti_failure *err)
 {
     const int32_t nranks = tutti_schedule_head(s->source)->nranks;
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
-    long *sizes = tutti_alloc(sizeof *sizes * (size_t)nranks), next = 0;
-    int nhosts = 0;
-    tutti_status st = tutti_cli_ints(f, "hosts", 1, nranks, sizes, nranks, &nhosts, err);
-    for (int host = 0; st == TUTTI_OK && host < nhosts; host++) {
-        for (long r = next; r < next + sizes[host] && r < nranks; r++) host_of[r] = host;
-        next += sizes[host];
-    }
-    if (st == TUTTI_OK && next != nranks)
-        st =
-            tutti_fail(err, TUTTI_ERR_USAGE, "--hosts '%s': ranks of each host, %d together, are wanted, such as %d,%d",
-                       tutti_cli_value(f, "hosts", ""), nranks, (nranks + 1) / 2, nranks / 2);
+    tutti_status st = tutti_cli_hosts(f, nranks, host_of, err);
     if (st == TUTTI_OK) st = tutti_schedule_lower_hosts(s->source, host_of, &s->schedule, err);
-    free(sizes);
     free(host_of);
     return st;
 }

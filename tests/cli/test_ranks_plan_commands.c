@@ -140,6 +140,9 @@ static void usage_errors_end_with_code_2_and_say_what_would_work(void **state)
     expect("plan examples/lenet.yaml --rnaks 2", 2, "did you mean '--ranks'?");
     expect("plan examples/canonical.yaml --set exchange.algorithm=ring", 2, "ring cannot make canonical sums");
     expect("plan examples/lenet.yaml --rank 2", 2, "rank 2 is not one of 2");
+    expect("plan examples/lenet.yaml --ranks 4 --hosts 2,1", 2,
+           "ranks of each host, 4 together, are wanted, such as 2,2");
+    expect("plan examples/lenet.yaml --hosts 2,x", 2, "--hosts");
     expect("plan check", 2, "wants one job file");
     expect("graph", 2, "wants one job file");
     expect("graph examples/nothing.yaml", 2, "examples/nothing.yaml");

@@ -48,6 +48,21 @@ static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
+/* The loop of arrivals: a chain for each part. */
+static void add_arrivals(const tutti_plan *p, tutti_strbuf *sb)
+{
+    const tutti_loop *l = &p->loops[TUTTI_EACH_ARRIVAL];
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        tutti_strbuf_printf(sb, "  s%d [style=dashed label=\"", i);
+        tutti_plan_print_action(p, a, sb);
+        tutti_strbuf_puts(sb, "\"];\n");
+        if (i && a->worker == a[-1].worker) tutti_strbuf_printf(sb, "  s%d -> s%d [weight=10];\n", i - 1, i);
+        if (a->kind == TUTTI_DO_START) tutti_strbuf_printf(sb, "  s%d -> x%d;\n", i, a->exchange);
+        if (a->kind == TUTTI_DO_WAIT) tutti_strbuf_printf(sb, "  x%d -> s%d;\n", a->exchange, i);
+    }
+}
+
 char *tutti_plan_dot(const tutti_plan *p)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_STEP];
@@ -63,7 +78,7 @@ char *tutti_plan_dot(const tutti_plan *p)
     }
     for (int x = 0; x < p->nexchanges; x++) {
         const tutti_collective c = tutti_schedule_head(p->schedules[p->exchanges[x].schedule].lowered)->collective;
-        if (!is_mentioned(l, x)) continue;
+        if (!is_mentioned(l, x) && !is_mentioned(&p->loops[TUTTI_EACH_ARRIVAL], x)) continue;
         tutti_strbuf_printf(&sb, "  x%d [shape=oval style=filled fillcolor=\"%s\" label=\"%s: %s", x, colour_of(c),
                             tutti_collective_name(c), p->exchanges[x].name);
         if (p->exchanges[x].members) tutti_strbuf_puts(&sb, ", ");
@@ -71,6 +86,7 @@ char *tutti_plan_dot(const tutti_plan *p)
         tutti_strbuf_puts(&sb, "\"];\n");
     }
     add_beside(p, &sb);
+    add_arrivals(p, &sb);
     for (int i = 0; i < l->nactions; i++) add_edge(&l->actions[i], i, !was_started(l, l->actions[i].exchange, i), &sb);
     tutti_strbuf_puts(&sb, "}\n");
     return tutti_strbuf_detach(&sb);

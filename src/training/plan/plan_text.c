@@ -129,6 +129,7 @@ static const tutti_action *find_told(const tutti_plan *p, int exchange, unsigned
             if (a->exchange != exchange || a->kind == TUTTI_DO_WAIT || !(a->when & when)) continue;
             int before = i - 1;
             while (before >= 0 && p->loops[d].actions[before].exchange >= 0) before--;
+            if (before >= 0 && p->loops[d].actions[before].worker != a->worker) before = -1;
             *driver = (tutti_loop_driver)d;
             *after = before >= 0 ? &p->loops[d].actions[before] : NULL;
             return a;

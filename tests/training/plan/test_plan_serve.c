@@ -103,7 +103,15 @@ static void the_text_says_what_serves_whom(void **state)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(text, words[i])) fail_msg("no '%s' in: %s", words[i], text);
     assert_null(strstr(text, "of rank 1\n"));
+    assert_non_null(strstr(dot, "s1 -> x0;")); /* behind the pace: what is brought */
+    assert_non_null(strstr(dot, "x0 -> s2;"));
     free(text), free(dot);
+    destroy(&w);
+    make(&w, "async-sgd", (tutti_plan_config){.nranks = 3, .host_of = layouts[1], .nstates = 1});
+    text = tutti_plan_print(w.plan); /* of a part, nothing is after another part */
+    assert_non_null(strstr(text, "between ranks 1, 0, ready beside, for each visit of a worker of another host"));
+    assert_non_null(strstr(text, "between ranks 2, 0, ready beside, for each visit of a worker of another host"));
+    free(text);
     destroy(&w);
 }
 
