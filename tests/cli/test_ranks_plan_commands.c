@@ -113,8 +113,8 @@ static void plan_check_proves_visits(void **state)
     /* what is predicted to travel is what does: 431,152 elements of 4 bytes */
     expect("plan examples/lenet-async.yaml --hosts 1,1", 0,
            "broadcast of weights to seat of rank 1 0 + 431152, between ranks 1, 0");
-    expect("predict examples/lenet-async.yaml --topology star,bw=1Gb --ranks 2 --set kernels=reference", 0,
-           "visits of 1.725 MB each way, 0.25 a worker and step");
+    expect("predict examples/lenet-async.yaml --topology star,bw=1Gb --ranks 2 --set kernels=reference --set batch=2",
+           0, "visits of 1.725 MB each way, 0.25 a worker and step");
     expect("train examples/lenet-async.yaml --dry-run", 0, "buckets, visits one at a time, in order of arrival");
 }
 

@@ -14,7 +14,7 @@ enum { NSTEPS = 12, NRANKS = 3 };
 
 #define JOB(rule)                                                                                                      \
     "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\nlog_every: 1\n"      \
-    "optimiser: {rule: " rule ", lr: 0.05}\n"
+    "optimiser: {rule: " rule ", lr: 0.05, schedule: cosine}\n"
 
 /* What a run said of its visits. */
 typedef struct {
@@ -122,7 +122,7 @@ static void a_record_gives_the_same_bits_on_any_hosts(void **state)
         snprintf(path, sizeof path, "%s/order.json", dir);
         snprintf(text, sizeof text,
                  "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\n"
-                 "optimiser: {rule: %s, lr: 0.05%s}\neval_every_epochs: 0.1\n%s",
+                 "optimiser: {rule: %s, lr: 0.05, schedule: cosine%s}\neval_every_epochs: 0.1\n%s",
                  rows[i / 2][0], strcmp(rows[i / 2][0], "sgd") ? "" : ", clip_norm: 0.5", rows[i / 2][1]);
         played_job j = {.text = text, .nranks = NRANKS, .record = path, .wired = first_wired};
         const uint64_t bits = run(&j, &h).weights_hash;
