@@ -69,6 +69,7 @@ void tutti_group_leave(tutti_group *g)
         tutti_peer *p = &g->peers[r];
         close_fd(p->mesh), close_fd(p->control), close_fd(p->bell);
         tutti_frame_release(&p->partial), tutti_frame_release(&p->arrived);
+        free(p->last_words);
         for (int i = 0; i < p->npending; i++) close_fd(p->pending[i].fd);
     }
     close_fd(g->signal_fd), close_fd(g->news);

@@ -11,7 +11,8 @@
  *     host vanishes within 5 s; a wait that has lasted 15 s is told to the caller (tutti_group_on_silence), who may print it.
  * Control collectives go over rank 0 (a star), and between hosts so does the news of deaths, aborts and long phases.
  *
- * Threads: owner, but for tutti_group_abort, tutti_group_is_over and what never changes: rank, nranks, hosts, descriptions (shared). */
+ * Threads: owner, but for tutti_group_abort, tutti_group_is_over, what asks who is gone, and what never changes: rank, nranks, hosts,
+ * descriptions (shared). */
 #ifndef TUTTI_GROUP_H
 #define TUTTI_GROUP_H
 
@@ -67,6 +68,24 @@ tutti_status tutti_group_all_ready(tutti_group *group, const char *what, tutti_s
 /* Between begin and end this rank may be silent for long (checkpoint, evaluation): peers' deadlines pause. */
 void tutti_group_long_phase_begin(tutti_group *group, const char *what);
 void tutti_group_long_phase_end(tutti_group *group);
+/* Collective: from now on the group bears the death of any rank but 0, until it is left. Who is gone takes part in nothing any more, and
+ * control calls do without it: of an all-gather its part is zeros; a broadcast from it fails. Waits of the caller's own ask who is gone.
+ * What else would wait for it, such as an exchange, meets its deadline. */
+tutti_status tutti_group_bear(tutti_group *group, tutti_failure *err);
+/* Whether the group bears the end of this rank: it may resign instead of ending all with tutti_group_abort. */
+bool tutti_group_may_resign(const tutti_group *group);
+/* The others hear that this rank is gone, and why. It does nothing more in the group but leave. */
+void tutti_group_resign(tutti_group *group, const char *words);
+/* Whether this rank has seen that one go, and how many it has seen go. Any thread. */
+bool tutti_group_is_gone(const tutti_group *group, int rank);
+int tutti_group_ngone(const tutti_group *group);
+/* What is known of it: "rank 3 (host box, pid 4711) died: ..."; "" of who is not gone. */
+const char *tutti_group_last_words(const tutti_group *group, int rank);
+/* As rank 0 answered the last control call, hence the same for all after it: how many are not gone, and how many of them have a lower
+ * number than this one. */
+int tutti_group_nliving(const tutti_group *group);
+int tutti_group_place(const tutti_group *group);
+
 /* Non-blocking look for deaths and aborts; TUTTI_OK or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
 /* Why the epoch is over, without looking for news; TUTTI_OK: it is not. *culprit (may be NULL): the rank that died, or -1. */

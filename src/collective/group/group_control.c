@@ -2,7 +2,9 @@
 /* group_control.c: barrier, broadcast, all-gather and agreement over the star.
  *
  * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and sends it
- * to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never came. */
+ * to all. A rank counts its calls on the board, so that whoever runs out of patience can name those that never came.
+ * Where deaths are borne rank 0 waits for nobody who is gone, and says with the answer who that is: so all that live agree. What a rank
+ * had sent before it died counts; it is found to be gone in the next call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +47,8 @@ void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
     const size_t before = out->length;
     for (int r = 0; r < g->nranks; r++) {
         const tutti_peer *p = &g->peers[r];
-        if (r == g->rank || (p->board && atomic_load(&p->board->entered) >= g->calls)) continue;
+        if (r == g->rank || tutti_group_is_gone(g, r) || (p->board && atomic_load(&p->board->entered) >= g->calls))
+            continue;
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
@@ -76,6 +79,31 @@ static void describe_wait(const tutti_group *g, const control_call *c, tutti_pat
     patience->stopped = tutti_group_has_stopped(g);
 }
 
+/* The mesh knows why better than a closed control socket does, but a dying process closes its sockets one by one. */
+static void watch_for_reason(tutti_group *g, int from)
+{
+    const double until = tutti_clock_s() + 0.2;
+    do tutti_group_sleep(g, NULL, 0, 0.01, NULL, NULL);
+    while (!g->failed && g->peers[from].state == TUTTI_PEER_HERE && tutti_clock_s() < until);
+}
+
+/* Nothing comes from this rank any more; TUTTI_OK: the group goes on without it. */
+static tutti_status lose(tutti_group *g, const control_call *c, int from, tutti_failure *err)
+{
+    char words[TUTTI_WORDS];
+    watch_for_reason(g, from);
+    if (g->failed || tutti_group_is_gone(g, from)) return tutti_group_report(g, err);
+    const bool left = g->peers[from].state == TUTTI_PEER_LEFT;
+    snprintf(words, sizeof words,
+             left ? "%s: %s '%s': %s has left the group" : "%s: %s '%s': the connection to %s has closed",
+             g->peers[g->rank].describe, kind_name(c->kind), c->what, g->peers[from].describe);
+    if (tutti_group_does_without(g, from))
+        tutti_group_record_gone(g, from, words);
+    else
+        tutti_group_set_failed(g, left ? -1 : from, TUTTI_ERR_PEER, words);
+    return tutti_group_report(g, err);
+}
+
 /* Waits until fd is readable. Exchanges in flight go on meanwhile: a peer may need them to get here. */
 static tutti_status await_readable(tutti_group *g, const control_call *c, int from, tutti_patience *patience,
                                    tutti_failure *err)
@@ -91,23 +119,10 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     const bool had_left = g->peers[from].state == TUTTI_PEER_LEFT;
     tutti_group_sleep(g, &wait, 1, left < 1 ? left : 1, NULL, NULL);
     if (g->failed) return tutti_group_report(g, err);
-    if (!wait.revents && had_left) {
-        snprintf(words, sizeof words, "%s: %s '%s': %s has left the group", g->peers[g->rank].describe,
-                 kind_name(c->kind), c->what, g->peers[from].describe);
-        tutti_group_set_failed(g, -1, TUTTI_ERR_PEER, words);
-        return tutti_group_report(g, err);
-    }
-    return TUTTI_OK;
+    return !wait.revents && had_left ? lose(g, c, from, err) : TUTTI_OK;
 }
 
-/* The mesh knows why better than a closed control socket does, but a dying process closes its sockets one by one. */
-static void watch_for_reason(tutti_group *g, int from)
-{
-    const double until = tutti_clock_s() + 0.2;
-    do tutti_group_sleep(g, NULL, 0, 0.01, NULL, NULL);
-    while (!g->failed && g->peers[from].state == TUTTI_PEER_HERE && tutti_clock_s() < until);
-}
-
+/* f stays empty where `from` is gone. */
 static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
                                   tutti_patience *patience, tutti_failure *err)
 {
@@ -119,17 +134,8 @@ static tutti_status receive_frame(tutti_group *g, const control_call *c, int fro
             p->arrived = (tutti_frame){0};
             return TUTTI_OK;
         }
-        if (!open) {
-            watch_for_reason(g, from);
-            char words[TUTTI_WORDS];
-            const bool left = p->state == TUTTI_PEER_LEFT;
-            snprintf(words, sizeof words,
-                     left ? "%s: %s '%s': %s has left the group" : "%s: %s '%s': the connection to %s has closed",
-                     g->peers[g->rank].describe, kind_name(c->kind), c->what, p->describe);
-            tutti_group_set_failed(g, left ? -1 : from, TUTTI_ERR_PEER, words);
-            return tutti_group_report(g, err);
-        }
-        tutti_status st = await_readable(g, c, from, patience, err);
+        if (tutti_group_is_gone(g, from)) return TUTTI_OK;
+        const tutti_status st = open ? await_readable(g, c, from, patience, err) : lose(g, c, from, err);
         if (st) return st;
     }
 }
@@ -150,6 +156,7 @@ static bool frames_match(const tutti_group *g, const control_call *c, const tutt
     for (int r = 1; r < g->nranks; r++) {
         const tutti_frame_head *h = &frames[r].head;
         bool size = c->kind != TUTTI_FRAME_GATHER || h->nbytes == c->nown;
+        if (!frames[r].body) continue;
         if (h->kind == c->kind && h->call == g->calls && !strcmp(h->what, c->what) && size) continue;
         tutti_strbuf text = {0};
         tutti_strbuf_printf(
@@ -169,7 +176,7 @@ static void answer_agreement(const tutti_group *g, const control_call *c, const 
 {
     for (int r = 1; r < g->nranks; r++) {
         const tutti_frame *f = &frames[r];
-        if (f->head.nbytes == c->nown && !memcmp(f->body, c->own, c->nown)) continue;
+        if (!f->body || (f->head.nbytes == c->nown && !memcmp(f->body, c->own, c->nown))) continue;
         tutti_strbuf text = {0};
         tutti_strbuf_printf(&text, "%s: the ranks disagree: %s has '%.300s', %s has '%.300s'", c->what,
                             g->peers[0].describe, (const char *)c->own, g->peers[r].describe, f->body);
@@ -178,11 +185,20 @@ static void answer_agreement(const tutti_group *g, const control_call *c, const 
     }
 }
 
+static void answer_of_the_gone(const tutti_group *g, const control_call *c, control_reply *reply)
+{
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "broadcast '%s': %s", c->what, tutti_group_last_words(g, c->root));
+    reply_text(reply, TUTTI_ERR_PEER, &text);
+}
+
 static void answer(const tutti_group *g, const control_call *c, const tutti_frame *frames, control_reply *reply)
 {
     if (!frames_match(g, c, frames, reply)) return;
     if (c->kind == TUTTI_FRAME_AGREE) answer_agreement(g, c, frames, reply);
-    if (c->kind == TUTTI_FRAME_BROADCAST) {
+    if (c->kind == TUTTI_FRAME_BROADCAST && c->root && !frames[c->root].body) {
+        answer_of_the_gone(g, c, reply);
+    } else if (c->kind == TUTTI_FRAME_BROADCAST) {
         reply->nbytes = c->root == 0 ? c->nown : frames[c->root].head.nbytes;
         reply->bytes = tutti_alloc(reply->nbytes + 1);
         memcpy(reply->bytes, c->root == 0 ? c->own : frames[c->root].body, reply->nbytes);
@@ -191,8 +207,28 @@ static void answer(const tutti_group *g, const control_call *c, const tutti_fram
         reply->nbytes = c->nown * (size_t)g->nranks;
         reply->bytes = tutti_alloc(reply->nbytes + 1);
         for (int r = 0; r < g->nranks; r++)
-            memcpy(reply->bytes + c->nown * (size_t)r, r == 0 ? c->own : frames[r].body, c->nown);
+            if (r == 0 || frames[r].body)
+                memcpy(reply->bytes + c->nown * (size_t)r, r == 0 ? c->own : frames[r].body, c->nown);
     }
+}
+
+/* As the answer has it: a byte a rank. */
+static void take_list(tutti_group *g, const char *gone)
+{
+    for (int r = 0; r < g->nranks; r++) {
+        g->peers[r].listed = gone[r];
+        if (gone[r] && r != g->rank) tutti_group_record_gone(g, r, "rank 0 says that it is gone");
+    }
+}
+
+static void append_list(tutti_group *g, const tutti_frame *frames, control_reply *reply)
+{
+    const size_t nranks = (size_t)g->nranks;
+    reply->bytes = tutti_realloc(reply->bytes, reply->nbytes + nranks + 1);
+    char *gone = reply->bytes + reply->nbytes;
+    for (int r = 0; r < g->nranks; r++) gone[r] = r > 0 && !frames[r].body;
+    take_list(g, gone);
+    reply->nbytes += nranks;
 }
 
 static void fill_head(const tutti_group *g, tutti_frame_head *h, tutti_frame_kind kind, const char *what, size_t nbytes)
@@ -215,11 +251,15 @@ static tutti_status call_as_zero(tutti_group *g, const control_call *c, control_
     for (int r = 1; r < g->nranks && !st; r++) st = receive_frame(g, c, r, &frames[r], &patience, err);
     if (!st) {
         answer(g, c, frames, reply);
+        const bool lists = g->lists && !reply->status;
+        if (lists) append_list(g, frames, reply);
         tutti_frame_head head;
-        fill_head(g, &head, TUTTI_FRAME_REPLY, c->what, reply->nbytes);
+        fill_head(g, &head, lists ? TUTTI_FRAME_REPLY_OF_LIVING : TUTTI_FRAME_REPLY, c->what, reply->nbytes);
         head.status = reply->status;
         /* A peer that has died since is found by the next watch. */
-        for (int r = 1; r < g->nranks; r++) tutti_star_write(g, r, &head, reply->bytes);
+        for (int r = 1; r < g->nranks; r++)
+            if (frames[r].body) tutti_star_write(g, r, &head, reply->bytes);
+        if (lists) reply->nbytes -= (size_t)g->nranks;
     }
     for (int r = 1; r < g->nranks; r++) tutti_frame_release(&frames[r]);
     free(frames);
@@ -243,6 +283,10 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
         return st;
     }
     *reply = (control_reply){f.head.status, f.body, f.head.nbytes};
+    if (f.head.kind == TUTTI_FRAME_REPLY_OF_LIVING && reply->nbytes >= (size_t)g->nranks) {
+        reply->nbytes -= (size_t)g->nranks;
+        take_list(g, reply->bytes + reply->nbytes);
+    }
     return TUTTI_OK;
 }
 

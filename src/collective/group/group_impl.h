@@ -14,8 +14,8 @@
  * polls; a signaller writes the counter, then looks at asleep and rings the eventfd. One of the two sees the other. Who can only go
  * on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
- * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_frame.c
- * and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c,
+ * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_bear.c
+ * (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c,
  * enrolled.c, share.c and peer_memory.c (memory); flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
@@ -55,7 +55,8 @@ typedef enum {
     TUTTI_FRAME_GATHER,
     TUTTI_FRAME_AGREE,
     TUTTI_FRAME_REPLY,
-    TUTTI_FRAME_NOTICE, /* its body is a tutti_mesh_message: what a far peer tells */
+    TUTTI_FRAME_NOTICE,          /* its body is a tutti_mesh_message: what a far peer tells */
+    TUTTI_FRAME_REPLY_OF_LIVING, /* a reply; behind it a byte a rank: whether it is gone */
 } tutti_frame_kind;
 
 enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
@@ -85,6 +86,9 @@ typedef struct {
     tutti_peer_state state;
     bool long_phase;
     bool closed;         /* mesh has ended; a far peer: control */
+    atomic_bool gone;    /* its death is borne; any thread may ask */
+    bool listed;         /* ... and all have heard of it, in the last control call */
+    char *last_words;    /* ... and what is known of it; free() */
     tutti_board *board;  /* far: NULL */
     tutti_frame partial; /* being read from `control` */
     tutti_frame arrived; /* the frame of a call that has not been asked for yet; body NULL = none */
@@ -135,6 +139,9 @@ struct tutti_group {
     atomic_bool over;    /* the same, for any thread: soon after */
     int culprit;         /* who died, -1 = nobody in particular */
     char words[TUTTI_WORDS];
+    bool bears; /* deaths of others than rank 0 (group_bear.c) */
+    bool lists; /* replies say who is gone */
+    atomic_int ngone;
     int nlong;             /* peers in a long phase */
     int only;              /* 1 + the rank whose ring alone wakes us; 0: anybody's does */
     int64_t last_watch_ns; /* when the sockets were last looked at */
@@ -290,6 +297,10 @@ void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m);
 void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd);
 /* Peer `rank` went without a goodbye. */
 void tutti_group_record_death(tutti_group *g, int rank);
+/* Whether the group goes on without this rank, as this one has been told. */
+bool tutti_group_does_without(const tutti_group *g, int rank);
+/* ... from now on; the words are about why. */
+void tutti_group_record_gone(tutti_group *g, int rank, const char *words);
 /* Has it said lately that it waits too? */
 bool tutti_group_is_waiting(const tutti_group *g, int rank);
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "group_impl.h"
 
@@ -113,7 +114,10 @@ void tutti_group_record_death(tutti_group *g, int rank)
     char words[TUTTI_WORDS];
     g->peers[rank].state = TUTTI_PEER_DEAD;
     snprintf(words, sizeof words, "%s died: its socket closed without a goodbye", g->peers[rank].describe);
-    tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
+    if (tutti_group_does_without(g, rank))
+        tutti_group_record_gone(g, rank, words);
+    else
+        tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
 }
 
 static void set_long_phase(tutti_group *g, tutti_peer *p, bool on)
@@ -121,6 +125,35 @@ static void set_long_phase(tutti_group *g, tutti_peer *p, bool on)
     if (p->long_phase == on) return;
     p->long_phase = on;
     g->nlong += on ? 1 : -1;
+}
+
+/* Ranks of other hosts see only rank 0, which tells them. */
+void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
+{
+    tutti_peer *p = &g->peers[rank];
+    if (atomic_load(&p->gone)) return;
+    set_long_phase(g, p, false);
+    p->state = TUTTI_PEER_DEAD;
+    p->last_words = tutti_alloc(strlen(words) + 1);
+    memcpy(p->last_words, words, strlen(words) + 1);
+    atomic_store(&p->gone, true);
+    atomic_fetch_add(&g->ngone, 1);
+    if (g->rank != 0 || g->nhosts == 1) return;
+    tutti_mesh_message m = {
+        .kind = TUTTI_MESH_DEATH, .epoch = g->epoch, .rank = g->rank, .status = TUTTI_ERR_PEER, .id = (uint64_t)rank};
+    snprintf(m.words, sizeof m.words, "%s", words);
+    tutti_group_tell(g, &m);
+}
+
+static void handle_death(tutti_group *g, const tutti_mesh_message *m)
+{
+    const bool known = m->id < (uint64_t)g->nranks;
+    if (known && tutti_group_does_without(g, (int)m->id)) {
+        tutti_group_record_gone(g, (int)m->id, m->words);
+        return;
+    }
+    if (known && (int)m->id != g->rank) g->peers[m->id].state = TUTTI_PEER_DEAD;
+    tutti_group_set_failed(g, (int)m->id, TUTTI_ERR_PEER, m->words);
 }
 
 void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd)
@@ -136,16 +169,13 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
         break;
     case TUTTI_MESH_LONG_BEGIN: set_long_phase(g, p, true); break;
     case TUTTI_MESH_LONG_END: set_long_phase(g, p, false); break;
-    case TUTTI_MESH_DEATH:
-        if (m->id < (uint64_t)g->nranks && (int)m->id != g->rank) g->peers[m->id].state = TUTTI_PEER_DEAD;
-        tutti_group_set_failed(g, (int)m->id, TUTTI_ERR_PEER, m->words);
-        break;
+    case TUTTI_MESH_DEATH: handle_death(g, m); break;
     case TUTTI_MESH_ABORT:
         tutti_group_set_failed(g, -1, m->status == TUTTI_ERR_RENDEZVOUS ? TUTTI_ERR_RENDEZVOUS : TUTTI_ERR_PEER,
                                m->words);
         break;
     case TUTTI_MESH_GOODBYE:
-        p->state = TUTTI_PEER_LEFT;
+        if (!atomic_load(&p->gone)) p->state = TUTTI_PEER_LEFT;
         set_long_phase(g, p, false);
         break;
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
