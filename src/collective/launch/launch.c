@@ -2,7 +2,8 @@
 /* launch.c: fork, exec, wait.
  *
  * The first failure in time is the cause; what others do because of it is not. Since a lost peer shows as exit code 4, a rank
- * with that code is blamed only if no other rank failed on its own. */
+ * with that code is blamed only if no other rank failed on its own. Where rank 0 has told that it does without the others (launch_borne.c)
+ * their failures are told, and blamed for nothing. */
 #include "launch.h"
 
 #include <arpa/inet.h>
@@ -28,6 +29,7 @@ typedef struct {
     pid_t was;
     int code, signal; /* how it ended */
     int order;        /* 1 = the first that failed; 0 = it did not fail */
+    bool borne;       /* ... and the others went on */
     bool killed;      /* by us, after the grace */
 } rank_process;
 
@@ -37,10 +39,13 @@ typedef struct {
     int nranks, nrunning, nfailed;
     pid_t group;
     int listener, port;
+    int from_zero[2]; /* a pipe: rank 0 says that ends of others are borne */
+    bool bears;
     char cookie[33];
     sigset_t watched, before;
     struct sigaction child_before;
     int interrupts;
+    unsigned sent;  /* signals passed on: a bit each */
     double kill_at; /* 0 = not yet */
 } launcher;
 
@@ -62,6 +67,18 @@ static tutti_status open_socket(launcher *l, tutti_failure *err)
     }
     l->port = ntohs(address.sin_port);
     return TUTTI_OK;
+}
+
+static tutti_status open_pipe(launcher *l, tutti_failure *err)
+{
+    if (pipe2(l->from_zero, O_CLOEXEC | O_NONBLOCK) == 0) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "launch: no pipe: %s", strerror(errno));
+}
+
+static void close_pipe(const launcher *l)
+{
+    for (int i = 0; i < 2; i++)
+        if (l->from_zero[i] >= 0) close(l->from_zero[i]);
 }
 
 /* Its ranks inherit the limit, so all of them would meet it: said once, before there are any. */
@@ -109,10 +126,11 @@ static void set_environment(const launcher *l, int rank)
     setenv("TUTTI_COOKIE", l->cookie, 1);
     setenv("OMP_WAIT_POLICY", "passive", 0); /* idle OpenMP threads must not spin against other ranks */
     unsetenv("TORCHELASTIC_USE_AGENT_STORE");
-    if (rank == 0)
-        set_number("TUTTI_MASTER_FD", l->listener);
-    else
-        unsetenv("TUTTI_MASTER_FD");
+    unsetenv("TUTTI_MASTER_FD");
+    unsetenv("TUTTI_LAUNCHER_FD");
+    if (rank) return;
+    set_number("TUTTI_MASTER_FD", l->listener);
+    set_number("TUTTI_LAUNCHER_FD", l->from_zero[1]);
 }
 
 static void prepare(const launcher *l, int rank)
@@ -131,7 +149,7 @@ static void become_rank(const launcher *l, int rank, pid_t parent, char *const *
     sigprocmask(SIG_SETMASK, &l->before, NULL);
     set_environment(l, rank);
     prepare(l, rank);
-    if (rank == 0) fcntl(l->listener, F_SETFD, 0);
+    if (rank == 0) fcntl(l->listener, F_SETFD, 0), fcntl(l->from_zero[1], F_SETFD, 0);
     const char *program = l->options->program ? l->options->program : "/proc/self/exe";
     execv(program, argv);
     fprintf(stderr, "tutti: cannot start rank %d: %s: %s\n", rank, program, strerror(errno));
@@ -169,6 +187,14 @@ static void kill_all(launcher *l)
     send_all(l, SIGKILL);
 }
 
+/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way. */
+static bool is_borne(launcher *l, int rank)
+{
+    char word;
+    while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
+    return l->bears && rank > 0 && !l->ranks[0].order;
+}
+
 static void reap(launcher *l)
 {
     for (int r = 0; r < l->nranks; r++) {
@@ -179,10 +205,10 @@ static void reap(launcher *l)
         l->nrunning--;
         if (WIFEXITED(status)) p->code = WEXITSTATUS(status);
         if (WIFSIGNALED(status)) p->signal = WTERMSIG(status), p->code = 128 + p->signal;
-        if (!p->code) continue;
-        p->order = ++l->nfailed;
-        double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
-        if (l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+        if (p->code) p->borne = is_borne(l, r), p->order = ++l->nfailed;
+        const bool hurries = (p->code && !p->borne) || (l->nfailed && !l->ranks[0].pid);
+        const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
+        if (hurries && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
     }
 }
 
@@ -193,6 +219,7 @@ static void handle_signal(launcher *l, int signal)
         kill_all(l);
         return;
     }
+    l->sent |= 1U << signal;
     send_all(l, signal);
 }
 
@@ -224,7 +251,7 @@ static const rank_process *find_cause(const launcher *l)
     for (int pass = 0; pass < 2 && !cause; pass++)
         for (int r = 0; r < l->nranks; r++) {
             const rank_process *p = &l->ranks[r];
-            if (p->order && (pass || is_own_failure(p)) && (!cause || p->order < cause->order)) cause = p;
+            if (p->order && !p->borne && (pass || is_own_failure(p)) && (!cause || p->order < cause->order)) cause = p;
         }
     return cause;
 }
@@ -242,27 +269,44 @@ static void describe_end(const launcher *l, const rank_process *p, tutti_strbuf 
         tutti_strbuf_printf(out, "ended with %d\n", p->code);
 }
 
+/* It ended as rank 0 did, by what was asked of all. */
+static bool was_asked(const launcher *l, const rank_process *p)
+{
+    return p->code == l->ranks[0].code && (!p->signal || l->sent & 1U << p->signal);
+}
+
 static void describe_all(const launcher *l, tutti_launch_result *out)
 {
-    tutti_strbuf words = {0};
+    tutti_strbuf words = {0}, lost = {0};
     const rank_process *cause = find_cause(l);
     out->exit_code = cause ? cause->code : 0;
     if (l->interrupts > 1) out->exit_code = 128 + SIGINT;
     if (cause) describe_end(l, cause, &words);
     for (int order = 1; order <= l->nfailed; order++)
-        for (int r = 0; r < l->nranks; r++)
-            if (l->ranks[r].order == order && &l->ranks[r] != cause) describe_end(l, &l->ranks[r], &words);
+        for (int r = 0; r < l->nranks; r++) {
+            const rank_process *p = &l->ranks[r];
+            if (p->order != order || p == cause) continue;
+            if (!p->borne)
+                describe_end(l, p, &words);
+            else if (!was_asked(l, p))
+                describe_end(l, p, &lost);
+        }
     out->words = tutti_strbuf_detach(&words);
+    out->lost = lost.length ? tutti_strbuf_detach(&lost) : NULL;
 }
 
 tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv, tutti_launch_result *out,
                           tutti_failure *err)
 {
-    launcher l = {.options = options, .nranks = options->nranks, .listener = -1};
+    launcher l = {.options = options, .nranks = options->nranks, .listener = -1, .from_zero = {-1, -1}};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
     tutti_status st = allow_files(options->nranks, err);
+    if (!st) st = open_pipe(&l, err);
     if (!st) st = open_socket(&l, err);
-    if (st) return st;
+    if (st) {
+        close_pipe(&l);
+        return st;
+    }
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     make_cookie(l.cookie);
     fflush(NULL); /* or each rank would print what we have buffered */
@@ -276,6 +320,7 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     sigaction(SIGCHLD, &l.child_before, NULL);
     sigprocmask(SIG_SETMASK, &l.before, NULL);
     if (!st) describe_all(&l, out);
+    close_pipe(&l);
     free(l.ranks);
     return st;
 }

@@ -23,10 +23,15 @@ typedef struct {
     void *prepare_arg;
 } tutti_launch_options;
 
+/* Rank 0 tells the launcher that started it, if one did, that from now on the others are no longer needed: the run is what rank 0 makes of
+ * it, and how another rank ends changes neither the exit code nor who is waited for. */
+void tutti_launch_tell_borne(void);
+
 typedef struct {
-    int exit_code; /* of the first failure in time (128 + n for signal n); 0 = all ranks ended with 0. A rank that ended
+    int exit_code; /* rank 0's, if it has told that the others' ends are borne; else of the first failure in time (128 + n for signal n); 0 = all ranks ended with 0. A rank that ended
                       with 4 because it lost a peer is the cause only when nobody ended otherwise. */
     char *words;   /* one line a rank that failed, first failure first; "" when none; free() */
+    char *lost;    /* the same of ranks whose failure was borne; NULL when none; free() */
 } tutti_launch_result;
 
 /* argv: of the ranks, NULL at the end. Returns when no rank is left. SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT and SIGHUP are

@@ -85,6 +85,53 @@ static void the_others_are_killed_after_the_grace(void **state)
     assert_true(tutti_clock_s() - begin < 5);
 }
 
+/* The others wait until rank 0 has said that it does without them. */
+#define BORNE                                                                                                          \
+    "if test $RANK = 0; then echo b > /proc/self/fd/$TUTTI_LAUNCHER_FD && : > $TEST_SAID; "                            \
+    "else test -z \"$TUTTI_LAUNCHER_FD\" && while ! test -e $TEST_SAID; do sleep 0.02; done; fi; "
+/* Rank 2 ends; rank 0 goes on when it has been seen to. */
+#define TWO_ENDS(how)                                                                                                  \
+    "if test $RANK = 2; then echo $$ > $TEST_SAID.2 && mv $TEST_SAID.2 $TEST_SAID.pid; " how "; fi; "                  \
+    "if test $RANK = 0; then until test -e $TEST_SAID.pid && ! kill -0 $(cat $TEST_SAID.pid) 2>/dev/null; do "         \
+    "sleep 0.02; done; rm $TEST_SAID.pid; fi; "
+
+/* Rank 0 says so before the others fail. */
+static void check_borne(int nranks, const char *script, int code, const char *words, const char *lost)
+{
+    char path[] = P_tmpdir "/tutti_launch_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(path) == 0);
+    setenv("TEST_SAID", path, 1);
+    tutti_launch_result r = launch(nranks, 0.3, script);
+    unlink(path);
+    if (r.exit_code != code || !strstr(r.words, words) || !r.lost != !lost || (lost && !strstr(r.lost, lost)))
+        fail_msg("%s: code %d, not %d; words: %s; lost: %s", script, r.exit_code, code, r.words, r.lost ? r.lost : "-");
+    free(r.words), free(r.lost);
+}
+
+static void where_rank_0_does_without_the_others_its_end_counts(void **state)
+{
+    (void)state;
+    static const char others[] = BORNE "test $RANK = 0 && sleep 0.7; test $RANK = 1 && exit 3; "
+                                       "test $RANK = 2 && kill -9 $$; exit 0";
+    check_borne(4, others, 0, "", "rank 1 "); /* nor is rank 0 killed when the grace has passed */
+    check_borne(4, others, 0, "", "was killed by signal 9");
+    check_borne(3, BORNE TWO_ENDS("exit 1") "test $RANK = 0 && kill -9 $$; sleep 0.1; exit 4", 137, "rank 0 ",
+                "rank 2 ");
+    check_borne(3, BORNE TWO_ENDS("kill -9 $$") "test $RANK = 0 && kill -9 $$; exit 0", 137, "rank 0 ", "rank 2 ");
+    check_borne(2, BORNE "test $RANK = 0 && exit 0; exit 0", 0, "", NULL);
+    check_borne(3, BORNE "exit 143", 143, "rank 0 ", NULL);                   /* all were asked to end */
+    check_borne(2, "test $RANK = 1 && exit 3; sleep 30", 3, "rank 1 ", NULL); /* it has not said so */
+}
+
+static void who_is_left_behind_by_rank_0_is_killed_if_the_run_lost_somebody(void **state)
+{
+    (void)state;
+    const double begin = tutti_clock_s();
+    check_borne(3, BORNE TWO_ENDS("exit 1") "test $RANK = 1 && sleep 30; exit 0", 0, "", "rank 2 ");
+    assert_true(tutti_clock_s() - begin < 25);
+}
+
 /* The launcher runs in a child, gets the signals there, and its exit code is what the launch returned. */
 static int launch_and_signal(const char *script, const int *signals, int nsignals)
 {
@@ -140,6 +187,8 @@ int main(void)
         cmocka_unit_test(a_rank_is_prepared_before_it_is_the_program),
         cmocka_unit_test(the_first_failure_in_time_is_the_cause),
         cmocka_unit_test(the_others_are_killed_after_the_grace),
+        cmocka_unit_test(where_rank_0_does_without_the_others_its_end_counts),
+        cmocka_unit_test(who_is_left_behind_by_rank_0_is_killed_if_the_run_lost_somebody),
         cmocka_unit_test(signals_are_forwarded_to_the_ranks),
         cmocka_unit_test(a_second_interrupt_kills),
         cmocka_unit_test(ranks_die_with_their_launcher),
