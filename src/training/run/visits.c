@@ -4,8 +4,9 @@
  * Each line of it is written by one rank, or by atomic operations alone. The stop and the shares that were begun are halves of one word,
  * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
  * What is kept of an order lies on the board too; a run that goes by one has lists of its own shares and turns (visits_order.h).
- * Visits are let in by a ticket lock: order of arrival is the order of the tickets, and in rank order a rank knows its tickets. A wait
- * spins for a moment, then gives its core away, then sleeps; it looks for deaths all the while. */
+ * Visits are let in by a ticket lock that holds when its holder dies (visits_turns.h): order of arrival is the order of the tickets, and in
+ * rank order a rank knows its tickets. A wait spins for a moment, then gives its core away, then sleeps; it looks for deaths all the
+ * while, and one that the group bears ends what was waited for. */
 #include "visits.h"
 
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "visits_order.h"
+#include "visits_turns.h"
 
 enum { LINE = 64, SPINS = 200, YIELDS = 2000 };
 static const double NAP_S = 50e-6;
@@ -30,11 +32,9 @@ typedef struct {
     _Alignas(LINE) _Atomic int64_t next;  /* share that nobody has been dealt */
     _Alignas(LINE) _Atomic uint64_t open; /* stretch: stop (high half) and shares begun */
     _Alignas(LINE) _Atomic bool ends;
-    _Alignas(LINE) _Atomic int64_t tail; /* tickets drawn */
-    _Alignas(LINE) _Atomic int64_t head; /* who may come in */
-    _Atomic int64_t count;               /* visits that have ended */
-    _Atomic int holder;                  /* who came in last */
-    _Alignas(LINE) rank_line ranks[];    /* then a word a bucket: changes of it; then what is recorded */
+    _Alignas(LINE) _Atomic int64_t count; /* visits that have ended */
+    _Atomic int holder;                   /* who came in last */
+    _Alignas(LINE) rank_line ranks[];     /* then turns; a word a bucket: changes of it; then what is recorded */
 } board;
 
 struct tutti_visits {
@@ -42,17 +42,18 @@ struct tutti_visits {
     const tutti_plan *plan;
     tutti_region *region;
     board *board;
+    tutti_turns turns;
     _Atomic int64_t *changes;
     _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
     tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
-    int64_t *turns, *own_shares;      /* then: this rank's visits and shares, as numbers of all */
+    int64_t *own_visits, *own_shares; /* then: this rank's visits and shares, as numbers of all */
     bool follows;
     int nstops, stops_room;
     int rank, nranks;
-    int64_t begin, end;           /* shares of the run: the first, and behind the last */
-    int64_t stretch;              /* first share of it */
-    int64_t own_deals, own_turns; /* in rank order: how often it was this rank's turn */
-    int64_t ticket, left_at;      /* of the visit under way; count when the last one ended, -1 = none has */
+    int64_t begin, end;          /* shares of the run: the first, and behind the last */
+    int64_t stretch;             /* first share of it */
+    int64_t followed, own_turns; /* of the lists: shares dealt, visits begun */
+    int64_t ticket, left_at;     /* of the visit under way; count when the last one ended, -1 = none has */
     int64_t played;
     double loss;
     tutti_staleness staleness;
@@ -79,7 +80,7 @@ static int64_t *places_of(int rank, const int32_t *ranks, int64_t n)
 static void find_places(tutti_visits *v)
 {
     v->own_shares = places_of(v->rank, v->order.shares, v->order.nshares);
-    v->turns = places_of(v->rank, v->order.visits, v->order.nvisits);
+    v->own_visits = places_of(v->rank, v->order.visits, v->order.nvisits);
 }
 
 static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err)
@@ -87,6 +88,12 @@ static tutti_status follow(tutti_visits *v, const char *path, tutti_failure *err
     tutti_visits_order *o = &v->order;
     tutti_status st = tutti_visits_order_read(path, o, err);
     if (st) return st;
+    if (o->lost >= 0)
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "%s: is of a run that lost rank %d on its way, and what a worker leaves undone cannot be done "
+            "again; record another run",
+            path, (int)o->lost);
     if (o->nranks != v->nranks)
         return tutti_fail(err, TUTTI_ERR_USAGE, "%s: is of a run of %d ranks; here are %d", path, o->nranks, v->nranks);
     uint64_t hash = 0;
@@ -113,6 +120,7 @@ static tutti_visits *make_stand_in(const tutti_visits *v, int rank)
     *s = *v;
     s->of = v;
     s->rank = rank;
+    s->turns.rank = rank;
     if (v->follows) find_places(s);
     return s;
 }
@@ -151,12 +159,27 @@ const tutti_asks *tutti_visits_asks(const tutti_visits *v)
 
 /* ---- life ---- */
 
+static bool is_gone(const void *arg, int rank)
+{
+    const tutti_visits *v = arg;
+    return tutti_group_is_gone(v->group, rank);
+}
+
+/* Where on the board what is. */
+static void find_lines(tutti_visits *v, size_t lines, size_t turns, size_t changes, size_t nshares)
+{
+    char *at = (char *)v->board + lines;
+    v->turns = (tutti_turns){(void *)at, v->rank, v->nranks, is_gone, v};
+    v->changes = (_Atomic int64_t *)(void *)(at + turns);
+    if (nshares) v->shares = (_Atomic int32_t *)(void *)(at + turns + changes), v->visits = v->shares + nshares;
+}
+
 tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, const tutti_visits_config *config,
                                  tutti_visits **out, tutti_failure *err)
 {
     const int nranks = plan->config.nranks, rank = plan->config.rank;
     const size_t lines = sizeof(board) + sizeof(rank_line) * (size_t)nranks;
-    const size_t changes = sizeof(int64_t) * (size_t)plan->nbuckets;
+    const size_t turns = tutti_turns_bytes(nranks), changes = sizeof(int64_t) * (size_t)plan->nbuckets;
     const size_t nshares = config->records ? (size_t)((config->end_step - config->first_step) * nranks) : 0;
     tutti_visits *v = tutti_alloc(sizeof *v);
     *v = (tutti_visits){.group = group,
@@ -170,13 +193,11 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
     *out = v;                                          /* the caller destroys it in any case */
     const bool is_far = tutti_plan_is_far(plan, rank); /* then rank 0 follows for it, and the file may not be there */
     tutti_status st = config->replay && !is_far ? follow(v, config->replay, err) : TUTTI_OK;
-    const size_t nbytes = lines + changes + 2 * sizeof(int32_t) * nshares;
+    const size_t nbytes = lines + turns + changes + 2 * sizeof(int32_t) * nshares;
     if (!st) st = tutti_region_create(group, "visits", rank == 0 ? nbytes : 0, &v->region, err);
     if (st) return st;
     v->board = tutti_region_base(v->region, 0);
-    if (v->board) v->changes = (_Atomic int64_t *)(void *)((char *)v->board + lines);
-    if (v->board && nshares) v->shares = (_Atomic int32_t *)(void *)((char *)v->board + lines + changes);
-    if (v->shares) v->visits = v->shares + nshares;
+    if (v->board) find_lines(v, lines, turns, changes, nshares);
     if (rank == 0) atomic_store(&v->board->next, v->begin);
     st = connect_others(v, err);
     return st ? st : tutti_group_barrier(group, "visits", err);
@@ -193,7 +214,7 @@ void tutti_visits_destroy(tutti_visits *v)
         if (v->region) tutti_region_destroy(v->region);
         tutti_visits_order_release(&v->order);
     }
-    free(v->own_shares), free(v->turns);
+    free(v->own_shares), free(v->own_visits);
     free(v);
 }
 
@@ -205,12 +226,12 @@ int64_t tutti_visits_deal(void *arg)
     int64_t share;
     if (v->visitor) return tutti_visitor_deal(v->visitor);
     if (v->follows)
-        share = v->own_shares[v->own_deals] == INT64_MAX ? v->end : v->begin + v->own_shares[v->own_deals++];
+        share = v->own_shares[v->followed] == INT64_MAX ? v->end : v->begin + v->own_shares[v->followed++];
     else if (tutti_plan_deals_in_order(v->plan))
-        share = v->begin + v->rank + v->nranks * v->own_deals++;
+        share = tutti_turns_deal(&v->turns, v->begin, v->end);
     else
         share = atomic_fetch_add(&v->board->next, 1);
-    if (share >= v->end) return -1;
+    if (share < 0 || share >= v->end) return -1;
     if (v->shares) atomic_store(&v->shares[share - v->begin], v->rank);
     return share;
 }
@@ -255,6 +276,9 @@ tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err
     if (st) return st;
     if (v->rank == 0) atomic_store(&v->board->open, opened(stop * v->nranks - v->stretch, 0));
     if (v->rank == 0 && atomic_load(&v->board->ends)) tutti_visits_ask_to_end(v);
+    if (v->board) tutti_turns_rest(&v->turns, false);
+    for (int r = 0; v->stand_ins && r < v->nranks; r++)
+        if (v->stand_ins[r]) tutti_turns_rest(&v->stand_ins[r]->turns, false);
     return tutti_group_barrier(v->group, "workers, before they go on their own", err);
 }
 
@@ -265,7 +289,10 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
     uint64_t open = atomic_load(&v->board->open), next;
     do {
         *may = share >= 0 && at < stop_of(open);
-        if (!*may) return TUTTI_OK;
+        if (!*may) {
+            if (v->of) tutti_turns_rest(&v->turns, true); /* its worker goes to where all meet */
+            return TUTTI_OK;
+        }
         next = opened(stop_of(open), begun_of(open) > at ? begun_of(open) : at + 1);
     } while (!atomic_compare_exchange_weak(&v->board->open, &open, next));
     return TUTTI_OK;
@@ -292,6 +319,7 @@ tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti
         int64_t nshares, ends, played;
         double loss;
     } seen = {0};
+    if (v->board) tutti_turns_rest(&v->turns, true);
     tutti_status st = tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
     if (!st && v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
     if (!st && v->rank == 0) seen.ends = atomic_load(&v->board->ends);
@@ -333,6 +361,17 @@ int64_t tutti_visits_played(const tutti_visits *v, double *loss)
         *loss += own;
     }
     return n;
+}
+
+int64_t tutti_visits_played_by(const tutti_visits *v, int rank)
+{
+    return atomic_load(&v->board->ranks[rank].played);
+}
+
+int64_t tutti_visits_unplayed(const tutti_visits *v)
+{
+    double loss;
+    return v->stretch - v->begin - tutti_visits_played(v, &loss);
 }
 
 /* ---- waits ---- */
@@ -378,10 +417,13 @@ static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const ch
     return TUTTI_OK;
 }
 
+/* Who plays nothing more before the stop is waited for there. */
 static int slowest_behind(const tutti_visits *v)
 {
     for (int r = 0; r < v->nranks; r++)
-        if (atomic_load(&v->board->ranks[r].played) < v->played - v->plan->config.staleness) return r;
+        if (atomic_load(&v->board->ranks[r].played) < v->played - v->plan->config.staleness &&
+            !tutti_turns_is_out(&v->turns, r))
+            return r;
     return -1;
 }
 
@@ -393,19 +435,20 @@ tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err)
 /* In rank order a ticket says whose it is. */
 static int who_is_in(const tutti_visits *v)
 {
-    const int64_t head = atomic_load(&v->board->head);
-    return head == v->ticket ? -1 : (int)(head % v->nranks);
+    return tutti_turns_awaited(&v->turns, v->ticket);
 }
 
+/* As long as nobody is gone it need not be known who has which ticket. */
 static int somebody_is_in(const tutti_visits *v)
 {
-    return atomic_load(&v->board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
+    if (tutti_group_ngone(v->group)) return tutti_turns_drawn_by(&v->turns, v->ticket);
+    return atomic_load(&v->turns.board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
 }
 
 /* Where a record is followed: whose turn it was then. */
 static int who_was_in(const tutti_visits *v)
 {
-    const int64_t head = atomic_load(&v->board->head);
+    const int64_t head = atomic_load(&v->turns.board->head);
     return head == v->ticket ? -1 : head < v->order.nvisits ? v->order.visits[head] : v->rank;
 }
 
@@ -415,17 +458,17 @@ tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err)
     const tutti_admission how = v->plan->admission;
     tutti_status st = TUTTI_OK;
     if (v->follows) {
-        v->ticket = v->turns[v->own_turns++];
+        v->ticket = v->own_visits[v->own_turns++];
         st = await(v, who_was_in, in_turn, err);
     } else if (how == TUTTI_ADMIT_BY_ARRIVAL) {
-        v->ticket = atomic_fetch_add(&v->board->tail, 1);
+        v->ticket = tutti_turns_draw(&v->turns);
         st = await(v, somebody_is_in, "to visit the centre, where before it was", err);
     } else if (how == TUTTI_ADMIT_IN_RANK_ORDER) {
-        v->ticket = v->rank + v->nranks * v->own_turns++;
+        v->ticket = tutti_turns_next(&v->turns);
         st = await(v, who_is_in, in_turn, err);
     }
     if (st) return st;
-    if (v->visits && how != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->visits[v->ticket], v->rank);
+    if (v->visits && how != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->visits[atomic_load(&v->board->count)], v->rank);
     atomic_store(&v->board->holder, v->rank);
     const int64_t stale = v->left_at < 0 ? 0 : atomic_load(&v->board->count) - v->left_at;
     tutti_staleness *s = &v->staleness;
@@ -439,7 +482,7 @@ tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err)
 void tutti_visits_leave(tutti_visits *v)
 {
     v->left_at = atomic_fetch_add(&v->board->count, 1) + 1;
-    if (v->plan->admission != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->board->head, v->ticket + 1);
+    if (v->plan->admission != TUTTI_ADMIT_EVERYBODY) tutti_turns_leave(&v->turns, v->ticket);
 }
 
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket)
@@ -463,7 +506,10 @@ tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_f
                             .nshares = v->stretch - v->begin,
                             .nvisits = atomic_load(&v->board->count),
                             .nstops = v->nstops,
-                            .stops = v->order.stops};
+                            .stops = v->order.stops,
+                            .lost = -1};
+    for (int r = 0; r < v->nranks && o.lost < 0; r++)
+        if (tutti_group_is_gone(v->group, r)) o.lost = r;
     o.shares = tutti_alloc(sizeof *o.shares * (size_t)(o.nshares + 1));
     o.visits = tutti_alloc(sizeof *o.visits * (size_t)(o.nvisits + 1));
     for (int64_t i = 0; i < o.nshares; i++) o.shares[i] = atomic_load(&v->shares[i]);

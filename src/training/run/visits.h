@@ -7,6 +7,9 @@
  * behind it, so that what is tested and saved is of a known number of samples. Who is asked to end sets the stop to the next step that
  * nobody has begun.
  *
+ * In a group that bears deaths a rank may be gone at any point: its turns are passed on, nobody is held up by how far it had come, and of its
+ * shares those that come in order are dealt to the others. What it had been dealt is played by nobody.
+ *
  * A rank of another host than rank 0's asks rank 0 (visitor.h), where somebody stands in for it: visits of its own on the same board.
  *
  * Waits have the group's deadline and name whom they are for. Threads: owner; tutti_visits_deal: any one at a time; of a stand-in, the thread
@@ -51,6 +54,9 @@ void tutti_visits_ask_to_end(tutti_visits *v);
 
 /* Shares that all ranks have played, and the sum of their losses: of this run, at about this time; on another host, when all met last. */
 int64_t tutti_visits_played(const tutti_visits *v, double *loss);
+int64_t tutti_visits_played_by(const tutti_visits *v, int rank);
+/* When all have met: shares before the stop that were dealt to who died then. */
+int64_t tutti_visits_unplayed(const tutti_visits *v);
 
 /* The plan's actions. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_order.c: the file of an order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..], "visits": [..], "stops": [..]}. */
+/* visits_order.c: the file of an order: {"ranks": 2, "plan": "<hash>", "first_share": 0, "shares": [0, 1, ..], "visits": [..], "stops": [..]}; "lost": 1
+ * where a rank died. */
 #include "visits_order.h"
 
 #include <cjson/cJSON.h>
@@ -35,7 +36,9 @@ tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order
     add_ranks(&sb, "visits", o->visits, o->nvisits);
     tutti_strbuf_puts(&sb, ",\n \"stops\": [");
     for (int64_t i = 0; i < o->nstops; i++) tutti_strbuf_printf(&sb, "%s%lld", i ? "," : "", (long long)o->stops[i]);
-    tutti_strbuf_puts(&sb, "]}\n");
+    tutti_strbuf_puts(&sb, "]");
+    if (o->lost >= 0) tutti_strbuf_printf(&sb, ",\n \"lost\": %lld", (long long)o->lost);
+    tutti_strbuf_puts(&sb, "}\n");
     const tutti_status st = tutti_file_write_atomic(path, sb.text, sb.length, err);
     tutti_strbuf_release(&sb);
     return st;
@@ -79,6 +82,13 @@ static bool take_stops(const cJSON *root, tutti_visits_order *o)
     return true;
 }
 
+static bool take_lost(const cJSON *root, tutti_visits_order *o)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "lost");
+    o->lost = -1;
+    return !item || take_number(item, o->nranks - 1, &o->lost);
+}
+
 /* NULL, or what is missing or means nothing. */
 static const char *take_all(const cJSON *root, tutti_visits_order *o)
 {
@@ -94,7 +104,8 @@ static const char *take_all(const cJSON *root, tutti_visits_order *o)
         return "first_share";
     if (!take_ranks(root, "shares", o->nranks, &o->shares, &o->nshares)) return "shares";
     if (!take_ranks(root, "visits", o->nranks, &o->visits, &o->nvisits)) return "visits";
-    return take_stops(root, o) ? NULL : "stops";
+    if (!take_stops(root, o)) return "stops";
+    return take_lost(root, o) ? NULL : "lost";
 }
 
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,

@@ -17,6 +17,7 @@ typedef struct {
     int32_t *shares,
         *visits;    /* ranks: of each share from the first on; of each visit, in the order of their beginnings */
     int64_t *stops; /* steps at which all met, ascending */
+    int64_t lost;   /* a rank that died on the way, -1 = none: then it is no order to go by */
 } tutti_visits_order;
 
 /* JSON, written whole or not at all. */

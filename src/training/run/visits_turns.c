@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* visits_turns.c: see visits_turns.h.
+ *
+ * A ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket is drawn until after the head
+ * has gone past it, its owner's line says the ticket or that one is being drawn. So who has read the head, then finds no living line
+ * that says either, knows that the owner is gone, or has left meanwhile: then the head has moved, and the exchange that passes the turn
+ * on fails. */
+#include "visits_turns.h"
+
+static bool is_gone(const tutti_turns *t, int rank)
+{
+    return rank != t->rank && t->is_gone(t->arg, rank);
+}
+
+size_t tutti_turns_bytes(int nranks)
+{
+    return sizeof(tutti_turns_board) + sizeof(tutti_turns_line) * (size_t)nranks;
+}
+
+/* ---- turns ---- */
+
+int64_t tutti_turns_draw(const tutti_turns *t)
+{
+    tutti_turns_line *own = &t->board->workers[t->rank];
+    atomic_store(&own->ticket, TUTTI_TICKET_DRAWS);
+    const int64_t ticket = atomic_fetch_add(&t->board->tail, 1);
+    atomic_store(&own->ticket, ticket + 1);
+    return ticket;
+}
+
+/* Nobody passes on the turn of who lives and does not rest, so the head stays before it. */
+int64_t tutti_turns_next(const tutti_turns *t)
+{
+    const int64_t head = atomic_load(&t->board->head);
+    return head + (t->rank - head % t->nranks + t->nranks) % t->nranks;
+}
+
+static void pass_on(const tutti_turns *t, int64_t head)
+{
+    atomic_compare_exchange_strong(&t->board->head, &head, head + 1);
+}
+
+/* -1: nobody who lives. Who draws may have drawn this one: it says so at once. */
+static int owner_of(const tutti_turns *t, int64_t ticket)
+{
+    int draws = -1;
+    for (int r = 0; r < t->nranks; r++) {
+        if (is_gone(t, r)) continue;
+        const int64_t says = atomic_load(&t->board->workers[r].ticket);
+        if (says == ticket + 1) return r;
+        if (says == TUTTI_TICKET_DRAWS) draws = r;
+    }
+    return draws;
+}
+
+int tutti_turns_drawn_by(const tutti_turns *t, int64_t ticket)
+{
+    for (;;) {
+        const int64_t head = atomic_load(&t->board->head);
+        if (head == ticket) return -1;
+        const int owner = owner_of(t, head);
+        if (owner >= 0) return owner;
+        pass_on(t, head);
+    }
+}
+
+int tutti_turns_awaited(const tutti_turns *t, int64_t ticket)
+{
+    for (;;) {
+        const int64_t head = atomic_load(&t->board->head);
+        const int owner = (int)(head % t->nranks);
+        if (head == ticket) return -1;
+        if (!tutti_turns_is_out(t, owner)) return owner;
+        pass_on(t, head);
+    }
+}
+
+void tutti_turns_leave(const tutti_turns *t, int64_t ticket)
+{
+    atomic_store(&t->board->head, ticket + 1);
+}
+
+void tutti_turns_rest(const tutti_turns *t, bool rests)
+{
+    atomic_store(&t->board->workers[t->rank].rests, rests);
+}
+
+bool tutti_turns_is_out(const tutti_turns *t, int rank)
+{
+    return is_gone(t, rank) || atomic_load(&t->board->workers[rank].rests);
+}
+
+/* ---- shares ---- */
+
+static const int64_t CLOSED = (int64_t)1 << 62; /* bit of `dealt`: it stays as it is */
+
+static bool is_anybody_gone(const tutti_turns *t)
+{
+    for (int r = 0; r < t->nranks; r++)
+        if (is_gone(t, r)) return true;
+    return false;
+}
+
+/* Closes all columns: shares from the one that comes back on have not been dealt, and are common. Always the same. */
+static int64_t close_columns(const tutti_turns *t, int64_t begin)
+{
+    int64_t common = begin;
+    for (int r = 0; r < t->nranks; r++) {
+        const int64_t dealt = atomic_fetch_or(&t->board->workers[r].dealt, CLOSED) & ~CLOSED;
+        const int64_t next = begin + r + t->nranks * dealt;
+        common = next > common ? next : common;
+    }
+    return common;
+}
+
+/* Whether somebody else who lives can still be dealt it. */
+static bool can_others_take(const tutti_turns *t, int64_t share)
+{
+    for (int r = 0; r < t->nranks; r++)
+        if (r != t->rank && !is_gone(t, r) && atomic_load(&t->board->workers[r].behind) <= share) return true;
+    return false;
+}
+
+/* The first share that is left of a closed column and that this worker can take; `end`: none. *left: how many were dealt before it. */
+static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t end, int64_t *left)
+{
+    tutti_turns_line *line = &t->board->workers[column];
+    const int64_t dealt = atomic_load(&line->dealt) & ~CLOSED, behind = atomic_load(&t->board->workers[t->rank].behind);
+    for (;;) {
+        *left = atomic_load(&line->left);
+        const int64_t share = begin + column + t->nranks * (dealt + *left);
+        if (share >= end) return end;
+        if (share >= behind) return share;
+        if (can_others_take(t, share)) return end;
+        atomic_compare_exchange_strong(&line->left, left, *left + 1); /* nobody's any more */
+    }
+}
+
+/* The lowest that is left of its own column and of those of who is gone; then the common ones, as they come. */
+static int64_t deal_in_common(const tutti_turns *t, int64_t begin, int64_t end)
+{
+    const int64_t common = close_columns(t, begin), border = common < end ? common : end;
+    for (;;) {
+        int64_t share = border, left = 0;
+        int column = -1;
+        for (int r = 0; r < t->nranks; r++) {
+            int64_t n = 0;
+            const int64_t one = r == t->rank || is_gone(t, r) ? left_in(t, r, begin, border, &n) : border;
+            if (one < share) share = one, left = n, column = r;
+        }
+        if (column < 0) return border < end ? common + atomic_fetch_add(&t->board->common, 1) : end;
+        if (atomic_compare_exchange_strong(&t->board->workers[column].left, &left, left + 1)) return share;
+    }
+}
+
+int64_t tutti_turns_deal(const tutti_turns *t, int64_t begin, int64_t end)
+{
+    tutti_turns_line *own = &t->board->workers[t->rank];
+    int64_t dealt = atomic_load(&own->dealt), share = begin + t->rank + t->nranks * dealt;
+    if (dealt & CLOSED || is_anybody_gone(t) || !atomic_compare_exchange_strong(&own->dealt, &dealt, dealt + 1))
+        share = deal_in_common(t, begin, end);
+    atomic_store(&own->behind, share + 1);
+    return share < end ? share : -1;
+}
