@@ -37,6 +37,8 @@ static tutti_status report_on_the_way(tutti_trainer *t, int64_t stop, tutti_fail
 {
     if (t->rank != 0) return TUTTI_OK;
     double loss;
+    const tutti_status lost = tutti_lost_tell(t, err);
+    if (lost) return lost;
     const int64_t every = t->config->log_every, step = t->step;
     const int64_t done = t->first_step + tutti_visits_played(t->visits, &loss) / t->nranks;
     const int64_t due = done / every * every;
@@ -93,7 +95,7 @@ tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err
     if (!st) tutti_serve_rest(t);
     tutti_did(&t->account, TUTTI_DID_VISIT, 0);
     if (!st) take_loss(t);
-    return st;
+    return st ? st : tutti_lost_tell(t, err);
 }
 
 /* ---- what it says in the end ---- */
@@ -162,6 +164,7 @@ tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err)
     mine.moved_bytes = moved_bytes(t);
     for (int r = 0; r < t->nranks; r++) add_served(t, r, &mine);
     tutti_status st = tutti_group_all_gather(t->group, "visits", &mine, all, sizeof mine, err);
+    if (!st) st = tutti_lost_tell(t, err);
     for (int r = 0; r < t->nranks && !st; r++) add_up(&sum, &all[r]);
     tutti_strbuf text = {0};
     if (!st && sum.nvisits) {

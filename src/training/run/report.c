@@ -79,6 +79,11 @@ void tutti_report_begin(tutti_trainer *t)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
 }
 
+void tutti_report_bears(const tutti_trainer *t)
+{
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEARS});
+}
+
 void tutti_report_saved(const tutti_trainer *t)
 {
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->config->dir});
@@ -177,13 +182,22 @@ tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, con
     return put(t, "visits", all, n, err);
 }
 
+tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err)
+{
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("rank", rank),
+                                 TUTTI_METRIC_INT("shares", played), TUTTI_METRIC_TEXT("words", text)};
+    tutti_report_note(t, text);
+    return put(t, "lost", line, sizeof line / sizeof *line, err);
+}
+
 tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)
 {
-    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", t->nranks)};
+    const int nranks = tutti_group_nliving(t->group);
+    tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", nranks)};
     tutti_strbuf table = {0};
     if (t->rank != 0) return TUTTI_OK;
     for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
-    tutti_cost_table(seconds, t->nranks, &table);
+    tutti_cost_table(seconds, nranks, &table);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
     tutti_strbuf_release(&table);
     return put(t, "cost", line, 2 + TUTTI_NCOSTS, err);
@@ -202,6 +216,10 @@ tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tut
     int n = 6;
     if (!isnan(r->accuracy)) line[n++] = TUTTI_METRIC_REAL("accuracy", r->accuracy);
     n += put_replaced(t, "training", &r->replaced, &line[n]);
+    if (t->nlost) {
+        line[n++] = TUTTI_METRIC_INT("lost_ranks", t->nlost);
+        line[n++] = TUTTI_METRIC_INT("unplayed_shares", tutti_visits_unplayed(t->visits));
+    }
     if (r->stop_signal) line[n++] = TUTTI_METRIC_INT("signal", r->stop_signal);
     const tutti_status st = put(t, "end", line, n, err);
     return st || !t->metrics ? st : tutti_metrics_sync(t->metrics, err);

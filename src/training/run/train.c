@@ -56,30 +56,44 @@ static bool eval_due(const tutti_trainer *t, int64_t step)
                             ends_interval(step, c->eval_every_epochs * (double)c->steps_per_epoch));
 }
 
-/* Each rank tests its blocks; sums travel over the control plane. */
-static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
+/* Each rank tests its blocks; sums travel over the control plane. *own: the signal that this rank was stopped by. */
+static tutti_status test_once(tutti_trainer *t, tutti_eval_result *sum, int *own, tutti_failure *err)
 {
-    const double began = tutti_clock_s();
-    tutti_eval_result mine, sum = {0}, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    tutti_eval_result mine, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
+    *sum = (tutti_eval_result){0};
     tutti_group_long_phase_begin(t->group, "evaluation");
-    tutti_status st =
-        tutti_evaluator_run(t->evaluator, answer_of(t), t->plan->param_offset, t->rank, t->nranks, &mine, err);
+    tutti_status st = tutti_evaluator_run(t->evaluator, answer_of(t), t->plan->param_offset,
+                                          tutti_group_place(t->group), tutti_group_nliving(t->group), &mine, err);
     tutti_group_long_phase_end(t->group);
     if (!st) st = tutti_group_all_gather(t->group, "evaluation", &mine, all, sizeof mine, err);
     for (int r = 0; r < t->nranks && !st; r++) {
-        sum.nsamples += all[r].nsamples;
-        sum.correct += all[r].correct;
-        sum.loss += all[r].loss;
-        tutti_replaced_add(&sum.replaced, all[r].replaced.n, all[r].replaced.first);
+        sum->nsamples += all[r].nsamples;
+        sum->correct += all[r].correct;
+        sum->loss += all[r].loss;
+        sum->stopped |= all[r].stopped;
+        tutti_replaced_add(&sum->replaced, all[r].replaced.n, all[r].replaced.first);
     }
-    bool stopped = false;
-    for (int r = 0; r < t->nranks && !st; r++) stopped = stopped || all[r].stopped;
     free(all);
+    *own = st ? 0 : mine.stopped;
+    return st;
+}
+
+/* Blocks of a rank that has been lost meanwhile are tested by nobody: once more, then, by those that are left. */
+static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
+{
+    const double began = tutti_clock_s();
+    tutti_eval_result sum;
+    tutti_status st;
+    int nliving, own;
+    do {
+        nliving = tutti_group_nliving(t->group);
+        st = test_once(t, &sum, &own, err);
+    } while (!st && !sum.stopped && tutti_group_nliving(t->group) < nliving);
     t->eval_seconds += tutti_clock_s() - began;
     tutti_did(&t->account, TUTTI_DID_EVALUATE, 0);
     if (st) return st;
-    if (stopped) { /* half a test says nothing */
-        t->my_signal = t->my_signal ? t->my_signal : mine.stopped;
+    if (sum.stopped) { /* half a test says nothing */
+        t->my_signal = t->my_signal ? t->my_signal : own;
         t->asked_to_stop = true;
         return TUTTI_OK;
     }
@@ -278,7 +292,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
     if (!st) st = open_metrics(t, start->path != NULL, err);
     if (!st) t->tracing = tutti_tracing_create(t);
-    return st;
+    return st ? st : tutti_lost_begin(t, err);
 }
 
 static void tear_down(tutti_trainer *t)
@@ -293,6 +307,7 @@ static void tear_down(tutti_trainer *t)
     tutti_shared_destroy(&t->shared);
     tutti_beside_destroy(t);
     free(t->groups);
+    free(t->lost);
 }
 
 /* ---- the loop ---- */
@@ -359,7 +374,7 @@ typedef struct {
     tutti_replaced replaced;
 } last_words;
 
-/* cost: mean seconds of all ranks. */
+/* cost: mean seconds of all ranks that are left. */
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
                                         tutti_failure *err)
 {
@@ -372,7 +387,8 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
     for (int r = 0; r < t->nranks && !st; r++) {
         if (!*signal && t->asked_to_stop) *signal = (int)all[r].signal;
         tutti_replaced_add(&result->replaced, all[r].replaced.n, all[r].replaced.first);
-        for (int p = 0; p < TUTTI_NCOSTS; p++) cost[p] += 1e-9 * (double)all[r].cost_ns[p] / t->nranks;
+        for (int p = 0; p < TUTTI_NCOSTS; p++)
+            cost[p] += 1e-9 * (double)all[r].cost_ns[p] / tutti_group_nliving(t->group);
     }
     free(all);
     return st;
@@ -387,6 +403,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
     if (!st) st = exchange_last_words(t, r, cost, err);
     if (!st) st = tutti_async_report(t, err);
+    if (!st) tutti_lost_sum_up(t);
     if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
     if (st) return st;
     r->step = t->step;
@@ -431,9 +448,12 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_status st = tutti_start_agree(group, config, &start, &own);
     if (!st) {
         st = train(&t, &start, &result, &own);
-        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. */
-        if (st && st != TUTTI_ERR_PEER) tutti_group_abort(group, own.text);
+        /* A failure of this rank alone ends the others too, with its words; a lost peer is known to all already. Who may resign does
+         * nothing any more when the others hear of it. */
+        const bool alone = st && st != TUTTI_ERR_PEER, resigns = alone && tutti_lost_resigns(&t, st);
+        if (alone && !resigns) tutti_group_abort(group, own.text);
         tear_down(&t);
+        if (resigns) tutti_group_resign(group, own.text);
     }
     tutti_start_release(&start);
     if (st) return tutti_fail(err, st, "%s", own.text);

@@ -21,6 +21,7 @@ typedef enum {
     TUTTI_TRAIN_NOTE,  /* text: something that a person should know (a torn checkpoint was passed over) */
     TUTTI_TRAIN_INIT,  /* text: what weights from elsewhere it begins at */
     TUTTI_TRAIN_BEGIN, /* step: where it goes on; text: how it computes, "bf16 (AMX)" */
+    TUTTI_TRAIN_BEARS, /* from now on other ranks may be lost, and the run goes on */
     TUTTI_TRAIN_STEP,  /* after each step; logged: the interval's figures are fresh */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */

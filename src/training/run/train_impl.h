@@ -10,7 +10,8 @@
  *   fill.c       the weights it begins with              init*.c      those from elsewhere
  *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
  *   forward.c    an inference graph of some samples      groups.c     parameters with a rate or a decay of their own
- *   hops.c       layers that ranks share */
+ *   hops.c       layers that ranks share
+ *   lost.c       workers that die, or fail, and the others go on */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -96,6 +97,13 @@ typedef struct {
 /* One for each parameter of the plan's graph, as the configuration's groups have it (groups.c). free() */
 tutti_param_group *tutti_groups_make(const tutti_train_config *config);
 
+/* What rank 0 has told of a worker that the run has lost. */
+typedef struct {
+    bool told;
+    int64_t step, played; /* steps done, of all; shares, of its own */
+    double seconds;       /* since then */
+} tutti_lost;
+
 typedef struct {
     tutti_group *group;
     const tutti_train_config *config;
@@ -125,6 +133,9 @@ typedef struct {
     int64_t first_step;      /* of this run */
     int64_t told_shares;     /* in the last line */
     double told_loss;        /* up to then */
+    tutti_lost *lost;        /* rank 0: one a rank; NULL: none may be lost */
+    int nlost;               /* told */
+    double lost_from;        /* since when workers may be lost */
     tutti_replaced replaced; /* of this rank's training samples */
     tutti_account account;
     struct tutti_tracing *tracing; /* NULL = off */
@@ -181,11 +192,19 @@ tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err);
 void tutti_serve_destroy(tutti_trainer *t);    /* before the visits */
 void tutti_serve_open(const tutti_trainer *t); /* a stop was opened: they go on */
 void tutti_serve_rest(const tutti_trainer *t); /* all have met there: until they rest */
+/* Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0 (lost.c). */
+tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err);
+/* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
+tutti_status tutti_lost_tell(tutti_trainer *t, tutti_failure *err);
+void tutti_lost_sum_up(tutti_trainer *t);
+/* Whether the others go on when this rank fails so. */
+bool tutti_lost_resigns(const tutti_trainer *t, tutti_status st);
 
 void tutti_clock_tick(tutti_trainer *t); /* train.c: up to now it was training */
 
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why);
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err);
+tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err);
 /* Lines that follow are of another process than those before. */
 tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err); /* config->bound */
@@ -193,6 +212,7 @@ void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
+void tutti_report_bears(const tutti_trainer *t);
 void tutti_report_saved(const tutti_trainer *t);
 void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last);
 /* What each part of the run took, mean of all ranks. */

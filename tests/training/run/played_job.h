@@ -4,10 +4,14 @@
 #define TUTTI_PLAYED_JOB_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/clock.h"
+#include "collective/group/group_impl.h"
 #include "collective/wired_ranks.h"
 #include "job/job_impl.h"
 #include "job/session.h"
@@ -25,6 +29,8 @@ typedef struct {
     tutti_handicap handicap[PLAYED_MAX_RANKS];
     int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
     int64_t stop_step;
+    int64_t dies[PLAYED_MAX_RANKS]; /* when it is asked the so many-th time whether to end, 0 = it does not */
+    atomic_int nended;              /* ranks that have not died */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     /* results */
@@ -41,11 +47,27 @@ typedef struct {
     int64_t asked;
 } played_rank;
 
+/* As the others see a process that is killed: its sockets close, and it does nothing any more until all is over. */
+static void played_die(const played_rank *r)
+{
+    int nliving = 0;
+    for (int i = 0; i < r->job->nranks; i++) {
+        const tutti_peer *p = &r->group->peers[i];
+        nliving += !r->job->dies[i];
+        if (p->mesh >= 0) shutdown(p->mesh, SHUT_RDWR);
+        if (p->control >= 0) shutdown(p->control, SHUT_RDWR);
+    }
+    while (atomic_load(&r->job->nended) < nliving) tutti_clock_sleep_s(1e-3);
+}
+
 static int played_stop(void *arg)
 {
     played_rank *r = arg;
-    const bool mine = r->job->stop_step && tutti_group_rank(r->group) == r->job->stop_rank;
-    return mine && ++r->asked == r->job->stop_step ? 15 : 0;
+    const int rank = tutti_group_rank(r->group);
+    const bool mine = r->job->stop_step && rank == r->job->stop_rank;
+    r->asked++;
+    if (r->asked == r->job->dies[rank]) played_die(r);
+    return mine && r->asked == r->job->stop_step ? 15 : 0;
 }
 
 /* The plan again, by the test's own method. */
@@ -81,6 +103,7 @@ static void *played_rank_run(void *arg)
     if (!st) st = tutti_session_settle(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
     if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
     j->err[rank].status = st;
+    atomic_fetch_add(&j->nended, 1);
     tutti_session_release(&s);
     tutti_group_leave(r->group);
     return NULL;

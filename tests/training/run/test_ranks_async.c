@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ranks_async.c: workers that take steps of their own, as processes: who is named when one of them dies or stops, wherever the others are
- * and whatever it held. */
+/* test_ranks_async.c: workers that take steps of their own, as processes: who is named when rank 0 dies or one of the others stops, wherever
+ * they are and whatever it held. Others that die: test_ranks_lost.c. */
 #include "testing.h"
 
 #include "training/run/by_hand.h"
@@ -20,7 +20,8 @@ static void start_all(const run_folder *f, const char *method, const char *steps
     by_hand_start(f, &(by_hand){.job = job, .nranks = NRANKS, .set = {name, count}}, ranks);
 }
 
-static void a_worker_that_dies_is_named_and_the_centre_is_there(void **state)
+/* The memory that the centre is in is rank 0's. */
+static void the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state)
 {
     const run_folder *f = *state;
     static const char *const methods[] = {"async-msgd", "easgd", "bounded-sgd", "hogwild-easgd"};
@@ -31,13 +32,13 @@ static void a_worker_that_dies_is_named_and_the_centre_is_there(void **state)
         start_all(f, methods[i], "1000000", ranks);
         assert_true(run_until_step(&ranks[0], out, 20));
         tutti_clock_sleep_s(0.0003 * i);
-        kill(ranks[2].pid, SIGKILL);
-        assert_int_equal(run_wait(&ranks[2]), 128 + SIGKILL);
-        for (int r = 0; r < 2; r++) {
+        kill(ranks[0].pid, SIGKILL);
+        assert_int_equal(run_wait(&ranks[0]), 128 + SIGKILL);
+        for (int r = 1; r < 3; r++) {
             const int rc = run_wait(&ranks[r]);
             char *log = run_log(&ranks[r]);
             if (rc != TUTTI_ERR_PEER) fail_msg("%s, rank %d: exit %d: %s", methods[i], r, rc, log);
-            by_hand_expect(log, "rank 2 ");
+            by_hand_expect(log, "rank 0 ");
             by_hand_expect(log, "died: its socket closed without a goodbye");
             free(log);
         }
@@ -86,7 +87,7 @@ static void a_worker_that_stops_is_named_by_who_waits_for_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_worker_that_dies_is_named_and_the_centre_is_there, run_folder_make,
+        cmocka_unit_test_setup_teardown(the_end_of_rank_0_is_the_end_and_what_it_saved_is_there, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_worker_that_stops_is_named_by_who_waits_for_it, run_folder_make,
                                         run_folder_drop),
