@@ -30,6 +30,7 @@ int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(vo
     free(full);
     if (st) return tutti_cli_fail(command, &err);
     if (needs_words(result.exit_code) && result.words) fprintf(stderr, "%s", result.words);
-    free(result.words);
+    if (result.lost) fprintf(stderr, "tutti %s: the others went on without: %s", command, result.lost);
+    free(result.words), free(result.lost);
     return result.exit_code;
 }

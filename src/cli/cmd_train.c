@@ -13,6 +13,7 @@
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/options.h"
+#include "../collective/launch/launch.h"
 #include "../job/job_impl.h"
 #include "../job/session.h"
 #include "cli.h"
@@ -49,9 +50,9 @@ static const char about[] =
     "save the\n"
     "same step and end with 143, 138 or 129; before the first step, or a second time: at once. SIGQUIT: all ranks say "
     "where they\n"
-    "are, and go on. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or any launcher that sets RANK and WORLD_SIZE "
-    "it is\n"
-    "one rank of that run.";
+    "are, and go on. Where workers visit a centre (async-sgd, easgd and their kin) a rank other than 0 may die: it is\n"
+    "named, the others go on, and the exit code is rank 0's. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or\n"
+    "any launcher that sets RANK and WORLD_SIZE it is one rank of that run.";
 
 static void print_help(void)
 {
@@ -76,6 +77,7 @@ typedef struct {
     tutti_stop *stop;
     int64_t nsteps; /* begun */
     tutti_group *group;
+    bool resigned; /* it has failed, and the others go on */
     tutti_train_result result;
     tutti_failure err;
 } player;
@@ -137,6 +139,13 @@ static void say_failure(player *p, int rank, int nranks)
     p->err.text[0] = '\0';
 }
 
+/* Of rank 0. The launcher need not know which runs bear what: it is told. */
+static void hear(void *arg, const tutti_train_event *e)
+{
+    if (e->kind == TUTTI_TRAIN_BEARS) tutti_launch_tell_borne();
+    tutti_progress_event(arg, e);
+}
+
 /* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
 static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_session_data *own, tutti_session *s)
 {
@@ -170,7 +179,7 @@ static void *play(void *arg)
     s.config.replay = p->replay;
     s.config.began_ns = p->began_ns;
     s.config.bound = p->seat.words.text;
-    s.config.on_event = tutti_progress_event;
+    s.config.on_event = hear;
     s.config.on_event_arg = &progress;
     s.config.stop_asked = stop_asked;
     s.config.stop_arg = p;
@@ -179,6 +188,9 @@ static void *play(void *arg)
     if (!st) print_result(p, &s.config);
     tutti_session_release(&s);
     tutti_session_data_release(&own);
+    int culprit;
+    (void)tutti_group_failure(p->group, &culprit, NULL);
+    p->resigned = culprit == tutti_group_rank(p->group);
     tutti_group_leave(p->group);
     p->err.status = st;
     return NULL;
@@ -204,6 +216,7 @@ static int run_rank(player *p, tutti_group_config *config)
     else
         play(p);
     tutti_train_seat_release(&p->seat);
+    if (p->resigned) tutti_group_config_end(config, 0, ""); /* a launcher that ends all when one fails is not told */
     return exit_code(p, config->rank, config->nranks);
 }
 
@@ -217,6 +230,7 @@ static int run_threads(const player *like, int nranks)
     tutti_session_data data = {0};
     tutti_failure err = {0};
     int code = 0;
+    const bool goes_on = tutti_method_find(like->job->method.name)->is_async; /* without whom it loses, but rank 0 */
 
     tutti_cli_block_quit();
     tutti_status st = tutti_session_data_open(like->job, NULL, NULL, &data, &err);
@@ -235,7 +249,7 @@ static int run_threads(const player *like, int nranks)
     for (int r = 0; r < nranks && !st; r++) {
         pthread_join(threads[r], NULL);
         const int one = exit_code(&players[r], r, nranks);
-        if (!code) code = one;
+        if (!code && (r == 0 || !goes_on)) code = one;
     }
     tutti_session_data_release(&data);
     free(groups);

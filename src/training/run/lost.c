@@ -2,7 +2,8 @@
 /* lost.c: workers that die or fail while the others go on: where workers take steps of their own nobody needs any certain one, but rank 0,
  * whose memory the centre is in. Each is told of when rank 0 sees it, and once more in the end.
  *
- * A run that goes by a record needs every worker that the record has. */
+ * A run that goes by a record needs every worker that the record has. One on several hosts does, too: who stands in for a worker waits for it
+ * in exchanges (serve.c), which go on without nobody. */
 #include <inttypes.h>
 
 #include "../../base/arena.h"
@@ -12,7 +13,7 @@
 
 tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err)
 {
-    if (!t->visits || t->nranks == 1 || t->config->replay) return TUTTI_OK;
+    if (!t->visits || t->nranks == 1 || t->config->replay || tutti_plan_has_far(t->plan)) return TUTTI_OK;
     t->lost_from = tutti_clock_s();
     if (t->rank == 0) t->lost = tutti_alloc(sizeof *t->lost * (size_t)t->nranks);
     const tutti_status st = tutti_group_bear(t->group, err);
