@@ -187,12 +187,14 @@ static void kill_all(launcher *l)
     send_all(l, SIGKILL);
 }
 
-/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way. */
+/* As long as rank 0 lives, or when it has ended well: then those that are left end as it did, or are in nobody's way. Who says that the
+ * input is to blame has ended them all. */
 static bool is_borne(launcher *l, int rank)
 {
+    const int code = l->ranks[rank].code;
     char word;
     while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
-    return l->bears && rank > 0 && !l->ranks[0].order;
+    return l->bears && rank > 0 && !l->ranks[0].order && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }
 
 static void reap(launcher *l)

@@ -24,7 +24,7 @@ typedef struct {
 } tutti_launch_options;
 
 /* Rank 0 tells the launcher that started it, if one did, that from now on the others are no longer needed: the run is what rank 0 makes of
- * it, and how another rank ends changes neither the exit code nor who is waited for. */
+ * it, and how another rank ends changes neither the exit code nor who is waited for; but if it ends with 2 or 3, for what all were given. */
 void tutti_launch_tell_borne(void);
 
 typedef struct {

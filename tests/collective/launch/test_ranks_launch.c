@@ -112,7 +112,7 @@ static void check_borne(int nranks, const char *script, int code, const char *wo
 static void where_rank_0_does_without_the_others_its_end_counts(void **state)
 {
     (void)state;
-    static const char others[] = BORNE "test $RANK = 0 && sleep 0.7; test $RANK = 1 && exit 3; "
+    static const char others[] = BORNE "test $RANK = 0 && sleep 0.7; test $RANK = 1 && exit 1; "
                                        "test $RANK = 2 && kill -9 $$; exit 0";
     check_borne(4, others, 0, "", "rank 1 "); /* nor is rank 0 killed when the grace has passed */
     check_borne(4, others, 0, "", "was killed by signal 9");
@@ -122,6 +122,7 @@ static void where_rank_0_does_without_the_others_its_end_counts(void **state)
     check_borne(2, BORNE "test $RANK = 0 && exit 0; exit 0", 0, "", NULL);
     check_borne(3, BORNE "exit 143", 143, "rank 0 ", NULL);                   /* all were asked to end */
     check_borne(2, "test $RANK = 1 && exit 3; sleep 30", 3, "rank 1 ", NULL); /* it has not said so */
+    check_borne(3, BORNE TWO_ENDS("exit 3") "test $RANK = 0 && exit 4; exit 4", 3, "rank 2 ", NULL); /* bad data */
 }
 
 static void who_is_left_behind_by_rank_0_is_killed_if_the_run_lost_somebody(void **state)
