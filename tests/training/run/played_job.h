@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "collective/group/group_impl.h"
 #include "collective/wired_ranks.h"
+#include "data/dataset_impl.h"
 #include "job/job_impl.h"
 #include "job/session.h"
 
@@ -29,8 +30,9 @@ typedef struct {
     tutti_handicap handicap[PLAYED_MAX_RANKS];
     int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
     int64_t stop_step;
-    int64_t dies[PLAYED_MAX_RANKS]; /* when it is asked the so many-th time whether to end, 0 = it does not */
-    atomic_int nended;              /* ranks that have not died */
+    int64_t dies[PLAYED_MAX_RANKS];       /* when it is asked the so many-th time whether to end, 0 = it does not */
+    atomic_int nended;                    /* ranks that have not died */
+    tutti_status fails[PLAYED_MAX_RANKS]; /* that its training samples cannot be read; TUTTI_OK: they can */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     /* results */
@@ -70,6 +72,31 @@ static int played_stop(void *arg)
     return mine && r->asked == r->job->stop_step ? 15 : 0;
 }
 
+/* ---- a set of which nothing can be read ---- */
+
+static void *played_reader_open(const tutti_dataset *d)
+{
+    return d->own;
+}
+
+static void played_reader_close(void *reader)
+{
+    (void)reader;
+}
+
+static tutti_status played_read(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
+                                float *sample, tutti_failure *err)
+{
+    (void)reader, (void)pass, (void)index, (void)stored, (void)sample;
+    return tutti_fail(err, *(const tutti_status *)d->own, "the disk makes a noise");
+}
+
+static int32_t played_label(const tutti_dataset *d, int64_t stored)
+{
+    (void)d, (void)stored;
+    return 0;
+}
+
 /* The plan again, by the test's own method. */
 static tutti_status played_replan(const tutti_emitter *method, tutti_session *s, tutti_failure *err)
 {
@@ -91,6 +118,14 @@ static void *played_rank_run(void *arg)
     tutti_session s = {0};
     tutti_status st = tutti_session_open(r->resolved, r->data, r->group, &s, &j->err[rank]);
     if (!st && j->method) st = played_replan(j->method, &s, &j->err[rank]);
+    const tutti_dataset_row row = {.reader_open = played_reader_open,
+                                   .reader_close = played_reader_close,
+                                   .read = played_read,
+                                   .label = played_label};
+    tutti_dataset unreadable = *r->data->train;
+    unreadable.row = &row;
+    unreadable.own = &j->fails[rank];
+    if (j->fails[rank]) s.config.train = &unreadable;
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
     s.config.handicap = j->handicap[rank];

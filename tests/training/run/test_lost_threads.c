@@ -70,7 +70,7 @@ static int play_with_deaths(played_job *j, heard *h)
     j->on_event_arg = h;
     play_job(j);
     for (int r = 0; r < j->nranks; r++) {
-        const bool died = j->err[r].status != TUTTI_OK, should = j->dies[r] != 0;
+        const bool died = j->err[r].status != TUTTI_OK, should = j->dies[r] || j->fails[r];
         if (died != should && (died || comes_in_order(j->text)))
             fail_msg("rank %d: %s\n%s%s", r, j->err[r].text, j->text, h->notes);
         ndied += died;
@@ -151,6 +151,36 @@ static void its_coming_shares_are_played(void **state)
     assert_in_range(strtol(at + strlen("by nobody: "), NULL, 10), 1, 5); /* of 11 */
 }
 
+static void who_fails_by_itself_says_why_and_the_others_go_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NMETHODS; i += 3) {
+        char text[600];
+        heard h;
+        snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[i]);
+        played_job j = {.text = text, .nranks = 3, .fails = {[1] = TUTTI_ERR_FAILED}};
+        if (!play_with_deaths(&j, &h)) continue; /* it was dealt no share */
+        expect_note(&h, " has failed: the disk makes a noise; after ");
+        assert_int_equal(j.err[1].status, TUTTI_ERR_FAILED);
+    }
+}
+
+/* The others would meet it, one after the other. */
+static void what_the_input_is_to_blame_for_ends_all(void **state)
+{
+    (void)state;
+    played_job j = {.text = JOB "method: easgd\n", .nranks = 3, .fails = {[1] = TUTTI_ERR_DATA}};
+    play_job(&j);
+    assert_int_equal(j.err[1].status, TUTTI_ERR_DATA);
+    for (int r = 0; r < 3; r += 2) {
+        assert_int_equal(j.err[r].status, TUTTI_ERR_PEER);
+        if (!strstr(j.err[r].text, "ended the run: the disk makes a noise")) fail_msg("%s", j.err[r].text);
+    }
+    played_job zero = {.text = JOB "method: async-sgd\n", .nranks = 3, .fails = {TUTTI_ERR_FAILED}};
+    play_job(&zero);
+    if (zero.err[0].status) assert_int_equal(zero.err[2].status, TUTTI_ERR_PEER); /* it had a share */
+}
+
 static void a_run_that_lost_a_worker_is_not_played_again(void **state)
 {
     (void)state;
@@ -210,6 +240,8 @@ int main(void)
         cmocka_unit_test(who_dies_in_a_test_leaves_its_part_to_the_others),
         cmocka_unit_test(who_dies_where_all_meet_holds_nobody_up),
         cmocka_unit_test(its_coming_shares_are_played),
+        cmocka_unit_test(who_fails_by_itself_says_why_and_the_others_go_on),
+        cmocka_unit_test(what_the_input_is_to_blame_for_ends_all),
         cmocka_unit_test(a_run_that_lost_a_worker_is_not_played_again),
         cmocka_unit_test(a_run_that_goes_by_a_record_ends_with_its_first_death),
     };
