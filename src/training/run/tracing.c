@@ -95,7 +95,7 @@ static void describe_travel(const tutti_plan *p, int exchange, tutti_span_label 
     label->nmembers = x->nmembers;
     label->collective = tutti_collective_name(h->collective);
     label->algorithm = h->algorithm;
-    label->type = tutti_dtype_name(p->memories[x->in.memory].type);
+    label->type = tutti_dtype_name(x->sent ? x->sent : p->memories[x->in.memory].type);
     const bool swaps = h->collective == TUTTI_ALL_TO_ALL; /* its row of the matrix of all blocks for its column */
     label->elements_in = swaps || tutti_collective_takes_slices(h->collective) ? own : x->count;
     label->elements_out = swaps || tutti_collective_gives_slices(h->collective) ? own : x->count;
