@@ -7,7 +7,7 @@
 static void graph_and_plan_print_and_draw_every_example(void **state)
 {
     (void)state;
-    static const char *const jobs[] = {"mlp", "lenet", "canonical", "lenet-mnist", "lenet-local"};
+    static const char *const jobs[] = {"mlp", "lenet", "canonical", "lenet-mnist", "lenet-local", "lenet-hybrid"};
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         char arguments[200];
         snprintf(arguments, sizeof arguments, "graph examples/%s.yaml --set kernels=reference", jobs[i]);
@@ -80,6 +80,7 @@ static void plan_check_proves_every_example_at_several_rank_counts(void **state)
                                         "lenet-local.yaml --ranks 3 --set batch=63",
                                         "lenet-local.yaml --ranks 3 --set batch=63 --set method.name=sync-easgd2",
                                         "lenet-local.yaml --ranks 4 --set method.name=diloco",
+                                        "lenet-hybrid.yaml --ranks 4",
                                         "lenet-easgd.yaml --ranks 3 --set batch=63",
                                         "lenet-easgd.yaml --ranks 5 --set batch=60 --set method.name=sync-easgd1",
                                         "lenet.yaml --ranks 5 --set batch=60 --set exchange.update=replicated",
