@@ -118,7 +118,7 @@ tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done,
 void tutti_exchange_progress(tutti_group *group);
 /* Sleeps until one of n exchanges of one group is not under way, and says which, the first of them; -1: `seconds` have passed, the group's
  * epoch is over, or *ends (may be NULL) was set, which is seen within a tenth of a second. Drives nothing: the thread that makes progress
- * does, or the owner; any thread's call of a group between hosts. */
+ * does, or the owner; any thread's call of a group between hosts. No two threads wait for the same exchange. */
 int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends);
 
 /* For tests: half of the steps from now on sleep up to most_us first, which ones follows from the seed. 0: none. */

@@ -133,7 +133,8 @@ struct tutti_exchange {
     int stranger;       /* who that is */
     bool (*again)(void *arg);
     void *again_arg;
-    tutti_exchange *first; /* NULL: the caller says when it is ready; else `act` makes it so */
+    pthread_cond_t *sleeper; /* of who waits for it in tutti_exchange_wait_any; NULL: nobody does */
+    tutti_exchange *first;   /* NULL: the caller says when it is ready; else `act` makes it so */
     void (*act)(void *arg, bool beside);
     void *act_arg;
     uint64_t delay_seed;

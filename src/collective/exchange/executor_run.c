@@ -235,7 +235,7 @@ static void end_timing(tutti_exchange *x)
 static void end(const tutti_exchange *x)
 {
     tutti_flight_done(x->group->flight, x->noted);
-    tutti_driver_say_ended(x->group);
+    if (x->sleeper) pthread_cond_signal(x->sleeper);
 }
 
 /* True: it has become ready. */

@@ -5,6 +5,7 @@
  * shares our core run; sleeping costs a system call on both sides and comes last. */
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "../../base/clock.h"
 #include "../../base/strbuf.h"
@@ -274,20 +275,40 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }
 
+/* ... says for whom it waits, so that nobody else is woken when one of them ends. */
+static void say_who_sleeps(tutti_exchange *const x[], int n, pthread_cond_t *called)
+{
+    for (int i = 0; i < n; i++) x[i]->sleeper = called;
+}
+
+static int find_ended(tutti_exchange *const x[], int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!x[i]->active) return i;
+    return -1;
+}
+
 int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends)
 {
     static const double LOOK_S = 0.1;
     tutti_group *g = x[0]->group;
     const double until = tutti_clock_s() + seconds;
-    int ended = -1;
+    pthread_cond_t called;
+    pthread_condattr_t steady;
+    int ended;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&called, &steady);
     tutti_group_lock(g);
-    while (ended < 0) {
-        for (int i = n - 1; i >= 0; i--)
-            if (!x[i]->active) ended = i;
+    say_who_sleeps(x, n, &called);
+    while ((ended = find_ended(x, n)) < 0) {
         const double left = until - tutti_clock_s();
-        if (ended >= 0 || left <= 0 || tutti_group_is_over(g) || (ends && atomic_load(ends))) break;
-        tutti_driver_sleep(g, left < LOOK_S ? left : LOOK_S);
+        if (left <= 0 || tutti_group_is_over(g) || (ends && atomic_load(ends))) break;
+        tutti_driver_sleep(g, &called, left < LOOK_S ? left : LOOK_S);
     }
+    say_who_sleeps(x, n, NULL);
     tutti_group_unlock(g);
+    pthread_cond_destroy(&called);
+    pthread_condattr_destroy(&steady);
     return ended;
 }

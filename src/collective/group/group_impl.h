@@ -255,10 +255,9 @@ void tutti_driver_hand_back(tutti_group *g);
 bool tutti_driver_is_owner(const tutti_group *g);
 /* Is this call made by the thread? */
 bool tutti_driver_is_running(const tutti_group *g);
-/* With the lock, which it gives back meanwhile: sleeps until an exchange has ended, or for so long. There must be such a thread. */
-void tutti_driver_sleep(tutti_group *g, double seconds);
-/* With the lock: one has. */
-void tutti_driver_say_ended(tutti_group *g);
+/* With the lock, which it gives back meanwhile: sleeps until called (a condition by the clock that only goes on), or for so long. There must be
+ * such a thread. */
+void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds);
 /* There is something to do: if the thread sleeps, it wakes. */
 void tutti_driver_kick(tutti_group *g);
 /* Readable when the wire has something to do (after arm); -1 without a wire. */

@@ -26,9 +26,7 @@ enum { NAP_MS = 1, MOST_NAPS = 5 };
 struct tutti_driver {
     tutti_group *group;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards wire and exchanges, and these five */
-    pthread_cond_t ended; /* an exchange has */
-    int nsleepers;        /* on that */
+    pthread_mutex_t lock; /* guards wire and exchanges, and these three */
     bool owner_drives;
     uint64_t turns; /* of the owner */
     bool far_aside; /* the thread sleeps until it is woken */
@@ -65,22 +63,14 @@ void tutti_driver_kick(tutti_group *g)
     if (g->driver && atomic_exchange(&g->driver->asleep, false)) wake(g->driver);
 }
 
-void tutti_driver_sleep(tutti_group *g, double seconds)
+void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds)
 {
-    tutti_driver *d = g->driver;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     const int64_t ns = until.tv_nsec + (int64_t)(seconds * 1e9);
     until.tv_sec += ns / 1000000000;
     until.tv_nsec = ns % 1000000000;
-    d->nsleepers++;
-    pthread_cond_timedwait(&d->ended, &d->lock, &until);
-    d->nsleepers--;
-}
-
-void tutti_driver_say_ended(tutti_group *g)
-{
-    if (g->driver && g->driver->nsleepers) pthread_cond_broadcast(&g->driver->ended);
+    pthread_cond_timedwait(called, &g->driver->lock, &until);
 }
 
 void tutti_driver_take_over(tutti_group *g)
@@ -198,18 +188,12 @@ tutti_status tutti_driver_start(tutti_group *g, tutti_failure *err)
     d->group = g;
     d->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     d->descriptor = g->wire->row->descriptor(g->wire);
-    pthread_condattr_t steady;
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_mutex_init(&d->lock, NULL);
-    pthread_cond_init(&d->ended, &steady);
-    pthread_condattr_destroy(&steady);
     g->driver = d;
     int problem = d->wake < 0 || d->descriptor < 0 ? errno : pthread_create(&d->thread, NULL, drive, d);
     if (!problem) return TUTTI_OK;
     g->driver = NULL;
     if (d->wake >= 0) close(d->wake);
-    pthread_cond_destroy(&d->ended);
     pthread_mutex_destroy(&d->lock);
     free(d);
     return tutti_fail(err, TUTTI_ERR_FAILED, "join: rank %d: no progress thread: %s", g->rank, strerror(problem));
@@ -224,7 +208,6 @@ void tutti_driver_stop(tutti_group *g)
     pthread_join(d->thread, NULL);
     g->driver = NULL;
     close(d->wake);
-    pthread_cond_destroy(&d->ended);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }

@@ -215,10 +215,22 @@ void tutti_serve_open(const tutti_trainer *t)
     pthread_mutex_unlock(&t->serve->lock);
 }
 
-void tutti_serve_rest(const tutti_trainer *t)
+static bool all_rest(tutti_serve *serve)
 {
-    if (!t->serve) return;
-    pthread_mutex_lock(&t->serve->lock);
-    while (t->serve->nresting < t->serve->n) pthread_cond_wait(&t->serve->changed, &t->serve->lock);
-    pthread_mutex_unlock(&t->serve->lock);
+    pthread_mutex_lock(&serve->lock);
+    const bool rest = serve->nresting == serve->n;
+    pthread_mutex_unlock(&serve->lock);
+    return rest;
+}
+
+/* Their workers have been answered, so it is a matter of moments, unless one of them is gone by now. */
+tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err)
+{
+    static const double NAP_S = 50e-6;
+    tutti_status st = TUTTI_OK;
+    while (t->serve && !st && !all_rest(t->serve)) {
+        tutti_clock_sleep_s(NAP_S);
+        st = tutti_group_poll(t->group, err);
+    }
+    return st;
 }

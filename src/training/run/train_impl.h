@@ -191,7 +191,8 @@ tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err);
 void tutti_serve_destroy(tutti_trainer *t);    /* before the visits */
 void tutti_serve_open(const tutti_trainer *t); /* a stop was opened: they go on */
-void tutti_serve_rest(const tutti_trainer *t); /* all have met there: until they rest */
+/* All have met there: until they rest. */
+tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err);
 /* Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0 (lost.c). */
 tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err);
 /* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
