@@ -9,150 +9,7 @@
 #include "../../tensor/convert.h"
 #include "../../tensor/elementwise.h"
 #include "../../tensor/squares.h"
-#include "train_impl.h"
-
-/* What all actions of one step share. */
-typedef struct {
-    const tutti_batch *batch;
-    tutti_update_step update;
-    bool stop; /* this rank was asked to */
-    bool ends_period;
-    bool skips;  /* some rank has seen a gradient that is not finite: no update */
-    double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
-    char *arena;
-} step_play;
-
-/* Of a value, a gradient, a saved state; i < 0: there is none. */
-static void *place(const step_play *play, const int64_t *offsets, int i)
-{
-    return i < 0 || offsets[i] < 0 ? NULL : play->arena + offsets[i];
-}
-
-/* Where a slot's part of a parameter's gradient goes. */
-static float *gradient(const tutti_trainer *t, int copy, int param)
-{
-    return tutti_shared_vector(&t->shared, tutti_plan_gradient_memory(t->plan, param), copy) +
-           t->plan->param_offset[param];
-}
-
-static float *value(const tutti_trainer *t, int param)
-{
-    return tutti_shared_vector(&t->shared, tutti_plan_value_memory(t->plan, param), 0) + t->plan->param_offset[param];
-}
-
-/* Where the kernel leaves the gradient of a frozen parameter: in its scratch, or nowhere. */
-static float *unwanted(const tutti_graph *g, int param, void *scratch)
-{
-    const int64_t at = tutti_graph_unwanted_at(g, param);
-    return at < 0 || !scratch ? NULL : (float *)(void *)((char *)scratch + at);
-}
-
-static void fill_params(const tutti_trainer *t, int layer, int copy, tutti_kernel_args *args)
-{
-    const tutti_graph *g = t->plan->graph;
-    for (int p = 0; p < g->nparams; p++) {
-        if (g->params[p].layer != layer) continue;
-        int64_t first, n;
-        tutti_plan_part(t->plan, p, t->rank, &first, &n);
-        first -= t->plan->param_offset[p];
-        args->param[g->params[p].ordinal] = value(t, p) + first;
-        args->dparam[g->params[p].ordinal] =
-            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : gradient(t, copy, p) + first;
-    }
-}
-
-static void fill_values(const tutti_trainer *t, const step_play *play, const tutti_action *a, tutti_kernel_args *args)
-{
-    const tutti_plan *plan = t->plan;
-    const int l = plan->graph->nodes[a->node].layer;
-    const tutti_layer *layer = &plan->graph->model->layers[l];
-    const tutti_shape sample = plan->graph->model->input;
-    const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
-    const tutti_layer_grads *grads = &plan->graph->layer_grads[l];
-    const unsigned passed = plan->graph->kernels[l].passes_gradient;
-    for (int i = 0; i < layer->nin; i++) {
-        args->in[i] = layer->in[i] < 0 ? samples : place(play, plan->value_offset, layer->in[i]);
-        args->din[i] = passed >> i & 1 ? NULL : place(play, plan->grad_offset, grads->in[i]);
-    }
-    args->out = place(play, plan->value_offset, l);
-    args->dout = place(play, plan->grad_offset, grads->out);
-    args->ndout_parts = grads->takes_parts ? grads->nparts : 0;
-    for (int i = 0; i < args->ndout_parts; i++) args->dout_parts[i] = place(play, plan->grad_offset, grads->parts[i]);
-    args->saved = place(play, plan->saved_offset, l);
-    args->scratch = place(play, plan->scratch_offset, a->node);
-}
-
-/* The main loss counts right answers; whether this rank asks to stop rides along. */
-static void finish_loss(const tutti_trainer *t, const step_play *play, const tutti_action *a, int32_t correct)
-{
-    *gradient(t, a->dst, t->correct) = (float)correct;
-    *gradient(t, a->dst, t->stop) = play->stop ? 1 : 0;
-}
-
-static void run_kernel(tutti_trainer *t, const step_play *play, const tutti_action *a)
-{
-    static const tutti_doing doing[TUTTI_NNODE_KINDS] = {[TUTTI_NODE_FORWARD] = TUTTI_DID_FORWARD,
-                                                         [TUTTI_NODE_BACKWARD_PARAMS] = TUTTI_DID_BACKWARD_PARAMS,
-                                                         [TUTTI_NODE_BACKWARD_DATA] = TUTTI_DID_BACKWARD_DATA};
-    const tutti_plan *plan = t->plan;
-    const tutti_node *node = &plan->graph->nodes[a->node];
-    tutti_kernel *k = &plan->graph->kernels[node->layer];
-    int32_t correct = 0;
-    tutti_kernel_args args = {.training = true,
-                              .seed = t->config->seed,
-                              .step = (uint64_t)play->batch->step,
-                              .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
-                              .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
-                              .labels = play->batch->labels + a->slot * plan->samples_per_call,
-                              .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
-                              .loss = k->op->is_loss ? gradient(t, a->dst, t->loss) +
-                                                           tutti_graph_loss_number(plan->graph, node->layer)
-                                                     : NULL,
-                              .correct = &correct};
-    fill_values(t, play, a, &args);
-    fill_params(t, node->layer, a->dst, &args);
-    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &args);
-    switch (node->kind) {
-    case TUTTI_NODE_FORWARD: k->row->forward(k, &args); break;
-    case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
-    default: k->row->backward_data(k, &args); break;
-    }
-    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1)
-        finish_loss(t, play, a, correct);
-    tutti_did(&t->account, doing[node->kind], node->layer);
-    tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
-    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
-}
-
-static void sum_gradients(tutti_trainer *t, const step_play *play, int layer)
-{
-    const tutti_plan *plan = t->plan;
-    const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
-    const void *parts[TUTTI_MAX_SUM_PARTS];
-    for (int i = 0; i < own->nparts; i++) parts[i] = place(play, plan->grad_offset, own->parts[i]);
-    tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
-                    plan->config.nthreads);
-    tutti_did(&t->account, TUTTI_DID_SUM, layer);
-}
-
-static void move(tutti_trainer *t, const step_play *play, const tutti_action *a)
-{
-    const tutti_node *node = &t->plan->graph->nodes[a->node];
-    tutti_kernel_args activations = {.training = true};
-    fill_values(t, play, a, &activations);
-    tutti_split_move(t, node, &activations);
-    tutti_did(&t->account, TUTTI_DID_MOVE, node->layer);
-}
-
-static void fold(tutti_trainer *t, const tutti_action *a)
-{
-    const tutti_plan *plan = t->plan;
-    const tutti_bucket *b = a->bucket == TUTTI_CONTROL_BUCKET ? &plan->control : &plan->buckets[a->bucket];
-    const int memory = tutti_plan_gradient_memory(plan, plan->order[b->first_param]);
-    tutti_elementwise_add(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset,
-                          tutti_shared_vector(&t->shared, memory, a->src) + b->offset, b->count);
-    tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
-}
+#include "step_impl.h"
 
 /* ---- the rule: a look, an update ---- */
 
@@ -205,7 +62,7 @@ static double trust_of(const tutti_trainer *t, const tutti_update_step *step, co
 }
 
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
-static void look(tutti_trainer *t, const step_play *play, const tutti_action *a)
+static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_plan *plan = t->plan;
     const tutti_bucket *bucket = &plan->buckets[a->bucket];
@@ -231,7 +88,7 @@ static void look(tutti_trainer *t, const step_play *play, const tutti_action *a)
 }
 
 /* As torch.nn.utils.clip_grad_norm_, of the gradients as the rule gets them. Nothing is clipped by a norm that is no number. */
-static double clip_of(const tutti_trainer *t, const step_play *play, const tutti_action *a)
+static double clip_of(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
     const int64_t *seen = tutti_shared_numbers(&t->shared, a->norm);
@@ -271,7 +128,7 @@ void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, 
         update_param(t, update, clip, apply, t->plan->order[i]);
 }
 
-static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
+static void apply(tutti_trainer *t, tutti_step_common *play, const tutti_action *a)
 {
     if (t->plan->config.only_finite && *tutti_shared_numbers(&t->shared, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
@@ -284,7 +141,7 @@ static void apply(tutti_trainer *t, step_play *play, const tutti_action *a)
 
 /* ---- the centre ---- */
 
-static void move_param(const tutti_trainer *t, const step_play *play, const tutti_action *a, int p)
+static void move_param(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a, int p)
 {
     const tutti_plan *plan = t->plan;
     const tutti_centre *rule = &t->config->centre;
@@ -308,7 +165,7 @@ static void move_param(const tutti_trainer *t, const step_play *play, const tutt
 }
 
 /* Workers that skip a step are not pulled in it, so the centre stays too: what one end gives the other gets. */
-static void move_centre(tutti_trainer *t, const step_play *play, const tutti_action *a)
+static void move_centre(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_bucket *bucket = &t->plan->buckets[a->bucket];
     const bool stays = play->skips && a->kind == TUTTI_DO_ELASTIC;
@@ -317,7 +174,7 @@ static void move_centre(tutti_trainer *t, const step_play *play, const tutti_act
     tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
 }
 
-static void meet_centre(tutti_trainer *t, const step_play *play, const tutti_action *a)
+static void meet_centre(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     const int64_t begun = tutti_visits_change_begin(t->visits, a->bucket);
     move_centre(t, play, a);
@@ -354,7 +211,7 @@ static int64_t count_updates(const tutti_trainer *t)
 }
 
 /* Whoever is let in knows how often the states that lie there were updated before. */
-static tutti_status wait_to_visit(tutti_trainer *t, step_play *play, tutti_action_kind kind, tutti_failure *err)
+static tutti_status wait_to_visit(tutti_trainer *t, tutti_step_common *play, tutti_action_kind kind, tutti_failure *err)
 {
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
     const tutti_status st =
@@ -385,22 +242,11 @@ tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
-static void run_node(tutti_trainer *t, const step_play *play, const tutti_action *a)
-{
-    const tutti_node *node = &t->plan->graph->nodes[a->node];
-    if (node->kind == TUTTI_NODE_SUM)
-        sum_gradients(t, play, node->layer);
-    else if (node->kind == TUTTI_NODE_MOVE)
-        move(t, play, a);
-    else
-        run_kernel(t, play, a);
-}
-
-static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_action *a, tutti_failure *err)
+static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     switch (a->kind) {
-    case TUTTI_DO_KERNEL: run_node(t, play, a); break;
-    case TUTTI_DO_FOLD: fold(t, a); break;
+    case TUTTI_DO_KERNEL: tutti_step_run_node(t, play, a); break;
+    case TUTTI_DO_FOLD: tutti_step_fold(t, a); break;
     case TUTTI_DO_START:
         tutti_beside_starts(t, a->exchange, &play->update);
         tutti_shared_start(&t->shared, a->exchange, a->when);
@@ -426,7 +272,7 @@ static tutti_status play_action(tutti_trainer *t, step_play *play, const tutti_a
     return TUTTI_OK;
 }
 
-static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, step_play *play, tutti_failure *err)
+static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, tutti_step_common *play, tutti_failure *err)
 {
     const tutti_loop *l = &t->plan->loops[driver];
     tutti_status st = TUTTI_OK;
@@ -454,7 +300,7 @@ static char *activations(const tutti_trainer *t)
 tutti_status tutti_step_play_served(tutti_trainer *t, const tutti_update_step *update, const tutti_action *actions,
                                     int nactions, tutti_failure *err)
 {
-    step_play play = {.update = *update};
+    tutti_step_common play = {.update = *update};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < nactions && !st; i++) st = play_action(t, &play, &actions[i], err);
     return st;
@@ -464,18 +310,18 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
 {
     const tutti_train_config *c = t->config;
     const tutti_plan *p = t->plan;
-    step_play play = {.batch = batch,
-                      .update = {.lr = tutti_rate_at(&c->rate, batch->step, c->steps_per_epoch, c->nsteps),
-                                 .unscale = 1 / t->scale.scale,
-                                 .nupdates = count_updates(t) + 1},
-                      .ends_period = (t->local_steps + 1) % p->config.period == 0,
-                      .arena = activations(t)};
+    tutti_step_common play = {.batch = batch,
+                              .update = {.lr = tutti_rate_at(&c->rate, batch->step, c->steps_per_epoch, c->nsteps),
+                                         .unscale = 1 / t->scale.scale,
+                                         .nupdates = count_updates(t) + 1},
+                              .ends_period = (t->local_steps + 1) % p->config.period == 0,
+                              .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
     const tutti_status st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (st) return st;
     tutti_step_hold_up(t, batch->step, computed_ns);
     double loss = 0;
-    const float *losses = gradient(t, 0, t->loss);
+    const float *losses = tutti_step_gradient(t, 0, t->loss);
     for (int i = 0; i < tutti_graph_losses(p->graph); i++) loss += (double)losses[i];
     t->local_steps++;
     tutti_visits_end(t->visits, loss);
@@ -489,13 +335,13 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
     const tutti_batch *batch;
     tutti_status st = tutti_step_load(t, &batch, err);
     if (st) return st;
-    step_play play = {.batch = batch,
-                      .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
-                                 .unscale = 1 / t->scale.scale,
-                                 .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
-                      .stop = t->my_signal != 0,
-                      .ends_period = (t->step + 1) % t->plan->config.period == 0,
-                      .arena = activations(t)};
+    tutti_step_common play = {.batch = batch,
+                              .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
+                                         .unscale = 1 / t->scale.scale,
+                                         .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
+                              .stop = t->my_signal != 0,
+                              .ends_period = (t->step + 1) % t->plan->config.period == 0,
+                              .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (!st) tutti_step_hold_up(t, t->step, computed_ns);
@@ -508,14 +354,14 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err)
 {
-    return play_loop(t, driver, &(step_play){.ends_period = (t->step + 1) % t->plan->config.period == 0}, err);
+    return play_loop(t, driver, &(tutti_step_common){.ends_period = (t->step + 1) % t->plan->config.period == 0}, err);
 }
 
 /* The step's last action has waited for the sums over all samples of the batch. */
 void tutti_step_settle(tutti_trainer *t)
 {
     double sum = 0;
-    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) sum += (double)value(t, t->loss)[i];
+    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) sum += (double)tutti_step_value(t, t->loss)[i];
     t->last_loss = sum / (double)t->plan->config.batch;
-    t->asked_to_stop = *value(t, t->stop) > 0;
+    t->asked_to_stop = *tutti_step_value(t, t->stop) > 0;
 }

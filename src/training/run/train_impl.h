@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_impl.h: what the files of the trainer share.
  *
- *   train.c      set-up, the loop over steps, ends           step.c       plays the actions of one step
- *   exchanges.c  memories and exchanges of a plan            evaluate.c   test accuracy, over all ranks
- *   beside.c     what is done when an exchange has ended  async.c       steps that ranks take on their own
- *   visits.c     ... and how they come to what is common  visitor.c     ... from another host
+ *   train.c      set-up, the loop over steps, ends        step*.c      plays the actions of one step
+ *   exchanges.c  memories and exchanges of a plan         evaluate.c   test accuracy, over all ranks
+ *   beside.c     what is done when an exchange has ended  async.c      steps that ranks take on their own
+ *   visits*.c    ... and how they come to what is common  visitor.c    ... from another host
  *   serve.c      visits that rank 0 makes for those       handicap.c   ranks that are held up on purpose
- *   resume.c     the folder: lock, match, where to go on     report.c     metrics and events
- *   fill.c       the weights it begins with              init*.c      those from elsewhere
- *   account.c    what time was spent on                  tracing.c    spans of some steps, as files
- *   forward.c    an inference graph of some samples      groups.c     parameters with a rate or a decay of their own
- *   hops.c       layers that ranks share
- *   lost.c       workers that die, or fail, and the others go on */
+ *   resume.c     the folder: lock, match, where to go on  report.c     metrics and events
+ *   fill.c       the weights it begins with               init*.c      those from elsewhere
+ *   account.c    what time was spent on                   tracing.c    spans of some steps, as files
+ *   forward.c    an inference graph of some samples       groups.c     parameters with a rate or a decay of their own
+ *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 

@@ -5,65 +5,13 @@
  * counted from the first share of the stretch: so whoever begins a share and whoever moves the stop agree which of them was first.
  * What is kept of an order lies on the board too; a run that goes by one has lists of its own shares and turns (visits_order.h).
  * Visits are let in by a ticket lock that holds when its holder dies (visits_turns.h): order of arrival is the order of the tickets, and in
- * rank order a rank knows its tickets. A wait spins for a moment, then gives its core away, then sleeps; it looks for deaths all the
- * while, and one that the group bears ends what was waited for. */
-#include "visits.h"
-
+ * rank order a rank knows its tickets (visits_enter.c). */
 #include <limits.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/arena.h"
-#include "../../base/clock.h"
-#include "visits_order.h"
-#include "visits_turns.h"
-
-enum { LINE = 64, SPINS = 200, YIELDS = 2000 };
-static const double NAP_S = 50e-6;
-
-typedef struct {
-    _Alignas(LINE) _Atomic int64_t played; /* shares of this run */
-    _Atomic uint64_t loss;                 /* sum of their losses: bits of a double */
-} rank_line;
-
-typedef struct {
-    _Alignas(LINE) _Atomic int64_t next;  /* share that nobody has been dealt */
-    _Alignas(LINE) _Atomic uint64_t open; /* stretch: stop (high half) and shares begun */
-    _Alignas(LINE) _Atomic bool ends;
-    _Alignas(LINE) _Atomic int64_t count; /* visits that have ended */
-    _Atomic int holder;                   /* who came in last */
-    _Alignas(LINE) rank_line ranks[];     /* then turns; a word a bucket: changes of it; then what is recorded */
-} board;
-
-struct tutti_visits {
-    tutti_group *group;
-    const tutti_plan *plan;
-    tutti_region *region;
-    board *board;
-    tutti_turns turns;
-    _Atomic int64_t *changes;
-    _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
-    tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
-    int64_t *own_visits, *own_shares; /* then: this rank's visits and shares, as numbers of all */
-    bool follows;
-    int nstops, stops_room;
-    int rank, nranks;
-    int64_t begin, end;          /* shares of the run: the first, and behind the last */
-    int64_t stretch;             /* first share of it */
-    int64_t followed, own_turns; /* of the lists: shares dealt, visits begun */
-    int64_t ticket, left_at;     /* of the visit under way; count when the last one ended, -1 = none has */
-    int64_t played;
-    double loss;
-    tutti_staleness staleness;
-    const tutti_visits *of;   /* a stand-in's: the visits of rank 0 itself; NULL: it is none */
-    tutti_visits **stand_ins; /* rank 0: a rank's; NULL: there are none */
-    tutti_asks *asks;         /* NULL: all ranks are on one host */
-    tutti_visitor *visitor;   /* on another host than rank 0; then there is no board */
-    int64_t told_played;      /* there: when all met last */
-    double told_loss;
-};
+#include "visits_impl.h"
 
 /* ---- a record that is followed ---- */
 
@@ -178,7 +126,7 @@ tutti_status tutti_visits_create(tutti_group *group, const tutti_plan *plan, con
                                  tutti_visits **out, tutti_failure *err)
 {
     const int nranks = plan->config.nranks, rank = plan->config.rank;
-    const size_t lines = sizeof(board) + sizeof(rank_line) * (size_t)nranks;
+    const size_t lines = sizeof(tutti_visits_board) + sizeof(tutti_visits_line) * (size_t)nranks;
     const size_t turns = tutti_turns_bytes(nranks), changes = sizeof(int64_t) * (size_t)plan->nbuckets;
     const size_t nshares = config->records ? (size_t)((config->end_step - config->first_step) * nranks) : 0;
     tutti_visits *v = tutti_alloc(sizeof *v);
@@ -372,127 +320,6 @@ int64_t tutti_visits_unplayed(const tutti_visits *v)
 {
     double loss;
     return v->stretch - v->begin - tutti_visits_played(v, &loss);
-}
-
-/* ---- waits ---- */
-
-/* Whom a wait is for, as long as it has to last; -1 = it is over. */
-typedef int awaited_rank(const tutti_visits *v);
-
-static tutti_status give_up(const tutti_visits *v, const char *what, int rank, tutti_failure *err)
-{
-    tutti_failure why = {0};
-    tutti_fail(&why, TUTTI_ERR_PEER, "%s waited %s %s; the deadline of %.4g s has passed",
-               tutti_group_describe(v->group, v->rank), what, tutti_group_describe(v->group, rank),
-               tutti_group_deadline(v->group));
-    tutti_group_abort(v->group, why.text);
-    return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
-}
-
-/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over. */
-static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
-{
-    if (!v->of) return tutti_group_poll(v->group, err);
-    return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
-}
-
-static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
-{
-    const double until = tutti_clock_s() + tutti_group_deadline(v->group);
-    double looked = tutti_clock_s();
-    int rank;
-    for (int64_t i = 0; (rank = awaited(v)) >= 0; i++) {
-        if (i < SPINS) continue;
-        if (i < YIELDS)
-            sched_yield();
-        else
-            tutti_clock_sleep_s(NAP_S);
-        const double now = tutti_clock_s();
-        if (now - looked < 1e-3) continue;
-        looked = now;
-        const tutti_status st = look_around(v, err);
-        if (st) return st;
-        if (now > until) return give_up(v, what, rank, err);
-    }
-    return TUTTI_OK;
-}
-
-/* Who plays nothing more before the stop is waited for there. */
-static int slowest_behind(const tutti_visits *v)
-{
-    for (int r = 0; r < v->nranks; r++)
-        if (atomic_load(&v->board->ranks[r].played) < v->played - v->plan->config.staleness &&
-            !tutti_turns_is_out(&v->turns, r))
-            return r;
-    return -1;
-}
-
-tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err)
-{
-    return await(v, slowest_behind, "for the worker that is the furthest behind,", err);
-}
-
-/* In rank order a ticket says whose it is. */
-static int who_is_in(const tutti_visits *v)
-{
-    return tutti_turns_awaited(&v->turns, v->ticket);
-}
-
-/* As long as nobody is gone it need not be known who has which ticket. */
-static int somebody_is_in(const tutti_visits *v)
-{
-    if (tutti_group_ngone(v->group)) return tutti_turns_drawn_by(&v->turns, v->ticket);
-    return atomic_load(&v->turns.board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
-}
-
-/* Where a record is followed: whose turn it was then. */
-static int who_was_in(const tutti_visits *v)
-{
-    const int64_t head = atomic_load(&v->turns.board->head);
-    return head == v->ticket ? -1 : head < v->order.nvisits ? v->order.visits[head] : v->rank;
-}
-
-tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err)
-{
-    static const char in_turn[] = "for its turn to visit the centre, after";
-    const tutti_admission how = v->plan->admission;
-    tutti_status st = TUTTI_OK;
-    if (v->follows) {
-        v->ticket = v->own_visits[v->own_turns++];
-        st = await(v, who_was_in, in_turn, err);
-    } else if (how == TUTTI_ADMIT_BY_ARRIVAL) {
-        v->ticket = tutti_turns_draw(&v->turns);
-        st = await(v, somebody_is_in, "to visit the centre, where before it was", err);
-    } else if (how == TUTTI_ADMIT_IN_RANK_ORDER) {
-        v->ticket = tutti_turns_next(&v->turns);
-        st = await(v, who_is_in, in_turn, err);
-    }
-    if (st) return st;
-    if (v->visits && how != TUTTI_ADMIT_EVERYBODY) atomic_store(&v->visits[atomic_load(&v->board->count)], v->rank);
-    atomic_store(&v->board->holder, v->rank);
-    const int64_t stale = v->left_at < 0 ? 0 : atomic_load(&v->board->count) - v->left_at;
-    tutti_staleness *s = &v->staleness;
-    s->nvisits++;
-    s->sum += stale;
-    s->most = stale > s->most ? stale : s->most;
-    s->bin[stale < TUTTI_STALENESS_BINS - 1 ? stale : TUTTI_STALENESS_BINS - 1]++;
-    return TUTTI_OK;
-}
-
-void tutti_visits_leave(tutti_visits *v)
-{
-    v->left_at = atomic_fetch_add(&v->board->count, 1) + 1;
-    if (v->plan->admission != TUTTI_ADMIT_EVERYBODY) tutti_turns_leave(&v->turns, v->ticket);
-}
-
-int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket)
-{
-    return atomic_load(&v->changes[bucket]);
-}
-
-void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun)
-{
-    v->staleness.nlost += atomic_fetch_add(&v->changes[bucket], 1) != begun;
 }
 
 tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_failure *err)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_impl.h: what the files that play a step's actions share. Threads: owner, or a stand-in with a trainer of its own (serve.c). */
+#ifndef TUTTI_STEP_IMPL_H
+#define TUTTI_STEP_IMPL_H
+
+#include "train_impl.h"
+
+/* What all actions of one step share. */
+typedef struct {
+    const tutti_batch *batch;
+    tutti_update_step update;
+    bool stop; /* this rank was asked to */
+    bool ends_period;
+    bool skips;  /* some rank has seen a gradient that is not finite: no update */
+    double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
+    char *arena;
+} tutti_step_common;
+
+/* step_kernels.c. Where a slot's part of a parameter's gradient goes; where its value is. */
+float *tutti_step_gradient(const tutti_trainer *t, int copy, int param);
+float *tutti_step_value(const tutti_trainer *t, int param);
+/* What an action says to do for a node of the graph: its kernel, a sum of gradients, a move of a split layer. */
+void tutti_step_run_node(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a);
+void tutti_step_fold(tutti_trainer *t, const tutti_action *a);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel wants, out of the plan's
+ * offsets. */
+#include "../../tensor/elementwise.h"
+#include "step_impl.h"
+
+/* Of a value, a gradient, a saved state; i < 0: there is none. */
+static void *place(const tutti_step_common *play, const int64_t *offsets, int i)
+{
+    return i < 0 || offsets[i] < 0 ? NULL : play->arena + offsets[i];
+}
+
+float *tutti_step_gradient(const tutti_trainer *t, int copy, int param)
+{
+    return tutti_shared_vector(&t->shared, tutti_plan_gradient_memory(t->plan, param), copy) +
+           t->plan->param_offset[param];
+}
+
+float *tutti_step_value(const tutti_trainer *t, int param)
+{
+    return tutti_shared_vector(&t->shared, tutti_plan_value_memory(t->plan, param), 0) + t->plan->param_offset[param];
+}
+
+/* Where the kernel leaves the gradient of a frozen parameter: in its scratch, or nowhere. */
+static float *unwanted(const tutti_graph *g, int param, void *scratch)
+{
+    const int64_t at = tutti_graph_unwanted_at(g, param);
+    return at < 0 || !scratch ? NULL : (float *)(void *)((char *)scratch + at);
+}
+
+static void fill_params(const tutti_trainer *t, int layer, int copy, tutti_kernel_args *args)
+{
+    const tutti_graph *g = t->plan->graph;
+    for (int p = 0; p < g->nparams; p++) {
+        if (g->params[p].layer != layer) continue;
+        int64_t first, n;
+        tutti_plan_part(t->plan, p, t->rank, &first, &n);
+        first -= t->plan->param_offset[p];
+        args->param[g->params[p].ordinal] = tutti_step_value(t, p) + first;
+        args->dparam[g->params[p].ordinal] =
+            g->params[p].is_frozen ? unwanted(g, p, args->scratch) : tutti_step_gradient(t, copy, p) + first;
+    }
+}
+
+static void fill_values(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a,
+                        tutti_kernel_args *args)
+{
+    const tutti_plan *plan = t->plan;
+    const int l = plan->graph->nodes[a->node].layer;
+    const tutti_layer *layer = &plan->graph->model->layers[l];
+    const tutti_shape sample = plan->graph->model->input;
+    const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
+    const tutti_layer_grads *grads = &plan->graph->layer_grads[l];
+    const unsigned passed = plan->graph->kernels[l].passes_gradient;
+    for (int i = 0; i < layer->nin; i++) {
+        args->in[i] = layer->in[i] < 0 ? samples : place(play, plan->value_offset, layer->in[i]);
+        args->din[i] = passed >> i & 1 ? NULL : place(play, plan->grad_offset, grads->in[i]);
+    }
+    args->out = place(play, plan->value_offset, l);
+    args->dout = place(play, plan->grad_offset, grads->out);
+    args->ndout_parts = grads->takes_parts ? grads->nparts : 0;
+    for (int i = 0; i < args->ndout_parts; i++) args->dout_parts[i] = place(play, plan->grad_offset, grads->parts[i]);
+    args->saved = place(play, plan->saved_offset, l);
+    args->scratch = place(play, plan->scratch_offset, a->node);
+}
+
+/* The main loss counts right answers; whether this rank asks to stop rides along. */
+static void finish_loss(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a, int32_t correct)
+{
+    *tutti_step_gradient(t, a->dst, t->correct) = (float)correct;
+    *tutti_step_gradient(t, a->dst, t->stop) = play->stop ? 1 : 0;
+}
+
+static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+{
+    static const tutti_doing doing[TUTTI_NNODE_KINDS] = {[TUTTI_NODE_FORWARD] = TUTTI_DID_FORWARD,
+                                                         [TUTTI_NODE_BACKWARD_PARAMS] = TUTTI_DID_BACKWARD_PARAMS,
+                                                         [TUTTI_NODE_BACKWARD_DATA] = TUTTI_DID_BACKWARD_DATA};
+    const tutti_plan *plan = t->plan;
+    const tutti_node *node = &plan->graph->nodes[a->node];
+    tutti_kernel *k = &plan->graph->kernels[node->layer];
+    int32_t correct = 0;
+    tutti_kernel_args args = {.training = true,
+                              .seed = t->config->seed,
+                              .step = (uint64_t)play->batch->step,
+                              .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
+                              .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
+                              .labels = play->batch->labels + a->slot * plan->samples_per_call,
+                              .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
+                              .loss = k->op->is_loss ? tutti_step_gradient(t, a->dst, t->loss) +
+                                                           tutti_graph_loss_number(plan->graph, node->layer)
+                                                     : NULL,
+                              .correct = &correct};
+    fill_values(t, play, a, &args);
+    fill_params(t, node->layer, a->dst, &args);
+    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &args);
+    switch (node->kind) {
+    case TUTTI_NODE_FORWARD: k->row->forward(k, &args); break;
+    case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
+    default: k->row->backward_data(k, &args); break;
+    }
+    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1)
+        finish_loss(t, play, a, correct);
+    tutti_did(&t->account, doing[node->kind], node->layer);
+    tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+}
+
+static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, int layer)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
+    const void *parts[TUTTI_MAX_SUM_PARTS];
+    for (int i = 0; i < own->nparts; i++) parts[i] = place(play, plan->grad_offset, own->parts[i]);
+    tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
+                    plan->config.nthreads);
+    tutti_did(&t->account, TUTTI_DID_SUM, layer);
+}
+
+static void move(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+{
+    const tutti_node *node = &t->plan->graph->nodes[a->node];
+    tutti_kernel_args activations = {.training = true};
+    fill_values(t, play, a, &activations);
+    tutti_split_move(t, node, &activations);
+    tutti_did(&t->account, TUTTI_DID_MOVE, node->layer);
+}
+
+void tutti_step_fold(tutti_trainer *t, const tutti_action *a)
+{
+    const tutti_plan *plan = t->plan;
+    const tutti_bucket *b = a->bucket == TUTTI_CONTROL_BUCKET ? &plan->control : &plan->buckets[a->bucket];
+    const int memory = tutti_plan_gradient_memory(plan, plan->order[b->first_param]);
+    tutti_elementwise_add(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset,
+                          tutti_shared_vector(&t->shared, memory, a->src) + b->offset, b->count);
+    tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
+}
+
+void tutti_step_run_node(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+{
+    const tutti_node *node = &t->plan->graph->nodes[a->node];
+    if (node->kind == TUTTI_NODE_SUM)
+        sum_gradients(t, play, node->layer);
+    else if (node->kind == TUTTI_NODE_MOVE)
+        move(t, play, a);
+    else
+        run_kernel(t, play, a);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* visits_impl.h: the board of visits, and one rank's view of it. */
+#ifndef TUTTI_VISITS_IMPL_H
+#define TUTTI_VISITS_IMPL_H
+
+#include <stdatomic.h>
+
+#include "visits.h"
+#include "visits_order.h"
+#include "visits_turns.h"
+
+typedef struct {
+    _Alignas(64) _Atomic int64_t played; /* shares of this run */
+    _Atomic uint64_t loss;               /* sum of their losses: bits of a double */
+} tutti_visits_line;
+
+typedef struct {
+    _Alignas(64) _Atomic int64_t next;  /* share that nobody has been dealt */
+    _Alignas(64) _Atomic uint64_t open; /* stretch: stop (high half) and shares begun */
+    _Alignas(64) _Atomic bool ends;
+    _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
+    _Atomic int holder;                     /* who came in last */
+    _Alignas(64) tutti_visits_line ranks[]; /* then turns; a word a bucket: changes of it; then what is recorded */
+} tutti_visits_board;
+
+struct tutti_visits {
+    tutti_group *group;
+    const tutti_plan *plan;
+    tutti_region *region;
+    tutti_visits_board *board;
+    tutti_turns turns;
+    _Atomic int64_t *changes;
+    _Atomic int32_t *shares, *visits; /* recorded: ranks; NULL = nothing is */
+    tutti_visits_order order;         /* rank 0: stops so far; where a record is followed: that */
+    int64_t *own_visits, *own_shares; /* then: this rank's visits and shares, as numbers of all */
+    bool follows;
+    int nstops, stops_room;
+    int rank, nranks;
+    int64_t begin, end;          /* shares of the run: the first, and behind the last */
+    int64_t stretch;             /* first share of it */
+    int64_t followed, own_turns; /* of the lists: shares dealt, visits begun */
+    int64_t ticket, left_at;     /* of the visit under way; count when the last one ended, -1 = none has */
+    int64_t played;
+    double loss;
+    tutti_staleness staleness;
+    const tutti_visits *of;   /* a stand-in's: the visits of rank 0 itself; NULL: it is none */
+    tutti_visits **stand_ins; /* rank 0: a rank's; NULL: there are none */
+    tutti_asks *asks;         /* NULL: all ranks are on one host */
+    tutti_visitor *visitor;   /* on another host than rank 0; then there is no board */
+    int64_t told_played;      /* there: when all met last */
+    double told_loss;
+};
+
+#endif
