@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_bear.c: a group that outlives the death of any rank but 0.
  *
- * What a rank sees of the others' ends is its own: one hears of a death a moment before another does. What all must agree on, such as who
- * tests which part, goes by the list that comes with every answer of rank 0 (group_control.c). */
+ * What a rank sees of the others' ends is its own: one hears of a death a moment before another does (group_gone.c). What all must agree on,
+ * such as who tests which part, goes by the list that comes with every answer of rank 0 (group_control.c). */
 #include <stdio.h>
 
 #include "group_impl.h"
@@ -16,11 +16,6 @@ tutti_status tutti_group_bear(tutti_group *g, tutti_failure *err)
     return st;
 }
 
-bool tutti_group_does_without(const tutti_group *g, int rank)
-{
-    return g->bears && rank > 0 && rank != g->rank;
-}
-
 bool tutti_group_may_resign(const tutti_group *g)
 {
     return g->bears && g->rank != 0 && !g->failed;
@@ -31,33 +26,4 @@ void tutti_group_resign(tutti_group *g, const char *words)
     char all[TUTTI_WORDS];
     snprintf(all, sizeof all, "%s has failed: %s", g->peers[g->rank].describe, words);
     tutti_group_set_failed(g, g->rank, TUTTI_ERR_PEER, all);
-}
-
-bool tutti_group_is_gone(const tutti_group *g, int rank)
-{
-    return atomic_load(&g->peers[rank].gone);
-}
-
-int tutti_group_ngone(const tutti_group *g)
-{
-    return atomic_load(&g->ngone);
-}
-
-const char *tutti_group_last_words(const tutti_group *g, int rank)
-{
-    return tutti_group_is_gone(g, rank) ? g->peers[rank].last_words : "";
-}
-
-int tutti_group_nliving(const tutti_group *g)
-{
-    int n = 0;
-    for (int r = 0; r < g->nranks; r++) n += !g->peers[r].listed;
-    return n;
-}
-
-int tutti_group_place(const tutti_group *g)
-{
-    int n = 0;
-    for (int r = 0; r < g->rank; r++) n += !g->peers[r].listed;
-    return n;
 }

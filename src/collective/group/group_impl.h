@@ -15,8 +15,9 @@
  * on when one rank has signalled says whom it waits for, and the others let it sleep.
  *
  * Files: group.c (life), group_star.c (the star's sockets, telling everybody), group_watch.c (messages, deaths, sleeping), group_bear.c
- * (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c, group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c,
- * enrolled.c, share.c and peer_memory.c (memory); flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
+ * and group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
+ * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c (memory);
+ * flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H
 

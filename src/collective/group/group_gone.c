@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_gone.c: who is gone from a group that bears deaths (group_bear.c), as this rank has seen it and as all have heard. */
+#include "group_impl.h"
+
+bool tutti_group_does_without(const tutti_group *g, int rank)
+{
+    return g->bears && rank > 0 && rank != g->rank;
+}
+
+bool tutti_group_is_gone(const tutti_group *g, int rank)
+{
+    return atomic_load(&g->peers[rank].gone);
+}
+
+int tutti_group_ngone(const tutti_group *g)
+{
+    return atomic_load(&g->ngone);
+}
+
+const char *tutti_group_last_words(const tutti_group *g, int rank)
+{
+    return tutti_group_is_gone(g, rank) ? g->peers[rank].last_words : "";
+}
+
+int tutti_group_nliving(const tutti_group *g)
+{
+    int n = 0;
+    for (int r = 0; r < g->nranks; r++) n += !g->peers[r].listed;
+    return n;
+}
+
+int tutti_group_place(const tutti_group *g)
+{
+    int n = 0;
+    for (int r = 0; r < g->rank; r++) n += !g->peers[r].listed;
+    return n;
+}
