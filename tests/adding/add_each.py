@@ -81,11 +81,11 @@ def count(touched):
 # ---- building what differs ----
 
 def includes(build):
-    """Of each object of a build the files that it was made of, as ninja knows them."""
+    """Of each object of a build the files that it was made of, as ninja knows them: a compiler may have named them from the build's folder."""
     made, now = {}, None
     for line in run("ninja", "-C", build, "-t", "deps").splitlines():
         if line.startswith(" "):
-            made[now].add(line.strip())
+            made[now].add(os.path.normpath(build / line.strip()))
         elif ": #deps" in line:
             now = line.split(":")[0]
             made[now] = set()
