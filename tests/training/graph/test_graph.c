@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../toy_net.h"
+#include "graph_nodes.h"
 
 typedef struct {
     toy_net net;
@@ -31,29 +32,6 @@ static int teardown(void **state)
     tutti_graph_destroy(f->graph);
     free(f);
     return 0;
-}
-
-static int find(const tutti_graph *g, tutti_node_kind kind, int layer, int param)
-{
-    for (int i = 0; i < g->nnodes; i++)
-        if (g->nodes[i].kind == kind && g->nodes[i].layer == layer && (param < 0 || g->nodes[i].param == param))
-            return i;
-    return -1;
-}
-
-static bool has(const tutti_datum *data, int n, tutti_datum d)
-{
-    for (int i = 0; i < n; i++)
-        if (data[i].kind == d.kind && data[i].index == d.index) return true;
-    return false;
-}
-
-static int last_reader(const tutti_graph *g, tutti_datum d)
-{
-    int last = -1;
-    for (int i = 0; i < g->nnodes; i++)
-        if (g->nodes[i].kind != TUTTI_NODE_UPDATE && has(g->nodes[i].reads, g->nodes[i].nreads, d)) last = i;
-    return last;
 }
 
 static void every_read_is_of_a_parameter_or_of_what_an_earlier_node_wrote(void **state)

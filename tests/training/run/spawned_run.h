@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "training/run/checkpoint.h"
 
 enum { SPAWNED_MAX_ARGS = 48, SPAWNED_MAX_RANKS = 16 };
 
@@ -119,6 +120,18 @@ static inline void run_to_end(const run_folder *f, const char *name, const char 
     const int rc = run_wait(&r);
     if (rc) fail_msg("tutti %s: exit %d: %s", words, rc, run_log(&r));
     run_hash(&r, hash);
+}
+
+/* What a run's folder has saved last is whole. */
+static inline void run_expect_checkpoint(const run_folder *f, const char *out)
+{
+    char *path = NULL, words[400];
+    tutti_failure err = {0};
+    if (tutti_checkpoint_newest(out, &path, NULL, &err) || !path) fail_msg("no checkpoint: %s", err.text);
+    snprintf(words, sizeof words, "ckpt verify %s", path);
+    const spawned_run verified = run_start(f, "verify", words);
+    assert_int_equal(run_wait(&verified), 0);
+    free(path);
 }
 
 /* Processes of the launcher. */

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "played_weights.h"
+#include "refused_groups.h"
 #include "training/run/train_impl.h"
 
 #define SMALL "data: {set: digits, train_samples: 160, test_samples: 40}\nbatch: 40\nsteps: 4\nmodel: mlp\n"
@@ -217,35 +218,26 @@ static void gradients_are_clipped_by_what_is_learned(void **state)
 
 /* ---- what is refused ---- */
 
-static void expect_refused(const char *groups, const char *words)
-{
-    char text[500];
-    tutti_job *job = NULL;
-    tutti_failure err = {0};
-    snprintf(text, sizeof text, SMALL "optimiser:\n  lr: 0.1\n  groups:\n    %s\n", groups);
-    tutti_status st = tutti_job_parse("j.yaml", text, strlen(text), NULL, 0, &job, &err);
-    tutti_resolved r = {0};
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){0}, &r, &err);
-    if (st != TUTTI_ERR_USAGE || !strstr(err.text, words)) fail_msg("expected '%s' in: %s", words, err.text);
-    tutti_resolved_release(&r);
-    tutti_job_destroy(job);
-}
-
 static void what_makes_no_sense_is_refused_with_its_place(void **state)
 {
     (void)state;
-    expect_refused("freeze: {\"*\": true}",
-                   "j.yaml: line 8: optimiser.groups.freeze: every learned parameter of model mlp is frozen: there is "
-                   "nothing to train");
-    expect_refused("freeze: {fc3: true}", "j.yaml: line 8: optimiser.groups.freeze: 'fc3' fits no learned parameter of "
-                                          "model mlp; did you mean 'fc1'?");
-    expect_refused("freeze: {\"conv*\": true}", "line 8: optimiser.groups.freeze: 'conv*' fits no learned parameter of "
-                                                "model mlp; 'tutti plan JOB' lists their names");
-    expect_refused("freeze: {fc1: 1}", "line 8: optimiser.groups.freeze: '1' of 'fc1' is neither true nor false");
-    expect_refused("freeze: {\"\": true}", "line 8: optimiser.groups.freeze: an empty pattern; '*' is for all");
-    expect_refused("freeze: [fc1]", "line 8: optimiser.groups.freeze: one value is needed, not a list");
-    expect_refused("{rate: {fc1: 2}, freeze: {fc1: true}}",
-                   "line 8: optimiser.groups.rate: 'fc1' fits no learned parameter of model mlp");
+    expect_groups_refused(
+        SMALL, "freeze: {\"*\": true}",
+        "j.yaml: line 8: optimiser.groups.freeze: every learned parameter of model mlp is frozen: there is "
+        "nothing to train");
+    expect_groups_refused(SMALL, "freeze: {fc3: true}",
+                          "j.yaml: line 8: optimiser.groups.freeze: 'fc3' fits no learned parameter of "
+                          "model mlp; did you mean 'fc1'?");
+    expect_groups_refused(SMALL, "freeze: {\"conv*\": true}",
+                          "line 8: optimiser.groups.freeze: 'conv*' fits no learned parameter of "
+                          "model mlp; 'tutti plan JOB' lists their names");
+    expect_groups_refused(SMALL, "freeze: {fc1: 1}",
+                          "line 8: optimiser.groups.freeze: '1' of 'fc1' is neither true nor false");
+    expect_groups_refused(SMALL, "freeze: {\"\": true}",
+                          "line 8: optimiser.groups.freeze: an empty pattern; '*' is for all");
+    expect_groups_refused(SMALL, "freeze: [fc1]", "line 8: optimiser.groups.freeze: one value is needed, not a list");
+    expect_groups_refused(SMALL, "{rate: {fc1: 2}, freeze: {fc1: true}}",
+                          "line 8: optimiser.groups.rate: 'fc1' fits no learned parameter of model mlp");
 }
 
 int main(void)

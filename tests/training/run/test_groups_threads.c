@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "played_weights.h"
+#include "refused_groups.h"
 
 #define BASE "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 40\nsteps: 6\n"
 
@@ -78,29 +79,18 @@ static void a_factor_of_0_keeps_a_tensor_where_it_is(void **state)
     free(weights[0]), free(weights[1]);
 }
 
-static void expect_refused(const char *groups, const char *words)
-{
-    char text[500];
-    tutti_job *job = NULL;
-    tutti_failure err = {0};
-    snprintf(text, sizeof text, BASE "optimiser:\n  lr: 0.1\n  groups:\n    %s\n", groups);
-    tutti_status st = tutti_job_parse("j.yaml", text, strlen(text), NULL, 0, &job, &err);
-    tutti_resolved r = {0};
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){0}, &r, &err);
-    if (st != TUTTI_ERR_USAGE || !strstr(err.text, words)) fail_msg("expected '%s' in: %s", words, err.text);
-    tutti_resolved_release(&r);
-    tutti_job_destroy(job);
-}
-
 static void what_has_no_effect_is_refused_with_its_place(void **state)
 {
     (void)state;
-    expect_refused("rate: {fc3: 2}", "j.yaml: line 8: optimiser.groups.rate: 'fc3' fits no learned parameter of model "
-                                     "mlp; 'tutti plan JOB' lists their names");
-    expect_refused("decay: {\"*.bias\": 0.1}",
-                   "line 8: optimiser.groups.decay: '*.bias' fits no decayed parameter of model mlp");
-    expect_refused("rate: {fc1: fast}", "line 8: optimiser.groups.rate: 'fast' of 'fc1' is no number of 0 or more");
-    expect_refused("decay: {fc1: -1}", "line 8: optimiser.groups.decay: '-1' of 'fc1' is no number of 0 or more");
+    expect_groups_refused(BASE, "rate: {fc3: 2}",
+                          "j.yaml: line 8: optimiser.groups.rate: 'fc3' fits no learned parameter of model "
+                          "mlp; 'tutti plan JOB' lists their names");
+    expect_groups_refused(BASE, "decay: {\"*.bias\": 0.1}",
+                          "line 8: optimiser.groups.decay: '*.bias' fits no decayed parameter of model mlp");
+    expect_groups_refused(BASE, "rate: {fc1: fast}",
+                          "line 8: optimiser.groups.rate: 'fast' of 'fc1' is no number of 0 or more");
+    expect_groups_refused(BASE, "decay: {fc1: -1}",
+                          "line 8: optimiser.groups.decay: '-1' of 'fc1' is no number of 0 or more");
 }
 
 int main(void)

@@ -4,7 +4,6 @@
 #include "testing.h"
 
 #include "training/run/by_hand.h"
-#include "training/run/checkpoint.h"
 
 enum { NRANKS = 3 };
 
@@ -25,7 +24,7 @@ static void the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state
 {
     const run_folder *f = *state;
     static const char *const methods[] = {"async-msgd", "easgd", "bounded-sgd", "hogwild-easgd"};
-    char out[160], words[400];
+    char out[160];
     snprintf(out, sizeof out, "%s/out", f->dir);
     for (int i = 0; i < 4; i++) {
         spawned_run ranks[SPAWNED_MAX_RANKS];
@@ -43,13 +42,7 @@ static void the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state
             free(log);
         }
         /* what was saved before is whole */
-        char *path = NULL;
-        tutti_failure err = {0};
-        if (tutti_checkpoint_newest(out, &path, NULL, &err) || !path) fail_msg("no checkpoint: %s", err.text);
-        snprintf(words, sizeof words, "ckpt verify %s", path);
-        const spawned_run verified = run_start(f, "verify", words);
-        assert_int_equal(run_wait(&verified), 0);
-        free(path);
+        run_expect_checkpoint(f, out);
         assert_int_equal(tutti_file_remove_tree(out, NULL), TUTTI_OK);
     }
 }

@@ -5,7 +5,6 @@
 
 #include "collective/wire/wire.h"
 #include "training/run/by_hand.h"
-#include "training/run/checkpoint.h"
 
 enum { NRANKS = 3 };
 
@@ -66,7 +65,7 @@ static void whoever_dies_is_named_and_the_centre_is_there(void **state)
     static const char *const methods[] = {"async-msgd", "easgd", "bounded-sgd", "hogwild-easgd"};
     static const char *const layouts[] = {"aab", "abc", "abb", "abc"};
     static const int victims[] = {2, 0, 1, 2};
-    char out[160], words[400];
+    char out[160];
     snprintf(out, sizeof out, "%s/out", f->dir);
     for (int i = 0; i < 4; i++) {
         spawned_run ranks[SPAWNED_MAX_RANKS];
@@ -75,13 +74,7 @@ static void whoever_dies_is_named_and_the_centre_is_there(void **state)
         kill(ranks[victims[i]].pid, SIGKILL);
         assert_int_equal(run_wait(&ranks[victims[i]]), 128 + SIGKILL);
         expect_ends(ranks, victims[i], methods[i]);
-        char *path = NULL;
-        tutti_failure err = {0};
-        if (tutti_checkpoint_newest(out, &path, NULL, &err) || !path) fail_msg("no checkpoint: %s", err.text);
-        snprintf(words, sizeof words, "ckpt verify %s", path);
-        const spawned_run verified = run_start(f, "verify", words);
-        assert_int_equal(run_wait(&verified), 0);
-        free(path);
+        run_expect_checkpoint(f, out);
         assert_int_equal(tutti_file_remove_tree(out, NULL), TUTTI_OK);
     }
 }

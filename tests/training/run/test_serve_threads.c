@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-#include "played_weights.h"
-#include "training/run/visits_order.h"
+#include "played_visits.h"
 
 enum { NSTEPS = 12, NRANKS = 3 };
 
@@ -16,47 +15,11 @@ enum { NSTEPS = 12, NRANKS = 3 };
     "model: mlp\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 12\nlog_every: 1\n"      \
     "optimiser: {rule: " rule ", lr: 0.05, schedule: cosine}\n"
 
-/* What a run said of its visits. */
-typedef struct {
-    char visits[600];
-} heard;
-
-static void hear(void *arg, const tutti_train_event *e)
-{
-    heard *h = arg;
-    if (e->kind == TUTTI_TRAIN_VISITS) snprintf(h->visits, sizeof h->visits, "%s", e->text);
-}
-
-static tutti_train_result run(played_job *j, heard *h)
-{
-    memset(h, 0, sizeof *h);
-    j->on_event = hear;
-    j->on_event_arg = h;
-    play_job(j);
-    for (int r = 0; r < j->nranks; r++) {
-        if (j->err[r].status) fail_msg("rank %d: %s\n%s", r, j->err[r].text, j->text);
-        assert_true(j->result[r].weights_hash == j->result[0].weights_hash);
-        assert_int_equal(j->result[r].step, j->result[0].step);
-    }
-    return j->result[0];
-}
-
 static uint64_t bits_between(const char *text, bool wired)
 {
     heard h;
     played_job j = {.text = text, .nranks = NRANKS, .wired = wired};
     return run(&j, &h).weights_hash;
-}
-
-static void take_folder(char dir[40])
-{
-    snprintf(dir, 40, "/tmp/tutti-serve-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-}
-
-static void drop_folder(const char *dir)
-{
-    assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
 }
 
 /* A vector there and one back, of 101,776 elements, for each visit of a worker that is not rank 0. */
@@ -135,46 +98,10 @@ static void a_record_gives_the_same_bits_on_any_hosts(void **state)
     }
 }
 
-/* The order of visits of a run with a worker that computes slowly and one that stands still. */
-static tutti_visits_order held_up(const char *method)
-{
-    char dir[40], path[80], text[600];
-    heard h;
-    tutti_visits_order o;
-    take_folder(dir);
-    snprintf(path, sizeof path, "%s/order.json", dir);
-    snprintf(text, sizeof text, JOB("sgd") "method: {name: %s}\n", method);
-    played_job j = {.text = text,
-                    .nranks = NRANKS,
-                    .wired = true,
-                    .record = path,
-                    .handicap = {[1] = {.slowness = 4}, [2] = {0, 0.2, 3}}};
-    run(&j, &h);
-    assert_int_equal(tutti_visits_order_read(path, &o, NULL), TUTTI_OK);
-    assert_int_equal(o.nvisits, NRANKS * NSTEPS);
-    drop_folder(dir);
-    return o;
-}
-
 static void whoever_is_held_up_rank_order_stays_and_a_bound_holds(void **state)
 {
     (void)state;
-    tutti_visits_order o = held_up("easgd");
-    for (int64_t i = 0; i < o.nvisits; i++) assert_int_equal(o.visits[i], i % NRANKS);
-    tutti_visits_order_release(&o);
-    for (int bound = 0; bound < 2; bound++) {
-        char method[60];
-        int64_t done[NRANKS] = {0};
-        snprintf(method, sizeof method, "bounded-sgd, staleness: %d", bound);
-        o = held_up(method);
-        for (int64_t i = 0; i < o.nvisits; i++) {
-            done[o.visits[i]]++;
-            for (int r = 0; r < NRANKS; r++) assert_true(done[o.visits[i]] <= done[r] + bound + 1);
-        }
-        tutti_visits_order_release(&o);
-    }
-    o = held_up("async-sgd"); /* who does how much is chance; all is done */
-    tutti_visits_order_release(&o);
+    expect_turns_and_bounds(JOB("sgd"), NSTEPS, true, 2);
 }
 
 /* Asked at a worker of another host. */
