@@ -26,6 +26,11 @@ tutti_status tutti_accept_fast_sums(const char *name, const char *why, const tut
 tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const tutti_compile_request *q,
                                         tutti_failure *err);
 
+/* Of a row whose first parameter is the size of all its groups (compile_groups.c). Not given: the divisor of the rank count with the fewest
+ * others in the group and across; of two, the smaller. One that is no divisor is refused, with rank counts that would do. */
+void tutti_settle_groups(tutti_compile_request *q);
+tutti_status tutti_accept_groups(const char *name, const tutti_compile_request *q, tutti_failure *err);
+
 /* ---- parts (compile_part.c) ---- */
 static inline tutti_slice tutti_slice_at(int32_t rank, int32_t buffer, int32_t first, int32_t count, int32_t of)
 {

@@ -11,31 +11,13 @@
  *
  * Two invocations. allreduce: a walk (compile_impl.h). Alone, nothing comes back: every reading is acknowledged, and out is
  * written only when its rank has said that it is free. */
-#include <stdio.h>
-
 #include "compile_impl.h"
-
-/* The divisor of p with the fewest steps; of two, the smaller. */
-static void split_rail_settle(tutti_compile_request *q)
-{
-    if (q->param[0]) return;
-    int32_t p = q->nranks, best = 1;
-    for (int32_t k = 1; k <= p; k++)
-        if (p % k == 0 && k + p / k < best + p / best) best = k;
-    q->param[0] = best;
-}
 
 static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    int32_t p = q->nranks, k = q->param[0], below = p / k * k;
-    tutti_status st =
+    const tutti_status st =
         tutti_accept_fast_sums("split-rail", "the rings give each slice an expression of its own", q, err);
-    if (st != TUTTI_OK || p % k == 0) return st;
-    char lower[24] = "";
-    if (below) snprintf(lower, sizeof lower, "%d or ", below);
-    return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "split-rail needs groups of one size: %d ranks are not groups of %d; %s%d ranks would be", p, k,
-                      lower, below + k);
+    return st ? st : tutti_accept_groups("split-rail", q, err);
 }
 
 typedef struct {
@@ -93,5 +75,5 @@ const tutti_algorithm tutti_algorithm_split_rail = {
     .accept = split_rail_accept,
     .part = split_rail_part,
     .parameters = {{"group", 0, 1, 1 << 20, "ranks a group, a divisor of the rank count; default: the fewest steps"}},
-    .settle = split_rail_settle,
+    .settle = tutti_settle_groups,
 };

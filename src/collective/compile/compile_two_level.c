@@ -9,8 +9,6 @@
  *
  * Two invocations: a group's ranks tell each other once that all that they have shown was read; messages across are acknowledged, and out is
  * written only when its rank has said that it is free. In place, an element is overwritten by what was made of it. */
-#include <stdio.h>
-
 #include "compile_impl.h"
 
 typedef struct {
@@ -21,26 +19,10 @@ typedef struct {
     int32_t scratch, out;     /* buffers: the first scratch; out */
 } levels;
 
-/* The divisor of p with the fewest messages a rank; of two, the smaller. */
-static void two_level_settle(tutti_compile_request *q)
-{
-    if (q->param[0]) return;
-    int32_t p = q->nranks, best = 1;
-    for (int32_t k = 1; k <= p; k++)
-        if (p % k == 0 && k + p / k < best + p / best) best = k;
-    q->param[0] = best;
-}
-
 static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failure *err)
 {
-    const int32_t p = q->nranks, k = q->param[0], below = p / k * k;
     const tutti_status st = tutti_accept_fast_sums("two-level", "groups are summed before their sums are", q, err);
-    char lower[24] = "";
-    if (st != TUTTI_OK || p % k == 0) return st;
-    if (below) snprintf(lower, sizeof lower, "%d or ", below);
-    return tutti_fail(err, TUTTI_ERR_USAGE,
-                      "two-level needs groups of one size: %d ranks are not groups of %d; %s%d ranks would be", p, k,
-                      lower, below + k);
+    return st ? st : tutti_accept_groups("two-level", q, err);
 }
 
 /* ---- buffers: the group's sums, one a group that they are for; what the group's other ranks bring; what other groups do ---- */
@@ -247,5 +229,5 @@ const tutti_algorithm tutti_algorithm_two_level = {
     .part = two_level_part,
     .parameters = {{"group", 0, 1, 1 << 20,
                     "ranks a group, a divisor of the rank count; default: the fewest messages"}},
-    .settle = two_level_settle,
+    .settle = tutti_settle_groups,
 };
