@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_question.h: what `tutti predict JOB` is asked, what it found, and its parts with files of their own. Threads: owner. */
+#ifndef TUTTI_CLI_PREDICT_QUESTION_H
+#define TUTTI_CLI_PREDICT_QUESTION_H
+
+#include "tutti/job.h"
+#include "tutti/predict.h"
+
+enum { TUTTI_PREDICT_MAX_RANKS = 32, TUTTI_PREDICT_MAX_SETS = 64 };
+
+typedef struct {
+    const char *job_path;
+    tutti_job *job;
+    tutti_topology topology;
+    const char *sets[TUTTI_PREDICT_MAX_SETS + 1];
+    int nsets, nranks;
+    int ranks[TUTTI_PREDICT_MAX_RANKS];
+    tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
+    double measured_s[TUTTI_PREDICT_MAX_RANKS]; /* NaN: not measured */
+    tutti_predict_options options;
+    double *slowness;               /* of the ranks of the largest count; NULL: not asked for */
+    tutti_layer_prediction *layers; /* at the last rank count; NULL: not asked for */
+    int nlayers;
+} tutti_predict_question;
+
+/* ---- predict_table.c ---- */
+
+void tutti_predict_print_table(const tutti_predict_question *q);
+void tutti_predict_print_layers(const tutti_predict_question *q);
+
+/* ---- predict_json.c: an object a line ---- */
+
+void tutti_predict_print_json(const tutti_predict_question *q);
+void tutti_predict_print_layers_json(const tutti_predict_question *q);
+
+#endif
