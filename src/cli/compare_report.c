@@ -164,7 +164,7 @@ static void add_result(const tutti_compare *c, tutti_strbuf *out)
 
 /* ---- charts ---- */
 
-/* Accuracies of a method over seconds or samples, in percent. */
+/* Test errors of a method over seconds or samples, in percent. */
 static tutti_band band_of(const tutti_compare *c, int m, bool over_samples)
 {
     tutti_curve *curves = tutti_alloc(sizeof *curves * (size_t)c->nseeds);
@@ -176,7 +176,7 @@ static tutti_band band_of(const tutti_compare *c, int m, bool over_samples)
         for (int i = 0; i < r->lines.ntests; i++) {
             const tutti_run_test *t = &r->lines.tests[i];
             x[i] = over_samples ? (double)(t->step * r->batch) : t->seconds;
-            y[i] = 100 * t->accuracy;
+            y[i] = 100 * (1 - t->accuracy);
         }
         curves[s] = (tutti_curve){x, y, r->lines.ntests};
     }
@@ -190,14 +190,15 @@ static void add_lines(const tutti_compare *c, bool over_samples, tutti_strbuf *o
 {
     tutti_band bands[TUTTI_COMPARE_MAX_METHODS];
     tutti_chart_band drawn[TUTTI_COMPARE_MAX_METHODS];
-    const double guide = c->goal == TUTTI_UNTIL_ACCURACY ? 100 * c->goal_value : (double)NAN;
+    const double guide = c->goal == TUTTI_UNTIL_ACCURACY ? 100 * (1 - c->goal_value) : (double)NAN;
     for (int m = 0; m < c->nmethods; m++) {
         const tutti_band b = bands[m] = band_of(c, m, over_samples);
         drawn[m] = (tutti_chart_band){c->methods[m].label, b.x, b.mean, b.least, b.most, b.n};
     }
     tutti_strbuf_puts(out, "<figure>");
-    tutti_chart_bands_svg(over_samples ? "Test accuracy over samples, %" : "Test accuracy over seconds, %",
-                          over_samples ? "training samples" : "seconds of training", drawn, c->nmethods, guide, out);
+    tutti_chart_bands_svg(over_samples ? "Test error over samples, %" : "Test error over seconds, %",
+                          over_samples ? "training samples" : "seconds of training", drawn, c->nmethods, guide, true,
+                          out);
     tutti_strbuf_puts(out, "</figure>\n");
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
 }

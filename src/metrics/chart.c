@@ -17,6 +17,7 @@ enum { NARROW = 400, LOW = 210, MARGIN = 42, EDGE = 14, BAR_ROW = 38, BAR = 14, 
 typedef struct {
     double x0, x1, y0, y1; /* range of values */
     double left, top, width, height;
+    bool by_powers; /* y goes by powers of ten: y0, y1 are logarithms */
 } frame;
 
 static void widen(double *low, double *high)
@@ -69,18 +70,35 @@ static double at_x(const frame *f, double x)
     return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
 }
 
-static double at_y(const frame *f, double y)
+static double at_y(const frame *f, double value)
 {
+    const double y = !f->by_powers ? value : value > 0 ? fmax(log10(value), f->y0) : f->y0;
     return f->top + f->height - (y - f->y0) / (f->y1 - f->y0) * f->height;
+}
+
+static void draw_level(const frame *f, double y, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at_y(f, y), f->width);
+    tutti_svg_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", y, out);
+}
+
+static void draw_levels(const frame *f, tutti_strbuf *out)
+{
+    static const double digits[] = {1, 2, 5};
+    const double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
+    for (double y = f->y0; !f->by_powers && y <= f->y1 + step / 2; y += step)
+        draw_level(f, fabs(y) < step / 1000 ? 0 : y, out);
+    for (double power = floor(f->y0); f->by_powers && power <= f->y1; power++)
+        for (int i = 0; i < 3; i++) {
+            const double at = power + log10(digits[i]);
+            if (at > f->y0 - 1e-9 && at < f->y1 + 1e-9) draw_level(f, digits[i] * pow(10, power), out);
+        }
 }
 
 static void draw_axes(const frame *f, const char *title, bool numbers_below, tutti_strbuf *out)
 {
-    double base = f->top + f->height, step = tutti_svg_tick_step(f->y1 - f->y0, 5);
-    for (double y = f->y0; y <= f->y1 + step / 2; y += step) {
-        tutti_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at_y(f, y), f->width);
-        tutti_svg_number(f->left - 8, at_y(f, y) + 4, "text-anchor=\"end\"", fabs(y) < step / 1000 ? 0 : y, out);
-    }
+    double base = f->top + f->height, step;
+    draw_levels(f, out);
     step = tutti_svg_tick_step(f->x1 - f->x0, (int)f->width / A_TICK);
     for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step / 1000; x += step) {
         tutti_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", at_x(f, x), base);
@@ -188,8 +206,28 @@ static void draw_band(const frame *f, const tutti_chart_band *b, int index, tutt
                         at_x(f, b->x[b->n - 1]), at_y(f, b->mean[b->n - 1]), colour);
 }
 
+/* From one of 1, 2, 5 times a power of ten to another one, around all that is above 0. */
+static void take_powers(const tutti_chart_series *all, int n, frame *f)
+{
+    static const double digits[] = {0, 0.30102999566398120, 0.69897000433601880, 1}; /* of 1, 2, 5, 10 */
+    double low = INFINITY, high = -INFINITY;
+    for (int s = 0; s < n; s++)
+        for (int i = 0; i < all[s].n; i++) {
+            const double y = all[s].y[i] > 0 ? log10(all[s].y[i]) : (double)NAN;
+            low = fmin(low, y);
+            high = fmax(high, y);
+        }
+    if (!(low < high)) high = (low = isfinite(low) ? floor(low) : 0) + 1;
+    f->by_powers = true;
+    f->y0 = floor(low), f->y1 = floor(high);
+    for (int i = 0; i < 4; i++)
+        if (floor(low) + digits[i] <= low) f->y0 = floor(low) + digits[i];
+    for (int i = 3; i >= 0; i--)
+        if (floor(high) + digits[i] >= high) f->y1 = floor(high) + digits[i];
+}
+
 /* What has to be seen: all bands and the guide. */
-static frame frame_of(const tutti_chart_band *bands, int nbands, double guide)
+static frame frame_of(const tutti_chart_band *bands, int nbands, double guide, bool by_powers)
 {
     frame f = {0};
     tutti_chart_series *all = tutti_alloc(sizeof *all * (size_t)(2 * nbands + 1));
@@ -202,6 +240,7 @@ static frame frame_of(const tutti_chart_band *bands, int nbands, double guide)
         all[2 * nbands] = (tutti_chart_series){"", bands[0].x, &guide, 1, false};
     const tutti_chart_panel panel = {"", all, 2 * nbands + 1};
     take_panel_range(&panel, &f, &x0, &x1);
+    if (by_powers) take_powers(all, 2 * nbands + 1, &f);
     widen(&x0, &x1);
     f.x0 = fmin(x0, 0);
     f.x1 = x1;
@@ -214,9 +253,9 @@ static frame frame_of(const tutti_chart_band *bands, int nbands, double guide)
 }
 
 void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
-                           double guide, tutti_strbuf *out)
+                           double guide, bool by_powers, tutti_strbuf *out)
 {
-    const frame f = frame_of(bands, nbands, guide);
+    const frame f = frame_of(bands, nbands, guide, by_powers);
     const int height = (int)f.top + LOW + BOTTOM;
     tutti_svg_begin_inline(NARROW, height, title, out);
     draw_axes(&f, title, true, out);

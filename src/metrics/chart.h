@@ -34,9 +34,10 @@ typedef struct {
     int n;
 } tutti_chart_band;
 
-/* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. */
+/* Band i is drawn like tutti_chart_mark(i). guide: a level across, NAN = none. by_powers: y goes by powers of ten; what is not above 0 lies
+ * on the lowest level. */
 void tutti_chart_bands_svg(const char *title, const char *x_title, const tutti_chart_band *bands, int nbands,
-                           double guide, tutti_strbuf *out);
+                           double guide, bool by_powers, tutti_strbuf *out);
 
 typedef struct {
     const char *name;

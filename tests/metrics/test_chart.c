@@ -69,7 +69,7 @@ static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
     const tutti_chart_bar bars[] = {{"long", part}, {"short", other}};
     const char *const parts[] = {"p", "q", "r"};
     tutti_strbuf out = {0};
-    tutti_chart_bands_svg("t", "x", bands, 2, 8, &out);
+    tutti_chart_bands_svg("t", "x", bands, 2, 8, false, &out);
     assert_non_null(strstr(out.text, "<title>a&lt;b</title>"));
     assert_null(strstr(out.text, "http")); /* a page has its own */
     /* The frame is 42 + 344 wide and 32 + 210 high, values go from 0 to 10: the mean begins at a fifth and the guide lies at four. */
@@ -84,6 +84,31 @@ static void bands_and_bars_of_a_page_are_drawn_to_scale(void **state)
     assert_non_null(
         strstr(out.text, "<rect x=\"260.00\" y=\"51.0\" width=\"82.00\" height=\"14\" fill=\"#2e7d4f\"><title>r 1<"));
     assert_null(strstr(out.text, "q 0"));
+    tutti_strbuf_release(&out);
+}
+
+static void bands_by_powers_of_ten_are_drawn_to_scale(void **state)
+{
+    (void)state;
+    const double x[] = {0, 10}, mean[] = {10, 1}, least[] = {10, 0}, most[] = {90, 1.5};
+    const tutti_chart_band band = {"a", x, mean, least, most, 2};
+    tutti_strbuf out = {0};
+    tutti_chart_bands_svg("t", "x", &band, 1, 10, true, &out);
+    /* From 1 to 100, 210 high: 10 lies in the middle, nothing lies at the bottom, and there is a line at 1, 2, 5, .. */
+    assert_non_null(strstr(out.text, "d=\"M42.0 137.0L42.0 137.0L386.0 242.0\""));
+    assert_non_null(strstr(out.text, "L386.0 242.0L42.0 137.0z\""));
+    assert_non_null(strstr(out.text, "d=\"M42.0 137.0h344.0\""));
+    int nlevels = 0;
+    for (const char *at = out.text; (at = strstr(at, "class=\"grid\"")); at++) nlevels++;
+    assert_int_equal(nlevels, 7);
+    assert_null(strstr(out.text, "nan"));
+    assert_null(strstr(out.text, "inf"));
+    tutti_strbuf_release(&out);
+    const double none[] = {0, 0};
+    const tutti_chart_band nothing = {"a", x, none, none, none, 2};
+    tutti_chart_bands_svg("t", "x", &nothing, 1, NAN, true, &out);
+    assert_null(strstr(out.text, "nan"));
+    assert_null(strstr(out.text, "inf"));
     tutti_strbuf_release(&out);
 }
 
@@ -105,6 +130,7 @@ int main(void)
         cmocka_unit_test(empty_and_constant_series_have_a_frame),
         cmocka_unit_test(the_number_at_the_end_of_a_line_stands_clear_of_the_legend),
         cmocka_unit_test(bands_and_bars_of_a_page_are_drawn_to_scale),
+        cmocka_unit_test(bands_by_powers_of_ten_are_drawn_to_scale),
         cmocka_unit_test(lines_of_one_colour_differ_in_their_dashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
