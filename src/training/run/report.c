@@ -190,17 +190,23 @@ tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const
     return put(t, "lost", line, sizeof line / sizeof *line, err);
 }
 
-tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err)
+tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], double served, tutti_failure *err)
 {
     const int nranks = tutti_group_nliving(t->group);
     tutti_metric line[MAX_METRICS] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_INT("ranks", nranks)};
     tutti_strbuf table = {0};
     if (t->rank != 0) return TUTTI_OK;
     for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
+    int n = 2 + TUTTI_NCOSTS;
     tutti_cost_table(seconds, nranks, &table);
+    if (served > 0) {
+        line[n++] = TUTTI_METRIC_REAL("served", served);
+        tutti_strbuf_printf(&table, "  rank 0 was at the centre for workers of other hosts for %.3f s, in their rows\n",
+                            served);
+    }
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
     tutti_strbuf_release(&table);
-    return put(t, "cost", line, 2 + TUTTI_NCOSTS, err);
+    return put(t, "cost", line, n, err);
 }
 
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err)

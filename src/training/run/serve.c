@@ -42,12 +42,14 @@ struct tutti_serve {
 /* ---- what it waits for ---- */
 
 /* Until the exchange has ended; false: the run has. */
-static bool await_end(const stand_in *s, tutti_exchange *x)
+static bool await_end(stand_in *s, tutti_exchange *x)
 {
-    return tutti_exchange_wait_any(&x, 1, INFINITY, &s->serve->ends) == 0;
+    const bool ended = tutti_exchange_wait_any(&x, 1, INFINITY, &s->serve->ends) == 0;
+    tutti_did(&s->own.account, TUTTI_DID_WAIT, 0);
+    return ended;
 }
 
-static bool run_exchange(const stand_in *s, tutti_exchange *x)
+static bool run_exchange(stand_in *s, tutti_exchange *x)
 {
     tutti_exchange_start(x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     return await_end(s, x);
@@ -221,6 +223,13 @@ static bool all_rest(tutti_serve *serve)
     const bool rest = serve->nresting == serve->n;
     pthread_mutex_unlock(&serve->lock);
     return rest;
+}
+
+int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part part)
+{
+    for (int i = 0; t->serve && i < t->serve->n; i++)
+        if (t->serve->all[i].worker == worker) return t->serve->all[i].own.account.cost.ns[part];
+    return 0;
 }
 
 /* Their workers have been answered, so it is a matter of moments, unless one of them is gone by now. */

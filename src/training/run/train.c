@@ -374,9 +374,23 @@ typedef struct {
     tutti_replaced replaced;
 } last_words;
 
-/* cost: mean seconds of all ranks that are left. */
+/* Rank 0: while its thread is at the centre for a worker of another host, that one waits for what comes of it. Returns the seconds. */
+static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_NCOSTS])
+{
+    static const tutti_cost_part parts[] = {TUTTI_COST_CENTRE, TUTTI_COST_UPDATE};
+    double seconds = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !tutti_group_is_gone(t->group, rank); i++) {
+        const int64_t spent = tutti_serve_spent(t, rank, parts[i]);
+        ns[parts[i]] += spent;
+        ns[TUTTI_COST_EXCHANGE] -= spent;
+        seconds += 1e-9 * (double)spent;
+    }
+    return seconds;
+}
+
+/* cost: mean seconds of all ranks that are left; *served: what of it rank 0 did for others, the sum. */
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
-                                        tutti_failure *err)
+                                        double *served, tutti_failure *err)
 {
     int *signal = &result->stop_signal;
     last_words mine = {.signal = t->my_signal, .replaced = t->replaced},
@@ -387,6 +401,7 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
     for (int r = 0; r < t->nranks && !st; r++) {
         if (!*signal && t->asked_to_stop) *signal = (int)all[r].signal;
         tutti_replaced_add(&result->replaced, all[r].replaced.n, all[r].replaced.first);
+        *served += charge_served(t, r, all[r].cost_ns);
         for (int p = 0; p < TUTTI_NCOSTS; p++)
             cost[p] += 1e-9 * (double)all[r].cost_ns[p] / tutti_group_nliving(t->group);
     }
@@ -397,14 +412,14 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
 static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
 {
     const tutti_checkpoint c = checkpoint_of(t);
-    double cost[TUTTI_NCOSTS] = {0};
+    double cost[TUTTI_NCOSTS] = {0}, served = 0;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* Afterwards all are here: nobody leaves before rank 0 has saved. */
-    if (!st) st = exchange_last_words(t, r, cost, err);
+    if (!st) st = exchange_last_words(t, r, cost, &served, err);
     if (!st) st = tutti_async_report(t, err);
     if (!st) tutti_lost_sum_up(t);
-    if (!st && !r->was_done) st = tutti_report_cost(t, cost, err);
+    if (!st && !r->was_done) st = tutti_report_cost(t, cost, served, err);
     if (st) return st;
     r->step = t->step;
     r->loss = t->last_loss;

@@ -193,6 +193,8 @@ void tutti_serve_open(const tutti_trainer *t); /* a stop was opened: they go on 
 /* All have met there: until they rest. */
 tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err);
 /* Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0 (lost.c). */
+/* Nanoseconds of this part that the thread of that worker has spent; when all have met. 0: there is none. */
+int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part part);
 tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err);
 /* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
 tutti_status tutti_lost_tell(tutti_trainer *t, tutti_failure *err);
@@ -215,8 +217,8 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
 void tutti_report_bears(const tutti_trainer *t);
 void tutti_report_saved(const tutti_trainer *t);
 void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last);
-/* What each part of the run took, mean of all ranks. */
-tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], tutti_failure *err);
+/* What each part of the run took, mean of all ranks; of it, what rank 0 did for workers of other hosts, the sum. */
+tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOSTS], double served, tutti_failure *err);
 tutti_status tutti_report_end(tutti_trainer *t, const tutti_train_result *r, tutti_failure *err);
 
 #endif

@@ -14,13 +14,14 @@ enum { HEARD_MOST_STEPS = 64 };
 typedef struct {
     double loss[HEARD_MOST_STEPS];
     int64_t last_step;
-    char visits[600];
+    char visits[600], cost[1600];
 } heard;
 
 static inline void hear(void *arg, const tutti_train_event *e)
 {
     heard *h = arg;
     if (e->kind == TUTTI_TRAIN_VISITS) snprintf(h->visits, sizeof h->visits, "%s", e->text);
+    if (e->kind == TUTTI_TRAIN_COST) snprintf(h->cost, sizeof h->cost, "%s", e->text);
     if (e->kind != TUTTI_TRAIN_STEP || e->step >= HEARD_MOST_STEPS) return;
     h->loss[e->step] = e->loss;
     h->last_step = e->step;

@@ -22,6 +22,25 @@ static uint64_t bits_between(const char *text, bool wired)
     return run(&j, &h).weights_hash;
 }
 
+static double seconds_after(const char *table, const char *words)
+{
+    const char *at = strstr(table, words);
+    if (!at) fail_msg("no '%s' in: %s", words, table);
+    return strtod(at + strlen(words), NULL);
+}
+
+/* What rank 0 did for the others is in the mean of the ranks, and said. */
+static void expect_centre_times(const heard *h, long nserved)
+{
+    static const char said[] = "rank 0 was at the centre for workers of other hosts for ";
+    assert_int_equal(strstr(h->cost, said) != NULL, nserved > 0);
+    if (nserved == 0) return; /* rank 0 was the soonest, always */
+    const double served = seconds_after(h->cost, said), mean = seconds_after(h->cost, "update at the centre") +
+                                                               seconds_after(h->cost, "update on the workers");
+    assert_true(served > 0 && NRANKS * mean >= served - 0.01); /* as printed */
+    assert_true(seconds_after(h->cost, "exchange between ranks") >= 0);
+}
+
 /* A vector there and one back, of 101,776 elements, for each visit of a worker that is not rank 0. */
 static void every_share_is_played_once_and_the_vector_travels_twice_for_it(void **state)
 {
@@ -47,6 +66,7 @@ static void every_share_is_played_once_and_the_vector_travels_twice_for_it(void 
         assert_int_equal(sscanf(at, "; %ld were of other hosts' workers and moved %lf MB", &nserved, &moved), 2);
         assert_in_range(nserved, 0, NSTEPS * NRANKS);
         assert_true(fabs(moved - (double)nserved * 2 * 101776 * 4 / 1e6) < 1e-3);
+        expect_centre_times(&h, nserved);
     }
 }
 
