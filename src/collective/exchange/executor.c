@@ -248,7 +248,8 @@ static bool is_any_active(const tutti_group *g)
 static const tutti_group_traffic traffic = {.advance = tutti_exchange_advance_all,
                                             .is_active = is_any_active,
                                             .count_begun = tutti_exchange_count_begun,
-                                            .describe = tutti_exchange_describe_all};
+                                            .describe = tutti_exchange_describe_all,
+                                            .wake = tutti_exchange_wake_sleepers};
 
 static void insert(tutti_group *g, tutti_exchange *x)
 {

@@ -112,7 +112,8 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
 /* Until done, the deadline, or a death: the failure names rank, host, exchange, schedule step, peer, bytes missing, who has
  * not arrived. Drives the group's other exchanges meanwhile. */
 tutti_status tutti_exchange_wait(tutti_exchange *x, tutti_failure *err);
-/* As tutti_exchange_wait, until *done, which an `again` of this exchange sets. */
+/* As tutti_exchange_wait, until *done: what an `again` of this exchange sets, or tutti_group_gone_flag of one that it cannot end without, and
+ * which then may not be started again. */
 tutti_status tutti_exchange_wait_for(tutti_exchange *x, const atomic_bool *done, tutti_failure *err);
 /* Drives all exchanges in flight once; never blocks. */
 void tutti_exchange_progress(tutti_group *group);

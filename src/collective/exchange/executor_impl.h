@@ -302,6 +302,9 @@ int64_t tutti_exchange_count_begun(const tutti_group *g, int rank, int64_t *own)
 int32_t tutti_exchange_held_step(const tutti_exchange *x);
 int64_t tutti_exchange_missing(const tutti_exchange *x);
 
+/* Whoever is in tutti_exchange_wait_any looks whether it shall end. With the lock. */
+void tutti_exchange_wake_sleepers(tutti_group *g);
+
 /* One round over one exchange, or over all that are active: true if anything moved. */
 bool tutti_exchange_advance(tutti_exchange *x);
 bool tutti_exchange_advance_all(tutti_group *group);

@@ -16,6 +16,7 @@
 #ifndef TUTTI_GROUP_H
 #define TUTTI_GROUP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,6 +80,8 @@ void tutti_group_resign(tutti_group *group, const char *words);
 /* Whether this rank has seen that one go, and how many it has seen go. Any thread. */
 bool tutti_group_is_gone(const tutti_group *group, int rank);
 int tutti_group_ngone(const tutti_group *group);
+/* What becomes true when this rank has seen that one go: for a wait that ends then. As long as the group. */
+const atomic_bool *tutti_group_gone_flag(const tutti_group *group, int rank);
 /* What is known of it: "rank 3 (host box, pid 4711) died: ..."; "" of who is not gone. */
 const char *tutti_group_last_words(const tutti_group *group, int rank);
 /* As rank 0 answered the last control call, hence the same for all after it: how many are not gone, and how many of them have a lower

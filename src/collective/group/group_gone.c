@@ -12,6 +12,11 @@ bool tutti_group_is_gone(const tutti_group *g, int rank)
     return atomic_load(&g->peers[rank].gone);
 }
 
+const atomic_bool *tutti_group_gone_flag(const tutti_group *g, int rank)
+{
+    return &g->peers[rank].gone;
+}
+
 int tutti_group_ngone(const tutti_group *g)
 {
     return atomic_load(&g->ngone);
@@ -34,4 +39,13 @@ int tutti_group_place(const tutti_group *g)
     int n = 0;
     for (int r = 0; r < g->rank; r++) n += !g->peers[r].listed;
     return n;
+}
+
+void tutti_group_drop_on_wire(tutti_group *g, int rank)
+{
+    if (!g->wire || tutti_group_is_near(g, rank)) return;
+    tutti_group_lock(g);
+    if (!g->wire->halted) g->wire->row->drop(g->wire, rank);
+    if (g->traffic) g->traffic->wake(g);
+    tutti_group_unlock(g);
 }

@@ -117,6 +117,8 @@ typedef struct {
     int64_t (*count_begun)(const tutti_group *group, int rank, int64_t *own);
     /* A line for each that is under way: where it stands, who has not arrived. False: none is. */
     bool (*describe)(const tutti_group *group, tutti_strbuf *out);
+    /* Other threads than the owner that wait for one look around. */
+    void (*wake)(tutti_group *group);
 } tutti_group_traffic;
 
 struct tutti_group {
@@ -240,6 +242,8 @@ void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
 /* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none. *since_ns: when a
  * broken one was first seen; 0 at first. */
 int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
+/* The group goes on without this rank: nothing travels between it and us any more, and who waits looks again. Not with the lock. */
+void tutti_group_drop_on_wire(tutti_group *g, int rank);
 /* Where memory of a far rank begins, as it sees it itself. */
 uint64_t tutti_region_far(const tutti_region *region, int rank);
 

@@ -138,6 +138,7 @@ void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
     memcpy(p->last_words, words, strlen(words) + 1);
     atomic_store(&p->gone, true);
     atomic_fetch_add(&g->ngone, 1);
+    tutti_group_drop_on_wire(g, rank);
     if (g->rank != 0 || g->nhosts == 1) return;
     tutti_mesh_message m = {
         .kind = TUTTI_MESH_DEATH, .epoch = g->epoch, .rank = g->rank, .status = TUTTI_ERR_PEER, .id = (uint64_t)rank};
@@ -145,8 +146,20 @@ void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
     tutti_group_tell(g, &m);
 }
 
+/* A worker that takes rank 0 for dead, which it is not, cannot be reached on the wire any more. */
+static void handle_despair(tutti_group *g, const tutti_mesh_message *m)
+{
+    char words[TUTTI_WORDS];
+    snprintf(words, sizeof words, "%s has lost rank 0: %.600s", g->peers[m->rank].describe, m->words);
+    tutti_group_record_gone(g, m->rank, words);
+}
+
 static void handle_death(tutti_group *g, const tutti_mesh_message *m)
 {
+    if (g->rank == 0 && m->id == 0 && tutti_group_does_without(g, m->rank)) {
+        handle_despair(g, m);
+        return;
+    }
     const bool known = m->id < (uint64_t)g->nranks;
     if (known && tutti_group_does_without(g, (int)m->id)) {
         tutti_group_record_gone(g, (int)m->id, m->words);

@@ -51,6 +51,12 @@ void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...)
     for (int k = 0; k < p->nconnections; k++) tutti_tcp_end(&p->connections[k], p->left);
 }
 
+static void drop_peer(tutti_wire *base, int rank)
+{
+    tcp_peer *p = &((tcp_wire *)base)->peers[rank];
+    if (p->nconnections) tutti_tcp_break(&p->connections[0], 0, "it is gone");
+}
+
 /* --- life --- */
 
 static tutti_status open_socket_set(tcp_wire *w, tutti_failure *err)
@@ -330,6 +336,7 @@ const tutti_wire_row tutti_wire_tcp = {
     .has_room = tutti_tcp_has_room,
     .put_word = tutti_tcp_put_word,
     .read = tutti_tcp_read,
+    .drop = drop_peer,
     .progress = progress,
     .descriptor = descriptor,
     .arm = arm,

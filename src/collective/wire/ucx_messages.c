@@ -86,8 +86,13 @@ typedef enum {
     FETCHED = UCP_AM_SEND_FLAG_RNDV,
 } ucx_manner;
 
+/* Nothing goes to a peer that broke; it may have no endpoint any more. */
 static void send_message(ucx_flight *f, const ucx_head *head, const void *from, size_t nbytes, ucx_manner manner)
 {
+    if (is_broken(f)) {
+        f->nflying--;
+        return;
+    }
     const ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                         UCP_OP_ATTR_FIELD_FLAGS,
                                         .flags = (uint32_t)manner,

@@ -11,6 +11,7 @@
 #include "ucx_impl.h"
 
 enum { MOST_STEPS = 256 }; /* of progress at a time: others want the lock */
+static const double MOST_DROP_S = 0.1;
 
 static tutti_status fail_ucs(const ucx_wire *w, const char *what, ucs_status_t status, tutti_failure *err)
 {
@@ -55,18 +56,32 @@ static tutti_status open_context(ucx_wire *w, tutti_failure *err)
     return TUTTI_OK;
 }
 
+static void close_endpoint(ucx_wire *w, int rank, double until)
+{
+    ucx_peer *p = &w->peers[rank];
+    if (!p->endpoint) return;
+    const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                     .flags = p->handles ? UCP_EP_CLOSE_FLAG_FORCE : 0};
+    void *request = w->ucx.ucp_ep_close_nbx(p->endpoint, &how);
+    p->endpoint = NULL;
+    if (!UCS_PTR_IS_PTR(request)) return;
+    while (!w->wire.halted && w->ucx.ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
+        w->ucx.ucp_worker_progress(w->worker);
+    w->ucx.ucp_request_free(request);
+}
+
 static void close_endpoints(ucx_wire *w, double until)
 {
-    for (int r = 0; r < w->wire.nranks; r++) {
-        if (!w->peers[r].endpoint) continue;
-        const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                         .flags = w->peers[r].handles ? UCP_EP_CLOSE_FLAG_FORCE : 0};
-        void *request = w->ucx.ucp_ep_close_nbx(w->peers[r].endpoint, &how);
-        if (!UCS_PTR_IS_PTR(request)) continue;
-        while (!w->wire.halted && w->ucx.ucp_request_check_status(request) == UCS_INPROGRESS && tutti_clock_s() < until)
-            w->ucx.ucp_worker_progress(w->worker);
-        w->ucx.ucp_request_free(request);
-    }
+    for (int r = 0; r < w->wire.nranks; r++) close_endpoint(w, r, until);
+}
+
+/* UCX ends what is under way on an endpoint that is closed by force. */
+static void drop_peer(tutti_wire *base, int rank)
+{
+    ucx_wire *w = (ucx_wire *)base;
+    char *why = base->broken[rank];
+    if (!why[0]) snprintf(why, sizeof *base->broken, "it is gone");
+    close_endpoint(w, rank, tutti_clock_s() + MOST_DROP_S);
 }
 
 static void flush(ucx_wire *w, double until)
@@ -182,6 +197,7 @@ const tutti_wire_row tutti_wire_ucx = {
     .copied = tutti_ucx_copied,
     .put_word = tutti_ucx_put_word,
     .read = tutti_ucx_read,
+    .drop = drop_peer,
     .progress = progress,
     .descriptor = descriptor,
     .arm = arm,

@@ -69,6 +69,9 @@ typedef struct {
     /* From enrolled memory of `rank` at `address` to any memory of ours, after all that was put there before. The owner's bytes
      * must stay until the read is over. Who gives one up that flies halts the wire first: its bytes may be on their way. */
     tutti_put *(*read)(tutti_wire *w, int rank, uint64_t address, void *to, size_t nbytes);
+    /* The peer is gone for good, if it has not broken by itself: nothing more is read from it or sent to it, what was on its way to it is
+     * given up. Other peers are not touched. */
+    void (*drop)(tutti_wire *w, int rank);
     bool (*progress)(tutti_wire *w); /* true if anything moved */
     /* The descriptor becomes readable when progress has something to do; arm: false = it has already. */
     int (*descriptor)(tutti_wire *w);

@@ -4,8 +4,10 @@
  * wire's thread, so ThreadSanitizer sees all of them. */
 #include "testing.h"
 
+#include <string.h>
+
 #include "base/clock.h"
-#include "collective/exchange/executor.h"
+#include "collective/exchange/executor_impl.h"
 #include "collective/proved.h"
 #include "collective/wired_ranks.h"
 
@@ -177,6 +179,76 @@ static const char *wait_in_vain(tutti_group *g, const tutti_schedule *lowered)
     return NULL;
 }
 
+/* ---- a group that bears deaths ---- */
+
+/* In a thread of rank 0's: until the rank is gone that was to bring something. */
+static void *wait_for_the_gone(void *arg)
+{
+    stand_in *s = arg;
+    tutti_exchange *push = s->t->push[s->worker];
+    const tutti_group *g = push->group;
+    const int ended = tutti_exchange_wait_any(&push, 1, 60, tutti_group_gone_flag(g, s->worker));
+    s->words = ended >= 0 || !tutti_group_is_gone(g, s->worker) || tutti_group_is_over(g) ? "it waits on" : NULL;
+    return NULL;
+}
+
+/* Between rank 0 and 1 all goes on: what comes is right, over a wire that has given rank 2 up. */
+static const char *go_on(tutti_group *g, const travels *t)
+{
+    tutti_failure err = {0};
+    const int me = tutti_group_rank(g);
+    float *own = tutti_region_base(t->region, me);
+    const float *seat = (float *)(void *)((char *)own + seat_of(NULL, 1).offset);
+    for (int k = 0; k < NROUNDS; k++) {
+        for (int i = 0; i < N && me; i++) own[i] = (float)(k + i % 7);
+        start(t->push[1]);
+        EXPECT(!tutti_exchange_wait(t->push[1], &err));
+        for (int i = 0; i < N && !me; i++) EXPECT(seat[i] == (float)(k + i % 7));
+        EXPECT(!tutti_group_barrier(g, "round", &err));
+    }
+    EXPECT(tutti_group_is_gone(g, 2) && tutti_group_nliving(g) == 2);
+    return NULL;
+}
+
+/* Rank 2 dies, or takes rank 0 for dead: those two are no end of the group. */
+static const char *lose_one(tutti_group *g, const tutti_schedule *lowered, bool despairs)
+{
+    travels t = {0};
+    tutti_failure err = {0};
+    const char *words = create(g, lowered, &t);
+    stand_in waits = {.t = &t, .worker = 2};
+    if (words) return words;
+    EXPECT(!tutti_group_bear(g, &err));
+    const int me = tutti_group_rank(g);
+    if (me == 0) {
+        start(t.push[2]);
+        start(t.pull[2]); /* more than its socket takes may be on the way */
+        EXPECT(!pthread_create(&waits.thread, NULL, wait_for_the_gone, &waits));
+        EXPECT(!tutti_exchange_wait_for(t.pull[2], tutti_group_gone_flag(g, 2), &err));
+        pthread_join(waits.thread, NULL);
+    } else if (me == 2 && despairs) {
+        tutti_group_set_failed(g, 0, TUTTI_ERR_PEER, "the wire to rank 0 broke");
+    } else if (me == 2) {
+        shutdown(g->peers[0].control, SHUT_RDWR);
+        while (!tutti_group_poll(g, &err)) tutti_clock_sleep_s(1e-3);
+    }
+    if (me < 2) words = waits.words ? waits.words : go_on(g, &t);
+    if (!words && me == 0 && !strstr(tutti_group_last_words(g, 2), despairs ? "has lost rank 0: the wire" : "died"))
+        words = "it is not said why";
+    destroy(&t);
+    return words;
+}
+
+static const char *lose_one_that_dies(tutti_group *g, const tutti_schedule *lowered)
+{
+    return lose_one(g, lowered, false);
+}
+
+static const char *lose_one_that_despairs(tutti_group *g, const tutti_schedule *lowered)
+{
+    return lose_one(g, lowered, true);
+}
+
 static void *run_rank(void *arg)
 {
     wait_rank *r = arg;
@@ -217,11 +289,19 @@ static void who_waits_in_vain_is_there_again(void **state)
     run_all(wait_in_vain);
 }
 
+static void who_is_gone_ends_what_is_waited_for_from_it_alone(void **state)
+{
+    (void)state;
+    run_all(lose_one_that_dies);
+    run_all(lose_one_that_despairs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_threads_take_what_comes_and_give_it_back),
         cmocka_unit_test(who_waits_in_vain_is_there_again),
+        cmocka_unit_test(who_is_gone_ends_what_is_waited_for_from_it_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
