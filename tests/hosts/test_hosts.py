@@ -156,7 +156,7 @@ def layers_that_hosts_share_send_what_the_formula_says(hosts):
 
 
 def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
-    """A vector there and one back for each visit of another host's worker; the centre to that host for two tests at most."""
+    """A vector there and one back for each visit of another host's worker; the centre to each of them, for two tests at most."""
     steps, vector = 4, 438432 * 4
     nranks = hosts.nhosts * ranks_a_host
     job = [os.path.join(SOURCE, "examples/lenet-easgd.yaml"), "--set", f"steps={steps}", "--set", "method.name=easgd", "--set",
@@ -173,7 +173,7 @@ def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
     found = re.search(r"weights [0-9a-f]+ ", ranks[0].text)
     expect(found and found.group(0) in one.stdout, f"one host: {one.stdout}; several: {ranks[0].text}")
     visits = steps * ranks_a_host * (hosts.nhosts - 1)
-    expect(visits * vector <= sent[0] <= (visits + 2 * (hosts.nhosts - 1)) * vector * OVERHEAD + WIRE_UP,
+    expect(visits * vector <= sent[0] <= (visits + 2 * ranks_a_host * (hosts.nhosts - 1)) * vector * OVERHEAD + WIRE_UP,
            f"for {visits} visits the host of the centre sent {sent[0]} bytes")
     for host in range(1, hosts.nhosts):
         own = steps * ranks_a_host

@@ -94,14 +94,14 @@ static tutti_status declare_way(tutti_plan_builder *b, const char *name, const i
     return st;
 }
 
-/* Of the k-th: push at 2 k, pull at 2 k + 1; behind all of them the centre for tests. */
+enum { NWAYS = 3 };
+
+/* Of the k-th: push at 3 k, pull behind it, then the centre for tests: each worker gets it by itself, so that none needs another one for it,
+ * which may be lost. */
 static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, tutti_failure *err)
 {
     const tutti_plan *p = tutti_builder_plan(b);
     const names n = names_of(p);
-    tutti_arena work = {0};
-    int32_t *all = TUTTI_ARENA_NEW(&work, int32_t, p->config.nranks);
-    int nall = 1; /* rank 0 */
     tutti_status st = TUTTI_OK;
     for (int k = 0, r; (r = far_rank(p, k)) >= 0 && !st; k++) {
         const int32_t brings[2] = {r, 0}, takes[2] = {0, r};
@@ -110,10 +110,9 @@ static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v,
         st = declare_way(b, name, brings, 2, v->by_gradients ? n.gradients : n.weights, seat_of(p, k), err);
         snprintf(name, sizeof name, "centre for rank %d", r);
         if (!st) st = declare_way(b, name, takes, 2, seat_of(p, k), v->by_gradients ? n.weights : n.seen, err);
-        all[nall++] = r;
+        snprintf(name, sizeof name, "centre for a test of rank %d", r);
+        if (!st) st = declare_way(b, name, takes, 2, n.centre, n.centre, err);
     }
-    if (!st && nall > 1) st = declare_way(b, "centre for a test", all, nall, n.centre, n.centre, err);
-    tutti_arena_release(&work);
     return st;
 }
 
@@ -250,15 +249,19 @@ static void serve(tutti_plan_builder *b, const tutti_visiting *v, int k)
     tutti_builder_wait(b, tutti_plan_pull_of(p, worker));
 }
 
-/* All have met: other hosts get the centre. */
+/* All have met: workers of other hosts get the centre. */
 static void list_test(tutti_plan_builder *b)
 {
     const tutti_plan *p = tutti_builder_plan(b);
-    const int x = p->nexchanges - 1;
-    if (x < 0 || tutti_plan_place(&p->exchanges[x], tutti_builder_rank(b)) < 0) return;
     tutti_builder_loop(b, TUTTI_EACH_TEST);
-    tutti_builder_start(b, x, WHOLE);
-    tutti_builder_wait(b, x);
+    for (int waits = 0; waits < 2; waits++)
+        for (int x = NWAYS - 1; x < p->nexchanges; x += NWAYS) {
+            if (tutti_plan_place(&p->exchanges[x], tutti_builder_rank(b)) < 0) continue;
+            if (waits)
+                tutti_builder_wait(b, x);
+            else
+                tutti_builder_start(b, x, WHOLE);
+        }
 }
 
 void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)

@@ -59,8 +59,8 @@ static void a_visit_moves_the_vector_there_and_back(void **state)
                 assert_int_equal(brought, i < NELASTIC ? TUTTI_ROLE_WEIGHTS : TUTTI_ROLE_GRADIENTS);
                 nfar++;
             }
-            assert_int_equal(w.plan->nexchanges, 2 * nfar + 1);
-            assert_int_equal(w.plan->exchanges[2 * nfar].nmembers, nfar + 1);
+            assert_int_equal(w.plan->nexchanges, 3 * nfar);
+            for (int x = 0; x < w.plan->nexchanges; x++) assert_int_equal(w.plan->exchanges[x].nmembers, 2);
             destroy(&w);
         }
 }
@@ -95,7 +95,7 @@ static void the_text_says_what_serves_whom(void **state)
         "  of rank 2\n",
         "start gradients of rank 2: ready, free",
         "between ranks 2, 0",
-        "centre for a test",
+        "centre for a test of rank 2",
     };
     world w;
     make(&w, "bounded-sgd", (tutti_plan_config){.nranks = 3, .host_of = layouts[2], .nstates = 1});
