@@ -91,8 +91,9 @@ tutti_status tutti_async_play(tutti_trainer *t, int64_t stop, tutti_failure *err
     if (!st) st = play_shares(t, stop, err);
     if (is_far) tutti_group_set_deadline(t->group, deadline);
     tutti_did(&t->account, TUTTI_DID_OTHER, 0);
+    if (!st) st = tutti_visits_come(t->visits, err);
+    if (!st) st = tutti_serve_rest(t, err); /* what is tested then changes no more */
     if (!st) st = tutti_visits_meet(t->visits, &t->step, &t->asked_to_stop, err);
-    if (!st) st = tutti_serve_rest(t, err);
     tutti_did(&t->account, TUTTI_DID_VISIT, 0);
     if (!st) take_loss(t);
     return st ? st : tutti_lost_tell(t, err);

@@ -208,10 +208,10 @@ void tutti_shared_start(tutti_shared *s, int exchange, unsigned when)
     tutti_exchange_start(s->exchange[exchange], when);
 }
 
-tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err)
+tutti_status tutti_shared_wait(tutti_shared *s, int exchange, const atomic_bool *done, tutti_failure *err)
 {
     s->in_flight[exchange] = false;
-    return tutti_exchange_wait(s->exchange[exchange], err);
+    return tutti_exchange_wait_for(s->exchange[exchange], done, err);
 }
 
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange)

@@ -2,8 +2,8 @@
 /* lost.c: workers that die or fail while the others go on: where workers take steps of their own nobody needs any certain one, but rank 0,
  * whose memory the centre is in. Each is told of when rank 0 sees it, and once more in the end.
  *
- * A run that goes by a record needs every worker that the record has. One on several hosts does, too: who stands in for a worker waits for it
- * in exchanges (serve.c), which go on without nobody. */
+ * A run that goes by a record needs every worker that the record has. Between hosts each exchange is between rank 0 and one worker, so who is
+ * gone is needed by nobody else: rank 0 begins none with it any more, and ends its wait for one that it has begun. */
 #include <inttypes.h>
 
 #include "../../base/arena.h"
@@ -13,7 +13,7 @@
 
 tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err)
 {
-    if (!t->visits || t->nranks == 1 || t->config->replay || tutti_plan_has_far(t->plan)) return TUTTI_OK;
+    if (!t->visits || t->nranks == 1 || t->config->replay) return TUTTI_OK;
     t->lost_from = tutti_clock_s();
     if (t->rank == 0) t->lost = tutti_alloc(sizeof *t->lost * (size_t)t->nranks);
     const tutti_status st = tutti_group_bear(t->group, err);
@@ -25,6 +25,14 @@ tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err)
 bool tutti_lost_resigns(const tutti_trainer *t, tutti_status st)
 {
     return tutti_group_may_resign(t->group) && st != TUTTI_ERR_USAGE && st != TUTTI_ERR_DATA;
+}
+
+const atomic_bool *tutti_lost_flag(const tutti_trainer *t, int exchange)
+{
+    const tutti_plan_exchange *x = &t->plan->exchanges[exchange];
+    if (!t->visits || t->rank != 0 || x->nmembers != 2) return NULL;
+    const int worker = tutti_plan_member(x, 0) == 0 ? tutti_plan_member(x, 1) : tutti_plan_member(x, 0);
+    return tutti_group_gone_flag(t->group, worker);
 }
 
 static void put_shares(tutti_strbuf *text, int64_t n)

@@ -7,8 +7,11 @@
  * has come, however long that takes: whoever needs a worker that does not come has a deadline, and names it. When a share may not be begun the
  * worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
  *
+ * When its worker is gone a stand-in ends what it is at, a change of the centre that it has begun, and then itself: the worker's turns are passed
+ * on from there, not before, so that no two change the centre that are to do it one at a time. An exchange that has been left half done is
+ * never started again.
+ *
  * A stand-in has the trainer's memories, exchanges, rules and rates, and its own visits, account and count of local steps. */
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -41,16 +44,27 @@ struct tutti_serve {
 
 /* ---- what it waits for ---- */
 
-/* Until the exchange has ended; false: the run has. */
-static bool await_end(stand_in *s, tutti_exchange *x)
+static bool has_lost_its_worker(const stand_in *s)
 {
-    const bool ended = tutti_exchange_wait_any(&x, 1, INFINITY, &s->serve->ends) == 0;
-    tutti_did(&s->own.account, TUTTI_DID_WAIT, 0);
-    return ended;
+    return tutti_group_is_gone(s->own.group, s->worker);
 }
 
+/* Until the exchange has ended; false: the run has, or the worker is gone. */
+static bool await_end(stand_in *s, tutti_exchange *x)
+{
+    static const double LOOK_S = 0.1;
+    const tutti_group *g = s->own.group;
+    int ended;
+    do ended = tutti_exchange_wait_any(&x, 1, LOOK_S, tutti_group_gone_flag(g, s->worker));
+    while (ended < 0 && !has_lost_its_worker(s) && !tutti_group_is_over(g) && !atomic_load(&s->serve->ends));
+    tutti_did(&s->own.account, TUTTI_DID_WAIT, 0);
+    return ended == 0;
+}
+
+/* With who is gone nothing is begun. */
 static bool run_exchange(stand_in *s, tutti_exchange *x)
 {
+    if (has_lost_its_worker(s)) return false;
     tutti_exchange_start(x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     return await_end(s, x);
 }
@@ -83,12 +97,12 @@ static bool play_part(stand_in *s, const tutti_update_step *update)
         const tutti_action *a = &l->actions[i];
         n = 1;
         if (a->kind == TUTTI_DO_START) {
-            tutti_shared_start(&t->shared, a->exchange, a->when);
+            if (has_lost_its_worker(s)) return false;
+            tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_TELL) {
             tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_WAIT) {
             if (!await_end(s, t->shared.exchange[a->exchange])) return false;
-            t->shared.in_flight[a->exchange] = false;
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
             if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */
@@ -142,6 +156,7 @@ static void *run(void *arg)
     stand_in *s = arg;
     int64_t nserved = 0;
     while (rest(s->serve, nserved) && serve_stretch(s)) nserved++;
+    if (has_lost_its_worker(s)) tutti_visits_retire(s->own.visits);
     pthread_mutex_lock(&s->serve->lock);
     s->serve->nresting++;
     pthread_cond_broadcast(&s->serve->changed);
@@ -232,7 +247,7 @@ int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part pa
     return 0;
 }
 
-/* Their workers have been answered, so it is a matter of moments, unless one of them is gone by now. */
+/* Their workers have been answered, or are gone, so it is a matter of moments. */
 tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err)
 {
     static const double NAP_S = 50e-6;

@@ -226,7 +226,7 @@ static tutti_status wait_to_visit(tutti_trainer *t, tutti_step_common *play, tut
 static tutti_status wait_for(tutti_trainer *t, int x, tutti_failure *err)
 {
     if (!t->shared.in_flight[x]) return TUTTI_OK;
-    const tutti_status st = tutti_shared_wait(&t->shared, x, err);
+    const tutti_status st = tutti_shared_wait(&t->shared, x, tutti_lost_flag(t, x), err);
     tutti_did(&t->account, TUTTI_DID_WAIT, x);
     if (st) return st;
     tutti_travelled(&t->account, x, t->shared.exchange[x]);
@@ -242,16 +242,21 @@ tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
+static void start(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
+{
+    const atomic_bool *gone = tutti_lost_flag(t, a->exchange);
+    if (gone && atomic_load(gone)) return; /* it never ends */
+    tutti_beside_starts(t, a->exchange, &play->update);
+    tutti_shared_start(&t->shared, a->exchange, a->when);
+    tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
+}
+
 static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     switch (a->kind) {
     case TUTTI_DO_KERNEL: tutti_step_run_node(t, play, a); break;
     case TUTTI_DO_FOLD: tutti_step_fold(t, a); break;
-    case TUTTI_DO_START:
-        tutti_beside_starts(t, a->exchange, &play->update);
-        tutti_shared_start(&t->shared, a->exchange, a->when);
-        tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
-        break;
+    case TUTTI_DO_START: start(t, play, a); break;
     case TUTTI_DO_TELL:
         tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);

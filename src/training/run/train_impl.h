@@ -41,7 +41,8 @@ float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);        
 int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);                  /* of i64 */
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n); /* tutti_plan_find_memory's */
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);
-tutti_status tutti_shared_wait(tutti_shared *s, int exchange, tutti_failure *err);
+/* done: as in tutti_exchange_wait_for, or NULL. */
+tutti_status tutti_shared_wait(tutti_shared *s, int exchange, const atomic_bool *done, tutti_failure *err);
 void tutti_shared_time(tutti_shared *s, bool on); /* see tutti_exchange_time */
 double tutti_shared_exchange_seconds(const tutti_shared *s, int exchange);
 /* Read from or written to memory of other ranks in the same. */
@@ -190,15 +191,17 @@ tutti_status tutti_async_report(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err);
 void tutti_serve_destroy(tutti_trainer *t);    /* before the visits */
 void tutti_serve_open(const tutti_trainer *t); /* a stop was opened: they go on */
-/* All have met there: until they rest. */
+/* All have come there: until they rest, also those whose workers are gone. */
 tutti_status tutti_serve_rest(const tutti_trainer *t, tutti_failure *err);
-/* Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0 (lost.c). */
 /* Nanoseconds of this part that the thread of that worker has spent; when all have met. 0: there is none. */
 int64_t tutti_serve_spent(const tutti_trainer *t, int worker, tutti_cost_part part);
+/* Collective, at the end of set-up: from now on workers that take steps of their own may be lost, but rank 0 (lost.c). */
 tutti_status tutti_lost_begin(tutti_trainer *t, tutti_failure *err);
 /* Rank 0: says who has been lost since it was asked the last time. Others: nothing. */
 tutti_status tutti_lost_tell(tutti_trainer *t, tutti_failure *err);
 void tutti_lost_sum_up(tutti_trainer *t);
+/* What becomes true when the worker is gone with which rank 0 has this exchange; NULL: another rank was asked, or it is needed whoever is gone. */
+const atomic_bool *tutti_lost_flag(const tutti_trainer *t, int exchange);
 /* Whether the others go on when this rank fails so. */
 bool tutti_lost_resigns(const tutti_trainer *t, tutti_status st);
 

@@ -107,10 +107,20 @@ const tutti_asks *tutti_visits_asks(const tutti_visits *v)
 
 /* ---- life ---- */
 
+bool tutti_visits_is_out(const tutti_visits *v, int rank)
+{
+    return tutti_plan_is_far(v->plan, rank) ? atomic_load(&v->board->ranks[rank].retired)
+                                            : tutti_group_is_gone(v->group, rank);
+}
+
+void tutti_visits_retire(tutti_visits *v)
+{
+    atomic_store(&v->board->ranks[v->rank].retired, true);
+}
+
 static bool is_gone(const void *arg, int rank)
 {
-    const tutti_visits *v = arg;
-    return tutti_group_is_gone(v->group, rank);
+    return tutti_visits_is_out(arg, rank);
 }
 
 /* Where on the board what is. */
@@ -260,6 +270,12 @@ void tutti_visits_end(tutti_visits *v, double loss)
     atomic_store(&v->board->ranks[v->rank].played, v->played);
 }
 
+tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err)
+{
+    if (v->board) tutti_turns_rest(&v->turns, true);
+    return tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
+}
+
 /* When all are here nobody moves the stop any more but who asks to end, and what rank 0 sees then is what all go by. */
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
@@ -267,12 +283,10 @@ tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti
         int64_t nshares, ends, played;
         double loss;
     } seen = {0};
-    if (v->board) tutti_turns_rest(&v->turns, true);
-    tutti_status st = tutti_group_barrier(v->group, "workers that play their last shares before all meet", err);
-    if (!st && v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
-    if (!st && v->rank == 0) seen.ends = atomic_load(&v->board->ends);
-    if (!st && v->rank == 0) seen.played = tutti_visits_played(v, &seen.loss);
-    if (!st) st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
+    if (v->rank == 0) seen.nshares = stop_of(atomic_load(&v->board->open));
+    if (v->rank == 0) seen.ends = atomic_load(&v->board->ends);
+    if (v->rank == 0) seen.played = tutti_visits_played(v, &seen.loss);
+    const tutti_status st = tutti_group_broadcast(v->group, "workers, where they met", 0, &seen, sizeof seen, err);
     v->stretch += seen.nshares;
     *stop = v->stretch / v->nranks;
     *ends = seen.ends;

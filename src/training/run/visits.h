@@ -8,7 +8,8 @@
  * nobody has begun.
  *
  * In a group that bears deaths a rank may be gone at any point: its turns are passed on, nobody is held up by how far it had come, and of its
- * shares those that come in order are dealt to the others. What it had been dealt is played by nobody.
+ * shares those that come in order are dealt to the others. What it had been dealt is played by nobody. Of another host, it is not gone before
+ * who stands in for it has ended what that one was at.
  *
  * A rank of another host than rank 0's asks rank 0 (visitor.h), where somebody stands in for it: visits of its own on the same board.
  *
@@ -36,6 +37,8 @@ void tutti_visits_destroy(tutti_visits *v); /* before the group is left; NULL is
 /* Rank 0: the visits of a worker of another host, as rank 0 makes them for it; NULL: it is on this one, or another rank was asked. The same
  * calls but for open, meet and write, which are of all ranks. Valid as long as v. */
 tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
+/* Of a stand-in, whose worker is gone: it calls nothing any more but destroy. What it would have done the others do, or nobody. */
+void tutti_visits_retire(tutti_visits *v);
 /* By which those workers ask. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
 
@@ -47,8 +50,10 @@ tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err
 tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err);
 /* It has, with this sum of losses of its samples. */
 void tutti_visits_end(tutti_visits *v, double loss);
-/* Collective: all shares before the stop have been played. *ends: somebody has asked to; then *stop may be an earlier step than was
+/* Collective, first and then: all have come to the stop; rank 0 has seen to it that nobody is at the centre any more, whoever is gone, and all
+ * shares before the stop have been played. *ends: somebody has asked to; then *stop may be an earlier step than was
  * opened. The same for all. */
+tutti_status tutti_visits_come(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err);
 void tutti_visits_ask_to_end(tutti_visits *v);
 

@@ -22,10 +22,12 @@ static tutti_status give_up(const tutti_visits *v, const char *what, int rank, t
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
 
-/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over. */
+/* Who looks out for deaths is the owner of the group; who stands in hears from it that all is over, or that its worker is gone: what that one
+ * has brought is then taken to no centre. */
 static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
 {
     if (!v->of) return tutti_group_poll(v->group, err);
+    if (tutti_group_is_gone(v->group, v->rank)) return tutti_fail(err, TUTTI_ERR_PEER, "its worker is gone");
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct {
     _Alignas(64) _Atomic int64_t played; /* shares of this run */
     _Atomic uint64_t loss;               /* sum of their losses: bits of a double */
+    _Atomic bool retired;                /* of another host, and gone: who stood in for it does nothing any more */
 } tutti_visits_line;
 
 typedef struct {
@@ -22,6 +23,9 @@ typedef struct {
     _Atomic int holder;                     /* who came in last */
     _Alignas(64) tutti_visits_line ranks[]; /* then turns; a word a bucket: changes of it; then what is recorded */
 } tutti_visits_board;
+
+/* Whether this worker touches the board and the centre no more: it is gone, and so is who stood in for it. */
+bool tutti_visits_is_out(const tutti_visits *v, int rank);
 
 struct tutti_visits {
     tutti_group *group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lost_threads.c: workers that take steps of their own and die at chosen points, as threads: what the others make of the run, what is
- * said of them, what is tested and saved. Ranks as processes that are killed: test_ranks_lost.c. */
+/* test_lost_threads.c: workers that take steps of their own and die at chosen points, as threads, of one host and each of its own: what the others make of the
+ * run, what is said of them, what is tested and saved. Ranks as processes that are killed: test_ranks_lost.c. */
 #include "testing.h"
 
 #include <math.h>
@@ -87,15 +87,16 @@ static int play_with_deaths(played_job *j, heard *h)
     return ndied;
 }
 
+/* On one host, and each on its own. */
 static void whichever_method_the_others_go_on(void **state)
 {
     (void)state;
-    for (int i = 0; i < NMETHODS; i++) {
-        const int nranks = 2 + i % 3;
+    for (int k = 0; k < 2 * NMETHODS; k++) {
+        const int i = k / 2, nranks = 2 + i % 3;
         char text[600];
         heard h;
         snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[i]);
-        played_job j = {.text = text, .nranks = nranks};
+        played_job j = {.text = text, .nranks = nranks, .wired = k % 2};
         j.dies[nranks - 1] = 1 + i / 3;
         if (!play_with_deaths(&j, &h)) continue;
         expect_note(&h, "died: its socket closed without a goodbye; after ");
@@ -107,11 +108,11 @@ static void whichever_method_the_others_go_on(void **state)
 static void all_may_die_but_rank_0(void **state)
 {
     (void)state;
-    for (int i = 0; i < NMETHODS; i++) {
+    for (int k = 0; k < 2 * NMETHODS; k++) {
         char text[600];
         heard h;
-        snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[i]);
-        played_job j = {.text = text, .nranks = 4, .dies = {0, 3, 1, 2}};
+        snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[k / 2]);
+        played_job j = {.text = text, .nranks = 4, .wired = k % 2, .dies = {0, 3, 1, 2}};
         if (play_with_deaths(&j, &h) == 3) expect_note(&h, "; rank 0 goes on alone");
     }
 }
@@ -120,45 +121,54 @@ static void all_may_die_but_rank_0(void **state)
 static void who_dies_in_a_test_leaves_its_part_to_the_others(void **state)
 {
     (void)state;
-    heard h;
-    played_job j = {.text = JOB "method: easgd\n", .nranks = 3, .dies = {0, 0, 13}};
-    play_with_deaths(&j, &h);
-    expect_note(&h, "after 12 of 12 steps, of which it had played 12 shares; 2 ranks go on");
-    expect_note(&h, "with 12 shares played; by nobody: 0 shares");
-    played_job two = {.text = JOB "method: easgd\n", .nranks = 4, .dies = {0, 13, 0, 13}};
-    play_with_deaths(&two, &h);
-    expect_note(&h, "; 2 ranks go on");
+    for (int wired = 0; wired < 2; wired++) {
+        heard h;
+        played_job j = {.text = JOB "method: easgd\n", .nranks = 3, .wired = wired, .dies = {0, 0, 13}};
+        play_with_deaths(&j, &h);
+        expect_note(&h, "after 12 of 12 steps, of which it had played 12 shares; 2 ranks go on");
+        expect_note(&h, "with 12 shares played; by nobody: 0 shares");
+        played_job two = {.text = JOB "method: easgd\n", .nranks = 4, .wired = wired, .dies = {0, 13, 0, 13}};
+        play_with_deaths(&two, &h);
+        expect_note(&h, "; 2 ranks go on");
+    }
 }
 
 static void who_dies_where_all_meet_holds_nobody_up(void **state)
 {
     (void)state;
-    heard h;
-    played_job j = {.text = JOB "checkpoint: {every_steps: 6, keep: 9}\nmethod: easgd\n", .nranks = 3, .dies = {0, 7}};
-    play_with_deaths(&j, &h);
-    expect_note(&h, "of 12 steps, of which it had played 6 shares; 2 ranks go on");
+    for (int wired = 0; wired < 2; wired++) {
+        heard h;
+        played_job j = {.text = JOB "checkpoint: {every_steps: 6, keep: 9}\nmethod: easgd\n",
+                        .nranks = 3,
+                        .wired = wired,
+                        .dies = {0, 7}};
+        play_with_deaths(&j, &h);
+        expect_note(&h, "of 12 steps, of which it had played 6 shares; 2 ranks go on");
+    }
 }
 
 /* Steps count samples: what comes in order is played by the others, but for what the dead one had been dealt. */
 static void its_coming_shares_are_played(void **state)
 {
     (void)state;
-    heard h;
-    played_job j = {.text = JOB "method: easgd\n", .nranks = 3, .dies = {0, 0, 2}};
-    play_with_deaths(&j, &h);
-    const char *at = strstr(h.notes, "by nobody: ");
-    assert_non_null(at);
-    assert_in_range(strtol(at + strlen("by nobody: "), NULL, 10), 1, 5); /* of 11 */
+    for (int wired = 0; wired < 2; wired++) {
+        heard h;
+        played_job j = {.text = JOB "method: easgd\n", .nranks = 3, .wired = wired, .dies = {0, 0, 2}};
+        play_with_deaths(&j, &h);
+        const char *at = strstr(h.notes, "by nobody: ");
+        assert_non_null(at);
+        assert_in_range(strtol(at + strlen("by nobody: "), NULL, 10), 1, 5); /* of 11 */
+    }
 }
 
 static void who_fails_by_itself_says_why_and_the_others_go_on(void **state)
 {
     (void)state;
-    for (int i = 0; i < NMETHODS; i += 3) {
+    for (int k = 0; k < 2 * NMETHODS; k += 3) {
         char text[600];
         heard h;
-        snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[i]);
-        played_job j = {.text = text, .nranks = 3, .fails = {[1] = TUTTI_ERR_FAILED}};
+        snprintf(text, sizeof text, JOB "method: {name: %s}\n", methods[k / 2]);
+        played_job j = {.text = text, .nranks = 3, .wired = k % 2, .fails = {[1] = TUTTI_ERR_FAILED}};
         if (!play_with_deaths(&j, &h)) continue; /* it was dealt no share */
         expect_note(&h, " has failed: the disk makes a noise; after ");
         assert_int_equal(j.err[1].status, TUTTI_ERR_FAILED);
@@ -190,6 +200,7 @@ static void a_run_that_lost_a_worker_is_not_played_again(void **state)
     snprintf(path, sizeof path, "%s/order.json", dir);
     played_job j = {.text = JOB "method: bounded-sgd\n",
                     .nranks = 3,
+                    .wired = true,
                     .record = path,
                     .dies = {0, 0, 2},
                     .on_event = hear,

@@ -107,6 +107,7 @@ static const char *play(tutti_group *g, world *w, tutti_visits *v)
         while (w->ahead && atomic_load(&w->filled) <= step && !tutti_group_poll(g, &err)) tutti_clock_sleep_s(1e-4);
         const char *wrong = play_stretch(g, w, v, &dealt, &nplayed, &alive);
         if (wrong || !alive || dies_at(g, w, AT_THE_STOP, nplayed)) return wrong;
+        EXPECT(tutti_visits_come(v, &err) == TUTTI_OK);
         EXPECT(tutti_visits_meet(v, &step, &ends, &err) == TUTTI_OK && !ends && step % STOP == 0);
         double loss;
         EXPECT(tutti_visits_played(v, &loss) + tutti_visits_unplayed(v) == RANKS * step);
