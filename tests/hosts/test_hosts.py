@@ -7,8 +7,10 @@ usage: tests/hosts/test_hosts.py TUTTI TEST_RANKS_HOSTS SOURCE_DIR      exit 77:
 TEST_RANKS_HOSTS is the program of tests/collective, which is also a rank (modes `counted`, `die-summing`, `notice`).
 TUTTI_LONG=1: also the notice of 15 s.
 """
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -183,6 +185,58 @@ def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
           f"{visits} visits moved what the interfaces counted")
 
 
+def events(path, kind):
+    """Lines of metrics.jsonl of one kind, as far as they are whole."""
+    try:
+        with open(path) as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n") and f'"ev":"{kind}"' in line]
+    except FileNotFoundError:
+        return []
+
+
+def wait_for(what, timeout_s, ranks, words):
+    until = time.monotonic() + timeout_s
+    while not what():
+        if time.monotonic() > until or ranks[0].process.poll() is not None:
+            for rank in ranks:
+                rank.process.kill()
+            sys.exit(f"FAILED: {words}: " + "\n".join(rank.text for rank in lab.Lab.finish(ranks, 10)))
+        time.sleep(0.02)
+
+
+def the_others_go_on(hosts, ranks_a_host, wire, method, cut):
+    """A worker is killed, or all of a host's vanish: rank 0 says so, goes on with the others, and ends as it is asked to."""
+    nranks, steps = hosts.nhosts * ranks_a_host, 10**7
+    victims = range(nranks - ranks_a_host, nranks) if cut else [nranks - 1]
+    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set",
+           "log_every=1", "--set", "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1", "--fresh",
+           "--quiet", "--set", "optimiser.lr=0.001", "--set", "batch=60"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/out/metrics.jsonl"
+        ranks = hosts.start(ranks_a_host, [TUTTI, "train", *job, "--out", f"{folder}/out"], {"TUTTI_WIRE": wire})
+        wait_for(lambda: len(events(path, "step")) > 20, 60, ranks, f"{method} over {wire} does not begin")
+        lost_s = time.time()
+        if cut:
+            hosts.cut(hosts.nhosts - 1)
+        else:
+            ranks[victims[0]].process.kill()
+        wait_for(lambda: len(events(path, "lost")) == len(victims), 20, ranks, f"{method} over {wire}: nobody names who is lost")
+        named_s = max(line["ts"] for line in events(path, "lost")) - lost_s
+        seen = len(events(path, "step"))
+        wait_for(lambda: len(events(path, "step")) > seen + 50, 60, ranks, f"{method} over {wire}: the others do not go on")
+        ranks[0].process.send_signal(signal.SIGTERM)
+        for rank in lab.Lab.finish(ranks, 60):
+            if rank.rank not in victims:
+                expect(rank.process.returncode == 128 + signal.SIGTERM,
+                       f"{method} over {wire}: rank {rank.rank} ends with {rank.process.returncode}: {rank.text}")
+        named = sorted(line["rank"] for line in events(path, "lost"))
+        expect(named == sorted(victims), f"lost are {list(victims)}, named {named}")
+    if not cut:
+        expect(named_s < 5, f"named after {named_s:.1f} s")
+    print(f"ok: {method} on {hosts.nhosts} hosts of {ranks_a_host} over {wire} goes on without ranks {named}, "
+          f"{'cut off' if cut else 'killed'} and named {named_s:.2f} s later")
+
+
 def main():
     lab.skip_unless_possible()
     with lab.Lab(2, rate="2gbit") as hosts:
@@ -200,6 +254,10 @@ def main():
     with lab.Lab(4, rate="2gbit") as hosts:
         sums_are_exact_and_the_wires_carried_them(hosts, 1, "tcp", ALGORITHMS)
         sums_are_exact_and_the_wires_carried_them(hosts, 1, "ucx", ALGORITHMS[:1])
+    for wire, method in (("tcp", "easgd"), ("ucx", "async-sgd")):
+        with lab.Lab(3) as hosts:
+            the_others_go_on(hosts, 2, wire, method, False)
+            the_others_go_on(hosts, 2, wire, method, True)
 
 
 if __name__ == "__main__":
