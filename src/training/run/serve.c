@@ -3,7 +3,8 @@
  * that worker, with tickets, a staleness and turns of its own.
  *
  * Once a local step the worker asks which share it may begin (visitor.h); its stand-in looks on the board for it, waits for its pace, and
- * answers. Where the step ends a period it takes what the worker brings, visits, and gives back what came of it. It sleeps until something
+ * answers. Where the step ends a period it takes what the worker brings, visits, and gives back what came of it, before it looks at the next
+ * ask, which may be there by then: so a share has been played when the next one is begun, whenever that was asked for. It sleeps until something
  * has come, however long that takes: whoever needs a worker that does not come has a deadline, and names it. When a share may not be begun the
  * worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a stop.
  *
@@ -28,6 +29,7 @@ typedef struct {
     tutti_trainer own;
     tutti_loop part;
     int before; /* actions of it that are done before the worker begins its step */
+    bool hears; /* what the worker asks next may come */
     pthread_t thread;
 } stand_in;
 
@@ -119,21 +121,42 @@ static tutti_update_step update_of(const tutti_trainer *t, int64_t share)
                                .unscale = 1 / t->scale.scale};
 }
 
-/* Takes down what the worker says; whether it may begin the share. False: the run has ended. */
+/* From now on the worker's next ask may arrive, before it is looked at. */
+static bool hear(stand_in *s)
+{
+    if (has_lost_its_worker(s)) return false;
+    if (!s->hears)
+        tutti_exchange_start(tutti_asks_ask(tutti_visits_asks(s->own.visits), s->worker),
+                             TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    s->hears = true;
+    return true;
+}
+
+static bool take_question(stand_in *s, tutti_share_question *asked)
+{
+    const tutti_asks *asks = tutti_visits_asks(s->own.visits);
+    if (!hear(s) || !await_end(s, tutti_asks_ask(asks, s->worker))) return false;
+    *asked = *tutti_asks_asked(asks, s->worker);
+    s->hears = false;
+    return true;
+}
+
+/* Takes down what the worker says; whether it may begin the share. False: the run has ended, or the worker is gone. */
 static bool answer(stand_in *s, bool *may, int64_t *share)
 {
     tutti_visits *visits = s->own.visits;
     const tutti_asks *asks = tutti_visits_asks(visits);
-    const tutti_share_question *ask = tutti_asks_asked(asks, s->worker);
-    tutti_share_answer *answered = tutti_asks_answered(asks, s->worker);
-    if (!run_exchange(s, tutti_asks_ask(asks, s->worker))) return false;
-    if (ask->has_ended) tutti_visits_end(visits, ask->loss);
-    if (ask->wants_end) tutti_visits_ask_to_end(visits);
-    *share = ask->share;
-    if (tutti_visits_begin(visits, ask->share, may, NULL)) return false;
+    tutti_share_question asked;
+    if (!take_question(s, &asked)) return false;
+    if (asked.has_ended) tutti_visits_end(visits, asked.loss);
+    if (asked.wants_end) tutti_visits_ask_to_end(visits);
+    *share = asked.share;
+    if (tutti_visits_begin(visits, asked.share, may, NULL)) return false;
     const tutti_update_step update = {0};
     if (*may && tutti_step_play_served(&s->own, &update, s->part.actions, s->before, NULL)) return false;
-    *answered = (tutti_share_answer){.may = *may, .dealt = *may ? tutti_visits_deal(visits) : -1};
+    *tutti_asks_answered(asks, s->worker) =
+        (tutti_share_answer){.may = *may, .dealt = *may ? tutti_visits_deal(visits) : -1};
+    if (*may && !hear(s)) return false;
     return run_exchange(s, tutti_asks_answer(asks, s->worker));
 }
 

@@ -277,12 +277,44 @@ static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const
     return TUTTI_OK;
 }
 
+/* Sum over the share's samples, once its forward passes are done. */
+static double loss_of_share(const tutti_trainer *t)
+{
+    const float *losses = tutti_step_gradient(t, 0, t->loss);
+    double loss = 0;
+    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) loss += (double)losses[i];
+    return loss;
+}
+
+static bool makes_loss(const tutti_plan *p, const tutti_action *a)
+{
+    return a->kind == TUTTI_DO_FOLD ||
+           (a->kind == TUTTI_DO_KERNEL && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
+}
+
+/* Before which action a worker of another host asks for its next share (visitor.h); -1: it does not, it sees the board. */
+static int asks_before(const tutti_trainer *t, bool ends_period)
+{
+    const tutti_loop *l = &t->plan->loops[TUTTI_EACH_STEP];
+    int known = -1;
+    if (!t->visits || !tutti_plan_is_far(t->plan, t->rank)) return -1;
+    for (int i = 0; i < l->nactions; i++) {
+        if (!tutti_action_is_due(&l->actions[i], ends_period)) continue;
+        if (l->actions[i].kind == TUTTI_DO_START) return i;
+        if (makes_loss(t->plan, &l->actions[i])) known = i + 1;
+    }
+    return known;
+}
+
 static tutti_status play_loop(tutti_trainer *t, tutti_loop_driver driver, tutti_step_common *play, tutti_failure *err)
 {
     const tutti_loop *l = &t->plan->loops[driver];
+    const int asks = driver == TUTTI_EACH_STEP ? asks_before(t, play->ends_period) : -1;
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < l->nactions && !st; i++)
+    for (int i = 0; i < l->nactions && !st; i++) {
+        if (i == asks) tutti_visits_ask_ahead(t->visits, loss_of_share(t));
         if (tutti_action_is_due(&l->actions[i], play->ends_period)) st = play_action(t, play, &l->actions[i], err);
+    }
     return st;
 }
 
@@ -325,11 +357,8 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
     const tutti_status st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (st) return st;
     tutti_step_hold_up(t, batch->step, computed_ns);
-    double loss = 0;
-    const float *losses = tutti_step_gradient(t, 0, t->loss);
-    for (int i = 0; i < tutti_graph_losses(p->graph); i++) loss += (double)losses[i];
     t->local_steps++;
-    tutti_visits_end(t->visits, loss);
+    tutti_visits_end(t->visits, loss_of_share(t));
     return TUTTI_OK;
 }
 

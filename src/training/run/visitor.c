@@ -125,6 +125,8 @@ struct tutti_visitor {
     pthread_mutex_t lock; /* guards these three */
     int64_t stock[TUTTI_SHARES_AHEAD];
     int64_t given, taken;
+    int64_t begun; /* the owner's: shares; the next one is in stock, and stays there until it has been begun */
+    bool is_asked; /* ... for it already */
     bool has_ended, wants_end; /* the owner's, to be said */
     double loss;
 };
@@ -164,24 +166,43 @@ static void put_in_stock(tutti_visitor *v, int64_t share)
     pthread_mutex_unlock(&v->lock);
 }
 
-tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err)
+static void ask_for(tutti_visitor *v, int64_t share)
 {
-    tutti_exchange *ask = tutti_asks_ask(v->asks, v->rank), *answer = tutti_asks_answer(v->asks, v->rank);
     *tutti_asks_asked(v->asks, v->rank) =
         (tutti_share_question){.share = share, .has_ended = v->has_ended, .loss = v->loss, .wants_end = v->wants_end};
     v->has_ended = false;
-    tutti_exchange_start(answer, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_exchange_start(ask, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
-    tutti_status st = tutti_exchange_wait(ask, err);
-    if (!st) st = tutti_exchange_wait(answer, err);
+    v->is_asked = true;
+    tutti_exchange_start(tutti_asks_answer(v->asks, v->rank), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+    tutti_exchange_start(tutti_asks_ask(v->asks, v->rank), TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
+}
+
+void tutti_visitor_ask_ahead(tutti_visitor *v, double loss)
+{
+    pthread_mutex_lock(&v->lock);
+    const int64_t share = v->stock[v->begun % TUTTI_SHARES_AHEAD];
+    pthread_mutex_unlock(&v->lock);
+    if (share < 0) return;
+    tutti_visitor_end(v, loss);
+    ask_for(v, share);
+}
+
+tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err)
+{
+    if (!v->is_asked) ask_for(v, share);
+    v->is_asked = false;
+    assert(tutti_asks_asked(v->asks, v->rank)->share == share);
+    tutti_status st = tutti_exchange_wait(tutti_asks_ask(v->asks, v->rank), err);
+    if (!st) st = tutti_exchange_wait(tutti_asks_answer(v->asks, v->rank), err);
     if (st) return st;
     *may = tutti_asks_answered(v->asks, v->rank)->may;
+    v->begun += *may;
     if (*may) put_in_stock(v, tutti_asks_answered(v->asks, v->rank)->dealt);
     return TUTTI_OK;
 }
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
+    if (v->is_asked) return; /* then it was said */
     v->has_ended = true;
     v->loss = loss;
 }

@@ -6,6 +6,10 @@
  * answer says whether the share may be begun, and which one the worker is dealt behind those that it has: it begins with as many as its
  * loader takes ahead, and one more.
  *
+ * The ask for the next share goes as soon as all that it says of this one is known: with what the worker brings to the centre, so that
+ * rank 0, which takes that first, answers right behind what comes of it; in a step without a visit behind the forward pass. What rank 0 does, and
+ * in which order, is what it would do if it were asked when the next share begins; only that no trip there and back is waited for.
+ *
  * Threads: owner, but for tutti_visitor_deal: any one at a time. */
 #ifndef TUTTI_VISITOR_H
 #define TUTTI_VISITOR_H
@@ -45,7 +49,9 @@ tutti_visitor *tutti_visitor_create(const tutti_asks *a, int rank, const int64_t
 void tutti_visitor_destroy(tutti_visitor *v); /* NULL is accepted */
 /* The next share; -1 = there is none. */
 int64_t tutti_visitor_deal(tutti_visitor *v);
-/* Asks; TUTTI_ERR_PEER as a wait for an exchange. */
+/* Asks for the share behind the one that was begun last, which ends with this loss; nothing if there is none. */
+void tutti_visitor_ask_ahead(tutti_visitor *v, double loss);
+/* Asks, if it has not; the answer. TUTTI_ERR_PEER as a wait for an exchange. */
 tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err);
 /* What the next ask says. */
 void tutti_visitor_end(tutti_visitor *v, double loss);

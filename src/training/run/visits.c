@@ -256,6 +256,11 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
     return TUTTI_OK;
 }
 
+void tutti_visits_ask_ahead(const tutti_visits *v, double loss)
+{
+    if (v->visitor) tutti_visitor_ask_ahead(v->visitor, loss);
+}
+
 void tutti_visits_end(tutti_visits *v, double loss)
 {
     uint64_t bits;

@@ -48,6 +48,8 @@ int64_t tutti_visits_deal(void *arg);
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err);
 /* Whether this rank may play the share now; else it is behind the stop, or none (-1). */
 tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err);
+/* Of another host: all but the visit, if there is one, has been computed, with this loss: the next share is asked for. Nothing for others. */
+void tutti_visits_ask_ahead(const tutti_visits *v, double loss);
 /* It has, with this sum of losses of its samples. */
 void tutti_visits_end(tutti_visits *v, double loss);
 /* Collective, first and then: all have come to the stop; rank 0 has seen to it that nobody is at the centre any more, whoever is gone, and all
