@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async_run.h"
+#include "action_cost.h"
 #include "predict_costs.h"
+#include "timeline_async.h"
 
 enum { NPERIODS = 4 };
 
@@ -36,70 +37,13 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     const tutti_loop *loops; /* of the rank that is played */
-    const tutti_profile *profile;
+    tutti_action_costs costs;
     bool overlaps;
     double turns; /* ranks on this core */
     exchange_state *exchanges;
     double now, lane; /* clock of the compute lane; when the exchange lane is free */
     double busy;      /* of compute, in this step */
 } player;
-
-static double kernel_cost(const player *p, const tutti_node *n)
-{
-    const tutti_layer_time *time = &p->profile->layers[n->layer];
-    switch (n->kind) {
-    case TUTTI_NODE_FORWARD: return time->forward_s;
-    case TUTTI_NODE_BACKWARD_PARAMS: return time->params_s;
-    case TUTTI_NODE_BACKWARD_DATA: return time->data_s;
-    case TUTTI_NODE_SUM: return time->sum_s;
-    default: return 0;
-    }
-}
-
-/* Of what moves so many f32 an element. The profile's update moves five: it reads three and writes two. A rule with other states
- * moves others, a fold reads two and writes one, a look reads one, for norms of tensors weights and states too: all are scaled by bytes,
- * which is what such loops take. */
-static double moving_cost(const player *p, int64_t elements, int moved)
-{
-    return (double)elements * p->profile->update_s_per_element * moved / 5;
-}
-
-/* Out of the activations and into what travels, or back: it reads and writes each element. */
-static double move_cost(const player *p, const tutti_node *n)
-{
-    const tutti_graph *g = p->plan->graph;
-    const tutti_split_layer *s = &g->split[tutti_graph_split_of(g, n->layer)];
-    const bool of_outputs = n->hop == TUTTI_HOP_TAKE_OUTPUTS || n->hop == TUTTI_HOP_SHOW_GRADS;
-    return moving_cost(p, p->plan->samples_per_call * (of_outputs ? s->noutputs : s->ninputs), 2);
-}
-
-static double action_cost(const player *p, const tutti_action *a)
-{
-    switch (a->kind) {
-    case TUTTI_DO_KERNEL:
-        if (p->plan->graph->nodes[a->node].kind == TUTTI_NODE_MOVE)
-            return move_cost(p, &p->plan->graph->nodes[a->node]);
-        return kernel_cost(p, &p->plan->graph->nodes[a->node]);
-    case TUTTI_DO_FOLD: return a->bucket < 0 ? 0 : moving_cost(p, p->plan->buckets[a->bucket].count, 3);
-    case TUTTI_DO_LOOK:
-        return moving_cost(p, a->count,
-                           p->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? 2 + p->plan->config.nstates : 1);
-    case TUTTI_DO_APPLY: return moving_cost(p, a->count, 3 + 2 * p->plan->config.nstates + a->pulled);
-    case TUTTI_DO_ELASTIC: return moving_cost(p, a->count, 3);
-    case TUTTI_DO_OUTER: return moving_cost(p, a->count, 6);
-    case TUTTI_DO_MEET: return moving_cost(p, a->count, 4);
-    case TUTTI_DO_COPY: return moving_cost(p, a->count, 2);
-    case TUTTI_DO_CONVERT: return moving_cost(p, 3 * a->count / 2, 1); /* one side has half the bytes */
-    case TUTTI_DO_PACE: /* waits are played where there is more than one rank: async_run.c */
-    case TUTTI_DO_ENTER:
-    case TUTTI_DO_LEAVE: return 0;
-    case TUTTI_DO_START:
-    case TUTTI_DO_TELL:
-    case TUTTI_DO_WAIT:
-    case TUTTI_NACTIONS: break;
-    }
-    return 0;
-}
 
 static void compute(player *p, double seconds)
 {
@@ -137,7 +81,7 @@ static void parts_read(player *p)
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
         if (a->kind == TUTTI_DO_WAIT && !a->when) first = a->exchange, update_s = 0;
-        if (a->kind == TUTTI_DO_APPLY) update_s += action_cost(p, a);
+        if (a->kind == TUTTI_DO_APPLY) update_s += tutti_action_seconds(&p->costs, a);
         if (a->kind != TUTTI_DO_TELL) continue;
         p->exchanges[a->exchange].first = first;
         p->exchanges[a->exchange].update_s = update_s;
@@ -207,7 +151,7 @@ static void action_play(player *p, const tutti_action *a)
         p->now = fmax(p->now, x->ends);
         x->is_ready = false;
         break;
-    default: compute(p, action_cost(p, a)); break;
+    default: compute(p, tutti_action_seconds(&p->costs, a)); break;
     }
 }
 
@@ -302,82 +246,6 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     return out;
 }
 
-/* What a worker does in a step before its visit, in it and behind it, and in a step without one. */
-static tutti_async_run worker_of(const player *p, double load_s)
-{
-    const tutti_plan *plan = p->plan;
-    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
-    tutti_async_run r = {.nworkers = plan->config.nranks,
-                         .admission = plan->admission,
-                         .is_paced = plan->is_paced,
-                         .staleness = plan->config.staleness,
-                         .period = plan->config.period,
-                         .before_s = load_s,
-                         .other_s = load_s};
-    double *part = &r.before_s;
-    for (int i = 0; i < l->nactions; i++) {
-        const tutti_action *a = &l->actions[i];
-        const double seconds = action_cost(p, a) * p->turns;
-        if (tutti_action_is_due(a, false)) r.other_s += seconds;
-        if (!tutti_action_is_due(a, true)) continue;
-        if (a->kind == TUTTI_DO_ENTER) part = &r.visit_s;
-        if (a->kind == TUTTI_DO_LEAVE) part = &r.after_s;
-        *part += seconds;
-    }
-    return r;
-}
-
-/* Seconds of a step of all workers, of which each computes so long in a step of its own, but for its slowness, and then does something
- * else. They wait for the slowest one, or whoever is faster takes more shares. */
-static double step_of_all(const tutti_async_run *r, bool they_wait, double computes_s, double other_s)
-{
-    double slowest = 1, rate = 0;
-    for (int w = 0; w < r->nworkers; w++) {
-        const double factor = r->slowness ? r->slowness[w] : 1;
-        slowest = fmax(slowest, factor);
-        rate += 1 / (factor * computes_s + other_s);
-    }
-    return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
-}
-
-/* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the first quarter. */
-static int64_t steps_to_play(const tutti_async_run *r)
-{
-    enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
-    const int64_t ahead = r->is_paced ? r->staleness : 0;
-    if (!r->slowness) return NSTEPS * r->period;
-    return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
-}
-
-/* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
-static void async_predict(const player *p, double load_s, const tutti_topology *t, const double *slowness,
-                          tutti_prediction *out)
-{
-    const tutti_plan *plan = p->plan;
-    const double nbytes = (double)plan->total * sizeof(float), period = (double)plan->config.period;
-    tutti_async_run run = worker_of(p, load_s);
-    run.slowness = slowness;
-    if (p->overlaps) run.network = t, run.brought_bytes = run.taken_bytes = nbytes;
-    const tutti_async_time time = tutti_async_run_play(&run, steps_to_play(&run));
-    const double alone_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period;
-    const bool in_turn = run.admission == TUTTI_ADMIT_IN_RANK_ORDER;
-    *out = (tutti_prediction){.nranks = plan->config.nranks,
-                              .ranks_per_core = (int)p->turns,
-                              .step_s = time.step_s,
-                              .compute_s = step_of_all(&run, in_turn, alone_s, 0),
-                              .exchange_s = time.travels_s + run.visit_s / period,
-                              .samples_per_s = (double)plan->config.batch / time.step_s,
-                              .exchanged_bytes = (int64_t)(nbytes / period),
-                              .visits = 1 / period};
-    out->exposed_s = fmax(0, out->step_s - out->compute_s);
-    out->lower_s = step_of_all(&run, in_turn, alone_s, run.visit_s / period);
-    out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
-    if (!slowness)
-        return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too little */
-    out->lower_s = fmin(out->lower_s, out->step_s);
-    out->upper_s = fmax(out->upper_s, out->step_s);
-}
-
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err)
 {
@@ -385,13 +253,16 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     int nranks = plan->config.nranks;
     double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
-    player p = {
-        .plan = plan, .profile = profile, .overlaps = !host, .turns = ceil(nranks / cores), .exchanges = exchanges};
+    player p = {.plan = plan,
+                .costs = {plan, profile},
+                .overlaps = !host,
+                .turns = ceil(nranks / cores),
+                .exchanges = exchanges};
     tutti_status st = exchanges_prepare(&p, t, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
     if (!st && tutti_plan_is_async(plan)) {
         st = tutti_topology_fits(t, nranks, err);
-        if (!st) async_predict(&p, load_s, t, slowness, out);
+        if (!st) tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
     } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {

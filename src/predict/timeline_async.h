@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline_async.h: the prediction of a plan whose workers take steps of their own. Threads: shared (pure). */
+#ifndef TUTTI_TIMELINE_ASYNC_H
+#define TUTTI_TIMELINE_ASYNC_H
+
+#include "action_cost.h"
+#include "tutti/predict.h"
+
+typedef struct {
+    tutti_action_costs costs;
+    bool overlaps; /* on a network; else on a host */
+    double turns;  /* ranks on a core */
+} tutti_async_timeline;
+
+/* load_s: of a worker and step. The workers fit t; slowness: timeline.h. */
+void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
+                          tutti_prediction *out);
+
+#endif
