@@ -198,6 +198,9 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 
 /* host_of[r]: the lowest rank of those whose memory rank r can map: all of a `host`, of one host of a `cluster`; else r. */
 void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
+/* machine_of[r]: the lowest rank of those that run on the machine of rank r, as `tutti train` would find it there: of a host or cluster as
+ * above, and all ranks of a server of GPUs; else r. The ranks fit. */
+void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *machine_of);
 
 typedef struct {
     char name[16];

@@ -38,8 +38,8 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
 int tutti_servers_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                         int32_t links[TUTTI_MAX_HOPS]);
 #define TUTTI_SERVERS_ANSWER                                                                                           \
-    .places = 1u << TUTTI_PLACE_ROUND_ROBIN, .nseats = tutti_servers_nseats, .group = tutti_servers_group,             \
-    .nnodes = tutti_servers_nnodes, .nlinks = tutti_servers_nlinks, .link = tutti_servers_link,                        \
-    .node_name = tutti_servers_node_name, .route = tutti_servers_route
+    .is_machine = true, .places = 1u << TUTTI_PLACE_ROUND_ROBIN, .nseats = tutti_servers_nseats,                       \
+    .group = tutti_servers_group, .nnodes = tutti_servers_nnodes, .nlinks = tutti_servers_nlinks,                      \
+    .link = tutti_servers_link, .node_name = tutti_servers_node_name, .route = tutti_servers_route
 
 #endif

@@ -134,6 +134,7 @@ const tutti_topology_row tutti_topology_cluster_row = {
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
     .maps_memory = true,
+    .is_machine = true,
     .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = cluster_idle,
     .check = cluster_check,

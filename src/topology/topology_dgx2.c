@@ -62,6 +62,7 @@ const tutti_topology_row tutti_topology_dgx2_row = {
     .about = "DGX-2: sixteen GPUs, 6 NVLinks each into NVSwitches",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .is_machine = true,
     .nseats = dgx2_nseats,
     .nnodes = dgx2_nnodes,
     .nlinks = dgx2_nlinks,

@@ -79,6 +79,7 @@ const tutti_topology_row tutti_topology_host_row = {
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
     .maps_memory = true,
+    .is_machine = true,
     .take = host_take,
     .nseats = host_nseats,
     .nlinks = host_nlinks,

@@ -23,7 +23,9 @@ typedef struct {
     const tutti_preset *presets;
     int npresets;
     bool maps_memory; /* ranks of a group (without groups: all) map each other's memory */
-    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
+    bool
+        is_machine; /* a group (without groups: all) is one machine, whether the links or its memory carry what its ranks exchange */
+    unsigned places; /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* what this machine tells; NULL = nothing */
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
     tutti_status (*check)(const tutti_topology *t,

@@ -55,7 +55,8 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank)
     return size ? tutti_topology_seat_of(t, rank) / size : 0;
 }
 
-void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of)
+/* host_of[r]: the lowest rank of r's group where `of_groups`, else r. */
+static void find_first(const tutti_topology *t, int32_t nranks, bool of_groups, int32_t *host_of)
 {
     int32_t size = group_size(t), ngroups = size ? tutti_topology_nseats(t, nranks) / size : 1;
     int32_t *first = tutti_alloc((size_t)ngroups * sizeof *first);
@@ -63,9 +64,19 @@ void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host
     for (int32_t r = 0; r < nranks; r++) {
         int32_t g = tutti_topology_group_of(t, r);
         if (first[g] < 0) first[g] = r;
-        host_of[r] = tutti_topology_row_at((int)t->kind)->maps_memory ? first[g] : r;
+        host_of[r] = of_groups ? first[g] : r;
     }
     free(first);
+}
+
+void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of)
+{
+    find_first(t, nranks, tutti_topology_row_at((int)t->kind)->maps_memory, host_of);
+}
+
+void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *machine_of)
+{
+    find_first(t, nranks, tutti_topology_row_at((int)t->kind)->is_machine, machine_of);
 }
 
 bool tutti_topology_has_place(const tutti_topology *t, tutti_seating place)
