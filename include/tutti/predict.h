@@ -42,6 +42,12 @@ typedef struct {
     double visits;   /* of a worker in a step, where they visit a centre; else 0 */
     int groups;      /* where groups of ranks share layers: how many; else 0 */
     double travel_s; /* of exchange_s, what those layers hand on, which is waited for at once */
+    /* By what most of the bytes of a step travel, with all parameters; "visits" where workers visit a centre; "" on one rank. */
+    char algorithm[96];
+    int64_t bytes_per_rank; /* that the busiest rank sends in a step; host: reads and writes while it exchanges */
+    /* What is busy longest in a step: "compute", or the link (host: core or memory) that has most to do; "centre" of visits */
+    char bottleneck[32];
+    char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
 } tutti_prediction;
 
 typedef struct {
@@ -54,7 +60,9 @@ typedef struct {
     const double *slowness;
 } tutti_predict_options;
 
-/* ranks[i] -> out[i]. TUTTI_ERR_USAGE: the job does not go with a rank count; TUTTI_ERR_DATA: the profile is not of this job. */
+/* ranks[i] -> out[i], each by the plan that `tutti train` would make on t: its hosts decide the algorithm and who visits how. A count that
+ * the job's algorithm or its groups of ranks do not serve is refused in out[i], unless none is served. TUTTI_ERR_USAGE: the job does not go with
+ * a rank count, or t has no room for it; TUTTI_ERR_DATA: the profile is not of this job. */
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 

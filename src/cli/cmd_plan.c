@@ -20,7 +20,8 @@ static const tutti_flag flags[] = {
     TUTTI_TOPO_CORES_FLAG,
     {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
     {"rank", "R", "whose loop to show (default: 0)", 0},
-    {"hosts", "N,N,...", "as for hosts with so many ranks each, in order (default: one host)", 0},
+    {"hosts", "N,N,...",
+     "as for hosts with so many ranks each, in order (default: as --topology has them, else one host)", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, MAX_COSTS_BYTES = 1 << 20 };
 
@@ -131,6 +132,21 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
+/* As they are said to be, else as the topology has them; else one host. */
+static tutti_status read_hosts(const tutti_flags *f, const tutti_job *job, int32_t **host_of, tutti_failure *err)
+{
+    const int32_t nranks = (int32_t)job->ranks;
+    const char *topology = tutti_cli_value(f, "topology", NULL);
+    tutti_topology t;
+    if (!topology && !tutti_cli_has(f, "hosts")) return TUTTI_OK;
+    *host_of = tutti_alloc(sizeof **host_of * (size_t)nranks);
+    if (tutti_cli_has(f, "hosts")) return tutti_cli_hosts(f, nranks, *host_of, err);
+    tutti_status st = tutti_topo_open(f, topology, &t, err);
+    if (!st) st = tutti_topology_fits(&t, nranks, err);
+    if (!st) tutti_topology_machines(&t, nranks, *host_of);
+    return st;
+}
+
 typedef tutti_status act(const tutti_flags *f, const tutti_job *job, const tutti_plan *p, tutti_failure *err);
 
 static tutti_status with_plan(const tutti_flags *f, const char *path, act *what, tutti_failure *err)
@@ -141,10 +157,7 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     int32_t *host_of = NULL;
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
-    if (!st && tutti_cli_has(f, "hosts")) {
-        host_of = tutti_alloc(sizeof *host_of * (size_t)job->ranks);
-        st = tutti_cli_hosts(f, (int32_t)job->ranks, host_of, err);
-    }
+    if (!st) st = read_hosts(f, job, &host_of, err);
     if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank, .host_of = host_of}, &r, err);
     if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, job, r.plan, err);

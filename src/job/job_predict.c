@@ -12,7 +12,7 @@
 #include "resolve.h"
 #include "tutti/predict.h"
 
-enum { MAX_PROFILE_BYTES = 1 << 24 };
+enum { MAX_PROFILE_BYTES = 1 << 24, MOST_PROVED = 64 };
 
 typedef struct {
     const tutti_job *job;
@@ -71,6 +71,7 @@ tutti_status tutti_job_add_costs(const tutti_job *job, const tutti_topology *t, 
 }
 
 typedef struct {
+    int32_t *host_of; /* of each rank, as the topology has them */
     tutti_resolved parts;
     tutti_profile profile;
 } rank_view;
@@ -79,6 +80,28 @@ static void view_release(rank_view *v)
 {
     tutti_profile_release(&v->profile);
     tutti_resolved_release(&v->parts);
+    free(v->host_of);
+}
+
+/* The job at a rank count. */
+static tutti_job job_of(const session *s, int nranks)
+{
+    tutti_job job = *s->job;
+    if (s->options->weak || s->options->read_trace) job.batch *= nranks;
+    return job;
+}
+
+/* The plan that `tutti train` makes on the topology: which ranks are of one host decides the algorithm and who visits how. */
+static tutti_status view_plan(const session *s, const tutti_job *job, int nranks, rank_view *v, tutti_failure *err)
+{
+    const tutti_status st = tutti_topology_fits(s->topology, nranks, err);
+    if (st) return st;
+    v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
+    tutti_topology_machines(s->topology, nranks, v->host_of);
+    const tutti_job_seat seat = {.nranks = nranks,
+                                 .host_of = v->host_of,
+                                 .prove_later = nranks > MOST_PROVED /* which takes longer than all else */};
+    return tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
 static double slowest_of(const double *slowness, int nranks)
@@ -92,14 +115,13 @@ static double slowest_of(const double *slowness, int nranks)
  * caller in any case. */
 static tutti_status view_make(session *s, int nranks, const double *slowness, rank_view *v, tutti_failure *err)
 {
-    tutti_job job = *s->job;
+    const tutti_job job = job_of(s, nranks);
     *v = (rank_view){0};
-    if (s->options->weak || s->options->read_trace) job.batch *= nranks;
     if (s->options->read_trace && job.reduction != TUTTI_REDUCTION_FAST)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "a layer trace is of whole steps, not of the slots of canonical sums; use "
                           "--profile");
-    tutti_status st = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = nranks}, &v->parts, err);
+    tutti_status st = view_plan(s, &job, nranks, v, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
     if (!st && !tutti_plan_is_async(v->parts.plan)) tutti_profile_stretch(&v->profile, slowest_of(slowness, nranks));
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings is there, its visit is over, what it takes
+/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings is there, and looked at, its visit is over, what it takes
  * along has arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
 #include "async_run.h"
 
@@ -9,7 +9,7 @@
 #include "../base/arena.h"
 #include "../collective/simulate/flows.h"
 
-typedef enum { COMES, IS_THERE, LEAVES, IS_BACK, ENDS } want;
+typedef enum { COMES, IS_THERE, IS_LOOKED_AT, LEAVES, IS_BACK, ENDS } want;
 
 typedef struct {
     double at;
@@ -69,6 +69,17 @@ static double slowness(const play *p, int worker)
     return p->run->slowness ? p->run->slowness[worker] : 1;
 }
 
+static bool is_far(const play *p, int worker)
+{
+    return p->run->far && p->run->far->is[worker];
+}
+
+/* What it computes in a step, or a part of one. */
+static double of(const play *p, int worker, double near_s, double far_s)
+{
+    return slowness(p, worker) * (is_far(p, worker) ? far_s : near_s);
+}
+
 /* Its step begins now, as far as it may. */
 static void begin(play *p, int worker, double now)
 {
@@ -79,7 +90,8 @@ static void begin(play *p, int worker, double now)
         p->held_at[worker] = now;
         return;
     }
-    const double computes_s = slowness(p, worker) * (visits ? r->before_s : r->other_s);
+    const double computes_s = visits ? of(p, worker, r->before_s, r->far ? r->far->before_s : 0)
+                                     : of(p, worker, r->other_s, r->far ? r->far->other_s : 0);
     push(p, (event){now + computes_s, worker, visits ? COMES : ENDS});
 }
 
@@ -93,8 +105,9 @@ static void travel(play *p, int worker, double now, want then)
 {
     const bool brings = then == IS_THERE;
     const int64_t route = 2 * (int64_t)worker + !brings;
+    const bool moves = p->flows && (!p->run->far || is_far(p, worker));
     p->sent_at[worker] = now;
-    if (!p->flows || !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
+    if (!moves || !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
         push(p, (event){now, worker, then});
 }
 
@@ -134,16 +147,28 @@ static void come(play *p, const event *e)
 /* What it brings is there: it is let in when the centre is free. */
 static void visit(play *p, const event *e)
 {
+    const bool far = is_far(p, e->worker);
+    const double visit_s = far ? p->run->far->visit_s : p->run->visit_s;
     const bool waits = p->run->admission == TUTTI_ADMIT_BY_ARRIVAL && p->free_at > e->at;
     const double in = waits ? p->free_at : e->at;
     p->waited_s += in - e->at;
-    if (!is_in_rank_order(p)) p->free_at = in + p->run->visit_s;
-    push(p, (event){in + p->run->visit_s, e->worker, LEAVES});
+    if (!is_in_rank_order(p)) p->free_at = in + visit_s;
+    push(p, (event){in + visit_s, e->worker, LEAVES});
+}
+
+/* What a worker of another host has brought is looked at before its visit, while others may be let in. */
+static void look_at(play *p, const event *e)
+{
+    if (is_far(p, e->worker))
+        push(p, (event){e->at + p->run->far->look_s, e->worker, IS_LOOKED_AT});
+    else
+        visit(p, e);
 }
 
 static void come_back(play *p, const event *e)
 {
-    push(p, (event){e->at + slowness(p, e->worker) * p->run->after_s, e->worker, ENDS});
+    const tutti_async_run *r = p->run;
+    push(p, (event){e->at + of(p, e->worker, r->after_s, r->far ? r->far->after_s : 0), e->worker, ENDS});
     if (!is_in_rank_order(p)) return;
     p->free_at = e->at;
     take_turns(p, e->at);
@@ -176,7 +201,8 @@ static void play_event(play *p, const event *e)
 {
     switch (e->want) {
     case COMES: come(p, e); break;
-    case IS_THERE: visit(p, e); break;
+    case IS_THERE: look_at(p, e); break;
+    case IS_LOOKED_AT: visit(p, e); break;
     case LEAVES: travel(p, e->worker, e->at, IS_BACK); break;
     case IS_BACK: come_back(p, e); break;
     case ENDS: end(p, e); break;

@@ -5,7 +5,8 @@
  *
  * On a host a visit moves nothing but memory. On a network it has three parts: what the worker brings travels to rank 0, there the centre is
  * visited, and what the worker takes along travels back, each over the links of its way, shared max-min with the others'. In rank order
- * all three are one turn, as the original goes about it; else they come, are served and leave as they may. Rank 0's own lie there.
+ * all three are one turn, as the original goes about it; else they come, are served and leave as they may. Rank 0's own lie there, and where
+ * it is said who is far, those of all others that are not.
  *
  * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a network a solution of
  * shares for each message. Threads: shared (pure). */
@@ -14,6 +15,12 @@
 
 #include "../training/plan/plan.h"
 #include "tutti/topology.h"
+
+/* Workers of other hosts than the centre's: what they bring is visited with by rank 0, which looks at it before. */
+typedef struct {
+    const bool *is; /* a worker */
+    double before_s, look_s, visit_s, after_s, other_s;
+} tutti_async_far;
 
 typedef struct {
     int nworkers;
@@ -25,6 +32,7 @@ typedef struct {
     double other_s;                    /* a step without one */
     const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
     const tutti_topology *network;     /* NULL = a host. All workers fit it */
+    const tutti_async_far *far; /* NULL: all visit by themselves, and what they bring travels if there is a network */
     double brought_bytes, taken_bytes; /* there: of a visit */
 } tutti_async_run;
 

@@ -2,36 +2,71 @@
 /* predict_costs.c: costs of a plan's exchanges from simulated schedules. */
 #include "predict_costs.h"
 
-#include "../collective/simulate/simulate.h"
+#include <stdlib.h>
 
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
 
-/* The topology as the members of an exchange see it: each on its own seat. */
-static tutti_topology seat_members(const tutti_topology *t, const tutti_plan_exchange *x)
+/* The topology as the members of an exchange see it: each on its own seat. Where no seats can be listed they are all alike. */
+static tutti_status seat_members(const tutti_topology *t, const tutti_plan_exchange *x, tutti_topology *out,
+                                 tutti_failure *err)
 {
-    tutti_topology out = *t;
     int32_t seat[TUTTI_MAX_SEATS_LISTED];
-    if (!x->members || x->nmembers > TUTTI_MAX_SEATS_LISTED || !tutti_topology_has_place(t, TUTTI_PLACE_LIST))
-        return out;
+    *out = *t;
+    if (!x->members || !tutti_topology_has_place(t, TUTTI_PLACE_LIST)) return TUTTI_OK;
+    if (x->nmembers > TUTTI_MAX_SEATS_LISTED)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%s: %d ranks of more exchange something, and seats of at most %d are known one by one",
+                          x->name, x->nmembers, TUTTI_MAX_SEATS_LISTED);
     for (int i = 0; i < x->nmembers; i++) seat[i] = tutti_topology_seat_of(t, x->members[i]);
-    tutti_topology_place(&out, x->nmembers, seat);
-    return out;
+    tutti_topology_place(out, x->nmembers, seat);
+    return TUTTI_OK;
+}
+
+/* Some of them map each other's memory there, as the lowered schedule has it. */
+static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topology *t)
+{
+    bool maps = false, agrees = lowered->wire == TUTTI_WIRE_MAPPED || lowered->host_of;
+    const int nranks = lowered->nranks;
+    int32_t *sits = tutti_alloc((size_t)nranks * sizeof *sits), *first = tutti_alloc((size_t)nranks * sizeof *first);
+    tutti_topology_hosts(t, nranks, sits);
+    for (int r = nranks - 1; r >= 0; r--) first[lowered->host_of ? lowered->host_of[r] : 0] = r;
+    for (int r = 0; r < nranks && agrees; r++) {
+        maps |= sits[r] != r;
+        agrees = sits[r] == sits[first[lowered->host_of ? lowered->host_of[r] : 0]];
+    }
+    free(sits);
+    free(first);
+    return maps && agrees;
+}
+
+/* What runs there: lowered for the memory that ranks map; between those that map none, as compiled, which takes as long. */
+static const tutti_schedule *what_runs(const tutti_prepared *s, const tutti_topology *t)
+{
+    if (t->kind == TUTTI_TOPOLOGY_HOST || maps_memory(tutti_schedule_head(s->lowered), t)) return s->lowered;
+    return s->compiled;
+}
+
+tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
+                                    tutti_simulation *out, tutti_failure *err)
+{
+    const tutti_plan_exchange *x = &plan->exchanges[exchange];
+    const int64_t sent = (int64_t)tutti_dtype_bytes(x->sent ? x->sent : plan->memories[x->in.memory].type);
+    const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
+    const tutti_prepared *s = &plan->schedules[schedule];
+    tutti_topology seated;
+    *out = (tutti_simulation){.bottleneck = -1};
+    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
+    if (!st) st = seat_members(t, x, &seated, err);
+    if (!st && plan->config.nranks > 1)
+        st = tutti_simulate_schedule(what_runs(s, &seated), &seated, n * sent / TUTTI_ELEMENT_BYTES, out, err);
+    return st;
 }
 
 tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err)
 {
-    const bool host = t->kind == TUTTI_TOPOLOGY_HOST;
-    const tutti_plan_exchange *x = &plan->exchanges[exchange];
-    const int64_t sent = (int64_t)tutti_dtype_bytes(x->sent ? x->sent : plan->memories[x->in.memory].type);
-    const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
-    const tutti_prepared *s = &plan->schedules[schedule];
-    const tutti_topology seated = seat_members(t, x);
-    tutti_simulation simulated = {0};
-    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
-    if (!st && plan->config.nranks > 1)
-        st = tutti_simulate_schedule(host ? s->lowered : s->compiled, &seated, n * sent / TUTTI_ELEMENT_BYTES,
-                                     &simulated, err);
+    tutti_simulation simulated;
+    const tutti_status st = tutti_predict_simulate(plan, exchange, n, t, &simulated, err);
     *seconds = simulated.seconds;
     *lower_s = simulated.lower_s;
     return st;

@@ -8,6 +8,7 @@
 #ifndef TUTTI_PREDICT_COSTS_H
 #define TUTTI_PREDICT_COSTS_H
 
+#include "../collective/simulate/simulate.h"
 #include "../training/plan/plan.h"
 #include "profile.h"
 #include "tutti/topology.h"
@@ -18,6 +19,9 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
  * carry at the same time over the same links is not counted. */
 tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err);
+/* All that is known of it. */
+tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
+                                    tutti_simulation *out, tutti_failure *err);
 /* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
 /* Seconds of all that a bucket of n elements exchanges in a step, and of what of it is ready before the rule is applied: on the rank

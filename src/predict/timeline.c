@@ -15,6 +15,7 @@
 #include "timeline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,9 @@ enum { NPERIODS = 4 };
 
 typedef struct {
     double seconds, lower_s; /* how long it takes, at least */
+    double busy_s;           /* of its busiest link or core */
+    const char *busiest;     /* that one's name */
+    int64_t sent;            /* bytes, by the rank that sends most */
     double ends;             /* clock: when it ends */
     bool is_ready;           /* it has begun, and what it writes to may not be free everywhere yet */
     bool is_told, is_due;    /* beside: it is free, in this step; and will be ready by itself */
@@ -155,16 +159,60 @@ static void action_play(player *p, const tutti_action *a)
     }
 }
 
-static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_failure *err)
+static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_arena *names, tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
         exchange_state *x = &p->exchanges[i];
+        tutti_simulation found;
         if (tutti_predict_share(plan, i) == 0) continue;
-        st = tutti_predict_exchange(plan, i, plan->exchanges[i].count, t, &x->seconds, &x->lower_s, err);
+        st = tutti_predict_simulate(plan, i, plan->exchanges[i].count, t, &found, err);
+        x->seconds = found.seconds;
+        x->lower_s = found.lower_s;
+        x->busy_s = found.busy_s;
+        x->sent = found.bytes_sent;
+        x->busiest = tutti_arena_strdup(names, found.bottleneck_name);
     }
     return st;
+}
+
+/* Of what is exchanged in a step: which link is busy longest and how long, by the names that each exchange has for its own. */
+static double find_busiest(const player *p, int rank, const char **name)
+{
+    double most = 0;
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        double sum = 0;
+        for (int j = 0; j < p->plan->nexchanges && p->exchanges[i].busy_s > 0; j++)
+            if (p->exchanges[j].busy_s > 0 && !strcmp(p->exchanges[i].busiest, p->exchanges[j].busiest) &&
+                tutti_plan_place(&p->plan->exchanges[j], rank) >= 0)
+                sum += p->exchanges[j].busy_s * tutti_predict_share(p->plan, j);
+        if (sum > most) most = sum, *name = p->exchanges[i].busiest;
+    }
+    return most;
+}
+
+/* How most of it travels, what a rank sends, what is busiest. */
+static void describe(const player *p, int rank, tutti_prediction *out)
+{
+    const tutti_plan *plan = p->plan;
+    const char *busiest = "compute";
+    int64_t most = 0;
+    double sent = 0;
+    for (int i = 0; i < plan->nexchanges && plan->config.nranks > 1; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const double share = tutti_predict_share(plan, i);
+        if (share == 0 || tutti_plan_place(x, rank) < 0) continue;
+        sent += share * (double)p->exchanges[i].sent;
+        if (x->count <= most) continue;
+        most = x->count;
+        const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, x->count * TUTTI_ELEMENT_BYTES);
+        snprintf(out->algorithm, sizeof out->algorithm, "%s",
+                 tutti_schedule_head(plan->schedules[schedule].compiled)->algorithm);
+    }
+    out->bytes_per_rank = (int64_t)sent;
+    if (find_busiest(p, rank, &busiest) <= out->compute_s) busiest = "compute";
+    snprintf(out->bottleneck, sizeof out->bottleneck, "%s", busiest);
 }
 
 /* Those of a rank, none of which has begun. */
@@ -175,7 +223,8 @@ static void exchanges_begin(player *p, int rank, tutti_prediction *out)
         exchange_state *x = &p->exchanges[i];
         const bool takes_part = tutti_plan_place(&p->plan->exchanges[i], rank) >= 0;
         const double a_step = takes_part ? tutti_predict_share(p->plan, i) : 0;
-        *x = (exchange_state){.seconds = x->seconds, .lower_s = x->lower_s};
+        *x = (exchange_state){
+            .seconds = x->seconds, .lower_s = x->lower_s, .busy_s = x->busy_s, .busiest = x->busiest, .sent = x->sent};
         out->exchange_s += x->seconds * a_step;
         out->lower_s += x->lower_s * a_step;
         started += a_step;
@@ -242,6 +291,7 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     const int64_t back = plan->config.replicated ? there : (int64_t)sizeof(float);
     out.exchanged_bytes = plan->total * (there + back) / 2 / plan->config.period;
     if (plan->graph->nsplit) add_split(&p, rank, &out);
+    describe(&p, rank, &out);
     tutti_arena_release(&work);
     return out;
 }
@@ -253,16 +303,17 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     int nranks = plan->config.nranks;
     double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
+    tutti_arena names = {0};
     player p = {.plan = plan,
                 .costs = {plan, profile},
                 .overlaps = !host,
                 .turns = ceil(nranks / cores),
                 .exchanges = exchanges};
-    tutti_status st = exchanges_prepare(&p, t, err);
+    tutti_status st = tutti_topology_fits(t, nranks, err);
+    if (!st && !tutti_plan_is_async(plan)) st = exchanges_prepare(&p, t, &names, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
     if (!st && tutti_plan_is_async(plan)) {
-        st = tutti_topology_fits(t, nranks, err);
-        if (!st) tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
+        tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
     } else if (!st) {
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {
@@ -271,5 +322,6 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         }
     }
     free(exchanges);
+    tutti_arena_release(&names);
     return st;
 }

@@ -3,14 +3,54 @@
 #include "timeline_async.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "async_run.h"
 
-/* What a worker does in a step before its visit, in it and behind it, and in a step without one. */
+/* What a worker does in a step before its visit, in it and behind it, and in a step without one. Far from the centre, what it waits for
+ * takes the place of the visit. */
+static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double *before_s, double *visit_s,
+                      double *after_s, double *other_s)
+{
+    double *part = before_s;
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        const double seconds = tutti_action_seconds(&p->costs, a) * p->turns;
+        if (tutti_action_is_due(a, false)) *other_s += seconds;
+        if (!tutti_action_is_due(a, true)) continue;
+        if (a->kind == TUTTI_DO_ENTER) part = visit_s;
+        if (a->kind == TUTTI_DO_LEAVE || a->kind == TUTTI_DO_WAIT) part = after_s;
+        *part += seconds;
+    }
+}
+
+/* Of the first worker that is far, which stands for all of them: its own step, and what rank 0 does for it. */
+static void read_far(const tutti_async_timeline *p, double load_s, tutti_async_far *out)
+{
+    tutti_arena work = {0};
+    tutti_loop loops[TUTTI_NDRIVERS];
+    const tutti_plan *plan = p->costs.plan;
+    double none = 0, behind = 0;
+    int worker = 0;
+    while (!tutti_plan_is_far(plan, worker)) worker++;
+    out->before_s = out->other_s = load_s;
+    tutti_plan_list_loops(plan, worker, &work, loops);
+    read_step(p, &loops[TUTTI_EACH_STEP], &out->before_s, &none, &out->after_s, &out->other_s);
+    tutti_plan_list_loops(plan, 0, &work, loops);
+    const tutti_loop part = tutti_loop_part(&loops[TUTTI_EACH_ARRIVAL], worker);
+    double *at = &out->look_s;
+    for (int i = 0; i < part.nactions; i++) {
+        if (part.actions[i].kind == TUTTI_DO_ENTER) at = &out->visit_s;
+        if (part.actions[i].kind == TUTTI_DO_LEAVE) at = &behind;
+        *at += tutti_action_seconds(&p->costs, &part.actions[i]) * p->turns;
+    }
+    tutti_arena_release(&work);
+}
+
 static tutti_async_run worker_of(const tutti_async_timeline *p, double load_s)
 {
     const tutti_plan *plan = p->costs.plan;
-    const tutti_loop *l = &plan->loops[TUTTI_EACH_STEP];
     tutti_async_run r = {.nworkers = plan->config.nranks,
                          .admission = plan->admission,
                          .is_paced = plan->is_paced,
@@ -18,16 +58,7 @@ static tutti_async_run worker_of(const tutti_async_timeline *p, double load_s)
                          .period = plan->config.period,
                          .before_s = load_s,
                          .other_s = load_s};
-    double *part = &r.before_s;
-    for (int i = 0; i < l->nactions; i++) {
-        const tutti_action *a = &l->actions[i];
-        const double seconds = tutti_action_seconds(&p->costs, a) * p->turns;
-        if (tutti_action_is_due(a, false)) r.other_s += seconds;
-        if (!tutti_action_is_due(a, true)) continue;
-        if (a->kind == TUTTI_DO_ENTER) part = &r.visit_s;
-        if (a->kind == TUTTI_DO_LEAVE) part = &r.after_s;
-        *part += seconds;
-    }
+    read_step(p, &plan->loops[TUTTI_EACH_STEP], &r.before_s, &r.visit_s, &r.after_s, &r.other_s);
     return r;
 }
 
@@ -60,10 +91,18 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     const tutti_plan *plan = p->costs.plan;
     const double nbytes = (double)plan->total * sizeof(float), period = (double)plan->config.period;
     tutti_async_run run = worker_of(p, load_s);
+    bool *is_far = tutti_alloc((size_t)plan->config.nranks * sizeof *is_far);
+    tutti_async_far far = {.is = is_far};
     run.slowness = slowness;
+    if (plan->config.host_of) run.far = &far;
+    for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
+    if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
     if (p->overlaps) run.network = t, run.brought_bytes = run.taken_bytes = nbytes;
     const tutti_async_time time = tutti_async_run_play(&run, steps_to_play(&run));
+    free(is_far);
     const double alone_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period;
+    const double far_s = (far.other_s * (period - 1) + far.before_s + far.after_s) / period;
+    const double least_s = tutti_plan_has_far(plan) ? fmin(alone_s, far_s) : alone_s;
     const bool in_turn = run.admission == TUTTI_ADMIT_IN_RANK_ORDER;
     *out = (tutti_prediction){.nranks = plan->config.nranks,
                               .ranks_per_core = (int)p->turns,
@@ -72,9 +111,12 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
                               .exchange_s = time.travels_s + run.visit_s / period,
                               .samples_per_s = (double)plan->config.batch / time.step_s,
                               .exchanged_bytes = (int64_t)(nbytes / period),
-                              .visits = 1 / period};
+                              .visits = 1 / period,
+                              .algorithm = "visits",
+                              .bytes_per_rank = (int64_t)(nbytes / period)};
     out->exposed_s = fmax(0, out->step_s - out->compute_s);
-    out->lower_s = step_of_all(&run, in_turn, alone_s, run.visit_s / period);
+    snprintf(out->bottleneck, sizeof out->bottleneck, "%s", out->exposed_s > out->compute_s ? "centre" : "compute");
+    out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
     if (!slowness)
         return; /* what is played ends somewhere: of a slow worker there may be a part of a step too much or too little */

@@ -109,6 +109,18 @@ static stage_work ranks_work(const tutti_traffic *traffic, int32_t stage, double
     return out;
 }
 
+/* By the rank that sends most. */
+static int64_t most_sent(const tutti_traffic *traffic)
+{
+    int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nranks * sizeof *sent);
+    for (int64_t i = 0; i < traffic->nflows; i++) {
+        sent[traffic->flows[i].src] += traffic->flows[i].bytes;
+        if (sent[traffic->flows[i].src] > most) most = sent[traffic->flows[i].src];
+    }
+    free(sent);
+    return most;
+}
+
 static void network_evaluate(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
                              tutti_simulation *out)
 {
@@ -130,6 +142,7 @@ static void network_evaluate(const tutti_traffic *traffic, const tutti_topology 
         out->local_s += own.most_s;
         at = end;
     }
+    out->bytes_sent = most_sent(traffic);
     double longest_link = link_bound(net, load, out), waiting = out->nrounds ? least_wire + soft : 0;
     out->lower_s = fmax(out->nrounds ? waiting + longest_link : 0, longest_work);
     out->busy_s = fmax(0, out->lower_s - waiting);
@@ -166,6 +179,7 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
         out->nrounds += traffic->waits[stage];
     }
     if (memory > busiest) out->bottleneck = ncores;
+    out->bytes_sent = out->bytes_most;
     out->lower_s = fmax(out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, fmax(busiest, memory));
     out->busy_s = out->lower_s;
     free(total);

@@ -26,6 +26,7 @@ typedef struct {
     int32_t nrounds;                       /* stages that have messages or waits */
     int64_t nmessages;                     /* sends, puts or signals, all ranks */
     int64_t bytes_most;                    /* on one link (network), by one rank (host) */
+    int64_t bytes_sent;                    /* by the rank that sends most; host: as above */
     int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
     char bottleneck_name[32];
     double bottleneck_busy; /* its load / capacity / seconds */
