@@ -44,7 +44,7 @@ def job_of(a: argparse.Namespace, model: str) -> str:
 
 
 def predicted(a: argparse.Namespace, job: pathlib.Path, rate: str, groups: int) -> dict:
-    said = subprocess.run([f"{a.build}/tutti", "predict", job, "--ranks", "2", "--json", "--topology",
+    said = subprocess.run([f"{a.build}/tutti", "predict", job, "--ranks", "2", "--json", "-", "--topology",
                            f"star,bw={rate.replace('bit', 'b').replace('g', 'G').replace('m', 'M')},lat=50us", "--set", f"parallel.groups={groups}"],
                           check=True, capture_output=True, text=True).stdout
     return json.loads(said.splitlines()[-1])

@@ -31,7 +31,10 @@ static const tutti_flag flags[] = {
     {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
      TUTTI_FLAG_READS},
     {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
-    {"json", NULL, "one JSON object a rank count and line", 0},
+    {"json", "FILE",
+     "also write one JSON object a rank count (with --layers, then one a layer) and line; -: print them, and nothing "
+     "else",
+     TUTTI_FLAG_WRITES},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */ };
 
@@ -73,7 +76,7 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
     if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
-    if (!st) st = tutti_job_load(q->job_path, q->sets, q->nsets, &q->job, err);
+    if (!st) st = tutti_job_load_for_any(q->job_path, q->sets, q->nsets, &q->job, err);
     return st;
 }
 
@@ -101,6 +104,23 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
     return st;
 }
 
+static tutti_status print(const tutti_flags *f, const tutti_predict_question *q, tutti_failure *err)
+{
+    const char *json = tutti_cli_value(f, "json", NULL);
+    tutti_strbuf lines = {0};
+    tutti_status st = TUTTI_OK;
+    if (json) {
+        tutti_predict_print_json(q, &lines);
+        if (q->layers) tutti_predict_print_layers_json(q, &lines);
+        st = tutti_predict_write_json(json, &lines, err);
+    }
+    tutti_strbuf_release(&lines);
+    if (st || (json && !strcmp(json, "-"))) return st;
+    tutti_predict_print_table(q);
+    if (q->layers) tutti_predict_print_layers(q);
+    return TUTTI_OK;
+}
+
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
     tutti_predict_question q = {0};
@@ -110,15 +130,7 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
                           f->rest[0]);
     tutti_status st = question_read(f, &q, err);
     if (!st) st = question_answer(f, &q, err);
-    const bool json = tutti_cli_has(f, "json");
-    if (!st && json)
-        tutti_predict_print_json(&q);
-    else if (!st)
-        tutti_predict_print_table(&q);
-    if (!st && q.layers && json)
-        tutti_predict_print_layers_json(&q);
-    else if (!st && q.layers)
-        tutti_predict_print_layers(&q);
+    if (!st) st = print(f, &q, err);
     free(q.layers);
     free(q.slowness);
     tutti_job_destroy(q.job);

@@ -1,23 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict_json.c: what `tutti predict JOB --json` prints: one object a rank count, or a layer, and line. */
-#include <stdio.h>
+/* predict_json.c: what `tutti predict JOB --json FILE` writes: one object a rank count, then one a layer, a line each. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/json.h"
+#include "cli.h"
 #include "predict_question.h"
 #include "tutti/topology.h"
 
-void tutti_predict_print_json(const tutti_predict_question *q)
+/* Of what there is no prediction of. */
+static void print_refusal(tutti_json *j, const tutti_prediction *p)
+{
+    tutti_json_text(j, "refused", p->refused);
+    tutti_json_close(j, '}');
+    tutti_strbuf_puts(j->out, "\n");
+}
+
+void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out)
 {
     char *topology = tutti_topology_print(&q->topology);
     for (int i = 0; i < q->nranks; i++) {
         const tutti_prediction *p = &q->predicted[i];
-        tutti_strbuf out = {0};
-        tutti_json j = {.out = &out};
+        tutti_json j = {.out = out};
         tutti_json_open(&j, NULL, '{');
         tutti_json_text(&j, "job", q->job_path);
         tutti_json_text(&j, "topology", topology);
         tutti_json_int(&j, "ranks", p->nranks);
+        if (p->refused[0]) {
+            print_refusal(&j, p);
+            continue;
+        }
+        tutti_json_real(&j, "step_ms", p->step_s * 1e3);
+        tutti_json_text(&j, "algorithm", p->algorithm);
+        tutti_json_real(&j, "exchange_ms", p->exchange_s * 1e3);
+        tutti_json_real(&j, "exposed_ms", p->exposed_s * 1e3);
+        tutti_json_int(&j, "bytes_per_rank", p->bytes_per_rank);
+        tutti_json_text(&j, "bottleneck", p->bottleneck);
         tutti_json_int(&j, "ranks_per_core", p->ranks_per_core);
         tutti_json_real(&j, "step_s", p->step_s);
         tutti_json_real(&j, "lower_s", p->lower_s);
@@ -33,16 +51,14 @@ void tutti_predict_print_json(const tutti_predict_question *q)
         tutti_json_real(&j, "measured_s", q->measured_s[i]);
         tutti_json_real(&j, "error", p->step_s / q->measured_s[i] - 1);
         tutti_json_close(&j, '}');
-        puts(out.text);
-        tutti_strbuf_release(&out);
+        tutti_strbuf_puts(out, "\n");
     }
     free(topology);
 }
 
-static void print_layer_json(const tutti_layer_prediction *p, int nranks)
+static void print_layer_json(const tutti_layer_prediction *p, int nranks, tutti_strbuf *out)
 {
-    tutti_strbuf out = {0};
-    tutti_json j = {.out = &out};
+    tutti_json j = {.out = out};
     tutti_json_open(&j, NULL, '{');
     tutti_json_text(&j, "layer", p->name);
     tutti_json_int(&j, "ranks", nranks);
@@ -55,11 +71,15 @@ static void print_layer_json(const tutti_layer_prediction *p, int nranks)
     tutti_json_real(&j, "exposed_s", p->exposed_s);
     if (p->hybrid_groups) tutti_json_int(&j, "hybrid_groups", p->hybrid_groups);
     tutti_json_close(&j, '}');
-    puts(out.text);
-    tutti_strbuf_release(&out);
+    tutti_strbuf_puts(out, "\n");
 }
 
-void tutti_predict_print_layers_json(const tutti_predict_question *q)
+void tutti_predict_print_layers_json(const tutti_predict_question *q, tutti_strbuf *out)
 {
-    for (int i = 0; i < q->nlayers; i++) print_layer_json(&q->layers[i], q->ranks[q->nranks - 1]);
+    for (int i = 0; i < q->nlayers; i++) print_layer_json(&q->layers[i], q->ranks[q->nranks - 1], out);
+}
+
+tutti_status tutti_predict_write_json(const char *path, const tutti_strbuf *lines, tutti_failure *err)
+{
+    return tutti_cli_write(strcmp(path, "-") ? path : NULL, lines->text ? lines->text : "", err);
 }

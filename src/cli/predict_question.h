@@ -3,6 +3,7 @@
 #ifndef TUTTI_CLI_PREDICT_QUESTION_H
 #define TUTTI_CLI_PREDICT_QUESTION_H
 
+#include "../base/strbuf.h"
 #include "tutti/job.h"
 #include "tutti/predict.h"
 
@@ -30,7 +31,9 @@ void tutti_predict_print_layers(const tutti_predict_question *q);
 
 /* ---- predict_json.c: an object a line ---- */
 
-void tutti_predict_print_json(const tutti_predict_question *q);
-void tutti_predict_print_layers_json(const tutti_predict_question *q);
+void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out);
+void tutti_predict_print_layers_json(const tutti_predict_question *q, tutti_strbuf *out);
+/* Such lines: into the file of --json; "-": to standard output, where nothing else is printed then. */
+tutti_status tutti_predict_write_json(const char *path, const tutti_strbuf *lines, tutti_failure *err);
 
 #endif

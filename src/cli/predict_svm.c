@@ -5,11 +5,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/file.h"
 #include "../base/json.h"
 #include "../metrics/chart.h"
 #include "../predict/svm_scaling.h"
+#include "predict_question.h"
 #include "topo.h"
 
 enum { MAX_RANKS = 32 };
@@ -79,13 +81,12 @@ static bool is_checked(const question *q, int i)
     return q->at[i].nranks == q->checked.nranks;
 }
 
-static void print_json(const question *q)
+static void print_json(const question *q, tutti_strbuf *out)
 {
     char *topology = tutti_topology_print(&q->topology);
     for (int i = 0; i < q->n; i++) {
         const tutti_svm_scaling *s = &q->at[i];
-        tutti_strbuf out = {0};
-        tutti_json j = {.out = &out};
+        tutti_json j = {.out = out};
         tutti_json_open(&j, NULL, '{');
         tutti_json_text(&j, "trace", q->path);
         tutti_json_text(&j, "topology", topology);
@@ -109,8 +110,7 @@ static void print_json(const question *q)
             tutti_json_real(&j, "error", s->seconds / q->checked.seconds - 1);
         }
         tutti_json_close(&j, '}');
-        puts(out.text);
-        tutti_strbuf_release(&out);
+        tutti_strbuf_puts(out, "\n");
     }
     free(topology);
 }
@@ -196,10 +196,13 @@ tutti_status tutti_predict_svm(const tutti_flags *f, tutti_failure *err)
     question q = {0};
     tutti_status st = answer(f, &q, err);
     if (!st && tutti_cli_has(f, "svg")) st = draw(&q, tutti_cli_value(f, "svg", NULL), err);
-    if (st) return st;
-    if (tutti_cli_has(f, "json"))
-        print_json(&q);
-    else
-        print_table(&q);
-    return TUTTI_OK;
+    const char *json = tutti_cli_value(f, "json", NULL);
+    if (!st && json) {
+        tutti_strbuf lines = {0};
+        print_json(&q, &lines);
+        st = tutti_predict_write_json(json, &lines, err);
+        tutti_strbuf_release(&lines);
+    }
+    if (!st && !(json && !strcmp(json, "-"))) print_table(&q);
+    return st;
 }

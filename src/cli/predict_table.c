@@ -33,12 +33,20 @@ static void print_groups(const tutti_predict_question *q)
     }
 }
 
+/* The last that there is; one there is. */
+static const tutti_prediction *last_of(const tutti_predict_question *q)
+{
+    int i = q->nranks - 1;
+    while (q->predicted[i].refused[0]) i--;
+    return &q->predicted[i];
+}
+
 void tutti_predict_print_table(const tutti_predict_question *q)
 {
     bool measured = false;
     int shared = 0;
     char *described = tutti_topology_describe(&q->topology);
-    const tutti_prediction *last = &q->predicted[q->nranks - 1];
+    const tutti_prediction *last = last_of(q);
     const double mb = (double)last->exchanged_bytes / 1e6;
     printf("%s\n%s, ", described, q->job_path);
     if (last->visits > 0)
@@ -50,6 +58,10 @@ void tutti_predict_print_table(const tutti_predict_question *q)
            "at least", "at most", "samples/s", "speed-up", "efficiency", measured ? "   measured    error" : "");
     for (int i = 0; i < q->nranks; i++) {
         const tutti_prediction *p = &q->predicted[i];
+        if (p->refused[0]) {
+            printf("%5d %s\n", p->nranks, p->refused);
+            continue;
+        }
         printf("%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.1f %9.2f %9.1f%%", p->nranks, p->step_s * 1e3,
                p->compute_s * 1e3, p->exchange_s * 1e3, p->exposed_s * 1e3, p->lower_s * 1e3, p->upper_s * 1e3,
                p->samples_per_s, p->speedup, p->efficiency * 100);

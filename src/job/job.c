@@ -127,20 +127,12 @@ static bool is_model_path(const char *model)
     return strchr(model, '/') || (n >= 5 && strcmp(model + n - 5, ".yaml") == 0);
 }
 
-tutti_status tutti_job_load(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
-                            tutti_failure *err)
-{
-    return tutti_job_load_here(path, overrides, noverrides, 0, out, err);
-}
-
-tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
-                                 tutti_job **out, tutti_failure *err)
+static tutti_status load(const char *path, tutti_job_source source, tutti_job **out, tutti_failure *err)
 {
     char *text = NULL;
     size_t nbytes = 0;
     tutti_status st = tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_USAGE, &text, &nbytes, err);
     if (st != TUTTI_OK) return st;
-    tutti_job_source source = {.overrides = overrides, .noverrides = noverrides, .nlocal = nlocal};
     tutti_job *job = NULL;
     st = parse(path, text, nbytes, &source, &job, err);
     free(text);
@@ -150,6 +142,26 @@ tutti_status tutti_job_load_here(const char *path, const char *const *overrides,
     if (is_model_path(job->model)) make_absolute(job, &source, "model", NULL, &job->model);
     *out = job;
     return TUTTI_OK;
+}
+
+tutti_status tutti_job_load(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
+                            tutti_failure *err)
+{
+    return tutti_job_load_here(path, overrides, noverrides, 0, out, err);
+}
+
+tutti_status tutti_job_load_here(const char *path, const char *const *overrides, int noverrides, int nlocal,
+                                 tutti_job **out, tutti_failure *err)
+{
+    const tutti_job_source source = {.overrides = overrides, .noverrides = noverrides, .nlocal = nlocal};
+    return load(path, source, out, err);
+}
+
+tutti_status tutti_job_load_for_any(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
+                                    tutti_failure *err)
+{
+    const tutti_job_source source = {.overrides = overrides, .noverrides = noverrides, .any_ranks = true};
+    return load(path, source, out, err);
 }
 
 void tutti_job_destroy(tutti_job *job)

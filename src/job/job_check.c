@@ -343,6 +343,12 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     char rows[2][TUTTI_ALGORITHM_TEXT];
     const int nrows = tutti_plan_algorithms(job->exchange.algorithm, rows);
     tutti_status st = check_algorithm_keys(job, source, rows, nrows, err);
+    for (int i = 0; i < nrows && !st; i++) {
+        int32_t param[TUTTI_MAX_PARAMETERS];
+        st = tutti_algorithm_read(tutti_algorithm_find(rows[i]), rows[i], param, err);
+        if (st) return blame(source, "exchange.algorithm", err);
+    }
+    if (source->any_ranks) return st;
     for (int i = 0; i < nrows * TUTTI_NCOLLECTIVES && !st; i++) {
         const tutti_collective c = (tutti_collective)(i / nrows);
         if (!(wanted >> c & 1)) continue;
@@ -430,11 +436,13 @@ static tutti_status check_parallel(const tutti_job *job, const tutti_job_source 
 
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
+    tutti_job alone = *job, groups = *job; /* for any ranks: as few as there may be */
+    if (source->any_ranks) alone.ranks = 1, groups.ranks = 2 * (tutti_job_groups(job) > 0 ? tutti_job_groups(job) : 1);
     tutti_status st = check_names(job, source, err);
     if (st == TUTTI_OK) st = check_data(job, source, err);
     if (st == TUTTI_OK) st = check_length(job, source, err);
-    if (st == TUTTI_OK) st = check_slots(job, source, err);
-    if (st == TUTTI_OK) st = check_batch(job, source, err);
+    if (st == TUTTI_OK) st = check_slots(&alone, source, err);
+    if (st == TUTTI_OK) st = check_batch(&alone, source, err);
     if (st == TUTTI_OK) st = check_rule(job, source, err);
     if (st == TUTTI_OK) st = check_optimiser(job, source, err);
     if (st == TUTTI_OK) st = tutti_job_check_groups(job, err);
@@ -442,6 +450,6 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);
-    if (st == TUTTI_OK) st = check_parallel(job, source, err);
+    if (st == TUTTI_OK) st = check_parallel(&groups, source, err);
     return st;
 }

@@ -151,7 +151,8 @@ typedef struct {
     const tutti_yaml_node *root;
     const char *const *overrides;
     int noverrides;
-    int nlocal; /* ranks of this host, 0 = all */
+    int nlocal;     /* ranks of this host, 0 = all */
+    bool any_ranks; /* what goes by their number is left to who plans for one */
 } tutti_job_source;
 
 /* The override "key=value" that sets `key` last, or NULL. */
@@ -187,6 +188,9 @@ tutti_status tutti_job_load_here(const char *path, const char *const *overrides,
                                  tutti_job **out, tutti_failure *err);
 /* The longer of the two names of a key that has a short one ("init" for init.from), if it was given so, else the short one. */
 const char *tutti_job_given_name(const tutti_job_source *source, const char *key, const char *shorter);
+/* As tutti_job_load, for who plans for rank counts of his own: the job's is not held against batch, slots, algorithm or groups. */
+tutti_status tutti_job_load_for_any(const char *path, const char *const *overrides, int noverrides, tutti_job **out,
+                                    tutti_failure *err);
 /* What must fit together across keys; TUTTI_ERR_USAGE names the line or the override that can be corrected. */
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_predict.c: predictions of a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,11 +84,12 @@ static void view_release(rank_view *v)
     free(v->host_of);
 }
 
-/* The job at a rank count. */
+/* The job at a rank count. One rank, whose steps all others are held against, exchanges nothing and needs no algorithm. */
 static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
     if (s->options->weak || s->options->read_trace) job.batch *= nranks;
+    if (nranks == 1) job.exchange.algorithm = "auto";
     return job;
 }
 
@@ -138,18 +140,46 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     return st;
 }
 
+/* Whether it is the algorithm, or the groups of ranks, that this count does not go with. */
+static bool would_do_without(const session *s, int nranks)
+{
+    rank_view v = {0};
+    tutti_job job = job_of(s, nranks);
+    job.exchange.algorithm = "auto";
+    job.parallel.groups = NULL;
+    const tutti_status st = view_plan(s, &job, nranks, &v, NULL);
+    view_release(&v);
+    return !st;
+}
+
+/* A count that is refused while others are not says why. */
+static tutti_status predict_count(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
+{
+    tutti_failure why = {0};
+    const tutti_status st = predict_one(s, nranks, s->options->slowness, out, &why);
+    if (!st) return TUTTI_OK;
+    *out = (tutti_prediction){.nranks = nranks};
+    if (st != TUTTI_ERR_USAGE || !would_do_without(s, nranks)) return tutti_fail(err, st, "%s", why.text);
+    snprintf(out->refused, sizeof out->refused, "%.255s", why.text);
+    return TUTTI_OK;
+}
+
 /* Speed-up is against one rank that nothing slows down, which is predicted too where nobody asked for it. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     const double *slowness = s->options->slowness;
     tutti_prediction alone = {0};
     tutti_status st = TUTTI_OK;
+    int nserved = 0;
     for (int i = 0; i < n && !st; i++) {
-        st = predict_one(s, ranks[i], slowness, &out[i], err);
+        st = predict_count(s, ranks[i], &out[i], err);
+        nserved += !out[i].refused[0];
         if (!st && ranks[i] == 1 && slowest_of(slowness, 1) == 1) alone = out[i];
     }
+    if (!st && !nserved) return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: %s", out[0].nranks, out[0].refused);
     if (!st && !alone.nranks) st = predict_one(s, 1, NULL, &alone, err);
     for (int i = 0; i < n && !st; i++) {
+        if (out[i].refused[0]) continue;
         out[i].speedup = out[i].samples_per_s / alone.samples_per_s;
         out[i].efficiency = out[i].speedup / ranks[i];
     }

@@ -83,7 +83,7 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
 {
     fixture *f = *state;
     char arguments[300];
-    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --json --save-profile %s",
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 1,2,4 --json - --save-profile %s",
              f->profile);
     char *text = command_says(arguments, 0, "\"ranks\":4");
     int lines = 0;
@@ -93,6 +93,12 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
         assert_true(step > 0 && step >= cJSON_GetObjectItem(row, "lower_s")->valuedouble * (1 - 1e-9));
         assert_true(step <= cJSON_GetObjectItem(row, "upper_s")->valuedouble * (1 + 1e-9));
         assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "measured_s")));
+        assert_true(fabs(cJSON_GetObjectItem(row, "step_ms")->valuedouble - 1e3 * step) <= 1e-6 * step);
+        assert_true(cJSON_IsString(cJSON_GetObjectItem(row, "algorithm")));
+        assert_true(cJSON_IsString(cJSON_GetObjectItem(row, "bottleneck")));
+        assert_true(cJSON_IsNumber(cJSON_GetObjectItem(row, "exchange_ms")));
+        assert_true(cJSON_IsNumber(cJSON_GetObjectItem(row, "exposed_ms")));
+        assert_true(cJSON_IsNumber(cJSON_GetObjectItem(row, "bytes_per_rank")));
         cJSON_Delete(row);
     }
     assert_int_equal(lines, 3);
@@ -104,10 +110,36 @@ static void predict_prints_a_row_for_each_rank_count(void **state)
     expect(arguments, 3, "12 samples");
 }
 
+/* The counts that are asked for are the ranks, whatever the job says of its own. */
+static void predict_takes_rows_that_do_not_serve_every_count(void **state)
+{
+    fixture *f = *state;
+    char arguments[400];
+    snprintf(
+        arguments, sizeof arguments,
+        "predict examples/mlp.yaml --ranks 1,2,8 --topology star --set exchange.algorithm=split-rail,group=4 --set "
+        "kernels=reference --json %s",
+        f->profile);
+    expect(arguments, 0, "    2 exchange");
+    FILE *file = fopen(f->profile, "r");
+    assert_non_null(file);
+    char *text = read_stream(file);
+    fclose(file);
+    assert_non_null(strstr(text, "\"ranks\":2,\"refused\":\""));
+    assert_non_null(strstr(text, "\"algorithm\":\"split-rail,group=4\""));
+    free(text);
+    expect("predict examples/mlp.yaml --ranks 2 --topology star --set exchange.algorithm=split-rail,group=4", 2,
+           "group");
+    expect("predict examples/mlp.yaml --ranks 8 --topology star --set parallel.layers=fc1 --set parallel.groups=4", 0,
+           "8 ranks in 4 groups");
+    expect("predict examples/mlp.yaml --ranks 4 --set exchange.algorithm=ring,size=3", 2, "no parameters");
+    expect("predict examples/mlp.yaml --json", 2, "--json");
+}
+
 static double compute_of(const char *options, const char *profile)
 {
     char arguments[400];
-    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 2 --topology star,bw=1Gb --json %s %s",
+    snprintf(arguments, sizeof arguments, "predict examples/mlp.yaml --ranks 2 --topology star,bw=1Gb --json - %s %s",
              options, profile);
     char *text = command_says(arguments, 0, "\"compute_s\"");
     cJSON *row = cJSON_Parse(text);
@@ -140,7 +172,7 @@ static void predict_usage_errors_end_with_code_2(void **state)
     expect("predict", 2, "one job file");
     expect("predict examples/mlp.yaml --ranks 2 --weak --layers --topology star,bw=1Gb --set kernels=reference", 0,
            "FLOP/byte");
-    expect("predict examples/mlp.yaml --ranks 2 --layers --json --set kernels=reference", 0, "\"layer\":\"fc1\"");
+    expect("predict examples/mlp.yaml --ranks 2 --layers --json - --set kernels=reference", 0, "\"layer\":\"fc1\"");
     expect("predict examples/mlp.yaml --trace docs/jobs.md", 3, "docs/jobs.md");
     expect("predict examples/nothing.yaml", 2, "examples/nothing.yaml");
     expect("predict examples/mlp.yaml --topology star,lat=fast", 2, "lat=5us");
@@ -163,6 +195,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_trace_among_the_examples_foretells_weak_scaling, fixture_make,
                                         fixture_free),
         cmocka_unit_test_setup_teardown(predict_prints_a_row_for_each_rank_count, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_takes_rows_that_do_not_serve_every_count, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_takes_slow_ranks, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
     };

@@ -114,7 +114,7 @@ static void a_trace_of_one_rank_foretells_more(void **state)
     text = get("p.svg");
     assert_non_null(strstr(text, "efficiency, %"));
     free(text);
-    check("predict $/one.jsonl --topology star --ranks 4 --json", 0, "\"ranks\":4,\"seconds\":");
+    check("predict $/one.jsonl --topology star --ranks 4 --json -", 0, "\"ranks\":4,\"seconds\":");
     put("steps", "{\"ev\":\"step\",\"step\":1}\n");
     check("predict $/steps", 3, "steps: line 1 is none of a trace of svm-train");
     check("predict $/set", 2, "line 1");
