@@ -53,14 +53,17 @@ static double backward_s(const tutti_graph *g, const tutti_layer_time *time, int
 }
 
 /* A split layer exchanges what it is given and what it hands on, which nothing hides, and parts of its parameters. */
-static tutti_status fill_split(const tutti_plan *plan, const tutti_topology *t, int layer, tutti_layer_prediction *row,
-                               tutti_failure *err)
+static tutti_status fill_split(tutti_exchange_times *times, int layer, tutti_layer_prediction *row, tutti_failure *err)
 {
+    const tutti_plan *plan = times->plan;
     tutti_status st = TUTTI_OK;
-    double lower_s, *seconds = tutti_alloc((size_t)plan->nexchanges * sizeof *seconds);
-    for (int i = 0; i < plan->nexchanges && !st; i++)
-        if (tutti_plan_place(&plan->exchanges[i], plan->config.rank) >= 0 && tutti_predict_share(plan, i) > 0)
-            st = tutti_predict_exchange(plan, i, plan->exchanges[i].count, t, &seconds[i], &lower_s, err);
+    double *seconds = tutti_alloc((size_t)plan->nexchanges * sizeof *seconds);
+    for (int i = 0; i < plan->nexchanges && !st; i++) {
+        tutti_simulation simulated;
+        if (tutti_plan_place(&plan->exchanges[i], plan->config.rank) < 0 || tutti_predict_share(plan, i) == 0) continue;
+        st = tutti_exchange_times_at(times, i, plan->exchanges[i].count, &simulated, err);
+        seconds[i] = simulated.seconds;
+    }
     const tutti_split_time time = tutti_predict_split(plan, plan->config.rank, layer, seconds);
     row->bytes = time.received_bytes;
     row->exchange_s = time.travel_s + time.params_s;
@@ -70,28 +73,30 @@ static tutti_status fill_split(const tutti_plan *plan, const tutti_topology *t, 
     return st;
 }
 
-static tutti_status fill_row(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t, int layer,
+static tutti_status fill_row(tutti_exchange_times *times, const tutti_profile *profile, int layer,
                              tutti_layer_prediction *row, tutti_failure *err)
 {
+    const tutti_plan *plan = times->plan;
     const tutti_graph *g = plan->graph;
     const tutti_kernel *k = &g->kernels[layer];
     const tutti_layer_time *time = &profile->layers[layer];
     const int64_t calls = plan->my_nslots, elements = count_elements(g, layer, true);
     tutti_shape in[TUTTI_MAX_OP_INPUTS];
     tutti_bucket_time exchange;
-    const tutti_status st = tutti_predict_bucket(plan, elements, t, &exchange, err);
+    const tutti_status st = tutti_predict_bucket(times, elements, &exchange, err);
     if (st) return st;
     for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
     *row = (tutti_layer_prediction){.forward_s = time->forward_s * (double)calls,
                                     .backward_s = backward_s(g, time, layer) * (double)calls,
                                     .bytes = elements * (int64_t)sizeof(float),
                                     .exchange_s = exchange.all_s,
-                                    .window_s = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};
+                                    .window_s =
+                                        times->topology->kind == TUTTI_TOPOLOGY_HOST ? 0 : window_s(g, profile, layer)};
     strncpy(row->name, g->model->layers[layer].name, sizeof row->name - 1);
     row->flop_per_byte = 3 * k->op->flops(k->attrs, in, &k->out.shape) * (double)calls /
                          ((double)count_elements(g, layer, false) * sizeof(float));
     row->exposed_s = fmax(0, row->exchange_s - row->window_s);
-    if (tutti_graph_split_of(g, layer) >= 0) return fill_split(plan, t, layer, row, err);
+    if (tutti_graph_split_of(g, layer) >= 0) return fill_split(times, layer, row, err);
     if (!strcmp(k->op->name, "dense"))
         row->hybrid_groups =
             tutti_layer_hybrid_groups(plan->config.nranks, plan->config.batch, k->params[0].shape.dim[0]);
@@ -102,10 +107,12 @@ tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *prof
                                tutti_layer_prediction *out, int *nrows, tutti_failure *err)
 {
     const tutti_graph *g = plan->graph;
+    tutti_exchange_times times = {.plan = plan, .topology = t};
     tutti_status st = TUTTI_OK;
     *nrows = 0;
     for (int l = 0; l < g->model->nlayers && !st; l++) {
-        if (count_elements(g, l, false)) st = fill_row(plan, profile, t, l, &out[(*nrows)++], err);
+        if (count_elements(g, l, false)) st = fill_row(&times, profile, l, &out[(*nrows)++], err);
     }
+    tutti_exchange_times_release(&times);
     return st;
 }

@@ -2,63 +2,14 @@
 /* predict_costs.c: costs of a plan's exchanges from simulated schedules. */
 #include "predict_costs.h"
 
-#include <stdlib.h>
-
 enum { FIRST_BYTES = 4096, GROWTH = 4 };
-
-/* The topology as the members of an exchange see it: each on its own seat. Where no seats can be listed they are all alike. */
-static tutti_status seat_members(const tutti_topology *t, const tutti_plan_exchange *x, tutti_topology *out,
-                                 tutti_failure *err)
-{
-    int32_t seat[TUTTI_MAX_SEATS_LISTED];
-    *out = *t;
-    if (!x->members || !tutti_topology_has_place(t, TUTTI_PLACE_LIST)) return TUTTI_OK;
-    if (x->nmembers > TUTTI_MAX_SEATS_LISTED)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "%s: %d ranks of more exchange something, and seats of at most %d are known one by one",
-                          x->name, x->nmembers, TUTTI_MAX_SEATS_LISTED);
-    for (int i = 0; i < x->nmembers; i++) seat[i] = tutti_topology_seat_of(t, x->members[i]);
-    tutti_topology_place(out, x->nmembers, seat);
-    return TUTTI_OK;
-}
-
-/* Some of them map each other's memory there, as the lowered schedule has it. */
-static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topology *t)
-{
-    bool maps = false, agrees = lowered->wire == TUTTI_WIRE_MAPPED || lowered->host_of;
-    const int nranks = lowered->nranks;
-    int32_t *sits = tutti_alloc((size_t)nranks * sizeof *sits), *first = tutti_alloc((size_t)nranks * sizeof *first);
-    tutti_topology_hosts(t, nranks, sits);
-    for (int r = nranks - 1; r >= 0; r--) first[lowered->host_of ? lowered->host_of[r] : 0] = r;
-    for (int r = 0; r < nranks && agrees; r++) {
-        maps |= sits[r] != r;
-        agrees = sits[r] == sits[first[lowered->host_of ? lowered->host_of[r] : 0]];
-    }
-    free(sits);
-    free(first);
-    return maps && agrees;
-}
-
-/* What runs there: lowered for the memory that ranks map; between those that map none, as compiled, which takes as long. */
-static const tutti_schedule *what_runs(const tutti_prepared *s, const tutti_topology *t)
-{
-    if (t->kind == TUTTI_TOPOLOGY_HOST || maps_memory(tutti_schedule_head(s->lowered), t)) return s->lowered;
-    return s->compiled;
-}
 
 tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     tutti_simulation *out, tutti_failure *err)
 {
-    const tutti_plan_exchange *x = &plan->exchanges[exchange];
-    const int64_t sent = (int64_t)tutti_dtype_bytes(x->sent ? x->sent : plan->memories[x->in.memory].type);
-    const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, n * TUTTI_ELEMENT_BYTES);
-    const tutti_prepared *s = &plan->schedules[schedule];
-    tutti_topology seated;
-    *out = (tutti_simulation){.bottleneck = -1};
-    tutti_status st = tutti_topology_fits(t, plan->config.nranks, err);
-    if (!st) st = seat_members(t, x, &seated, err);
-    if (!st && plan->config.nranks > 1)
-        st = tutti_simulate_schedule(what_runs(s, &seated), &seated, n * sent / TUTTI_ELEMENT_BYTES, out, err);
+    tutti_exchange_times times = {.plan = plan, .topology = t};
+    const tutti_status st = tutti_exchange_times_at(&times, exchange, n, out, err);
+    tutti_exchange_times_release(&times);
     return st;
 }
 
@@ -112,14 +63,18 @@ static tutti_bucket_time add_up(const tutti_plan *plan, int rank, const tutti_lo
     return out;
 }
 
-tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti_topology *t, tutti_bucket_time *out,
-                                  tutti_failure *err)
+tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err)
 {
+    const tutti_plan *plan = times->plan;
+    tutti_simulation simulated;
     tutti_status st = TUTTI_OK;
     tutti_arena work = {0};
-    double *seconds = TUTTI_ARENA_NEW(&work, double, plan->nexchanges + 1), lower_s;
-    for (int x = 0; x < plan->nexchanges && !st; x++)
-        if (is_of_first(plan, x)) st = tutti_predict_exchange(plan, x, n, t, &seconds[x], &lower_s, err);
+    double *seconds = TUTTI_ARENA_NEW(&work, double, plan->nexchanges + 1);
+    for (int x = 0; x < plan->nexchanges && !st; x++) {
+        if (!is_of_first(plan, x)) continue;
+        st = tutti_exchange_times_at(times, x, n, &simulated, err);
+        seconds[x] = simulated.seconds;
+    }
     *out = st ? (tutti_bucket_time){0} : add_up(plan, plan->config.rank, plan->loops, seconds);
     for (int r = 0; r < plan->config.nranks && !st && !tutti_plan_is_between_all(plan); r++) {
         tutti_loop loops[TUTTI_NDRIVERS];
@@ -168,15 +123,17 @@ tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *pr
 {
     tutti_plan_costs c = {.ranks = plan->config.nranks, .threads = plan->config.nthreads};
     tutti_bucket_time time = {0};
+    tutti_exchange_times times = {.plan = plan, .topology = t};
     tutti_status st = TUTTI_OK;
     c.exchange_bytes.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     c.exchange_s.values = TUTTI_ARENA_NEW(&c.arena, double, TUTTI_MAX_COST_POINTS);
     choose_sizes(plan->total * TUTTI_ELEMENT_BYTES, &c.exchange_bytes);
     for (; c.exchange_s.n < c.exchange_bytes.n && !st; c.exchange_s.n++) {
         const int64_t n = (int64_t)c.exchange_bytes.values[c.exchange_s.n] / TUTTI_ELEMENT_BYTES;
-        st = tutti_predict_bucket(plan, n, t, &time, err);
+        st = tutti_predict_bucket(&times, n, &time, err);
         c.exchange_s.values[c.exchange_s.n] = time.all_s;
     }
+    tutti_exchange_times_release(&times);
     if (t->kind != TUTTI_TOPOLOGY_HOST && time.all_s > 0)
         c.overlap = plan->config.by_need ? 1 : time.early_s / time.all_s;
     c.params_s = (tutti_reals){TUTTI_ARENA_NEW(&c.arena, double, profile->nlayers), profile->nlayers};

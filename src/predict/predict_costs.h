@@ -8,18 +8,15 @@
 #ifndef TUTTI_PREDICT_COSTS_H
 #define TUTTI_PREDICT_COSTS_H
 
-#include "../collective/simulate/simulate.h"
-#include "../training/plan/plan.h"
+#include "exchange_times.h"
 #include "profile.h"
-#include "tutti/topology.h"
 
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
-/* Of one exchange of n elements, between its members where they sit; 0 on one rank. lower_s: no run is shorter. What other exchanges
- * carry at the same time over the same links is not counted. */
+/* tutti_exchange_times_at of one exchange of n elements alone. lower_s: no run is shorter. */
 tutti_status tutti_predict_exchange(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     double *seconds, double *lower_s, tutti_failure *err);
-/* All that is known of it. */
+/* The same with all that is simulated; on one rank zeros, and no bottleneck. */
 tutti_status tutti_predict_simulate(const tutti_plan *plan, int exchange, int64_t n, const tutti_topology *t,
                                     tutti_simulation *out, tutti_failure *err);
 /* How often it is started in a step: 1, 1 / period, or 0: it is for tests and checkpoints. */
@@ -29,8 +26,7 @@ double tutti_predict_share(const tutti_plan *plan, int exchange);
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;
-tutti_status tutti_predict_bucket(const tutti_plan *plan, int64_t n, const tutti_topology *t, tutti_bucket_time *out,
-                                  tutti_failure *err);
+tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
 /* What a rank does for a split layer in a step (-1: for all of them): exchanges that are waited for at once and those of its parameters, by the
  * seconds of each of the plan's exchanges; what it receives by them. */

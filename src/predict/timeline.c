@@ -162,18 +162,20 @@ static void action_play(player *p, const tutti_action *a)
 static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_arena *names, tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
+    tutti_exchange_times times = {.plan = plan, .topology = t};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < plan->nexchanges && !st; i++) {
         exchange_state *x = &p->exchanges[i];
         tutti_simulation found;
         if (tutti_predict_share(plan, i) == 0) continue;
-        st = tutti_predict_simulate(plan, i, plan->exchanges[i].count, t, &found, err);
+        st = tutti_exchange_times_at(&times, i, plan->exchanges[i].count, &found, err);
         x->seconds = found.seconds;
         x->lower_s = found.lower_s;
         x->busy_s = found.busy_s;
         x->sent = found.bytes_sent;
         x->busiest = tutti_arena_strdup(names, found.bottleneck_name);
     }
+    tutti_exchange_times_release(&times);
     return st;
 }
 

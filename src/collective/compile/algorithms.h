@@ -17,6 +17,12 @@ typedef struct {
     const char *help; /* what it is; if initial < lowest, also what `settle` makes of it */
 } tutti_parameter;
 
+typedef enum {
+    TUTTI_NO_ROTATION,
+    TUTTI_BY_RANK,
+    TUTTI_BY_GROUP, /* the first parameter: ranks a group */
+} tutti_rotation;
+
 typedef struct {
     const char *name, *summary;
     unsigned collectives;          /* bit set of tutti_collective */
@@ -24,6 +30,9 @@ typedef struct {
     bool sums_once;   /* each element is summed by one step, from all ranks' inputs: no partial sum travels */
     bool sums_groups; /* ... or groups' sums do, each of which is summed once more, into the result */
     bool is_bound;    /* to a topology: it takes q->topology and cannot do without */
+    /* Fast mode, without a root: whoever is so many ranks further on does the same with peers and slices as many further on, so that where all
+     * slices are of one size a few parts say what all send and add, stage by stage (tests/collective/test_lines.c looks at all parts). */
+    tutti_rotation rotates;
     /* TUTTI_OK, or why this request cannot be served and what could (rank count >= 1, slots 0 or a power of two >= the rank
      * count, root and collective in range are checked before). NULL: everything is served. */
     tutti_status (*accept)(const tutti_compile_request *q, tutti_failure *err);

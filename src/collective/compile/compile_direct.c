@@ -255,5 +255,6 @@ const tutti_algorithm tutti_algorithm_direct = {
                    1u << TUTTI_BROADCAST | 1u << TUTTI_REDUCE | 1u << TUTTI_ALL_TO_ALL | 1u << TUTTI_BARRIER,
     .determinism = TUTTI_DETERMINISM_FIXED,
     .sums_once = true,
+    .rotates = TUTTI_BY_RANK,
     .part = direct_part,
 };

@@ -69,5 +69,6 @@ const tutti_algorithm tutti_algorithm_one_shot = {
     .collectives = 1u << TUTTI_ALLREDUCE,
     .determinism = TUTTI_DETERMINISM_FIXED,
     .sums_once = true,
+    .rotates = TUTTI_BY_RANK,
     .part = one_shot_part,
 };

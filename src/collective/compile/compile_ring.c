@@ -98,6 +98,7 @@ const tutti_algorithm tutti_algorithm_ring = {
     .summary = "slices go round, neighbours only: 2(p - 1) steps, least traffic",
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
     .determinism = TUTTI_DETERMINISM_PER_SLICE,
+    .rotates = TUTTI_BY_RANK,
     .accept = ring_accept,
     .part = ring_part,
 };

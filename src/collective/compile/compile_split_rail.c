@@ -72,6 +72,7 @@ const tutti_algorithm tutti_algorithm_split_rail = {
                "than a ring",
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
     .determinism = TUTTI_DETERMINISM_PER_SLICE,
+    .rotates = TUTTI_BY_GROUP,
     .accept = split_rail_accept,
     .part = split_rail_part,
     .parameters = {{"group", 0, 1, 1 << 20, "ranks a group, a divisor of the rank count; default: the fewest steps"}},

@@ -225,6 +225,7 @@ const tutti_algorithm tutti_algorithm_two_level = {
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
     .determinism = TUTTI_DETERMINISM_FIXED,
     .sums_groups = true,
+    .rotates = TUTTI_BY_GROUP,
     .accept = two_level_accept,
     .part = two_level_part,
     .parameters = {{"group", 0, 1, 1 << 20,

@@ -127,5 +127,6 @@ const tutti_algorithm tutti_algorithm_two_shot = {
     .collectives = 1u << TUTTI_ALLREDUCE,
     .determinism = TUTTI_DETERMINISM_FIXED,
     .sums_once = true,
+    .rotates = TUTTI_BY_RANK,
     .part = two_shot_part,
 };

@@ -206,7 +206,7 @@ static tutti_status board_make(const tutti_schedule *s, const tutti_topology *t,
     b->plain.figure[TUTTI_FIGURE_PLACE] = TUTTI_PLACE_BLOCK;
     b->plain.nlisted = 0;
     tutti_topology_graph(&b->plain, b->nseats, &b->net);
-    tutti_traffic_collect(s, t, n, &b->traffic);
+    tutti_traffic_collect(s, t, n, head->nranks, &b->traffic);
     patterns_find(b);
     ranks_index(b);
     b->seat = tutti_alloc((size_t)head->nranks * sizeof *b->seat);

@@ -98,8 +98,8 @@ typedef struct {
 static stage_work ranks_work(const tutti_traffic *traffic, int32_t stage, double *work, double *longest)
 {
     stage_work out = {0, 0};
-    for (int32_t r = 0; r < traffic->nranks; r++) {
-        const tutti_work *w = &traffic->work[(size_t)stage * (size_t)traffic->nranks + (size_t)r];
+    for (int32_t r = 0; r < traffic->nseen; r++) {
+        const tutti_work *w = &traffic->work[(size_t)stage * (size_t)traffic->nseen + (size_t)r];
         int32_t handled = w->sent > w->received ? w->sent : w->received;
         out.messages = handled > out.messages ? handled : out.messages;
         out.most_s = fmax(out.most_s, w->core_s);
@@ -109,48 +109,50 @@ static stage_work ranks_work(const tutti_traffic *traffic, int32_t stage, double
     return out;
 }
 
-/* By the rank that sends most. */
+/* By the rank that sends most. Of ranks that were not looked at each sends what the one does that is in its place among those that were. */
 static int64_t most_sent(const tutti_traffic *traffic)
 {
-    int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nranks * sizeof *sent);
+    int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nseen * sizeof *sent);
     for (int64_t i = 0; i < traffic->nflows; i++) {
-        sent[traffic->flows[i].src] += traffic->flows[i].bytes;
-        if (sent[traffic->flows[i].src] > most) most = sent[traffic->flows[i].src];
+        int64_t *of_src = &sent[traffic->flows[i].src % traffic->nseen];
+        *of_src += traffic->flows[i].bytes;
+        if (*of_src > most) most = *of_src;
     }
     free(sent);
     return most;
 }
 
-static void network_evaluate(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
-                             tutti_simulation *out)
+static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
+                                     tutti_simulation *out, tutti_lower *lower, tutti_failure *err)
 {
     double soft = t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0, least_wire = INFINITY;
     double *load = tutti_alloc((size_t)net->nlinks * sizeof *load);
-    double *work = tutti_alloc((size_t)traffic->nranks * sizeof *work);
-    int64_t at = 0;
-    for (int32_t stage = 0; stage < traffic->nstages; stage++) {
-        int64_t end = at;
-        while (end < traffic->nflows && traffic->flows[end].stage == stage) end++;
-        stage_work own = ranks_work(traffic, stage, work, &longest_work);
-        if (end > at) {
-            tutti_filled filled = tutti_rounds_fill(t, net, traffic->flows + at, end - at, load);
-            least_wire = fmin(least_wire, filled.least_latency_s);
+    double *work = tutti_alloc((size_t)traffic->nseen * sizeof *work);
+    tutti_stages stages;
+    const tutti_status st = tutti_stages_solve(traffic, t, net, load, &stages, err);
+    for (int32_t stage = 0; stage < traffic->nstages && !st; stage++) {
+        const stage_work own = ranks_work(traffic, stage, work, &longest_work);
+        if (stages.kind[stage] >= 0) {
+            const tutti_filled *filled = &stages.kinds[stages.kind[stage]].filled;
+            least_wire = fmin(least_wire, filled->least_latency_s);
             out->nrounds++;
-            out->latency_s += filled.most_latency_s + soft * own.messages;
-            out->transfer_s += filled.end_s;
+            out->latency_s += filled->most_latency_s + soft * own.messages;
+            out->transfer_s += filled->end_s;
         }
         out->local_s += own.most_s;
-        at = end;
     }
     out->bytes_sent = most_sent(traffic);
-    double longest_link = link_bound(net, load, out), waiting = out->nrounds ? least_wire + soft : 0;
-    out->lower_s = fmax(out->nrounds ? waiting + longest_link : 0, longest_work);
-    out->busy_s = fmax(0, out->lower_s - waiting);
+    *lower = (tutti_lower){0, out->nrounds ? least_wire + soft : 0, link_bound(net, load, out), longest_work};
+    out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, longest_work);
+    out->busy_s = fmax(0, out->lower_s - lower->wait_s);
+    tutti_stages_release(&stages);
     free(load);
     free(work);
+    return st;
 }
 
-static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t, tutti_simulation *out)
+static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t, tutti_simulation *out,
+                          tutti_lower *lower)
 {
     int32_t p = traffic->nranks, ncores = tutti_topology_nlinks(t, p) - 1;
     bool cached = traffic->footprint <= t->figure[TUTTI_FIGURE_CACHE];
@@ -180,7 +182,8 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     }
     if (memory > busiest) out->bottleneck = ncores;
     out->bytes_sent = out->bytes_most;
-    out->lower_s = fmax(out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, fmax(busiest, memory));
+    *lower = (tutti_lower){out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, 0, 0, fmax(busiest, memory)};
+    out->lower_s = fmax(lower->least_s, lower->work_s);
     out->busy_s = out->lower_s;
     free(total);
     free(core);
@@ -207,7 +210,7 @@ static tutti_status maps_check(const tutti_schedule_header *head, const tutti_to
     return st;
 }
 
-static tutti_status fit_check(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
+tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err)
 {
     bool mapped = head->wire == TUTTI_WIRE_MAPPED;
     tutti_status st = tutti_topology_fits(t, head->nranks, err);
@@ -219,29 +222,37 @@ static tutti_status fit_check(const tutti_schedule_header *head, const tutti_top
     return mapped || head->wire == TUTTI_WIRE_MIXED ? maps_check(head, t, err) : TUTTI_OK;
 }
 
-tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
-                                     tutti_failure *err)
+tutti_status tutti_simulate_seen(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
+                                 tutti_simulation *out, tutti_lower *lower, tutti_traffic *traffic, tutti_failure *err)
 {
-    const tutti_schedule_header *head = tutti_schedule_head(s);
-    bool host = t->kind == TUTTI_TOPOLOGY_HOST;
+    const int32_t nranks = tutti_schedule_head(s)->nranks;
     tutti_fabric net = {0};
-    tutti_status st = fit_check(head, t, err);
-    if (st) return st;
-    tutti_traffic traffic;
-    tutti_traffic_collect(s, t, n, &traffic);
-    *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic.nmessages};
-    if (host) {
-        host_evaluate(&traffic, t, out);
+    tutti_status st = TUTTI_OK;
+    tutti_traffic_collect(s, t, n, nseen, traffic);
+    *out = (tutti_simulation){.bottleneck = -1, .nmessages = traffic->nmessages};
+    if (t->kind == TUTTI_TOPOLOGY_HOST) {
+        host_evaluate(traffic, t, out, lower);
     } else {
-        tutti_topology_graph(t, head->nranks, &net);
-        network_evaluate(&traffic, t, &net, out);
+        tutti_topology_graph(t, nranks, &net);
+        st = network_evaluate(traffic, t, &net, out, lower, err);
         tutti_fabric_release(&net);
     }
     out->seconds = out->latency_s + out->transfer_s + out->local_s;
     if (out->bottleneck >= 0) {
-        tutti_topology_link_name(t, head->nranks, out->bottleneck, out->bottleneck_name);
+        tutti_topology_link_name(t, nranks, out->bottleneck, out->bottleneck_name);
         out->bottleneck_busy = out->seconds > 0 ? fmin(1, out->busy_s / out->seconds) : 0;
     }
+    return st;
+}
+
+tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
+                                     tutti_failure *err)
+{
+    tutti_traffic traffic;
+    tutti_lower lower;
+    tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
+    if (st) return st;
+    st = tutti_simulate_seen(s, t, n, tutti_schedule_head(s)->nranks, out, &lower, &traffic, err);
     tutti_traffic_release(&traffic);
-    return TUTTI_OK;
+    return st;
 }

@@ -23,16 +23,24 @@ typedef struct {
 
 typedef struct {
     int32_t nranks, nstages;
+    int32_t
+        nseen; /* parts that were looked at, of ranks 0 ..; those of all others are the same, so many ranks further on */
+    int64_t
+        unit; /* so many elements that all slices of parts that were looked at, and their paths, are whole; 0: it is too large */
     int32_t npaths;    /* flows a message */
     tutti_flow *flows; /* sorted by stage */
     int64_t nflows, room;
-    tutti_work *work; /* [stage * nranks + rank] */
+    tutti_work *work; /* [stage * nseen + rank] */
     uint8_t *waits;   /* a stage: somebody waits or receives in it */
     int64_t nmessages;
     double footprint; /* bytes of all buffers of all ranks, every bank */
 } tutti_traffic;
 
-void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out);
+/* nseen: the schedule's ranks, or as many as tutti_traffic_alike says. */
+void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
+                           tutti_traffic *out);
+/* How many ranks, from 0 on, say what all do if all slices are of one size: those of a host, or one, of a schedule whose row rotates; else all. */
+int32_t tutti_traffic_alike(const tutti_schedule *s);
 void tutti_traffic_release(tutti_traffic *traffic);
 
 /* Flows that start together and have max-min fair shares of the links. */
@@ -43,5 +51,30 @@ typedef struct {
 /* load[link] += bytes. */
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
                                int64_t nflows, double *load);
+
+/* Stages that move the same, or whose flows all ranks further on are the same, are solved once (stages.c). */
+typedef struct {
+    int64_t begin, end; /* flows of the first such stage that there is */
+    int32_t times;      /* stages */
+    tutti_filled filled;
+} tutti_stage_kind;
+typedef struct {
+    int32_t *kind; /* a stage; -1: nothing moves in it */
+    tutti_stage_kind *kinds;
+    int32_t nkinds;
+} tutti_stages;
+/* Solves all kinds; load[link] += bytes of all stages. TUTTI_ERR_USAGE: more messages at a time than can be looked at. */
+tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
+                                double *load, tutti_stages *out, tutti_failure *err);
+void tutti_stages_release(tutti_stages *stages);
+
+/* What of a simulation is whose multiple: lower_s is the largest of the first, wait + link, and work. */
+typedef struct {
+    double least_s, wait_s, link_s, work_s;
+} tutti_lower;
+/* As tutti_simulate_schedule, from the parts of nseen ranks; it has looked at whether the schedule fits. out_unit: of the traffic. */
+tutti_status tutti_simulate_seen(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
+                                 tutti_simulation *out, tutti_lower *lower, tutti_traffic *traffic, tutti_failure *err);
+tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err);
 
 #endif

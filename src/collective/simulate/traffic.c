@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../../base/arena.h"
+#include "../compile/algorithms.h"
 #include "simulate_impl.h"
 
 static int64_t slice_bytes(const tutti_slice *s, int64_t n)
@@ -41,7 +42,7 @@ static void flow_add(tutti_traffic *out, tutti_flow flow)
 static void stages_grow(tutti_traffic *out, int32_t nstages)
 {
     if (nstages <= out->nstages) return;
-    size_t old = (size_t)out->nstages, now = (size_t)nstages, p = (size_t)out->nranks;
+    size_t old = (size_t)out->nstages, now = (size_t)nstages, p = (size_t)out->nseen;
     out->work = tutti_realloc(out->work, now * p * sizeof *out->work);
     out->waits = tutti_realloc(out->waits, now);
     memset(out->work + old * p, 0, (now - old) * p * sizeof *out->work);
@@ -97,7 +98,7 @@ static bool loads_add(const tutti_part *part, const tutti_step *step, int64_t by
 static void step_collect(const tutti_part *part, const tutti_step *step, const tutti_topology *t, int64_t n,
                          tutti_traffic *out)
 {
-    tutti_work *work = &out->work[(size_t)step->stage * (size_t)out->nranks + (size_t)part->rank];
+    tutti_work *work = &out->work[(size_t)step->stage * (size_t)out->nseen + (size_t)part->rank];
     const tutti_slice *first = part->slices + (step->nins ? step->first_in : step->first_out);
     int64_t bytes = step->nins + step->nouts ? slice_bytes(first, n) : 0;
     switch (step->kind) {
@@ -158,20 +159,85 @@ static double part_footprint(const tutti_part *part, bool in_place, int64_t n)
     return bytes;
 }
 
-void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_traffic *out)
+static int64_t common_divisor(int64_t a, int64_t b)
 {
-    *out = (tutti_traffic){.nranks = tutti_schedule_head(s)->nranks, .npaths = tutti_topology_npaths(t)};
-    for (int32_t rank = 0; rank < out->nranks; rank++) {
+    while (b) {
+        const int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* Of so many elements all slices of the part are whole, too. */
+static void unit_grow(const tutti_part *part, tutti_traffic *out)
+{
+    enum { MOST_BITS = 36 };
+    int32_t last = 0;
+    for (int32_t i = 0; i < part->nslices && out->unit; i++) {
+        const int32_t of = part->slices[i].of;
+        if (of == last) continue; /* most are of one kind */
+        last = of;
+        out->unit = out->unit / common_divisor(out->unit, of) * of;
+        if (out->unit >> MOST_BITS) out->unit = 0;
+    }
+}
+
+void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
+                           tutti_traffic *out)
+{
+    const tutti_schedule_header *head = tutti_schedule_head(s);
+    *out = (tutti_traffic){.nranks = head->nranks, .nseen = nseen, .unit = 1, .npaths = tutti_topology_npaths(t)};
+    for (int32_t rank = 0; rank < nseen; rank++) {
         tutti_part part;
         tutti_schedule_part(s, rank, &part);
-        out->footprint += part_footprint(&part, tutti_schedule_head(s)->in_place, n);
+        unit_grow(&part, out);
+        out->footprint += part_footprint(&part, head->in_place, n);
         for (int32_t i = 0; i < part.nsteps; i++) {
             stages_grow(out, part.steps[i].stage + 1);
             step_collect(&part, &part.steps[i], t, n, out);
         }
         tutti_part_release(&part);
     }
+    out->nmessages *= out->nranks / nseen;
+    out->unit *= out->npaths;
     flows_sort(out);
+}
+
+/* Hosts of q ranks each, one behind the other. */
+static int32_t ranks_a_host(const tutti_schedule_header *head)
+{
+    int32_t q = 0;
+    while (q < head->nranks && head->host_of[q] == 0) q++;
+    for (int32_t r = 0; r < head->nranks; r++)
+        if (head->nranks % q || head->host_of[r] != r / q) return head->nranks;
+    return q;
+}
+
+/* By how many ranks its row rotates; all: it does not. */
+static int32_t rotation_of(const tutti_schedule_header *head)
+{
+    const tutti_algorithm *row = tutti_algorithm_find(head->algorithm);
+    int32_t param[TUTTI_MAX_PARAMETERS];
+    if (!row || head->slots || tutti_collective_has_root(head->collective)) return head->nranks;
+    switch (row->rotates) {
+    case TUTTI_BY_RANK: return 1;
+    case TUTTI_BY_GROUP:
+        if (!tutti_algorithm_read(row, head->algorithm, param, NULL) && param[0] > 0) return param[0];
+        break;
+    case TUTTI_NO_ROTATION: break;
+    }
+    return head->nranks;
+}
+
+int32_t tutti_traffic_alike(const tutti_schedule *s)
+{
+    const tutti_schedule_header *head = tutti_schedule_head(s);
+    const int64_t by = rotation_of(head);
+    int64_t a_host = 1;
+    if (head->wire == TUTTI_WIRE_MAPPED) return head->nranks;
+    if (head->wire == TUTTI_WIRE_MIXED) a_host = ranks_a_host(head);
+    const int64_t both = by / common_divisor(by, a_host) * a_host;
+    return both < head->nranks && head->nranks % both == 0 ? (int32_t)both : head->nranks;
 }
 
 void tutti_traffic_release(tutti_traffic *traffic)
