@@ -58,6 +58,8 @@ typedef struct {
     /* By what the computing of each rank takes longer (1: nothing), as many as the largest rank count; NULL: of nobody. Workers that take
      * steps of their own have a factor each; else all wait for the slowest, and its factor is that of the step. */
     const double *slowness;
+    void (*at)(void *at_arg, int nranks, int i, int n); /* told before count i of n is predicted; NULL: nobody */
+    void *at_arg;
 } tutti_predict_options;
 
 /* ranks[i] -> out[i], each by the plan that `tutti train` would make on t: its hosts decide the algorithm and who visits how. A count that

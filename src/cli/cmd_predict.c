@@ -11,6 +11,7 @@
 #include "measure_run.h"
 #include "predict_question.h"
 #include "predict_svm.h"
+#include "predict_wait.h"
 #include "topo.h"
 #include "train_cmd.h"
 #include "tutti/job.h"
@@ -37,6 +38,7 @@ static const tutti_flag flags[] = {
      TUTTI_FLAG_WRITES},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */ };
+static const double QUIET_S = 5; /* without a word */
 
 /* A rank that no count has is refused; counts without it are predicted as ever. */
 static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
@@ -93,7 +95,11 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
 
 static tutti_status question_answer(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
 {
+    tutti_predict_wait *wait = tutti_predict_wait_begin(stderr, QUIET_S);
+    q->options.at = tutti_predict_wait_at;
+    q->options.at_arg = wait;
     tutti_status st = tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    tutti_predict_wait_end(wait);
     if (!st && tutti_cli_has(f, "layers"))
         st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,
                                   err);

@@ -172,6 +172,7 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
     tutti_status st = TUTTI_OK;
     int nserved = 0;
     for (int i = 0; i < n && !st; i++) {
+        if (s->options->at) s->options->at(s->options->at_arg, ranks[i], i, n);
         st = predict_count(s, ranks[i], &out[i], err);
         nserved += !out[i].refused[0];
         if (!st && ranks[i] == 1 && slowest_of(slowness, 1) == 1) alone = out[i];
