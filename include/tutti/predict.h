@@ -47,6 +47,7 @@ typedef struct {
     int64_t bytes_per_rank; /* that the busiest rank sends in a step; host: reads and writes while it exchanges */
     /* What is busy longest in a step: "compute", or the link (host: core or memory) that has most to do; "centre" of visits */
     char bottleneck[32];
+    bool assumes_updates, assumes_loading; /* the layer trace says nothing of them: 2 ns an element, and none */
     char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
 } tutti_prediction;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../job/job_impl.h"
+#include "../predict/profile.h"
 #include "predict_question.h"
 #include "tutti/topology.h"
 
@@ -41,6 +42,18 @@ static const tutti_prediction *last_of(const tutti_predict_question *q)
     return &q->predicted[i];
 }
 
+/* What no file says, and is the same each time. */
+static void print_assumed(const tutti_predict_question *q)
+{
+    const tutti_prediction *p = last_of(q);
+    if (!p->assumes_updates && !p->assumes_loading) return;
+    printf("\nAssumed, as %s does not say it (traces of tutti train do):", q->options.read_trace);
+    if (p->assumes_updates)
+        printf(" updates take %g ns an element, 20 bytes at 10 GB/s;", TUTTI_ASSUMED_UPDATE_S * 1e9);
+    if (p->assumes_loading) printf(" loading is hidden;");
+    printf(" layers are as traced.\n");
+}
+
 void tutti_predict_print_table(const tutti_predict_question *q)
 {
     bool measured = false;
@@ -72,6 +85,7 @@ void tutti_predict_print_table(const tutti_predict_question *q)
     }
     print_groups(q);
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
+    print_assumed(q);
     if (q->slowness) print_slowness(q);
     if (shared)
         printf("\nMore ranks than cores: compute is shared in time, up to %d ranks take turns on a core.\n", shared);

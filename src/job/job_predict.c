@@ -19,10 +19,9 @@ typedef struct {
     const tutti_job *job;
     const tutti_topology *topology;
     const tutti_predict_options *options;
-    char *known;                 /* text of options->read_profile, or NULL */
-    tutti_layer_trace trace;     /* of options->read_trace */
-    double update_s_per_element; /* goes with it */
-    tutti_strbuf saved;          /* lines for options->save_profile: what was measured */
+    char *known;             /* text of options->read_profile, or NULL */
+    tutti_layer_trace trace; /* of options->read_trace */
+    tutti_strbuf saved;      /* lines for options->save_profile: what was measured */
 } session;
 
 /* Threads that compute at once: on a host one a rank, up to its cores; each host of a star has its rank alone. */
@@ -36,8 +35,7 @@ static int busy_of(const session *s, int nranks)
 /* Kernels belong to one thread: every busy thread gets a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
-    if (s->options->read_trace)
-        return tutti_profile_of_trace(s->options->read_trace, &s->trace, graph, s->update_s_per_element, out, err);
+    if (s->options->read_trace) return tutti_profile_of_trace(s->options->read_trace, &s->trace, graph, out, err);
     if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
     if (s->saved.text && !tutti_profile_find("measured", s->saved.text, graph, busy, out, NULL)) return TUTTI_OK;
     tutti_graph *graphs[TUTTI_MAX_BUSY] = {graph};
@@ -136,6 +134,10 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     rank_view v;
     tutti_status st = view_make(s, nranks, slowness, &v, err);
     if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, slowness, out, err);
+    if (!st && s->options->read_trace) {
+        out->assumes_updates = isnan(s->trace.update_s_per_element);
+        out->assumes_loading = isnan(s->trace.load_s_per_sample);
+    }
     view_release(&v);
     return st;
 }
@@ -196,7 +198,6 @@ static tutti_status session_open(session *s, tutti_failure *err)
     if (o->read_profile)
         return tutti_file_read(o->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s->known, &nbytes, err);
     if (!o->read_trace) return TUTTI_OK;
-    s->update_s_per_element = tutti_profile_time_update();
     return tutti_layer_trace_read(o->read_trace, &s->trace, err);
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,22 @@ void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_
         }
         tutti_strbuf_printf(out, "%lld\n", (long long)layers[l].size_bytes);
     }
+}
+
+static const char update_key[] = "update_s_per_element", load_key[] = "load_s_per_sample";
+
+static void print_rate(const char *key, double seconds, tutti_strbuf *out)
+{
+    if (isnan(seconds)) return;
+    tutti_strbuf_printf(out, "# %s ", key);
+    tutti_strbuf_add_real(out, seconds);
+    tutti_strbuf_puts(out, "\n");
+}
+
+void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_per_sample, tutti_strbuf *out)
+{
+    print_rate(update_key, update_s_per_element, out);
+    print_rate(load_key, load_s_per_sample, out);
 }
 
 /* ---- reading ---- */
@@ -130,6 +147,30 @@ static tutti_status read_row(const reader *r, tutti_layer_trace *t)
     return st;
 }
 
+/* "# key seconds"; all other such lines are for people. */
+static tutti_status read_note(const reader *r, const char *line, const char *end, tutti_layer_trace *t)
+{
+    char text[MAX_WORD], key[MAX_WORD] = "", rest[MAX_WORD] = "";
+    const size_t n = (size_t)(end - line) < sizeof text ? (size_t)(end - line) : sizeof text - 1;
+    memcpy(text, line, n);
+    text[n] = '\0';
+    char *stop = rest;
+    const bool pair = sscanf(text, "# %255s %255s", key, rest) == 2;
+    double *to = !strcmp(key, update_key) ? &t->update_s_per_element
+                 : !strcmp(key, load_key) ? &t->load_s_per_sample
+                                          : NULL;
+    if (!to) return TUTTI_OK;
+    errno = 0;
+    const double seconds = strtod(rest, &stop);
+    if (!pair || *stop || strspn(rest, "0123456789.eE+-") != strlen(rest) || !(seconds >= 0 && seconds <= 1))
+        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: '%s' is no time of 0 to 1 seconds", r->name,
+                          r->line, key, rest);
+    if (!isnan(*to))
+        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s is said above, too", r->name, r->line, key);
+    *to = seconds;
+    return TUTTI_OK;
+}
+
 static int count_lines(const char *text, size_t nbytes)
 {
     int n = 1;
@@ -145,6 +186,10 @@ static tutti_status read_lines(reader *r, const char *text, size_t nbytes, tutti
         next = memchr(line, '\n', (size_t)(end - line));
         if (!next) next = end;
         r->line++;
+        if (r->line > 1 && *line == '#') {
+            st = read_note(r, line, next, t);
+            continue;
+        }
         st = split(r, line, next);
         if (!st) st = r->line == 1 ? read_header(r) : read_row(r, t);
     }
@@ -157,7 +202,7 @@ tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t 
 {
     const int nlines = count_lines(text, nbytes);
     if (nlines > MAX_LAYERS) return tutti_fail(err, TUTTI_ERR_DATA, "%s: more than %d layers", name, MAX_LAYERS);
-    tutti_layer_trace t = {0};
+    tutti_layer_trace t = {.update_s_per_element = (double)NAN, .load_s_per_sample = (double)NAN};
     t.layers = TUTTI_ARENA_NEW(&t.arena, tutti_layer_cost, nlines);
     reader *r = tutti_alloc(sizeof *r);
     r->name = name;

@@ -6,7 +6,12 @@
  *
  * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model; a step's
  * forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns are parted by
- * blanks or tabs. Reading what was printed gives the same rows. Threads: owner. */
+ * blanks or tabs. Lines that begin with # are for people, but for two, which say what the columns have no place for:
+ *
+ *   # update_s_per_element 1.2e-09    seconds that an element takes to be updated by a rule with one state (20 bytes), on one rank
+ *   # load_s_per_sample 3e-05         seconds that a loader takes for a sample
+ *
+ * Reading what was printed gives the same rows. Threads: owner. */
 #ifndef TUTTI_LAYER_TRACE_H
 #define TUTTI_LAYER_TRACE_H
 
@@ -26,11 +31,14 @@ typedef struct {
 typedef struct {
     tutti_layer_cost *layers;
     int nlayers;
-    tutti_arena arena; /* of what was read */
+    double update_s_per_element, load_s_per_sample; /* NaN: it does not say */
+    tutti_arena arena;                              /* of what was read */
 } tutti_layer_trace;
 
 /* Times are rounded to a nanosecond. */
 void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
+/* Goes behind the rows. What is NaN is not said. */
+void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_per_sample, tutti_strbuf *out);
 /* TUTTI_ERR_DATA names line and column: "layers.txt: line 3: Backward: 'x' is no time in microseconds". */
 tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
                                      tutti_failure *err);

@@ -29,7 +29,9 @@ typedef struct {
 } tutti_profile;
 
 enum { TUTTI_MAX_BUSY = 64 };
-/* graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second, or four steps of a
+/* Memory that a graph's nodes are timed in, but for small things: that of a training step, with one state a parameter. */
+int64_t tutti_profile_bytes(const tutti_graph *g);
+/* TUTTI_ERR_FAILED: less than nbusy times that is left. graphs: alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half a second, or four steps of a
  * network whose step alone takes as long. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
@@ -42,11 +44,10 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out);
 tutti_status tutti_profile_find(const char *name, const char *text, const tutti_graph *graph, int nbusy,
                                 tutti_profile *out, tutti_failure *err);
 
-/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say.
- * TUTTI_ERR_DATA where its layers are not the model's. */
+/* The trace of a one-rank run of this model, its batch the graph's: see profile_trace.c for what a trace does not say. A function of
+ * the trace: what it does not say is assumed. TUTTI_ERR_DATA where its layers are not the model's. */
+#define TUTTI_ASSUMED_UPDATE_S 2e-9 /* an element: 20 bytes at the 10 GB/s that topologies assume of a core */
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *graph,
-                                    double update_s_per_element, tutti_profile *out, tutti_failure *err);
-/* Seconds for an element of a vector that no cache holds, by a rule with one state, on this core. */
-double tutti_profile_time_update(void);
+                                    tutti_profile *out, tutti_failure *err);
 
 #endif

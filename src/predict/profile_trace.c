@@ -4,14 +4,11 @@
  * A trace has one backward time a layer, a plan two kernels: where a layer runs both (the gradients of its parameters, then
  * of its input), each gets half, because both multiply as often (Das et al. 2016: a layer is three products of one size);
  * what sums of gradients took is in it and goes with them.
- * A trace has neither updates nor loading: an update is timed on this machine, loading is left out. */
+ * What an update and loading take stands behind the layers. Traces of others say neither: then an update is assumed, and loading left out. */
 #include "profile.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-
-#include "../base/clock.h"
-#include "../training/method/rule.h"
 
 /* Whether a backward node of this kind is run for the layer. */
 static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
@@ -21,27 +18,8 @@ static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
     return false;
 }
 
-/* A rule with one state over more than caches hold, the fastest of a few. */
-double tutti_profile_time_update(void)
-{
-    enum { N = 4 << 20, RUNS = 5 };
-    const tutti_update update = tutti_update_to_time();
-    const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .trust = 1, .nupdates = 1};
-    float *values = tutti_alloc(3 * sizeof *values * N);
-    const tutti_update_slice slice = {.w = values, .state = {values + N}, .sum = values + 2 * N, .n = N};
-    double best = 0;
-    for (int i = 0; i < RUNS; i++) {
-        const double begin = tutti_clock_s();
-        tutti_update_apply(&update, &step, TUTTI_PARAM_WEIGHT, &slice);
-        const double seconds = tutti_clock_s() - begin;
-        if (i == 0 || seconds < best) best = seconds;
-    }
-    free(values);
-    return best / N;
-}
-
 tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *trace, const tutti_graph *g,
-                                    double update_s_per_element, tutti_profile *out, tutti_failure *err)
+                                    tutti_profile *out, tutti_failure *err)
 {
     const tutti_model *m = g->model;
     if (trace->nlayers != m->nlayers)
@@ -55,7 +33,9 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
                            .precision = g->config.precision,
                            .nbusy = 1,
                            .nlayers = m->nlayers,
-                           .update_s_per_element = update_s_per_element};
+                           .update_s_per_element = isnan(trace->update_s_per_element) ? TUTTI_ASSUMED_UPDATE_S
+                                                                                      : trace->update_s_per_element,
+                           .load_s_per_sample = isnan(trace->load_s_per_sample) ? 0 : trace->load_s_per_sample};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_layer_cost *c = &trace->layers[l];

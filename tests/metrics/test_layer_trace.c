@@ -2,6 +2,7 @@
 /* test_layer_trace.c: six columns are read back as they were written; what is not six columns is named by line and column. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,26 @@ static void blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing(
     tutti_layer_trace_release(&t);
 }
 
+static void rates_stand_behind_the_rows_and_may_be_missing(void **state)
+{
+    (void)state;
+    const tutti_layer_cost layers[] = {{"conv1", 412.5, 803.125, 95.75, 139776}};
+    tutti_strbuf text = {0};
+    tutti_layer_trace back;
+    tutti_layer_trace_print(layers, 1, &text);
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_true(isnan(back.update_s_per_element) && isnan(back.load_s_per_sample));
+    tutti_layer_trace_release(&back);
+    tutti_layer_trace_print_rates((double)NAN, (double)NAN, &text);
+    assert_null(strchr(text.text, '#'));
+    tutti_layer_trace_print_rates(1.0 / 3e9, 2.5e-5, &text);
+    tutti_strbuf_puts(&text, "# of a quiet machine\n#\n");
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_true(back.nlayers == 1 && back.update_s_per_element == 1.0 / 3e9 && back.load_s_per_sample == 2.5e-5);
+    tutti_layer_trace_release(&back);
+    tutti_strbuf_release(&text);
+}
+
 #define HEAD "Id Name Forward Backward Comm Size\n"
 static const struct {
     const char *text, *words;
@@ -54,6 +75,11 @@ static const struct {
     {HEAD "0 a 1 2 3 4 5\n", "t: line 2: more than 6 columns"},
     {HEAD "0 a 1 2 3 4\n2 b 1 2 3 4\n", "t: line 3: Id: '2' is not the number of lines"},
     {HEAD "0 a 1 2 3 4\n1 a 1 2 3 4\n", "t: line 3: Name: 'a' is the name of a layer above too"},
+    {HEAD "0 a 1 2 3 4\n# update_s_per_element\n", "t: line 3: update_s_per_element: '' is no time"},
+    {HEAD "0 a 1 2 3 4\n# update_s_per_element nan\n", "t: line 3: update_s_per_element: 'nan' is no time"},
+    {HEAD "# load_s_per_sample -1\n0 a 1 2 3 4\n", "t: line 2: load_s_per_sample: '-1' is no time"},
+    {HEAD "0 a 1 2 3 4\n# load_s_per_sample 1\n# load_s_per_sample 1\n", "t: line 4: load_s_per_sample is said above"},
+    {"# head\n" HEAD "0 a 1 2 3 4\n", "t: line 1: "},
     {HEAD "0 a x 2 3 4\n", "t: line 2: Forward: 'x' is no time"},
     {HEAD "0 a 1 -2 3 4\n", "t: line 2: Backward: '-2' is no time"},
     {HEAD "0 a 1 2 nan 4\n", "t: line 2: Comm: 'nan' is no time"},
@@ -97,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(rates_stand_behind_the_rows_and_may_be_missing),
         cmocka_unit_test(blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing),
         cmocka_unit_test(what_is_no_trace_is_refused_with_line_and_column),
         cmocka_unit_test(binary_bytes_and_endless_words_are_refused),

@@ -109,7 +109,10 @@ def check_trace(out: pathlib.Path, first: int) -> None:
 
 def check_layers(out: pathlib.Path) -> None:
     with open(out / "layers.txt", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+        lines = file.read().splitlines()
+    rows = list(csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t"))
+    rates = dict(line.split()[1:] for line in lines if line.startswith("#"))
+    assert 0 < float(rates["load_s_per_sample"]) < 1, rates
     assert [r["Id"] for r in rows] == [str(i) for i in range(len(rows))]
     sizes = {r["Name"]: int(r["Size"]) for r in rows}
     assert sizes["conv1"] == 4 * (20 * 25 + 20) and sizes["fc2"] == 4 * (500 * 10 + 10), sizes

@@ -14,12 +14,13 @@
 #include "metrics/layer_trace.h"
 #include "predict/layer_table.h"
 #include "predict/parsed.h"
+#include "predict/profile.h"
 
 static const char job_text[] = "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {bucket_bytes: 1B}\n";
 
 /* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all. The path is the caller's. */
-static char *trace_file(int nlayers)
+static char *trace_file_with(int nlayers, double update_s_per_element, double load_s_per_sample)
 {
     tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved r = {0};
@@ -31,6 +32,7 @@ static char *trace_file(int nlayers)
     assert_in_range(m->nlayers, 1, 32);
     for (int l = 0; l < m->nlayers; l++) layers[l] = (tutti_layer_cost){m->layers[l].name, 1000, 2000, 0, 0};
     tutti_layer_trace_print(layers, nlayers < m->nlayers ? nlayers : m->nlayers, &text);
+    tutti_layer_trace_print_rates(update_s_per_element, load_s_per_sample, &text);
     char *path = strdup("/tmp/tutti-layers-XXXXXX");
     close(mkstemp(path));
     assert_int_equal(tutti_file_write_atomic(path, text.text, text.length, &err), TUTTI_OK);
@@ -38,6 +40,54 @@ static char *trace_file(int nlayers)
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return path;
+}
+
+static char *trace_file(int nlayers)
+{
+    return trace_file_with(nlayers, (double)NAN, (double)NAN);
+}
+
+static tutti_prediction predicted_of(double update_s_per_element, double load_s_per_sample, const char *topology,
+                                     int nranks)
+{
+    char *path = trace_file_with(99, update_s_per_element, load_s_per_sample);
+    tutti_job *job = parse_job(job_text, NULL);
+    tutti_topology t = parse_topology(topology);
+    const tutti_predict_options options = {.read_trace = path};
+    tutti_prediction out = {0};
+    tutti_failure err = {0};
+    if (tutti_predict_job(job, &t, &options, &nranks, 1, &out, &err)) fail_msg("%s", err.text);
+    tutti_job_destroy(job);
+    unlink(path);
+    free(path);
+    return out;
+}
+
+/* To the last bit: nothing is measured here, whatever else the machine does. */
+static void a_prediction_is_a_function_of_its_files(void **state)
+{
+    (void)state;
+    const double none = (double)NAN;
+    const tutti_prediction once = predicted_of(none, none, "star", 2);
+    for (int i = 0; i < 3; i++) {
+        const tutti_prediction again = predicted_of(none, none, "star", 2);
+        assert_memory_equal(&once.step_s, &again.step_s, sizeof once.step_s);
+        assert_memory_equal(&once.compute_s, &again.compute_s, sizeof once.compute_s);
+    }
+    assert_true(once.assumes_updates && once.assumes_loading);
+    const tutti_prediction assumed = predicted_of(TUTTI_ASSUMED_UPDATE_S, 0, "star", 2);
+    assert_true(assumed.step_s == once.step_s && !assumed.assumes_updates && !assumed.assumes_loading);
+}
+
+static void what_the_trace_says_of_updates_and_loading_counts(void **state)
+{
+    (void)state;
+    const double none = predicted_of(0, 0, "host,cores=4", 1).step_s;
+    const double slow = predicted_of(1e-6, 0, "host,cores=4", 1).step_s,
+                 slower = predicted_of(2e-6, 0, "host,cores=4", 1).step_s;
+    assert_true(slow > none && fabs((slower - none) - 2 * (slow - none)) < 1e-9);
+    assert_true(predicted_of(0, 1e-3, "host,cores=4", 1).step_s == none); /* a core is free for it */
+    assert_true(fabs(predicted_of(0, 1e-3, "host,cores=1", 1).step_s - none - 8e-3) < 1e-9);
 }
 
 static void predict(const char *override, const char *topology, const int *ranks, int n, tutti_prediction *out)
@@ -214,6 +264,8 @@ static void hybrid_groups_have_the_least_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prediction_is_a_function_of_its_files),
+        cmocka_unit_test(what_the_trace_says_of_updates_and_loading_counts),
         cmocka_unit_test(every_rank_takes_the_times_of_the_trace),
         cmocka_unit_test(a_slow_wire_between_two_hosts_is_exposed),
         cmocka_unit_test(priority_hides_gathers_behind_the_next_forward_pass),

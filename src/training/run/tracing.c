@@ -5,6 +5,7 @@
  * after the last traced step: nothing of it is in the steps that are traced. */
 #include "tracing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,41 @@ static void add_span(const tutti_tracing *tr, const tutti_plan *p, const tutti_s
     }
 }
 
+/* Of all spans, what is no layer's. */
+typedef struct {
+    double update_us, load_us;
+    int64_t nloads;
+} beside_layers;
+
+static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti_span *s, beside_layers *out)
+{
+    static const tutti_doing updates[] = {TUTTI_DID_UPDATE, TUTTI_BESIDE_UPDATE};
+    const double us = 1e-3 * (double)(s->end_ns - s->begin_ns);
+    for (int i = 0; i < 2; i++) {
+        const int index = s->label - tr->first_label[updates[i]];
+        if (index >= 0 && index < count_of(p, updates[i])) out->update_us += us;
+    }
+    if (s->label != tr->first_label[TUTTI_BESIDE_LOADER]) return;
+    out->load_us += us;
+    out->nloads++;
+}
+
+/* Elements that a rank updates in a step, by the 20 bytes that a rule with one state moves. NaN: gradients are looked at, too, which the
+ * same spans have, or some updates are not in every step. */
+static double count_updated(const tutti_plan *p)
+{
+    double n = 0;
+    for (int d = TUTTI_EACH_STEP; d <= TUTTI_EACH_END; d++)
+        for (int i = 0; i < p->loops[d].nactions; i++) {
+            const tutti_action *a = &p->loops[d].actions[i];
+            if (a->kind == TUTTI_DO_LOOK) return (double)NAN;
+            if (a->kind != TUTTI_DO_APPLY) continue;
+            if (a->steps != TUTTI_IN_EVERY_STEP) return (double)NAN;
+            n += (double)a->count * (3 + 2 * p->config.nstates + a->pulled) / 5;
+        }
+    return n > 0 ? n : (double)NAN;
+}
+
 /* Means over traced steps and ranks. */
 static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t, const tutti_rank_spans *ranks,
                                  tutti_failure *err)
@@ -280,15 +316,22 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     const tutti_graph *g = p->graph;
     tutti_layer_cost *layers = tutti_alloc(sizeof *layers * (size_t)g->model->nlayers);
     tutti_strbuf text = {0};
+    beside_layers beside = {0};
     for (int l = 0; l < g->model->nlayers; l++) layers[l].name = g->model->layers[l].name;
     for (int i = 0; i < g->nparams; i++)
         if (g->params[i].layer >= 0)
             layers[g->params[i].layer].size_bytes += g->params[i].count * (int64_t)sizeof(float);
     const double steps = (double)(t->step - tr->first), weight = 1.0 / (steps * t->nranks);
     for (int r = 0; r < t->nranks; r++)
-        for (int64_t i = 0; i < ranks[r].nspans; i++) add_span(tr, p, &ranks[r].spans[i], weight, layers);
+        for (int64_t i = 0; i < ranks[r].nspans; i++) {
+            add_span(tr, p, &ranks[r].spans[i], weight, layers);
+            add_beside(tr, p, &ranks[r].spans[i], &beside);
+        }
     for (int x = 0; x < p->nexchanges && t->nranks > 1; x++) share_out(p, x, 1e6 * tr->exchange_s[x] / steps, layers);
     tutti_layer_trace_print(layers, g->model->nlayers, &text);
+    tutti_layer_trace_print_rates(
+        1e-6 * weight * beside.update_us / count_updated(p),
+        beside.nloads ? 1e-6 * beside.load_us / (double)(beside.nloads * p->my_nsamples) : (double)NAN, &text);
     free(layers);
     return write_file(t->config->dir, LAYERS_FILE, &text, err);
 }

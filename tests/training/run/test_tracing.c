@@ -116,6 +116,8 @@ static void a_run_of_one_rank_exchanges_nothing(void **state)
     snprintf(path, sizeof path, "%s/layers.txt", (char *)*state);
     assert_int_equal(tutti_layer_trace_read(path, &t, NULL), TUTTI_OK);
     for (int l = 0; l < t.nlayers; l++) assert_true(t.layers[l].comm_us == 0);
+    assert_true(t.update_s_per_element > 0 && t.update_s_per_element < 1e-3);
+    assert_true(t.load_s_per_sample > 0 && t.load_s_per_sample < 1);
     tutti_layer_trace_release(&t);
 }
 
