@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c: runs the layers of a step graph on made-up values and takes the time of each node. Values of a real batch would
- * not change the times: no kernel of ours looks at what it adds up. */
+/* profile.c: runs the nodes of a step graph on made-up values and takes the time of each. Values of a real batch would
+ * not change the times: no kernel of ours looks at what it adds up.
+ *
+ * Activations, their gradients, saved state and scratch lie as a plan lays them (placement.h), so that a profile takes the memory of a
+ * training step, and what a kernel reads is as near or far as there: its input where the kernel before has left it, all else where
+ * the step has come by since. */
 #include "profile.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../base/memory.h"
 #include "../base/rng.h"
 #include "../base/sort.h"
 #include "../data/dataset.h"
 #include "../tensor/convert.h"
 #include "../training/method/rule.h"
+#include "../training/plan/placement.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, LONG_RUNS = 3, MAX_RUNS = 300, NPHASES = 4 };
 static const double BUDGET_S = 0.3; /* of a thread */
@@ -20,8 +27,10 @@ static const double BUDGET_S = 0.3; /* of a thread */
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
-    tutti_kernel_args *args; /* a layer */
-    float **grads;           /* a gradient of the graph */
+    tutti_arena activations; /* one block, as large as it must be */
+    tutti_placement placed;
+    char *memory;            /* where it has them */
+    tutti_kernel_args *args; /* a layer; scratch is a node's */
     float **velocity;        /* a layer: of its parameters, one after the other */
     double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
     double updates[MAX_RUNS];
@@ -51,16 +60,10 @@ static size_t param_bytes(const tutti_param_desc *d)
     return (size_t)d->elements * sizeof(float);
 }
 
-/* What a kernel makes of the gradient that it is given lies in the same memory. */
-static void grads_prepare(runner *r)
+/* Of a value, a gradient, a saved state, a scratch; i < 0: there is none. */
+static void *place(const runner *r, const int64_t *offsets, int i)
 {
-    const tutti_graph *g = r->graph;
-    r->grads = TUTTI_ARENA_NEW(&r->arena, float *, g->ngrads);
-    for (int i = 0; i < g->ngrads; i++)
-        if (!g->grads[i].changed || g->layer_grads[g->grads[i].layer].takes_parts)
-            r->grads[i] = filled_value(r, &g->kernels[g->grads[i].layer].out, (uint64_t)i + 1000000);
-    for (int l = 0; l < g->model->nlayers; l++)
-        if (g->layer_grads[l].out >= 0) r->grads[g->layer_grads[l].changed] = r->grads[g->layer_grads[l].out];
+    return i < 0 || offsets[i] < 0 ? NULL : r->memory + offsets[i];
 }
 
 /* Nobody wants the gradients of a layer that is frozen as a whole. */
@@ -71,26 +74,42 @@ static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
             a->dparam[g->params[p].ordinal] = NULL;
 }
 
-static void args_prepare(runner *r, int l, float *input)
+/* What a split layer computes with and its neighbours read lies in memory of its own: it is moved between the two, which is no kernel's. */
+static void *place_or_fill(runner *r, const int64_t *offsets, int i, bool is_split, const tutti_value *v, uint64_t key)
+{
+    void *at = is_split ? NULL : place(r, offsets, i);
+    return at || i < 0 ? at : filled_value(r, v, key);
+}
+
+static void values_prepare(runner *r, int l, float *input)
 {
     const tutti_graph *g = r->graph;
     const tutti_kernel *k = &g->kernels[l];
     const tutti_layer_grads *own = &g->layer_grads[l];
+    const bool is_split = tutti_graph_split_of(g, l) >= 0;
+    const uint64_t key = (uint64_t)l * 16 + 16;
     tutti_kernel_args *a = &r->args[l];
-    uint64_t key = (uint64_t)l * 16 + 16;
-    if (k->out.bytes) a->out = filled_value(r, &k->out, key);
-    if (own->out >= 0) a->dout = r->grads[own->out];
+    if (k->out.bytes) a->out = place_or_fill(r, r->placed.value, l, is_split, &k->out, key);
+    a->dout = place_or_fill(r, r->placed.grad, own->out, is_split, &k->out, key + 1);
     a->ndout_parts = own->takes_parts ? own->nparts : 0;
-    for (int i = 0; i < a->ndout_parts; i++) a->dout_parts[i] = r->grads[own->parts[i]];
-    a->saved = filled(r, k->saved_bytes, key + 2);
-    a->scratch = filled(r, k->scratch_bytes, key + 3);
+    for (int i = 0; i < a->ndout_parts; i++) a->dout_parts[i] = place(r, r->placed.grad, own->parts[i]);
+    a->saved = place(r, r->placed.saved, l);
     for (int i = 0; i < k->ninputs; i++) {
-        int from = g->model->layers[l].in[i];
-        a->in[i] = from < 0 ? input : r->args[from].out;
-        if (tutti_graph_split_of(g, l) >= 0) a->in[i] = filled_value(r, &k->in[i], key + 7);
-        if (own->in[i] >= 0 && !(k->passes_gradient >> i & 1)) a->din[i] = r->grads[own->in[i]];
-        if (a->din[i] && tutti_graph_split_of(g, l) >= 0) a->din[i] = filled_value(r, &k->in[i], key + 8);
+        const int from = g->model->layers[l].in[i];
+        const bool apart = is_split || (from >= 0 && tutti_graph_split_of(g, from) >= 0);
+        a->in[i] = from < 0 && !apart
+                       ? input
+                       : place_or_fill(r, r->placed.value, from < 0 ? l : from, apart, &k->in[i], key + 7);
+        if (!(k->passes_gradient >> i & 1))
+            a->din[i] = place_or_fill(r, r->placed.grad, own->in[i], apart, &k->in[i], key + 8);
     }
+}
+
+static void params_prepare(runner *r, int l)
+{
+    const tutti_kernel *k = &r->graph->kernels[l];
+    const uint64_t key = (uint64_t)l * 16 + 16;
+    tutti_kernel_args *a = &r->args[l];
     size_t nbytes = 0;
     for (int i = 0; i < k->nparams; i++) nbytes += param_bytes(&k->params[i]);
     r->velocity[l] = filled(r, nbytes, key + 6);
@@ -98,22 +117,23 @@ static void args_prepare(runner *r, int l, float *input)
         a->param[i] = filled(r, param_bytes(&k->params[i]), key + 4);
         a->dparam[i] = filled(r, param_bytes(&k->params[i]), key + 5);
     }
-    leave_out_frozen(g, l, a);
+    leave_out_frozen(r->graph, l, a);
 }
 
-/* Memory of every value, gradient and parameter; nothing is shared but what one layer hands to the next. */
+/* Memory as a step has it: activations by life time, and each parameter with its gradient and a state. */
 static void runner_prepare(runner *r)
 {
     const tutti_graph *g = r->graph;
     int nlayers = g->model->nlayers;
     r->args = TUTTI_ARENA_NEW(&r->arena, tutti_kernel_args, nlayers);
     r->velocity = TUTTI_ARENA_NEW(&r->arena, float *, nlayers);
+    tutti_placement_make(g, &r->arena, &r->placed);
+    r->memory = tutti_arena_alloc(&r->activations, (size_t)r->placed.bytes);
     float *loss = filled(r, sizeof *loss, 0);
     int32_t *correct = filled(r, sizeof *correct, 0);
     int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
     for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
     float *input = filled_value(r, &g->kernels[0].in[0], 1);
-    grads_prepare(r);
     for (int l = 0; l < nlayers; l++) {
         r->args[l] = (tutti_kernel_args){.training = true,
                                          .seed = 1,
@@ -122,42 +142,65 @@ static void runner_prepare(runner *r)
                                          .loss = loss,
                                          .loss_scale = 1.0f / (float)g->config.batch,
                                          .correct = correct};
-        args_prepare(r, l, input);
+        values_prepare(r, l, input);
+        params_prepare(r, l);
     }
+}
+
+int64_t tutti_profile_bytes(const tutti_graph *g)
+{
+    enum { COPIES = 3 }; /* a parameter, its gradient, a state */
+    tutti_arena work = {0};
+    tutti_placement placed;
+    tutti_placement_make(g, &work, &placed);
+    int64_t nbytes = placed.bytes + 2 * (int64_t)g->kernels[0].in[0].bytes;
+    for (int l = 0; l < g->model->nlayers; l++)
+        for (int i = 0; i < g->kernels[l].nparams; i++)
+            nbytes += COPIES * (int64_t)param_bytes(&g->kernels[l].params[i]);
+    tutti_arena_release(&work);
+    return nbytes;
 }
 
 static void gradients_sum(runner *r, int l)
 {
     const tutti_layer_grads *own = &r->graph->layer_grads[l];
     const void *parts[TUTTI_MAX_SUM_PARTS];
-    for (int i = 0; i < own->nparts; i++) parts[i] = r->grads[own->parts[i]];
-    if (own->nparts && !own->takes_parts)
-        tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, r->grads[own->out], r->graph->config.nthreads);
+    for (int i = 0; i < own->nparts; i++) parts[i] = place(r, r->placed.grad, own->parts[i]);
+    tutti_value_sum(&r->graph->kernels[l].out, parts, own->nparts, place(r, r->placed.grad, own->out),
+                    r->graph->config.nthreads);
 }
 
-/* One step; times: nlayers * NPHASES, or NULL. */
+/* -1: it moves what others wait for, which is no kernel's. */
+static int phase_of(const tutti_node *n)
+{
+    switch (n->kind) {
+    case TUTTI_NODE_FORWARD: return 0;
+    case TUTTI_NODE_BACKWARD_PARAMS: return 1;
+    case TUTTI_NODE_BACKWARD_DATA: return 2;
+    case TUTTI_NODE_SUM: return 3;
+    default: return -1;
+    }
+}
+
+/* One step, in its order; times: nlayers * NPHASES, or NULL. */
 static void runner_step(runner *r, double *times)
 {
-    tutti_graph *g = r->graph;
-    int nlayers = g->model->nlayers;
-    for (int l = 0; l < nlayers; l++) {
-        tutti_kernel *k = &g->kernels[l];
-        double start = tutti_clock_s();
-        k->row->forward(k, &r->args[l]);
-        if (times) times[l * NPHASES] = tutti_clock_s() - start;
-    }
-    for (int l = nlayers - 1; l >= 0; l--) {
-        tutti_kernel *k = &g->kernels[l];
-        double begin = tutti_clock_s();
-        gradients_sum(r, l);
-        double start = tutti_clock_s();
-        if (g->runs_params[l]) k->row->backward_params(k, &r->args[l]);
-        double middle = tutti_clock_s();
-        if (g->needs_input_grad[l]) k->row->backward_data(k, &r->args[l]);
-        if (!times) continue;
-        times[l * NPHASES + 2] = tutti_clock_s() - middle;
-        times[l * NPHASES + 1] = middle - start;
-        times[l * NPHASES + 3] = start - begin;
+    const tutti_graph *g = r->graph;
+    for (int t = 0; t < g->nnodes; t++) {
+        const tutti_node *n = &g->nodes[t];
+        const int phase = phase_of(n);
+        tutti_kernel *k = &g->kernels[n->layer < 0 ? 0 : n->layer];
+        if (phase < 0) continue;
+        tutti_kernel_args *a = &r->args[n->layer];
+        a->scratch = place(r, r->placed.scratch, t);
+        const double start = tutti_clock_s();
+        switch (phase) {
+        case 0: k->row->forward(k, a); break;
+        case 1: k->row->backward_params(k, a); break;
+        case 2: k->row->backward_data(k, a); break;
+        default: gradients_sum(r, n->layer); break;
+        }
+        if (times) times[n->layer * NPHASES + phase] = tutti_clock_s() - start;
     }
 }
 
@@ -275,13 +318,23 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
     runner runners[TUTTI_MAX_BUSY] = {0};
     pthread_t threads[TUTTI_MAX_BUSY];
     int nstarted = 0, rc = 0;
+    char what[160];
+    snprintf(what, sizeof what, "measuring the kernels of %.60s with %lld samples, %d at a time",
+             graphs[0]->model->name, (long long)graphs[0]->config.batch, nbusy);
+    const tutti_status st =
+        tutti_memory_check(nbusy * tutti_profile_bytes(graphs[0]), what,
+                           "take a smaller batch, fewer ranks of this host, or times from --trace or --profile", err);
+    if (st) return st;
     for (; nstarted < nbusy && !rc; nstarted += !rc) {
         runners[nstarted].graph = graphs[nstarted];
         rc = pthread_create(&threads[nstarted], NULL, runner_run, &runners[nstarted]);
     }
     for (int i = 0; i < nstarted; i++) pthread_join(threads[i], NULL);
     if (!rc) profile_fill(runners, nbusy, out);
-    for (int i = 0; i < nstarted; i++) tutti_arena_release(&runners[i].arena);
+    for (int i = 0; i < nstarted; i++) {
+        tutti_arena_release(&runners[i].arena);
+        tutti_arena_release(&runners[i].activations);
+    }
     return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "profile: cannot start %d threads: %s", nbusy, strerror(rc))
               : TUTTI_OK;
 }
