@@ -100,6 +100,8 @@ typedef enum {
     TUTTI_FIGURE_X,        /* x, y, z torus: nodes along each side */
     TUTTI_FIGURE_Y,
     TUTTI_FIGURE_Z,
+    TUTTI_FIGURE_INCAST, /* incast  share of a port's rate that each further sender costs who send to one host at a time: Ethernet loses
+                          * packets there. 0 but where a rate was said in GbE: then it is assumed */
     TUTTI_FIGURE_PLACE, /* place   block | round-robin | parity | seats joined by dots: who sits where */
     TUTTI_NFIGURES
 } tutti_figure;
@@ -179,6 +181,8 @@ void tutti_topology_link_name(const tutti_topology *t, int32_t nranks, int32_t l
  * to itself on a network. */
 int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                          int32_t links[TUTTI_MAX_HOPS]);
+/* Which of the n links of a route is the port of the host that it ends at; -1: it stays inside a host, or the kind has no such ports. */
+int tutti_topology_port(const tutti_topology *t, int nlinks);
 /* Parts that a message is cut into: part i of channel c travels as channel c * npaths + i. 1 without hashed paths. */
 int32_t tutti_topology_npaths(const tutti_topology *t);
 

@@ -115,6 +115,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_bigraph_row = {
@@ -122,6 +123,7 @@ const tutti_topology_row tutti_topology_bigraph_row = {
     .about = "two layers of switches, each linked to all of the other layer, hosts on both (EFLOPS)",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .behind_port = 1,
     .places = 1u << TUTTI_PLACE_ROUND_ROBIN | 1u << TUTTI_PLACE_PARITY,
     .check = bigraph_check,
     .nseats = bigraph_nseats,

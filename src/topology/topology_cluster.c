@@ -126,6 +126,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_cluster_row = {
@@ -133,6 +134,7 @@ const tutti_topology_row tutti_topology_cluster_row = {
     .about = "hosts on one switch, several ranks a host share its memory and NICs",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .behind_port = 2,
     .maps_memory = true,
     .is_machine = true,
     .places = 1u << TUTTI_PLACE_ROUND_ROBIN,

@@ -148,6 +148,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_PATHS, 1, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_SEED, 1, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_fat_tree_row = {
@@ -155,6 +156,7 @@ const tutti_topology_row tutti_topology_fat_tree_row = {
     .about = "leaves, spines and, with several pods, tops; D-mod-k or hashed ECMP routing",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .behind_port = 1,
     .places = 1u << TUTTI_PLACE_ROUND_ROBIN,
     .idle = fat_tree_idle,
     .check = fat_tree_check,

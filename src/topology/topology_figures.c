@@ -10,7 +10,7 @@
 
 #include "topology_impl.h"
 
-typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SET, CHOICE } dimension;
+typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SHARE, SET, CHOICE } dimension;
 
 static const struct {
     const char *name;
@@ -56,6 +56,8 @@ static const struct {
     [TUTTI_FIGURE_X] = {"x", COUNT, NULL, "nodes along the first side"},
     [TUTTI_FIGURE_Y] = {"y", COUNT, NULL, "nodes along the second side"},
     [TUTTI_FIGURE_Z] = {"z", COUNT, NULL, "nodes along the third side"},
+    [TUTTI_FIGURE_INCAST] = {"incast", SHARE, NULL,
+                             "of a port's rate, for each further rank that sends to one host at a time"},
     [TUTTI_FIGURE_PLACE] = {"place", CHOICE, "block|round-robin|parity|list",
                             "which rank sits where; or seats: 0.2.1.3"},
 };
@@ -70,6 +72,7 @@ static const struct {
     {RATE, "Tb", 125e9},    {RATE, "Gb", 125e6},    {RATE, "Mb", 125e3},    {RATE, "kb", 125},  {RATE, "b", 0.125},
     {TIME, "s", 1},         {TIME, "ms", 1e-3},     {TIME, "us", 1e-6},     {TIME, "ns", 1e-9}, {COUNT, "", 1},
     {SIZE, "GiB", 1 << 30}, {SIZE, "MiB", 1 << 20}, {SIZE, "KiB", 1 << 10}, {SIZE, "B", 1},     {NUMBER, "", 1},
+    {SHARE, "%", 1e-2},     {SHARE, "", 1},
 };
 enum { NUNITS = sizeof units / sizeof units[0] };
 
@@ -85,8 +88,12 @@ const char *tutti_figure_meaning(tutti_figure f)
 
 const char *tutti_figure_example(tutti_figure f)
 {
-    static const char *const examples[] = {
-        [RATE] = "10Gb or 1.25GB", [TIME] = "5us", [COUNT] = "8", [SIZE] = "32MiB", [NUMBER] = "1", [SET] = "0.1.4.5"};
+    static const char *const examples[] = {[RATE] = "10Gb, 25GbE or 1.25GB/s",
+                                           [TIME] = "5us",
+                                           [COUNT] = "8",
+                                           [SIZE] = "32MiB",
+                                           [NUMBER] = "1",
+                                           [SET] = "0.1.4.5"};
     return figures[f].dim == CHOICE ? figures[f].words : examples[figures[f].dim];
 }
 
@@ -120,19 +127,53 @@ static bool set_parse(const char *text, double *out)
     return true;
 }
 
+static bool ends_with(const char *text, size_t n, const char *end)
+{
+    const size_t length = strlen(end);
+    return n >= length && !memcmp(text + n - length, end, length);
+}
+
+/* As people write them, in the words of `units`: 25GbE, 3.1GB/s, 100Gbit/s and 10gbps are 25Gb, 3.1GB, 100Gb and 10Gb. An unknown one
+ * stays what it is, up to 15 bytes. */
+static void plain_unit(dimension dim, const char *text, char out[16])
+{
+    static const char *const bits[] = {"bits", "bit", "Bit", "bE"};
+    size_t n = strlen(text);
+    snprintf(out, 16, "%s", n < 16 ? text : "?");
+    n = strlen(out);
+    if (dim == TIME && (!strcmp(out, "\xc2\xb5s") || !strcmp(out, "\xce\xbcs"))) snprintf(out, 16, "us");
+    if (dim != RATE) return;
+    if (ends_with(out, n, "/s") || (ends_with(out, n, "ps") && n > 2)) n -= 2;
+    for (int i = 0; i < 4; i++)
+        if (ends_with(out, n, bits[i])) {
+            n -= strlen(bits[i]) - 1;
+            out[n - 1] = 'b';
+            break;
+        }
+    out[n] = '\0';
+    if (n == 2 && out[0] != 'k' && strchr("Kgmt", out[0])) out[0] = out[0] == 'K' ? 'k' : (char)(out[0] - 'a' + 'A');
+}
+
 static bool number_parse(dimension dim, const char *text, double *out)
 {
-    char *end;
+    char *end, unit[16];
     double number = strtod(text, &end);
     if (end == text || !isfinite(number) || number < 0) return false;
+    plain_unit(dim, end, unit);
     for (int u = 0; u < NUNITS; u++) {
-        if (units[u].dim != dim || strcmp(units[u].name, end)) continue;
+        if (units[u].dim != dim || strcmp(units[u].name, unit)) continue;
         *out = number * units[u].factor;
         if (dim == COUNT) return *out >= 1 && *out <= 65536 && *out == floor(*out);
         if (dim == NUMBER) return *out <= 4294967295.0 && *out == floor(*out);
+        if (dim == SHARE) return *out <= 1;
         return *out > 0 || dim == TIME;
     }
     return false;
+}
+
+bool tutti_figure_is_ethernet(const char *text, size_t nbytes)
+{
+    return ends_with(text, nbytes, "bE");
 }
 
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out)

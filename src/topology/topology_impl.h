@@ -24,7 +24,8 @@ typedef struct {
     int npresets;
     bool maps_memory; /* ranks of a group (without groups: all) map each other's memory */
     bool
-        is_machine; /* a group (without groups: all) is one machine, whether the links or its memory carry what its ranks exchange */
+        is_machine; /* a group (without groups: all) is one machine, whether links or memory carry what its ranks exchange */
+    int behind_port; /* hosts with ports: links of a route from the one into a host on, that included; 0: there are none */
     unsigned places; /* bit set of 1 << TUTTI_PLACE_*, besides block and list */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine); /* what this machine tells; NULL = nothing */
     bool (*idle)(const tutti_topology *t, tutti_figure); /* has no effect beside the others; NULL = all have one */
@@ -72,6 +73,7 @@ const char *tutti_figure_meaning(tutti_figure f);
 const char *tutti_figure_example(tutti_figure f);
 /* "10Gb" -> 1.25e9 and so on; false if it is no figure of the kind that f has. Not for a list of seats. */
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out);
+bool tutti_figure_is_ethernet(const char *text, size_t nbytes); /* "25GbE" */
 /* The shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". Sets need up to 48 bytes. */
 void tutti_figure_print(tutti_figure f, double value, char out[64]);
 

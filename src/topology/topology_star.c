@@ -57,6 +57,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_star_row = {
@@ -64,6 +65,7 @@ const tutti_topology_row tutti_topology_star_row = {
     .about = "one rank a host, all on one switch that never blocks",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .behind_port = 1,
     .nseats = star_nseats,
     .nnodes = star_nnodes,
     .nlinks = star_nlinks,

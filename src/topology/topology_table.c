@@ -181,6 +181,12 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
     return row->route(t, tutti_topology_seat_of(t, src), tutti_topology_seat_of(t, dst), channel, links);
 }
 
+int tutti_topology_port(const tutti_topology *t, int nlinks)
+{
+    const int behind = rows[t->kind]->behind_port;
+    return behind && nlinks >= 2 * behind ? nlinks - behind : -1; /* shorter: inside */
+}
+
 int32_t tutti_topology_npaths(const tutti_topology *t)
 {
     bool hashed = tutti_topology_preset(rows[t->kind], TUTTI_FIGURE_ROUTING) &&

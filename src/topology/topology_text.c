@@ -12,8 +12,11 @@
 #include "../base/strbuf.h"
 #include "topology_impl.h"
 
+static const double ETHERNET_INCAST = 0.01; /* a round figure: nobody measured it */
+
 static bool is_idle(const tutti_topology *t, tutti_figure f)
 {
+    if (f == TUTTI_FIGURE_INCAST && t->figure[f] == 0 && t->from[f] != TUTTI_FROM_GIVEN) return true;
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     return row->idle && row->idle(t, f);
 }
@@ -130,13 +133,17 @@ tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *m
         t.figure[row->presets[i].figure] = row->presets[i].value;
         t.from[row->presets[i].figure] = row->presets[i].from;
     }
+    bool ethernet = false;
     take_machine(row, machine, &t);
     while (text[n] == ',') {
         text += n + 1;
         n = strcspn(text, ",");
         st = item_parse(&t, text, n, err);
         if (st) return st;
+        ethernet |= tutti_figure_is_ethernet(text, n);
     }
+    if (ethernet && row->behind_port && t.from[TUTTI_FIGURE_INCAST] != TUTTI_FROM_GIVEN)
+        t.figure[TUTTI_FIGURE_INCAST] = ETHERNET_INCAST;
     st = whole_check(&t, err);
     if (!st) *out = t;
     return st;

@@ -118,6 +118,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_torus_row = {
@@ -125,6 +126,7 @@ const tutti_topology_row tutti_topology_torus_row = {
     .about = "a grid of nodes that closes in every direction, routed by dimension",
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
+    .behind_port = 1,
     .check = torus_check,
     .nseats = torus_nseats,
     .nnodes = torus_nseats,

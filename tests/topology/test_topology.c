@@ -158,9 +158,63 @@ static void fitted_figures_are_taken_when_they_are_of_this_machine(void **state)
     close(fd);
 }
 
+/* As on a box, in a data sheet, or out of a program. */
+static void units_are_read_as_people_write_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *plain;
+    } same[] = {
+        {"star,bw=25GbE,incast=0", "star,bw=25Gb,incast=0%"},
+        {"star,bw=3.1GB/s", "star,bw=3.1GB"},
+        {"star,bw=100Gbit/s", "star,bw=100Gb"},
+        {"star,bw=100gbps", "star,bw=100Gb"},
+        {"star,bw=10Gb/s,lat=5us", "star,bw=10Gb,lat=5us"},
+        {"star,bw=300mbit", "star,bw=300Mb"},
+        {"star,bw=12.5GBps", "star,bw=12.5GB"},
+        {"star,lat=5\xc2\xb5s", "star,lat=5us"},
+        {"cluster,nic=100GbE,incast=0.5%", "cluster,nic=100Gb,incast=0.005"},
+    };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const tutti_topology a = parsed(same[i].text), b = parsed(same[i].plain);
+        assert_memory_equal(a.figure, b.figure, sizeof a.figure);
+    }
+    static const char *const wrong[] = {"star,bw=10/s",     "star,bw=10Gb/",   "star,bw=10GbEs",
+                                        "star,bw=10 GbE",   "star,bw=10Gq/s",  "star,lat=5us/s",
+                                        "star,incast=101%", "star,incast=1us", "dgx2,incast=1%"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tutti_topology t;
+        assert_int_equal(tutti_topology_parse(wrong[i], &t, NULL), TUTTI_ERR_USAGE);
+    }
+}
+
+/* Who says Ethernet gets its loss where many send to one; other wires have none unless it is given. */
+static void a_port_of_ethernet_has_an_incast(void **state)
+{
+    (void)state;
+    const tutti_topology plain = parsed("star,bw=25Gb"), ethernet = parsed("star,bw=25GbE"),
+                         said = parsed("star,bw=25GbE,incast=3%"), none = parsed("cluster,nic=25GbE,incast=0");
+    assert_true(plain.figure[TUTTI_FIGURE_INCAST] == 0 && none.figure[TUTTI_FIGURE_INCAST] == 0);
+    assert_true(ethernet.figure[TUTTI_FIGURE_INCAST] > 0 && ethernet.from[TUTTI_FIGURE_INCAST] == TUTTI_FROM_ASSUMED);
+    assert_true(said.figure[TUTTI_FIGURE_INCAST] == 3e-2 && said.from[TUTTI_FIGURE_INCAST] == TUTTI_FROM_GIVEN);
+    for (int i = 0; i < 4; i++) {
+        const tutti_topology *t = (const tutti_topology *[]){&plain, &ethernet, &said, &none}[i];
+        char *text = tutti_topology_print(t);
+        const tutti_topology again = parsed(text);
+        assert_true(fabs(again.figure[TUTTI_FIGURE_INCAST] - t->figure[TUTTI_FIGURE_INCAST]) < 1e-12);
+        if (t == &plain) assert_null(strstr(text, "incast"));
+        free(text);
+    }
+    assert_int_equal(tutti_topology_port(&plain, 2), 1);
+    assert_int_equal(tutti_topology_port(&none, 4), 2); /* the NIC, then the way to the rank */
+    assert_int_equal(tutti_topology_port(&none, 3), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_are_read_as_people_write_them),
+        cmocka_unit_test(a_port_of_ethernet_has_an_incast),
         cmocka_unit_test(figures_are_read_in_their_units),
         cmocka_unit_test(printed_text_parses_to_the_same_figures),
         cmocka_unit_test(a_wrong_text_is_refused_with_what_would_be_right),
