@@ -17,11 +17,13 @@
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},
     {"ranks", "P", "rank count (default 2)", 0},
-    {"topology", "T", "host, star,bw=10Gb,lat=5us, dgx1v ...: 'tutti topo make' (default: host)", 0},
+    {"topology", "T", TUTTI_TOPO_KINDS " (default: host)", 0},
     TUTTI_TOPO_CORES_FLAG,
     {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
     {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", 0},
     {"policy", "NAME", "fastest (of all), or hybrid: hierarchical below a size, ring above (default fastest)", 0},
+    {"max-fan-in", "N", "no algorithm by which more than N ranks send to one of another host at a time (default: any)",
+     0},
     {"all", NULL, "simulate schedules of millions of steps, too", 0},
     {"json", NULL, "one JSON object a candidate (or range) and line", 0},
 };
@@ -101,6 +103,7 @@ static void print_json(const tutti_choice *choice)
             tutti_json_real(&j, "latency_s", c->sim.latency_s);
             tutti_json_real(&j, "transfer_s", c->sim.transfer_s);
             tutti_json_real(&j, "local_s", c->sim.local_s);
+            tutti_json_int(&j, "fan_in", c->sim.fan_in);
             tutti_json_int(&j, "rounds", c->sim.nrounds);
             tutti_json_int(&j, "messages", c->sim.nmessages);
             tutti_json_text(&j, "bottleneck", c->sim.bottleneck < 0 ? NULL : c->sim.bottleneck_name);
@@ -190,7 +193,8 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     tutti_topology t;
     long ranks;
     long long bytes = 0;
-    const tutti_policy *policy = NULL;
+    const tutti_policy *found = NULL;
+    long fan_in = 0;
     bool ranges = tutti_cli_has(f, "ranges");
     const char *text = tutti_cli_value(f, "bytes", ranges ? "1GiB" : NULL);
     const char *topology = tutti_cli_value(f, "topology", "host");
@@ -198,14 +202,17 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     tutti_status st = tutti_cli_bytes("--bytes", text, &bytes, err);
     if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
     if (!st) st = tutti_coll_collective(f, &request.collective, err);
-    if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &policy, err);
+    if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &found, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
     if (!st) st = tutti_topo_open(f, topology, &t, err);
     if (!st) st = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (st) return st;
+    tutti_policy policy = *found;
+    policy.most_fan_in = (int32_t)fan_in;
     request.nranks = (int32_t)ranks;
     if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
-    if (ranges) return explain_ranges(f, policy, &request, bytes, &t, err);
-    explain_one(f, policy, &request, bytes, &t);
+    if (ranges) return explain_ranges(f, &policy, &request, bytes, &t, err);
+    explain_one(f, &policy, &request, bytes, &t);
     return TUTTI_OK;
 }
 

@@ -18,6 +18,7 @@
 typedef struct {
     const char *name, *summary;
     const char *rows[4]; /* until NULL; none = all */
+    int32_t most_fan_in; /* none by which more ranks send to one of another host at a time; 0 = any */
 } tutti_policy;
 int tutti_policy_count(void);
 const tutti_policy *tutti_policy_at(int i); /* 0: "fastest", all rows */

@@ -11,6 +11,7 @@ typedef struct {
     tutti_schedule *compiled, *lowered; /* NULL: cannot, or has too many steps */
     int64_t nsteps;                     /* about, all ranks */
     bool too_many;
+    int32_t most_fan_in; /* the policy's */
     char refusal[200];
 } tutti_contender;
 

@@ -346,6 +346,7 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
 {
     tutti_compile_request q;
     size_t length = strcspn(algorithm, ",");
+    if (t->figure[TUTTI_FIGURE_INCAST] > 0) return false; /* no paper has it */
     if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR || !read_parameters(algorithm, collective, nranks, &q))
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

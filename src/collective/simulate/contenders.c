@@ -11,8 +11,8 @@
 #include "tutti/lower.h"
 
 static const tutti_policy policies[] = {
-    {"fastest", "of all algorithms", {NULL}},
-    {"hybrid", "hierarchical for small vectors, ring for large ones (Jia et al. 2018)", {"hierarchical", "ring"}},
+    {"fastest", "of all algorithms", {NULL}, 0},
+    {"hybrid", "hierarchical for small vectors, ring for large ones (Jia et al. 2018)", {"hierarchical", "ring"}, 0},
 };
 
 int tutti_policy_count(void)
@@ -138,6 +138,7 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
         for (int v = 0; a->variants[v]; v++) contender_add(out, a, a->variants[v], most_steps, &q);
         add_suggested(out, a, most_steps, &q);
     }
+    for (int i = 0; i < out->n; i++) out->list[i].most_fan_in = policy->most_fan_in;
 }
 
 void tutti_contenders_close(tutti_contenders *c)
@@ -150,5 +151,8 @@ tutti_status tutti_contender_simulate(const tutti_contender *c, const tutti_topo
                                       tutti_simulation *out, tutti_failure *err)
 {
     if (!c->compiled) return tutti_fail(err, TUTTI_ERR_USAGE, "%s", c->refusal);
-    return tutti_simulate_schedule(c->lowered ? c->lowered : c->compiled, t, n, out, err);
+    const tutti_status st = tutti_simulate_schedule(c->lowered ? c->lowered : c->compiled, t, n, out, err);
+    if (st || !c->most_fan_in || out->fan_in <= c->most_fan_in) return st;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks send to one at a time, and at most %d may", out->fan_in,
+                      c->most_fan_in);
 }

@@ -60,7 +60,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
                                int64_t nflows, double *load)
 {
     tutti_shares f;
-    tutti_filled out = {0, 0, INFINITY};
+    tutti_filled out = {0, 0, INFINITY, 0};
     tutti_shares_begin(t, net, flows, nflows, &f);
     for (int64_t i = 0; i < nflows; i++)
         if (flows[i].bytes > 0) tutti_shares_add(&f, i, (double)flows[i].bytes); /* without links: stays where it is */
@@ -136,6 +136,7 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
             const tutti_filled *filled = &stages.kinds[stages.kind[stage]].filled;
             least_wire = fmin(least_wire, filled->least_latency_s);
             out->nrounds++;
+            out->fan_in = filled->fan_in > out->fan_in ? filled->fan_in : out->fan_in;
             out->latency_s += filled->most_latency_s + soft * own.messages;
             out->transfer_s += filled->end_s;
         }

@@ -7,7 +7,8 @@
  * it has messages or signals: that of the longest way among them, and soft for each message that the busiest rank handles),
  * then its messages with max-min shares of their links (those of one channel go one behind the other), then the longest local
  * work of any rank. On a host a stage costs a latency (when it waits) and then the work of its busiest core or of the memory.
- * Packet effects, congestion control and noise are not in it.
+ * Where the topology has an `incast` a port into a host to which k ranks send in a stage has a rate of 1 / (1 + incast (k - 1)) of its own.
+ * Other packet effects, congestion control and noise are not in it.
  *
  * Threads: shared (pure functions). */
 #ifndef TUTTI_SIMULATE_H
@@ -23,6 +24,7 @@ typedef struct {
     double latency_s, transfer_s, local_s; /* its parts; host: transfer 0 */
     double lower_s;                        /* no execution of this schedule on this topology is shorter */
     double busy_s;                         /* of that, without the waiting: the busiest link or core */
+    int32_t fan_in;                        /* ranks that send to one of another host in one stage, the most */
     int32_t nrounds;                       /* stages that have messages or waits */
     int64_t nmessages;                     /* sends, puts or signals, all ranks */
     int64_t bytes_most;                    /* on one link (network), by one rank (host) */

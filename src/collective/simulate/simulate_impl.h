@@ -47,6 +47,7 @@ void tutti_traffic_release(tutti_traffic *traffic);
 typedef struct {
     double end_s;                           /* when the last one ends */
     double most_latency_s, least_latency_s; /* of their routes */
+    int32_t fan_in;                         /* of a stage: tutti_simulation.fan_in */
 } tutti_filled;
 /* load[link] += bytes. */
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,

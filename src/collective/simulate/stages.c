@@ -2,6 +2,8 @@
 /* stages.c: which stages of a schedule move the same between the same ranks, so that the links are shared out once for all of them: a ring's
  * 2(p - 1) stages are one. Where the parts of some ranks stand for all, each kind's flows are laid out for all ranks when it is solved.
  *
+ * Who sends how many to one host at a time is counted here; where the topology has an incast those ports are slower in that stage.
+ *
  * On a star such flows of one size need no solution: all ranks' links carry equally many, so each has the same share of any. */
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +13,14 @@
 #include "simulate_impl.h"
 
 enum { MOST_TOGETHER = 8 << 20 }; /* flows of one stage: a second or two, and a GiB */
+
+/* What all stages have in common. */
+typedef struct {
+    const tutti_traffic *traffic;
+    const tutti_topology *t;
+    const tutti_fabric *net;
+    const int32_t *host_of; /* a rank */
+} ground;
 
 static bool are_equal(const tutti_flow *a, const tutti_flow *b, int64_t n)
 {
@@ -94,28 +104,106 @@ static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const
     return true;
 }
 
-static tutti_filled fill_evenly(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
-                                const tutti_stage_kind *k, double *load)
+/* ---- several senders to one host ---- */
+
+/* How many ranks have a flow to each place. Flows of a rank follow each other. */
+typedef struct {
+    int32_t *of, *last; /* a place: senders; the last one, + 1 */
+    int32_t most;
+} senders;
+
+/* at -1: it does not count. */
+static void count_sender(senders *s, int32_t at, int32_t src)
 {
-    const tutti_flow *first = &traffic->flows[k->begin];
-    const double together = (double)(k->end - k->begin) * (double)first->bytes;
-    int32_t links[TUTTI_MAX_HOPS];
-    const int nhops = tutti_topology_route(t, first->src, first->dst, first->channel, links);
-    double latency_s = 0, rate = INFINITY;
-    for (int h = 0; h < nhops; h++) {
-        latency_s += net->links[links[h]].latency_s;
-        rate = fmin(rate, net->links[links[h]].bytes_per_s);
-    }
-    for (int32_t l = 0; l < net->nlinks; l++) load[l] += together * k->times;
-    return (tutti_filled){together / rate, latency_s, latency_s};
+    if (at < 0 || s->last[at] == src + 1) return;
+    s->last[at] = src + 1;
+    if (++s->of[at] > s->most) s->most = s->of[at];
 }
 
-static tutti_status solve(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
-                          tutti_stage_kind *k, double *load, double *own, tutti_failure *err)
+static senders senders_begin(int32_t nplaces)
 {
+    return (senders){tutti_alloc((size_t)nplaces * sizeof(int32_t)), tutti_alloc((size_t)nplaces * sizeof(int32_t)), 0};
+}
+
+static void senders_end(senders *s)
+{
+    free(s->of);
+    free(s->last);
+}
+
+/* To one rank, of flows between hosts. */
+static int32_t fan_in_of(const ground *g, const tutti_flow *flows, int64_t n)
+{
+    senders s = senders_begin(g->traffic->nranks);
+    for (int64_t i = 0; i < n; i++) {
+        const bool leaves = flows[i].bytes > 0 && g->host_of[flows[i].src] != g->host_of[flows[i].dst];
+        count_sender(&s, leaves ? flows[i].dst : -1, flows[i].src);
+    }
+    senders_end(&s);
+    return s.most;
+}
+
+/* The network with ports as slow as so many senders make them; its links are the caller's. */
+static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_t n)
+{
+    tutti_fabric out = *g->net;
+    int32_t links[TUTTI_MAX_HOPS];
+    senders s = senders_begin(g->net->nlinks);
+    for (int64_t i = 0; i < n; i++) {
+        const int nhops = tutti_topology_route(g->t, flows[i].src, flows[i].dst, flows[i].channel, links);
+        const int port = flows[i].bytes > 0 ? tutti_topology_port(g->t, nhops) : -1;
+        count_sender(&s, port < 0 ? -1 : links[port], flows[i].src);
+    }
+    out.links = tutti_alloc((size_t)out.nlinks * sizeof *out.links);
+    memcpy(out.links, g->net->links, (size_t)out.nlinks * sizeof *out.links);
+    for (int32_t l = 0; l < out.nlinks; l++)
+        if (s.of[l] > 1) out.links[l].bytes_per_s /= 1 + g->t->figure[TUTTI_FIGURE_INCAST] * (s.of[l] - 1);
+    senders_end(&s);
+    return out;
+}
+
+/* ---- solving ---- */
+
+static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, double *load)
+{
+    const tutti_flow *first = &g->traffic->flows[k->begin];
+    const double together = (double)(k->end - k->begin) * (double)first->bytes;
+    int32_t links[TUTTI_MAX_HOPS];
+    const int nhops = tutti_topology_route(g->t, first->src, first->dst, first->channel, links),
+              port = tutti_topology_port(g->t, nhops);
+    tutti_filled out = {0, 0, 0, 0};
+    double rate = INFINITY;
+    for (int64_t i = k->begin; i < k->end; i++) /* by distance: as many as send to one */
+        out.fan_in += first->bytes > 0 && (i == k->begin || g->traffic->flows[i].dst != g->traffic->flows[i - 1].dst);
+    for (int h = 0; h < nhops; h++) {
+        const tutti_link *l = &g->net->links[links[h]];
+        const double slower =
+            h == port && out.fan_in > 1 ? 1 + g->t->figure[TUTTI_FIGURE_INCAST] * (out.fan_in - 1) : 1;
+        out.most_latency_s += l->latency_s;
+        rate = fmin(rate, l->bytes_per_s / slower);
+    }
+    out.least_latency_s = out.most_latency_s;
+    out.end_s = together / rate;
+    for (int32_t l = 0; l < g->net->nlinks; l++) load[l] += together * k->times;
+    return out;
+}
+
+static tutti_filled fill(const ground *g, const tutti_flow *flows, int64_t n, double *own)
+{
+    const bool incast = g->t->figure[TUTTI_FIGURE_INCAST] > 0;
+    tutti_fabric slower = incast ? with_incast(g, flows, n) : (tutti_fabric){0};
+    tutti_filled out = tutti_rounds_fill(g->t, incast ? &slower : g->net, flows, n, own);
+    out.fan_in = fan_in_of(g, flows, n);
+    tutti_fabric_release(&slower);
+    return out;
+}
+
+static tutti_status solve(const ground *g, tutti_stage_kind *k, double *load, double *own, tutti_failure *err)
+{
+    const tutti_traffic *traffic = g->traffic;
     int64_t n = (k->end - k->begin) * (traffic->nranks / traffic->nseen);
-    if (is_even(traffic, t, k)) {
-        k->filled = fill_evenly(traffic, t, net, k, load);
+    if (is_even(traffic, g->t, k)) {
+        k->filled = fill_evenly(g, k, load);
         return TUTTI_OK;
     }
     if (n > MOST_TOGETHER)
@@ -123,11 +211,11 @@ static tutti_status solve(const tutti_traffic *traffic, const tutti_topology *t,
                           "simulate: %lld million messages at a time between %d ranks, more than the %d million that "
                           "are looked at on a network such as %s; take an algorithm of more rounds and fewer messages",
                           (long long)(n >> 20), traffic->nranks, MOST_TOGETHER >> 20,
-                          tutti_topology_kind_name(t->kind));
+                          tutti_topology_kind_name(g->t->kind));
     tutti_flow *flows = lay_out(traffic, k, &n);
-    memset(own, 0, (size_t)net->nlinks * sizeof *own);
-    k->filled = tutti_rounds_fill(t, net, flows ? flows : traffic->flows + k->begin, n, own);
-    for (int32_t l = 0; l < net->nlinks; l++) load[l] += own[l] * k->times;
+    memset(own, 0, (size_t)g->net->nlinks * sizeof *own);
+    k->filled = fill(g, flows ? flows : traffic->flows + k->begin, n, own);
+    for (int32_t l = 0; l < g->net->nlinks; l++) load[l] += own[l] * k->times;
     free(flows);
     return TUTTI_OK;
 }
@@ -139,8 +227,12 @@ tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topolo
     *out = (tutti_stages){.kind = tutti_alloc((size_t)traffic->nstages * sizeof *out->kind),
                           .kinds = tutti_alloc((size_t)traffic->nstages * sizeof *out->kinds)};
     double *own = tutti_alloc((size_t)net->nlinks * sizeof *own);
+    int32_t *host_of = tutti_alloc((size_t)traffic->nranks * sizeof *host_of);
+    const ground g = {traffic, t, net, host_of};
+    tutti_topology_machines(t, traffic->nranks, host_of);
     find_kinds(traffic, out);
-    for (int32_t i = 0; i < out->nkinds && !st; i++) st = solve(traffic, t, net, &out->kinds[i], load, own, err);
+    for (int32_t i = 0; i < out->nkinds && !st; i++) st = solve(&g, &out->kinds[i], load, own, err);
+    free(host_of);
     free(own);
     return st;
 }
