@@ -24,6 +24,9 @@ extern "C" {
 
 typedef struct tutti_job tutti_job; /* tutti/job.h */
 
+/* A bucket's exchanges are also timed at so many sizes: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
+enum { TUTTI_PREDICTED_SIZES = 4 };
+
 typedef struct {
     int nranks;
     int ranks_per_core; /* star: 1 */
@@ -44,6 +47,8 @@ typedef struct {
     double travel_s; /* of exchange_s, what those layers hand on, which is waited for at once */
     /* By what most of the bytes of a step travel, with all parameters; "visits" where workers visit a centre; "" on one rank. */
     char algorithm[96];
+    double by_size_s[TUTTI_PREDICTED_SIZES]; /* all exchanges of a bucket of that size; 0 on one rank, and of visits */
+    int fan_in; /* ranks that send to one of another host at a time, the most, of buckets and of what split layers hand on */
     int64_t bytes_per_rank; /* that the busiest rank sends in a step; host: reads and writes while it exchanges */
     /* What is busy longest in a step: "compute", or the link (host: core or memory) that has most to do; "centre" of visits */
     char bottleneck[32];
@@ -59,6 +64,7 @@ typedef struct {
     /* By what the computing of each rank takes longer (1: nothing), as many as the largest rank count; NULL: of nobody. Workers that take
      * steps of their own have a factor each; else all wait for the slowest, and its factor is that of the step. */
     const double *slowness;
+    int most_fan_in; /* a count by whose algorithm more ranks send to one at a time is refused; 0: none is */
     void (*at)(void *at_arg, int nranks, int i, int n); /* told before count i of n is predicted; NULL: nobody */
     void *at_arg;
 } tutti_predict_options;

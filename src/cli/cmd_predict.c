@@ -18,7 +18,7 @@
 
 static const tutti_flag flags[] = {
     {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", 0},
-    {"topology", "T", "host, or star,bw=10Gb,lat=5us (default: host)", 0},
+    {"topology", "T", TUTTI_TOPO_KINDS " (default: host)", 0},
     TUTTI_TOPO_CORES_FLAG,
     {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
     {"profile", "FILE", "read kernel times from FILE instead of measuring them", TUTTI_FLAG_READS},
@@ -26,6 +26,7 @@ static const tutti_flag flags[] = {
     {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
      TUTTI_FLAG_READS},
     {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
+    {"max-fan-in", "N", "refuse a count by whose algorithm more than N ranks send to one of another host at a time", 0},
     {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
     {"measure", NULL, "also train 200 steps at each rank count on this host, and print the error", 0},
     {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long (see above)", TUTTI_FLAG_MANY},
@@ -66,11 +67,14 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
                                          .save_profile = tutti_cli_value(f, "save-profile", NULL),
                                          .read_trace = tutti_cli_value(f, "trace", NULL),
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
+    long fan_in = 0;
     q->nranks = 4;
     q->job_path = f->rest[0];
     tutti_status st = TUTTI_OK;
     if (tutti_cli_has(f, "ranks"))
         st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, TUTTI_PREDICT_MAX_RANKS, &q->nranks, err);
+    if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
+    q->options.most_fan_in = (int)fan_in;
     for (int i = 0; i < q->nranks; i++) q->ranks[i] = (int)ranks[i];
     for (int i = 0; i < f->count[FLAG_SET] && i < TUTTI_PREDICT_MAX_SETS; i++)
         q->sets[q->nsets++] = f->value[FLAG_SET][i];

@@ -34,6 +34,13 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_text(&j, "algorithm", p->algorithm);
         tutti_json_real(&j, "exchange_ms", p->exchange_s * 1e3);
         tutti_json_real(&j, "exposed_ms", p->exposed_s * 1e3);
+        tutti_json_open(&j, "exchange_s_by_bytes", '{');
+        for (int k = 0; k < TUTTI_PREDICTED_SIZES; k++) {
+            static const char *const bytes[TUTTI_PREDICTED_SIZES] = {"4096", "65536", "1048576", "16777216"};
+            tutti_json_real(&j, bytes[k], p->by_size_s[k]);
+        }
+        tutti_json_close(&j, '}');
+        tutti_json_int(&j, "fan_in", p->fan_in);
         tutti_json_int(&j, "bytes_per_rank", p->bytes_per_rank);
         tutti_json_text(&j, "bottleneck", p->bottleneck);
         tutti_json_int(&j, "ranks_per_core", p->ranks_per_core);

@@ -42,6 +42,29 @@ static const tutti_prediction *last_of(const tutti_predict_question *q)
     return &q->predicted[i];
 }
 
+/* By what the gradients of the last count travel, and what that takes. */
+static void print_exchanges(const tutti_prediction *p)
+{
+    static const char *const sizes[TUTTI_PREDICTED_SIZES] = {"4 KiB", "64 KiB", "1 MiB", "16 MiB"};
+    if (p->nranks == 1 || p->visits > 0) return;
+    printf("\n%d ranks exchange by %s; a bucket of", p->nranks, p->algorithm);
+    for (int i = 0; i < TUTTI_PREDICTED_SIZES; i++)
+        printf("%s %s takes %.3g ms", i ? "," : "", sizes[i], p->by_size_s[i] * 1e3);
+    printf(". Busiest: %s.\n", p->bottleneck);
+}
+
+/* The one rank that others are held against does more than its share. */
+static void explain_efficiency(const tutti_predict_question *q)
+{
+    double most = 0;
+    for (int i = 0; i < q->nranks; i++) most = fmax(most, q->predicted[i].efficiency);
+    if (most < 1.0005) return;
+    printf("\nEfficiency above 100 %%: one rank, which it is held against, updates all weights by itself, of several "
+           "each its share%s.\n",
+           q->options.weak ? ""
+                           : "; and kernels need not take half as long for twice the samples, as fewer fit in caches");
+}
+
 /* What no file says, and is the same each time. */
 static void print_assumed(const tutti_predict_question *q)
 {
@@ -83,6 +106,8 @@ void tutti_predict_print_table(const tutti_predict_question *q)
         printf("\n");
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
+    print_exchanges(last);
+    explain_efficiency(q);
     print_groups(q);
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
     print_assumed(q);

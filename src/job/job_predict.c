@@ -134,6 +134,12 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     rank_view v;
     tutti_status st = view_make(s, nranks, slowness, &v, err);
     if (!st) st = tutti_timeline_predict(v.parts.plan, &v.profile, s->topology, slowness, out, err);
+    if (!st && s->options->most_fan_in && out->fan_in > s->options->most_fan_in)
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "by %s %d ranks send to one of another host at a time, and at most %d may; take "
+                        "'exchange.algorithm: ring', or another of "
+                        "'tutti coll explain --max-fan-in'",
+                        out->algorithm, out->fan_in, s->options->most_fan_in);
     if (!st && s->options->read_trace) {
         out->assumes_updates = isnan(s->trace.update_s_per_element);
         out->assumes_loading = isnan(s->trace.load_s_per_sample);

@@ -29,13 +29,14 @@ typedef struct {
     double seconds, lower_s; /* how long it takes, at least */
     double busy_s;           /* of its busiest link or core */
     const char *busiest;     /* that one's name */
-    int64_t sent;            /* bytes, by the rank that sends most */
-    double ends;             /* clock: when it ends */
-    bool is_ready;           /* it has begun, and what it writes to may not be free everywhere yet */
-    bool is_told, is_due;    /* beside: it is free, in this step; and will be ready by itself */
-    double told, due;        /* clock: when */
-    int first;               /* beside: the exchange whose end makes it ready */
-    double update_s;         /* what is done before that */
+    int fan_in;
+    int64_t sent;         /* bytes, by the rank that sends most */
+    double ends;          /* clock: when it ends */
+    bool is_ready;        /* it has begun, and what it writes to may not be free everywhere yet */
+    bool is_told, is_due; /* beside: it is free, in this step; and will be ready by itself */
+    double told, due;     /* clock: when */
+    int first;            /* beside: the exchange whose end makes it ready */
+    double update_s;      /* what is done before that */
 } exchange_state;
 
 typedef struct {
@@ -159,7 +160,22 @@ static void action_play(player *p, const tutti_action *a)
     }
 }
 
-static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_arena *names, tutti_failure *err)
+/* What a bucket of other sizes would take. */
+static tutti_status sizes_time(tutti_exchange_times *times, double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
+{
+    enum { FIRST = 4096 / TUTTI_ELEMENT_BYTES, GROWTH = 16 };
+    tutti_status st = TUTTI_OK;
+    int64_t n = FIRST;
+    for (int i = 0; i < TUTTI_PREDICTED_SIZES && !st; i++, n *= GROWTH) {
+        tutti_bucket_time time;
+        st = tutti_predict_bucket(times, n, &time, err);
+        by_size_s[i] = time.all_s;
+    }
+    return st;
+}
+
+static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, tutti_arena *names,
+                                      double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
 {
     const tutti_plan *plan = p->plan;
     tutti_exchange_times times = {.plan = plan, .topology = t};
@@ -173,8 +189,10 @@ static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, 
         x->lower_s = found.lower_s;
         x->busy_s = found.busy_s;
         x->sent = found.bytes_sent;
+        x->fan_in = found.fan_in;
         x->busiest = tutti_arena_strdup(names, found.bottleneck_name);
     }
+    if (!st && plan->config.nranks > 1) st = sizes_time(&times, by_size_s, err);
     tutti_exchange_times_release(&times);
     return st;
 }
@@ -206,6 +224,8 @@ static void describe(const player *p, int rank, tutti_prediction *out)
         const double share = tutti_predict_share(plan, i);
         if (share == 0 || tutti_plan_place(x, rank) < 0) continue;
         sent += share * (double)p->exchanges[i].sent;
+        if ((x->bucket >= 0 || x->is_travel) && p->exchanges[i].fan_in > out->fan_in)
+            out->fan_in = p->exchanges[i].fan_in;
         if (x->count <= most) continue;
         most = x->count;
         const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, x->count * TUTTI_ELEMENT_BYTES);
@@ -225,8 +245,12 @@ static void exchanges_begin(player *p, int rank, tutti_prediction *out)
         exchange_state *x = &p->exchanges[i];
         const bool takes_part = tutti_plan_place(&p->plan->exchanges[i], rank) >= 0;
         const double a_step = takes_part ? tutti_predict_share(p->plan, i) : 0;
-        *x = (exchange_state){
-            .seconds = x->seconds, .lower_s = x->lower_s, .busy_s = x->busy_s, .busiest = x->busiest, .sent = x->sent};
+        *x = (exchange_state){.seconds = x->seconds,
+                              .lower_s = x->lower_s,
+                              .busy_s = x->busy_s,
+                              .busiest = x->busiest,
+                              .fan_in = x->fan_in,
+                              .sent = x->sent};
         out->exchange_s += x->seconds * a_step;
         out->lower_s += x->lower_s * a_step;
         started += a_step;
@@ -306,13 +330,14 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
     tutti_arena names = {0};
+    double by_size_s[TUTTI_PREDICTED_SIZES] = {0};
     player p = {.plan = plan,
                 .costs = {plan, profile},
                 .overlaps = !host,
                 .turns = ceil(nranks / cores),
                 .exchanges = exchanges};
     tutti_status st = tutti_topology_fits(t, nranks, err);
-    if (!st && !tutti_plan_is_async(plan)) st = exchanges_prepare(&p, t, &names, err);
+    if (!st && !tutti_plan_is_async(plan)) st = exchanges_prepare(&p, t, &names, by_size_s, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;
     if (!st && tutti_plan_is_async(plan)) {
         tutti_timeline_async(&(tutti_async_timeline){p.costs, p.overlaps, p.turns}, load_s, t, slowness, out);
@@ -322,6 +347,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
             const tutti_prediction own = rank_play(p, r, load_s);
             if (own.step_s > out->step_s) *out = own;
         }
+        memcpy(out->by_size_s, by_size_s, sizeof by_size_s);
     }
     free(exchanges);
     tutti_arena_release(&names);

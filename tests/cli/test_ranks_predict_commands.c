@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "command_line.h"
+#include "tutti/topology.h"
 
 typedef struct {
     char profile[64]; /* a file that does not exist yet */
@@ -136,6 +137,37 @@ static void predict_takes_rows_that_do_not_serve_every_count(void **state)
     expect("predict examples/mlp.yaml --json", 2, "--json");
 }
 
+static void every_kind_of_topology_is_named(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"predict --help", "coll explain --help", "plan --help"};
+    for (int i = 0; i < 3; i++) {
+        char *text = command_says(commands[i], 0, "usage:");
+        for (char *at = text; *at; at++)
+            if (*at == '\n') *at = ' ';
+        for (int k = 0; k < tutti_topology_nkinds(); k++)
+            if (!strstr(text, tutti_topology_kind_name((tutti_topology_kind)k)))
+                fail_msg("tutti %s does not name %s", commands[i], tutti_topology_kind_name((tutti_topology_kind)k));
+        free(text);
+    }
+}
+
+static void predict_says_how_and_why(void **state)
+{
+    (void)state;
+    const char *eight = "predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --topology "
+                        "cluster,hosts=2,ranks=4 --ranks 8";
+    char arguments[400];
+    expect(eight, 0, "8 ranks exchange by split-rail,group=4; a bucket of 4 KiB takes");
+    expect(eight, 0, "Assumed, as examples/resnet50/layers.txt does not say it");
+    snprintf(arguments, sizeof arguments, "%s --set exchange.algorithm=direct --max-fan-in 3", eight);
+    expect(arguments, 2, "4 ranks send to one of another host at a time, and at most 3 may");
+    expect("predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 --topology "
+           "star,bw=100GB/s,lat=1us",
+           0, "Efficiency above 100 %");
+    expect("predict examples/mlp.yaml --topology star,bw=25GbE,lat=5\xc2\xb5s --max-fan-in 0", 2, "--max-fan-in");
+}
+
 static double compute_of(const char *options, const char *profile)
 {
     char arguments[400];
@@ -196,6 +228,8 @@ int main(void)
                                         fixture_free),
         cmocka_unit_test_setup_teardown(predict_prints_a_row_for_each_rank_count, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_takes_rows_that_do_not_serve_every_count, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(every_kind_of_topology_is_named, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_says_how_and_why, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_takes_slow_ranks, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
     };
