@@ -197,18 +197,22 @@ static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, 
     return st;
 }
 
-/* Of what is exchanged in a step: which link is busy longest and how long, by the names that each exchange has for its own. */
+/* Of what a rank exchanges in a step: which link is busy longest and how long, by the names that each exchange has for its own. */
 static double find_busiest(const player *p, int rank, const char **name)
 {
+    const int n = p->plan->nexchanges;
+    int nown = 0, *own = tutti_alloc((size_t)n * sizeof *own);
     double most = 0;
-    for (int i = 0; i < p->plan->nexchanges; i++) {
+    for (int i = 0; i < n; i++)
+        if (p->exchanges[i].busy_s > 0 && tutti_plan_place(&p->plan->exchanges[i], rank) >= 0) own[nown++] = i;
+    for (int i = 0; i < nown; i++) {
         double sum = 0;
-        for (int j = 0; j < p->plan->nexchanges && p->exchanges[i].busy_s > 0; j++)
-            if (p->exchanges[j].busy_s > 0 && !strcmp(p->exchanges[i].busiest, p->exchanges[j].busiest) &&
-                tutti_plan_place(&p->plan->exchanges[j], rank) >= 0)
-                sum += p->exchanges[j].busy_s * tutti_predict_share(p->plan, j);
-        if (sum > most) most = sum, *name = p->exchanges[i].busiest;
+        for (int j = 0; j < nown; j++)
+            if (!strcmp(p->exchanges[own[i]].busiest, p->exchanges[own[j]].busiest))
+                sum += p->exchanges[own[j]].busy_s * tutti_predict_share(p->plan, own[j]);
+        if (sum > most) most = sum, *name = p->exchanges[own[i]].busiest;
     }
+    free(own);
     return most;
 }
 
@@ -317,7 +321,6 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     const int64_t back = plan->config.replicated ? there : (int64_t)sizeof(float);
     out.exchanged_bytes = plan->total * (there + back) / 2 / plan->config.period;
     if (plan->graph->nsplit) add_split(&p, rank, &out);
-    describe(&p, rank, &out);
     tutti_arena_release(&work);
     return out;
 }
@@ -329,6 +332,7 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
     int nranks = plan->config.nranks;
     double cores = host ? t->figure[TUTTI_FIGURE_CORES] : nranks + 1.0;
     exchange_state *exchanges = tutti_alloc((size_t)plan->nexchanges * sizeof *exchanges);
+    int slowest = plan->config.rank;
     tutti_arena names = {0};
     double by_size_s[TUTTI_PREDICTED_SIZES] = {0};
     player p = {.plan = plan,
@@ -345,8 +349,9 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         *out = rank_play(p, plan->config.rank, load_s);
         for (int r = 0; r < nranks && !tutti_plan_is_between_all(plan); r++) {
             const tutti_prediction own = rank_play(p, r, load_s);
-            if (own.step_s > out->step_s) *out = own;
+            if (own.step_s > out->step_s) *out = own, slowest = r;
         }
+        describe(&p, slowest, out);
         memcpy(out->by_size_s, by_size_s, sizeof by_size_s);
     }
     free(exchanges);
