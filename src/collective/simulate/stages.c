@@ -94,14 +94,21 @@ static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind 
     return flows;
 }
 
-/* Whether one rank stands for all on a star, and its flows are of one size. */
+/* Whether on a star, where some ranks stand for all, each sends and gets equally many flows, all of one size. */
 static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const tutti_stage_kind *k)
 {
-    if (t->kind != TUTTI_TOPOLOGY_STAR || traffic->nseen > 1) return false;
-    for (int64_t i = k->begin; i < k->end; i++)
-        if (traffic->flows[i].bytes != traffic->flows[k->begin].bytes || traffic->flows[i].src == traffic->flows[i].dst)
-            return false;
-    return true;
+    const int64_t n = k->end - k->begin, each = n / traffic->nseen;
+    if (t->kind != TUTTI_TOPOLOGY_STAR || traffic->nseen == traffic->nranks || n % traffic->nseen) return false;
+    int64_t *out = tutti_alloc(2 * (size_t)traffic->nseen * sizeof *out), *in = out + traffic->nseen;
+    bool even = true;
+    for (int64_t i = k->begin; i < k->end && even; i++) {
+        const tutti_flow *f = &traffic->flows[i];
+        even = f->bytes == traffic->flows[k->begin].bytes && f->src != f->dst;
+        out[f->src % traffic->nseen]++, in[f->dst % traffic->nseen]++;
+    }
+    for (int32_t r = 0; r < traffic->nseen && even; r++) even = out[r] == each && in[r] == each;
+    free(out);
+    return even;
 }
 
 /* ---- several senders to one host ---- */
@@ -162,19 +169,33 @@ static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_
     return out;
 }
 
+/* As many pairs as end at a rank, or at one that is as many further on as stand for all, are who sends to it. */
+static int32_t most_pairs(const tutti_traffic *traffic, const tutti_stage_kind *k)
+{
+    int32_t most = 0, *n = tutti_alloc((size_t)traffic->nseen * sizeof *n);
+    for (int64_t i = k->begin; i < k->end; i++) {
+        const tutti_flow *f = &traffic->flows[i];
+        const bool again = i > k->begin && f[-1].src == f->src && f[-1].dst == f->dst;
+        int32_t *of = &n[f->dst % traffic->nseen];
+        *of += !again;
+        if (*of > most) most = *of;
+    }
+    free(n);
+    return most;
+}
+
 /* ---- solving ---- */
 
 static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, double *load)
 {
     const tutti_flow *first = &g->traffic->flows[k->begin];
-    const double together = (double)(k->end - k->begin) * (double)first->bytes;
+    const double together = (double)(k->end - k->begin) / g->traffic->nseen * (double)first->bytes;
     int32_t links[TUTTI_MAX_HOPS];
     const int nhops = tutti_topology_route(g->t, first->src, first->dst, first->channel, links),
               port = tutti_topology_port(g->t, nhops);
     tutti_filled out = {0, 0, 0, 0};
     double rate = INFINITY;
-    for (int64_t i = k->begin; i < k->end; i++) /* by distance: as many as send to one */
-        out.fan_in += first->bytes > 0 && (i == k->begin || g->traffic->flows[i].dst != g->traffic->flows[i - 1].dst);
+    if (first->bytes > 0) out.fan_in = most_pairs(g->traffic, k);
     for (int h = 0; h < nhops; h++) {
         const tutti_link *l = &g->net->links[links[h]];
         const double slower =
