@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* actor_problem.h: a schedule for one element count with the routes of its messages, as processes play it: what the event player plays,
+ * and, as a file, what tutti asks tutti-simgrid. Private to src/collective/simulate.
+ *
+ * The file: a head, then the arrays of the head's counts, in the order of tutti_actor_problem, in this machine's byte order, each
+ * beginning at a multiple of 8 bytes. Both programs come from one build; the magic says which layout.
+ *
+ * A rank plays its steps as one process: steps of a sequence stand one behind the other, `begins` at the first of each. A line is what
+ * (src, dst, channel) is to a schedule: the i-th message on it meets the i-th taker. A message travels as `nparts` flows at once, each
+ * over the route of (src, dst) with an alias: an alias is a way that a pair has beside others (hashed paths, channels).
+ * Seconds, bytes, bytes a second. Threads: shared (plain values). */
+#ifndef TUTTI_ACTOR_PROBLEM_H
+#define TUTTI_ACTOR_PROBLEM_H
+
+#include <stdint.h>
+
+#define TUTTI_ACTOR_MAGIC "tuttisg1"
+
+enum tutti_actor_kind {
+    TUTTI_ACTOR_NOP,
+    TUTTI_ACTOR_SEND,   /* completes when it is received */
+    TUTTI_ACTOR_RECV,   /* the message travels as soon as both are there */
+    TUTTI_ACTOR_SIGNAL, /* travels at once, with the bytes that were put before it; completes at once */
+    TUTTI_ACTOR_WAIT,   /* for the signal of the same ordinal */
+    TUTTI_ACTOR_WORK,   /* of the rank's one core */
+    TUTTI_ACTOR_LOAD,   /* bytes out of or into other ranks' memory, all at once, then work */
+};
+
+typedef struct {
+    double bytes_per_s, latency_s;
+} tutti_actor_link;
+
+typedef struct {
+    int32_t src, alias, dst; /* sorted in this order */
+    int32_t nhops;
+    int64_t first_hop;
+} tutti_actor_pair;
+
+typedef struct {
+    int32_t src, dst, channel;
+    int32_t eager;       /* of signals */
+    int32_t first_alias; /* nparts of them */
+    int32_t unused;
+    double latency_s; /* of the longest way */
+} tutti_actor_line;
+
+typedef struct {
+    int32_t src, dst;
+    double bytes, latency_s;
+} tutti_actor_load;
+
+typedef struct {
+    uint8_t kind, begins;
+    uint16_t nloads;
+    int32_t at;        /* line, or first load */
+    int32_t first_dep; /* of the rank's */
+    int32_t ndeps;
+    double amount; /* bytes, or seconds of work */
+    int32_t stage; /* posted in this order where several could be */
+    int32_t unused;
+} tutti_actor_step;
+
+typedef struct {
+    int64_t first_step, first_dep;
+    double late_s; /* it does nothing before */
+} tutti_actor_rank;
+
+typedef struct {
+    char magic[8];
+    int32_t nranks, naliases, nparts;
+    int32_t
+        tcp; /* 0: shares are max-min and latencies are waited for here; 1: SimGrid's model of TCP, latencies in it */
+    double soft_s;      /* of a rank for each message that it sends, and for each that it takes */
+    double precision_s; /* what ends closer together than this ends together */
+    int64_t nlinks, npairs, nhops, nlines, nloads, ndeps, nsteps;
+} tutti_actor_head;
+
+typedef struct {
+    const tutti_actor_head *head;
+    const tutti_actor_step *steps;
+    const tutti_actor_rank *ranks; /* nranks + 1 */
+    const tutti_actor_link *links;
+    const tutti_actor_pair *pairs;
+    const tutti_actor_line *lines;
+    const tutti_actor_load *loads;
+    const int32_t *hops, *aliases, *deps; /* aliases: nlines * nparts; deps: steps of the rank, from its first */
+} tutti_actor_problem;
+
+/* The answer: "ok SECONDS", then one line of seconds a rank; or "error WORDS". */
+
+#endif
