@@ -214,8 +214,8 @@ static tutti_flows *create_flows(const tutti_async_run *run, tutti_arena *work)
     if (!run->network) return NULL;
     tutti_flow_route *routes = TUTTI_ARENA_NEW(work, tutti_flow_route, 2 * (int64_t)run->nworkers);
     for (int w = 0; w < run->nworkers; w++) {
-        routes[2 * w] = (tutti_flow_route){w, 0};
-        routes[2 * w + 1] = (tutti_flow_route){0, w};
+        routes[2 * w] = (tutti_flow_route){w, 0, 0};
+        routes[2 * w + 1] = (tutti_flow_route){0, w, 0};
     }
     return tutti_flows_create(run->network, run->nworkers, routes, 2 * (int64_t)run->nworkers);
 }

@@ -33,7 +33,8 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
     tutti_flows *f = tutti_alloc(sizeof *f);
     tutti_flow *flows = tutti_alloc((size_t)n * sizeof *flows);
     tutti_topology_graph(t, nranks, &f->net);
-    for (int64_t i = 0; i < n; i++) flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst};
+    for (int64_t i = 0; i < n; i++)
+        flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst, .channel = routes[i].channel};
     tutti_shares_begin(t, &f->net, flows, n, &f->shares);
     f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
     f->ends = tutti_alloc((size_t)n * sizeof *f->ends);

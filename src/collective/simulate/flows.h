@@ -13,6 +13,7 @@
 typedef struct tutti_flows tutti_flows;
 typedef struct {
     int32_t src, dst; /* ranks */
+    int32_t channel;  /* where that says which way */
 } tutti_flow_route;
 
 /* A network, no host; nranks fit it. */

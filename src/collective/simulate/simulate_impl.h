@@ -43,6 +43,9 @@ void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int
 int32_t tutti_traffic_alike(const tutti_schedule *s);
 void tutti_traffic_release(tutti_traffic *traffic);
 
+/* Can such a schedule be simulated there at all? TUTTI_ERR_USAGE says why not. */
+tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_topology *t, tutti_failure *err);
+
 /* Flows that start together and have max-min fair shares of the links. */
 typedef struct {
     double end_s;                           /* when the last one ends */
