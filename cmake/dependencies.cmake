@@ -1,6 +1,6 @@
 # Libraries of the field. Required: libyaml, cJSON, xxhash, expat, zlib, libjpeg-turbo, libpng, threads. Optional: oneDNN 3 (else the reference
 # kernels alone), hwloc (else /sys is read). Headers alone, the libraries are loaded by who wants them: UCX (else the wire ucx is refused), PMIx (else mpirun of
-# Open MPI and srun --mpi=pmix are refused as launchers).
+# Open MPI and srun --mpi=pmix are refused as launchers). SimGrid 3.32 and a C++ compiler: the helper program tutti-simgrid, which alone needs them.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
@@ -13,6 +13,14 @@ pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(UCX ucx)
 pkg_check_modules(PMIX pmix)
+pkg_check_modules(SIMGRID IMPORTED_TARGET simgrid=3.32)
+if(SIMGRID_FOUND)
+  include(CheckLanguage)
+  check_language(CXX)
+  if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+  endif()
+endif()
 
 find_package(dnnl 3 CONFIG QUIET PATHS "${TUTTI_DEPS}" NO_DEFAULT_PATH)
 if(NOT dnnl_FOUND)

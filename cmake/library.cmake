@@ -1,7 +1,7 @@
 # libtutti (static for the tests, shared for users) and the program. Every src/**/*.c belongs to the library, except
-# src/cli (the program), what optional libraries replace or are wanted for, and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
+# src/cli (the program), src/collective/simulate/simgrid (a helper program), what optional libraries replace or are wanted for, and *_avx2.c, *_avx512.c (x86-64 only, with their own flags).
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
-list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/")
+list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/|/simulate/simgrid/")
 set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::EXPAT PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
 
 # tutti_optional(FOUND WITH INSTEAD LIBRARY...): an optional library, the files that want it and the file in their place without it.
