@@ -10,6 +10,7 @@
 #include "../collective/simulate/choose.h"
 #include "cli.h"
 #include "coll.h"
+#include "coll_engines.h"
 #include "coll_ranges.h"
 #include "topo.h"
 #include "tutti/compile.h"
@@ -25,7 +26,12 @@ static const tutti_flag flags[] = {
     {"max-fan-in", "N", "no algorithm by which more than N ranks send to one of another host at a time (default: any)",
      0},
     {"all", NULL, "simulate schedules of millions of steps, too", 0},
-    {"json", NULL, "one JSON object a candidate (or range) and line", 0},
+    {"engine", "E,E",
+     "instead: each algorithm's time by these engines, side by side: closed-form, rounds, events, simgrid, "
+     "simgrid-tcp, or all",
+     0},
+    {"limit", "S", "with --engine: seconds that a run of a helper program may take (default 60)", 0},
+    {"json", NULL, "one JSON object a candidate (range, engine) and line", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MOST_STEPS_OF_RANGES = 1 << 19 };
 
@@ -174,6 +180,28 @@ static void explain_one(const tutti_flags *f, const tutti_policy *policy, const 
     free(choice);
 }
 
+static tutti_status explain_engines(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
+                                    int64_t bytes, const tutti_topology *t, tutti_failure *err)
+{
+    unsigned engines = 0;
+    long limit_s = 60;
+    const bool json = tutti_cli_has(f, "json");
+    tutti_status st = tutti_coll_read_engines(tutti_cli_value(f, "engine", "all"), &engines, err);
+    if (!st) st = tutti_cli_int(f, "limit", 1, 86400, 60, &limit_s, err);
+    if (st) return st;
+    tutti_engine_row *rows = tutti_alloc(TUTTI_MAX_CANDIDATES * sizeof *rows);
+    char size[40];
+    snprintf(size, sizeof size, "%lld bytes", (long long)bytes);
+    if (!json) print_question(q, policy, t, size);
+    fflush(stdout); /* engines may take a while */
+    const int nrows =
+        tutti_engines_compare(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
+                              bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, engines, (double)limit_s, rows);
+    tutti_coll_print_engines(rows, nrows, engines, json);
+    free(rows);
+    return TUTTI_OK;
+}
+
 static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
                                    int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {
@@ -211,7 +239,12 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     policy.most_fan_in = (int32_t)fan_in;
     request.nranks = (int32_t)ranks;
     if (request.collective == TUTTI_ALL_TO_ALL) request.in_place = false;
+    if (ranges && tutti_cli_has(f, "engine"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--ranges goes by the round evaluator alone: without --engine");
     if (ranges) return explain_ranges(f, &policy, &request, bytes, &t, err);
+    if (tutti_cli_has(f, "engine")) return explain_engines(f, &policy, &request, bytes, &t, err);
+    if (tutti_cli_has(f, "limit"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--limit is for helper programs: with --engine");
     explain_one(f, &policy, &request, bytes, &t);
     return TUTTI_OK;
 }
@@ -222,7 +255,7 @@ int tutti_coll_explain(int argc, char **argv)
         .name = "coll explain",
         .usage = "tutti coll explain --bytes B [options]",
         .about = "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
-                 "--ranges, which algorithm is best from which size on.",
+                 "--ranges, which algorithm is best from which size on; or, with --engine, what other engines say.",
         .flags = flags,
         .nflags = NFLAGS,
         .run = explain,

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coll_engines.h: how `tutti coll explain --engine` shows the engines' answers side by side. Threads: owner. */
+#ifndef TUTTI_COLL_ENGINES_H
+#define TUTTI_COLL_ENGINES_H
+
+#include "../collective/simulate/engines_compare.h"
+
+/* "all", or names joined by commas. TUTTI_ERR_USAGE names those that there are. */
+tutti_status tutti_coll_read_engines(const char *text, unsigned *engines, tutti_failure *err);
+/* A table and why some places are empty, or one JSON object for each algorithm and engine, to standard output. */
+void tutti_coll_print_engines(const tutti_engine_row *rows, int nrows, unsigned engines, bool json);
+
+#endif
