@@ -44,6 +44,18 @@ add_custom_command(
   DEPENDS ${TUTTI_ZOO} ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
   VERBATIM)
 
+# tutti_embed(TABLE FOLDER): the files of a folder of src as a table of texts (cmake/embed_texts.cmake).
+macro(tutti_embed table folder)
+  file(GLOB texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.txt)
+  add_custom_command(
+    OUTPUT ${PROJECT_BINARY_DIR}/${table}.c
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/${folder} -DTABLE=${table}
+            -DOUT=${PROJECT_BINARY_DIR}/${table}.c -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
+    DEPENDS ${texts} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
+    VERBATIM)
+  list(APPEND TUTTI_SOURCES ${PROJECT_BINARY_DIR}/${table}.c)
+endmacro()
+
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})
   if(source MATCHES "/kernel/lane_(avx512|conv_bf16_avx512|avx2|generic)\\.c$" AND NOT TUTTI_SANITIZE) # instrumented, that would take minutes
