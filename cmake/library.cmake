@@ -55,6 +55,7 @@ macro(tutti_embed table folder)
     VERBATIM)
   list(APPEND TUTTI_SOURCES ${PROJECT_BINARY_DIR}/${table}.c)
 endmacro()
+tutti_embed(tutti_shipped_devices predict/devices)
 
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})

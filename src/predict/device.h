@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h: a processor as data: how long the kernels of a step graph take on one that need not be there.
+ *
+ * A device is a file of figures with their sources (base/sourced.h): src/predict/devices/NAME.txt come with the program, `tutti tune device`
+ * writes that of this processor, docs/devices.md describes the keys. A kernel takes
+ *
+ *     launch + max(FLOPs / (peak * compute), bytes / (rate * memory))
+ *
+ * where compute and memory are the efficiencies of its class in its pass, peak is that of the job's precision (of f32 where the work is
+ * no product), rate is that of the device's memory, or of its cache where the bytes fit in there (Williams et al., CACM 2009:
+ * roofline). FLOPs are those that an op's row counts; bytes are what the kernel is given and makes, each once.
+ * Threads: frozen after open. */
+#ifndef TUTTI_DEVICE_H
+#define TUTTI_DEVICE_H
+
+#include "../base/sourced.h"
+#include "../training/graph/graph.h"
+#include "profile.h"
+
+/* A class that a file does not name takes the figures of the one that it belongs to. */
+typedef enum {
+    TUTTI_DEVICE_CONV,    /* convolutions that are none of the next three */
+    TUTTI_DEVICE_CONV3X3, /* 3x3, stride 1: may be computed by fewer multiplications than are counted */
+    TUTTI_DEVICE_CONV1X1, /* a product of matrices */
+    TUTTI_DEVICE_STEM,    /* of fewer than 8 channels a group */
+    TUTTI_DEVICE_DENSE,
+    TUTTI_DEVICE_PASS, /* what goes over its values once or twice: all others that are none of the next */
+    TUTTI_DEVICE_NORM, /* batch norm */
+    TUTTI_DEVICE_LRN,
+    TUTTI_DEVICE_POOL,
+    TUTTI_DEVICE_LOSS,
+    TUTTI_DEVICE_NCLASSES
+} tutti_device_class;
+const char *tutti_device_class_name(tutti_device_class c);
+
+typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_device_pass;
+const char *tutti_device_pass_name(tutti_device_pass pass); /* "forward", "params", "data" */
+
+typedef struct {
+    double compute, memory; /* shares of the peak and of the rate; above 0 */
+} tutti_device_efficiency;
+
+typedef struct {
+    tutti_sourced file; /* the lines, for those who show them */
+    const char *about;
+    const char *kernels;            /* whose kernels' graph the times are of: "reference" where the file does not say */
+    bool shares_host;               /* a processor whose ranks may share a host: topology `host` goes with it */
+    double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0: it has no such figure */
+    double rate;                    /* of its memory, bytes/s */
+    double cache_bytes, cache_rate; /* 0: none is told apart */
+    double launch_s;                /* of a kernel, whatever it does */
+    double load_s_per_byte;         /* of a sample in f32, until it lies in the device's memory; 0: not said */
+    tutti_device_efficiency efficiency[TUTTI_DEVICE_NCLASSES][TUTTI_NPASSES];
+} tutti_device;
+
+/* Of a name that comes with the program, else of a file (what contains '/' or '.'). TUTTI_ERR_USAGE: there is none; TUTTI_ERR_DATA names
+ * the line. Released by the caller. */
+tutti_status tutti_device_open(const char *name_or_path, tutti_device *out, tutti_failure *err);
+/* As a test or fuzz target has it. */
+tutti_status tutti_device_parse(const char *name, const char *text, tutti_device *out, tutti_failure *err);
+void tutti_device_release(tutti_device *d);
+/* Names, NULL past the end. */
+const char *tutti_device_shipped_at(int i);
+
+/* What a pass of a layer's kernel does. */
+typedef struct {
+    tutti_device_class class;
+    bool is_product; /* at the peak of the job's precision */
+    double flops, bytes;
+} tutti_device_work;
+/* false: that pass is not run. */
+bool tutti_device_work_of(const tutti_graph *graph, int layer, tutti_device_pass pass, tutti_device_work *out);
+double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_device_pass pass,
+                            const tutti_device_work *work);
+
+/* Times of all nodes. TUTTI_ERR_USAGE: the device has no figure for the precision. */
+tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *graph, tutti_profile *out,
+                                     tutti_failure *err);
+
+#endif
