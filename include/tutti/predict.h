@@ -60,6 +60,7 @@ typedef struct {
     const char *read_profile; /* file of measured times, or NULL: measure now */
     const char *save_profile; /* file to write them to, or NULL */
     const char *read_trace;   /* or a six-column layer trace of a one-rank run of the job; implies weak */
+    const char *device;       /* or the name or file of a processor that need not be there (docs/devices.md) */
     bool weak;                /* the job's batch is that of each rank, not of all together */
     /* By what the computing of each rank takes longer (1: nothing), as many as the largest rank count; NULL: of nobody. Workers that take
      * steps of their own have a factor each; else all wait for the slowest, and its factor is that of the step. */

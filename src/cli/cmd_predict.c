@@ -25,6 +25,7 @@ static const tutti_flag flags[] = {
     {"save-profile", "FILE", "write the measured kernel times to FILE", TUTTI_FLAG_WRITES},
     {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
      TUTTI_FLAG_READS},
+    {"device", "NAME|FILE", "or compute them from the job's FLOPs and bytes on a device (tutti devices)", 0},
     {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
     {"max-fan-in", "N", "refuse a count by whose algorithm more than N ranks send to one of another host at a time", 0},
     {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
@@ -66,6 +67,7 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
     q->options = (tutti_predict_options){.read_profile = tutti_cli_value(f, "profile", NULL),
                                          .save_profile = tutti_cli_value(f, "save-profile", NULL),
                                          .read_trace = tutti_cli_value(f, "trace", NULL),
+                                         .device = tutti_cli_value(f, "device", NULL),
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
     long fan_in = 0;
     q->nranks = 4;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/file.h"
+#include "../predict/device.h"
 #include "../predict/layer_table.h"
 #include "../predict/timeline.h"
 #include "job_costs.h"
@@ -21,6 +22,7 @@ typedef struct {
     const tutti_predict_options *options;
     char *known;             /* text of options->read_profile, or NULL */
     tutti_layer_trace trace; /* of options->read_trace */
+    tutti_device device;     /* of options->device */
     tutti_strbuf saved;      /* lines for options->save_profile: what was measured */
 } session;
 
@@ -35,6 +37,7 @@ static int busy_of(const session *s, int nranks)
 /* Kernels belong to one thread: every busy thread gets a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
+    if (s->options->device) return tutti_profile_of_device(&s->device, graph, out, err);
     if (s->options->read_trace) return tutti_profile_of_trace(s->options->read_trace, &s->trace, graph, out, err);
     if (s->known) return tutti_profile_find(s->options->read_profile, s->known, graph, busy, out, err);
     if (s->saved.text && !tutti_profile_find("measured", s->saved.text, graph, busy, out, NULL)) return TUTTI_OK;
@@ -87,6 +90,7 @@ static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
     if (s->options->weak || s->options->read_trace) job.batch *= nranks;
+    if (s->options->device) job.kernels = s->device.kernels;
     if (nranks == 1) job.exchange.algorithm = "auto";
     return job;
 }
@@ -195,12 +199,28 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
     return st;
 }
 
+/* A processor that is not here has no host of this machine's memory. */
+static tutti_status device_open(session *s, tutti_failure *err)
+{
+    tutti_status st = tutti_device_open(s->options->device, &s->device, err);
+    if (!st && s->topology->kind == TUTTI_TOPOLOGY_HOST && !s->device.shares_host) {
+        tutti_device_release(&s->device);
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "device %s: on what do its ranks meet? --topology: 'host' is the memory of this machine; "
+                        "@k80-10gbe and such are machines (tutti topo make --help)",
+                        s->options->device);
+    }
+    return st;
+}
+
 static tutti_status session_open(session *s, tutti_failure *err)
 {
     const tutti_predict_options *o = s->options;
     size_t nbytes;
-    if (o->read_profile && o->read_trace)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "times come from a profile or from a trace, not from both");
+    if (!!o->read_profile + !!o->read_trace + !!o->device > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "times come from a profile, from a trace or from a device: from one of them");
+    if (o->device) return device_open(s, err);
     if (o->read_profile)
         return tutti_file_read(o->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s->known, &nbytes, err);
     if (!o->read_trace) return TUTTI_OK;
@@ -210,6 +230,7 @@ static tutti_status session_open(session *s, tutti_failure *err)
 static void session_close(session *s)
 {
     tutti_layer_trace_release(&s->trace);
+    if (s->options->device) tutti_device_release(&s->device);
     free(s->known);
     tutti_strbuf_release(&s->saved);
 }

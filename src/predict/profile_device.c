@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_device.c: a step graph on a device: what each pass of each kernel computes and moves, and how long that takes.
+ *
+ * Bytes are those of activations as the graph's kernels lay them out and of parameters in f32. Each pass moves what it must read and write,
+ * once: forward its inputs, parameters and output; the gradients of parameters the inputs, the gradient of the output and those gradients; the
+ * gradient of the inputs that of the output, the parameters or what the kernel says that it reads again, and its result. A
+ * kernel that does both backward passes at once (joint_backward) is charged for both products and for each byte once. */
+#include <math.h>
+#include <string.h>
+
+#include "device.h"
+
+/* ---- classes ---- */
+
+static tutti_device_class conv_class(const tutti_kernel *k)
+{
+    const tutti_shape *weight = &k->params[0].shape, *in = &k->in[0].shape, *out = &k->out.shape;
+    const int64_t size = weight->dim[2];
+    if (weight->dim[1] < 8) return TUTTI_DEVICE_STEM;
+    if (size == 1) return TUTTI_DEVICE_CONV1X1;
+    const bool is_dense = out->dim[2] >= in->dim[2] - size + 1; /* a window at each place: stride 1 */
+    return size == 3 && is_dense ? TUTTI_DEVICE_CONV3X3 : TUTTI_DEVICE_CONV;
+}
+
+static tutti_device_class class_of(const tutti_kernel *k)
+{
+    static const struct {
+        const char *op;
+        tutti_device_class class;
+    } known[] = {
+        {"dense", TUTTI_DEVICE_DENSE},   {"batch-norm", TUTTI_DEVICE_NORM}, {"lrn", TUTTI_DEVICE_LRN},
+        {"max-pool", TUTTI_DEVICE_POOL}, {"avg-pool", TUTTI_DEVICE_POOL},   {"global-avg-pool", TUTTI_DEVICE_POOL},
+    };
+    if (strcmp(k->op->name, "conv") == 0) return conv_class(k);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].op, k->op->name) == 0) return known[i].class;
+    return k->op->is_loss ? TUTTI_DEVICE_LOSS : TUTTI_DEVICE_PASS;
+}
+
+/* ---- bytes ---- */
+
+static double bytes_of_inputs(const tutti_kernel *k)
+{
+    double sum = 0;
+    for (int i = 0; i < k->ninputs; i++) sum += (double)k->in[i].bytes;
+    return sum;
+}
+
+/* Of inputs that get a gradient from this kernel. */
+static double bytes_of_gradients(const tutti_graph *g, int layer)
+{
+    const tutti_kernel *k = &g->kernels[layer];
+    double sum = 0;
+    for (int i = 0; i < k->ninputs; i++)
+        if (g->layer_grads[layer].in[i] >= 0 && !(k->passes_gradient >> i & 1)) sum += (double)k->in[i].bytes;
+    return sum;
+}
+
+static double bytes_of_params(const tutti_kernel *k)
+{
+    double sum = 0;
+    for (int i = 0; i < k->nparams; i++)
+        if (k->params[i].kind != TUTTI_PARAM_STATISTIC) sum += (double)k->params[i].elements * sizeof(float);
+    return sum;
+}
+
+/* What a pass backward looks at again besides the gradient of the output. */
+static double bytes_read_again(const tutti_kernel *k)
+{
+    double sum = k->backward_reads & TUTTI_READS_OUTPUT ? (double)k->out.bytes : 0;
+    for (int i = 0; i < k->ninputs; i++)
+        if (k->backward_reads & TUTTI_READS_INPUT && !(k->unread_inputs >> i & 1)) sum += (double)k->in[i].bytes;
+    return sum + (k->backward_reads & TUTTI_READS_SAVED ? (double)k->saved_bytes : 0);
+}
+
+static double flops_of(const tutti_kernel *k)
+{
+    tutti_shape in[TUTTI_MAX_OP_INPUTS];
+    for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
+    return k->op->flops(k->attrs, in, &k->out.shape);
+}
+
+/* A loss has no output: its gradient goes with its input. */
+static double bytes_of_dout(const tutti_kernel *k)
+{
+    return (double)k->out.bytes;
+}
+
+bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_device_pass pass, tutti_device_work *out)
+{
+    const tutti_kernel *k = &g->kernels[layer];
+    const tutti_device_class class = class_of(k);
+    const bool is_product = class <= TUTTI_DEVICE_DENSE;
+    const bool is_joint = k->joint_backward && g->runs_params[layer];
+    if (strcmp(k->op->name, "flatten") == 0) return false; /* the same values under another shape */
+    *out = (tutti_device_work){.class = class, .is_product = is_product, .flops = flops_of(k)};
+    switch (pass) {
+    case TUTTI_PASS_FORWARD:
+        out->bytes = bytes_of_inputs(k) + (double)k->out.bytes + bytes_of_params(k) +
+                     (k->backward_reads & TUTTI_READS_SAVED ? (double)k->saved_bytes : 0);
+        return true;
+    case TUTTI_PASS_PARAMS:
+        if (!g->runs_params[layer]) return false;
+        out->bytes = bytes_of_dout(k) + bytes_of_params(k) + bytes_read_again(k);
+        if (is_joint) out->bytes += bytes_of_gradients(g, layer) + (is_product ? bytes_of_params(k) : 0);
+        if (is_joint && is_product && bytes_of_gradients(g, layer) > 0) out->flops *= 2;
+        return true;
+    case TUTTI_PASS_DATA:
+        if (!g->needs_input_grad[layer] || is_joint) return false;
+        out->bytes = bytes_of_dout(k) + bytes_of_gradients(g, layer);
+        out->bytes += is_product ? bytes_of_params(k) : bytes_read_again(k);
+        return true;
+    case TUTTI_NPASSES: break;
+    }
+    return false;
+}
+
+/* ---- seconds ---- */
+
+static double rate_at(const tutti_device *d, double bytes)
+{
+    return bytes <= d->cache_bytes ? d->cache_rate : d->rate;
+}
+
+double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_device_pass pass,
+                            const tutti_device_work *w)
+{
+    const tutti_device_efficiency *e = &d->efficiency[w->class][pass];
+    const double peak = d->peak[w->is_product ? precision : TUTTI_PRECISION_F32];
+    return d->launch_s + fmax(w->flops / (peak * e->compute), w->bytes / (rate_at(d, w->bytes) * e->memory));
+}
+
+/* Reads the parts of a gradient and writes their sum. */
+static double sum_seconds(const tutti_device *d, const tutti_graph *g, int layer)
+{
+    const int nparts = g->layer_grads[layer].nparts;
+    if (!nparts || g->layer_grads[layer].takes_parts) return 0;
+    const double bytes = (double)g->kernels[layer].out.bytes;
+    const tutti_device_work work = {
+        .class = TUTTI_DEVICE_PASS, .flops = nparts * bytes / sizeof(float), .bytes = (nparts + 1) * bytes};
+    return tutti_device_seconds(d, g->config.precision, TUTTI_PASS_FORWARD, &work);
+}
+
+tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g, tutti_profile *out,
+                                     tutti_failure *err)
+{
+    const tutti_model *m = g->model;
+    const double words =
+        5 * sizeof(float); /* that a rule with one state moves for an element: three read, two written */
+    if (d->peak[g->config.precision] <= 0)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "%s has no figure peak.%s; a job of that precision cannot be timed on it", d->file.name,
+                          tutti_precision_name(g->config.precision));
+    *out = (tutti_profile){.samples_per_call = g->config.batch,
+                           .precision = g->config.precision,
+                           .nbusy = 1,
+                           .parts = tutti_graph_parts(g),
+                           .nlayers = m->nlayers};
+    out->update_s_per_element = words / (d->rate * d->efficiency[TUTTI_DEVICE_PASS][TUTTI_PASS_FORWARD].memory);
+    out->load_s_per_sample = d->load_s_per_byte * (double)tutti_shape_count(&m->input) * sizeof(float);
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, m->nlayers);
+    for (int l = 0; l < m->nlayers; l++) {
+        double seconds[TUTTI_NPASSES] = {0};
+        tutti_device_work work;
+        for (int p = 0; p < TUTTI_NPASSES; p++)
+            if (tutti_device_work_of(g, l, (tutti_device_pass)p, &work))
+                seconds[p] = tutti_device_seconds(d, g->config.precision, (tutti_device_pass)p, &work);
+        out->layers[l] = (tutti_layer_time){.name = tutti_arena_strdup(&out->arena, m->layers[l].name),
+                                            .forward_s = seconds[TUTTI_PASS_FORWARD],
+                                            .params_s = seconds[TUTTI_PASS_PARAMS],
+                                            .data_s = seconds[TUTTI_PASS_DATA],
+                                            .sum_s = sum_seconds(d, g, l)};
+    }
+    return TUTTI_OK;
+}

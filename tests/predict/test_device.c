@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_device.c: times of kernels on devices: the arithmetic by hand on a made-up one, exactly; what files of devices must say. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "job/resolve.h"
+#include "predict/device.h"
+#include "predict/parsed_device.h"
+#include "tutti/predict.h"
+
+/* Powers of two, so that quotients are exact. */
+static const char made_up[] = "about: made up\n"
+                              "peak.f32 1048576 given: 2^20\n"
+                              "memory 65536 given: 2^16\n"
+                              "launch 0.5 given: half a second\n"
+                              "load 0.25 given: a quarter of a second a byte\n"
+                              "dense.compute 0.5 given: half\n"
+                              "dense.compute.data 2 given: twice the peak\n"
+                              "pass.memory 0.25 given: a quarter\n"
+                              "pass.memory.data 0.125 given: an eighth\n";
+static const char mlp[] = "model: mlp\nbatch: 8\nsteps: 1\nkernels: reference\nfuse: false\noptimiser: {lr: 0.1}\n";
+
+static void a_kernel_takes_its_launch_and_the_longer_of_computing_and_memory(void **state)
+{
+    (void)state;
+    tutti_resolved r = resolved(mlp, NULL);
+    tutti_device d = device(made_up);
+    tutti_profile p = {0};
+    assert_int_equal(tutti_profile_of_device(&d, r.graph, &p, NULL), TUTTI_OK);
+    assert_int_equal(p.nlayers, 4);
+    assert_int_equal(p.samples_per_call, 8);
+    /* fc1: 8 x 784 -> 8 x 128, weight and bias in f32; FLOPs two a term and one for the bias */
+    const double flops = (2 * 784 + 1) * 8.0 * 128, params = (784 * 128 + 128) * 4.0, in = 8 * 784 * 4.0,
+                 out = 8 * 128 * 4.0;
+    const double product = flops / (0x1p20 * 0.5);
+    assert_true(p.layers[0].forward_s == 0.5 + fmax(product, (in + out + params) / 0x1p16));
+    assert_true(p.layers[0].params_s == 0.5 + fmax(product, (out + params + in) / 0x1p16));
+    assert_true(p.layers[0].data_s == 0); /* nobody wants the gradient of pictures */
+    /* the ReLU: its output again, the gradient of it, what it makes of that; three times memory at an eighth */
+    assert_true(p.layers[1].forward_s == 0.5 + (out + out) / (0x1p16 * 0.25));
+    assert_true(p.layers[1].params_s == 0);
+    assert_true(p.layers[1].data_s == 0.5 + 3 * out / (0x1p16 * 0.125));
+    /* fc2's gradient of its input: the pass has an efficiency of its own, above 1 */
+    const double flops2 = (2 * 128 + 1) * 8.0 * 10, params2 = (128 * 10 + 10) * 4.0, out2 = 8 * 10 * 4.0;
+    assert_true(p.layers[2].data_s == 0.5 + fmax(flops2 / (0x1p20 * 2), (out2 + out + params2) / 0x1p16));
+    assert_true(p.update_s_per_element == 20 / (0x1p16 * 0.25));
+    assert_true(p.load_s_per_sample == 0.25 * 784 * 4);
+    tutti_profile_release(&p);
+    tutti_device_release(&d);
+    tutti_resolved_release(&r);
+}
+
+static void what_fits_the_cache_goes_at_its_rate(void **state)
+{
+    (void)state;
+    tutti_resolved r = resolved(mlp, NULL);
+    char text[600];
+    snprintf(text, sizeof text, "%scache 16384 given: 2^14\ncache.rate 1048576 given: 2^20\n", made_up);
+    tutti_device d = device(text);
+    tutti_profile p = {0};
+    assert_int_equal(tutti_profile_of_device(&d, r.graph, &p, NULL), TUTTI_OK);
+    const double out = 8 * 128 * 4.0; /* twice that is less than the cache, thrice too */
+    assert_true(p.layers[1].forward_s == 0.5 + (out + out) / (0x1p20 * 0.25));
+    const double params = (784 * 128 + 128) * 4.0, in = 8 * 784 * 4.0;
+    assert_true(p.layers[0].forward_s >= 0.5 + (in + out + params) / 0x1p16); /* more than the cache */
+    tutti_profile_release(&p);
+    tutti_device_release(&d);
+    tutti_resolved_release(&r);
+}
+
+static const tutti_layer_time *time_of(const tutti_profile *p, const char *layer)
+{
+    for (int l = 0; l < p->nlayers; l++)
+        if (!strcmp(p->layers[l].name, layer)) return &p->layers[l];
+    fail_msg("no layer %s", layer);
+    return NULL;
+}
+
+static void classes_that_are_not_named_go_by_those_that_they_belong_to(void **state)
+{
+    (void)state;
+    static const char head[] = "peak.f32 1e12 given: x\nmemory 1e15 given: x\nlaunch 0 given: x\n";
+    static const char job[] =
+        "model: resnet50\ndata: {set: noise, shape: [3, 224, 224], classes: 1000}\nbatch: 1\nsteps: 1\n"
+        "kernels: reference\noptimiser: {lr: 0.1}\n";
+    tutti_resolved r = resolved(job, NULL);
+    char text[400];
+    tutti_profile all = {0}, some = {0};
+    snprintf(text, sizeof text, "%sconv.compute 0.5 given: x\n", head);
+    tutti_device plain = device(text);
+    snprintf(text, sizeof text,
+             "%sconv.compute 0.5 given: x\nconv3x3.compute 0.25 given: x\nstem.compute.forward 1 given: x\n", head);
+    tutti_device special = device(text);
+    assert_int_equal(tutti_profile_of_device(&plain, r.graph, &all, NULL), TUTTI_OK);
+    assert_int_equal(tutti_profile_of_device(&special, r.graph, &some, NULL), TUTTI_OK);
+    const char *one = "layer1.0.conv1", *three = "layer1.0.conv2", *strided = "layer2.0.conv2";
+    assert_true(time_of(&some, one)->forward_s == time_of(&all, one)->forward_s);
+    assert_true(time_of(&some, three)->forward_s == 2 * time_of(&all, three)->forward_s);
+    assert_true(time_of(&some, strided)->forward_s == time_of(&all, strided)->forward_s);
+    assert_true(2 * time_of(&some, "conv1")->forward_s == time_of(&all, "conv1")->forward_s);
+    assert_true(time_of(&some, "conv1")->params_s == time_of(&all, "conv1")->params_s);
+    tutti_profile_release(&all);
+    tutti_profile_release(&some);
+    tutti_device_release(&plain);
+    tutti_device_release(&special);
+    tutti_resolved_release(&r);
+}
+
+static void every_device_that_comes_along_is_read_and_says_where_its_figures_are_from(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"k20", "k80", "p40", "p100", "v100", "knl7250", "e5-2698v3", "gtx1080"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        tutti_device d;
+        tutti_failure err = {0};
+        if (tutti_device_open(wanted[i], &d, &err)) fail_msg("%s", err.text);
+        assert_true(d.peak[TUTTI_PRECISION_F32] > 1e12 && d.peak[TUTTI_PRECISION_F32] < 2e13);
+        assert_true(d.rate > 1e11 && d.rate < 1e12);
+        for (int l = 0; l < d.file.n; l++)
+            if (d.file.lines[l].from) assert_true(strlen(d.file.lines[l].words) > 4);
+        tutti_device_release(&d);
+    }
+    int n = 0;
+    while (tutti_device_shipped_at(n)) n++;
+    assert_int_equal(n, sizeof wanted / sizeof *wanted);
+}
+
+static void bad_files_of_devices_are_refused_with_words(void **state)
+{
+    (void)state;
+    static const char head[] = "peak.f32 1e12 given: x\nmemory 1e11 given: x\nlaunch 0 given: x\n";
+    static const struct {
+        const char *more, *words;
+    } bad[] = {
+        {"peek.f16 1e12 given: x\n", "line 4: no device has 'peek.f16'"},
+        {"conv.compute 0 given: x\n", "line 4: conv.compute: an efficiency is from 1e-6"},
+        {"conv.compute 101 given: x\n", "line 4: conv.compute: an efficiency is from 1e-6"},
+        {"conv.compute.sideways 1 given: x\n", "no device has 'conv.compute.sideways'"},
+        {"conv.compute -1 given: x\n", "line 4"},
+        {"launch 1 given: x\n", "stands in line 3 already"},
+        {"ranks: everywhere\n", "ranks: 'share a host' or 'alone'"},
+        {"colour: red\n", "no device has 'colour'"},
+        {"cache 1MB given: x\n", "cache.rate"},
+    };
+    tutti_device d;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[400];
+        tutti_failure err = {0};
+        snprintf(text, sizeof text, "%s%s", head, bad[i].more);
+        assert_int_equal(tutti_device_parse("f", text, &d, &err), TUTTI_ERR_DATA);
+        if (!strstr(err.text, bad[i].words)) fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].words);
+    }
+    tutti_failure err = {0};
+    assert_int_equal(tutti_device_parse("f", "peak.f32 1 given: x\n", &d, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "no line 'memory'"));
+    assert_int_equal(tutti_device_parse("f", "peak.f32 0 given: x\nmemory 1 given: x\nlaunch 0 given: x\n", &d, &err),
+                     TUTTI_ERR_DATA);
+    assert_int_equal(tutti_device_open("v1000", &d, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "did you mean 'v100'"));
+    assert_int_equal(tutti_device_open("/nonexistent/x.device", &d, &err), TUTTI_ERR_USAGE);
+}
+
+static const char convnet[] = "model: convnet-bn\nbatch: 32\nsteps: 10\noptimiser: {lr: 0.1}\n";
+
+static tutti_status predict(const char *override, const char *topology, const tutti_predict_options *options,
+                            int nranks, tutti_prediction *out, tutti_failure *err)
+{
+    tutti_job *job = parse_job(convnet, override);
+    tutti_topology t = parse_topology(topology);
+    const tutti_status st = tutti_predict_job(job, &t, options, &nranks, 1, out, err);
+    tutti_job_destroy(job);
+    return st;
+}
+
+static void a_job_is_timed_on_a_device_without_measuring(void **state)
+{
+    (void)state;
+    const tutti_predict_options on_v100 = {.device = "v100"}, on_k20 = {.device = "k20"},
+                                weak = {.device = "v100", .weak = true};
+    tutti_prediction v100, again, k20, each;
+    tutti_failure err = {0};
+    assert_int_equal(predict(NULL, "star", &on_v100, 4, &v100, &err), TUTTI_OK);
+    assert_int_equal(predict("kernels=reference", "star", &on_v100, 4, &again, &err), TUTTI_OK);
+    assert_int_equal(predict(NULL, "star", &on_k20, 4, &k20, &err), TUTTI_OK);
+    assert_int_equal(predict(NULL, "star", &weak, 4, &each, &err), TUTTI_OK);
+    assert_true(v100.step_s == again.step_s &&
+                v100.exchange_s == again.exchange_s); /* whatever kernels this build has */
+    assert_true(v100.exchanged_bytes == again.exchanged_bytes);
+    assert_true(k20.compute_s > v100.compute_s && each.compute_s > v100.compute_s);
+    assert_true(k20.exchange_s == v100.exchange_s);
+}
+
+static void what_does_not_go_with_a_device_is_refused(void **state)
+{
+    (void)state;
+    const tutti_predict_options on_k80 = {.device = "k80"}, both = {.device = "k80", .read_trace = "x"};
+    tutti_prediction p;
+    tutti_failure err = {0};
+    assert_int_equal(predict(NULL, "host", &on_k80, 2, &p, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "--topology"));
+    assert_int_equal(predict(NULL, "star", &both, 2, &p, &err), TUTTI_ERR_USAGE);
+    assert_int_equal(predict("precision=f16", "star", &on_k80, 2, &p, &err), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "no figure peak.f16"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_takes_its_launch_and_the_longer_of_computing_and_memory),
+        cmocka_unit_test(what_fits_the_cache_goes_at_its_rate),
+        cmocka_unit_test(classes_that_are_not_named_go_by_those_that_they_belong_to),
+        cmocka_unit_test(every_device_that_comes_along_is_read_and_says_where_its_figures_are_from),
+        cmocka_unit_test(bad_files_of_devices_are_refused_with_words),
+        cmocka_unit_test(a_job_is_timed_on_a_device_without_measuring),
+        cmocka_unit_test(what_does_not_go_with_a_device_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
