@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune_device.c: `tutti tune device`: times the layers of shipped networks on one thread and writes the device that fits them; --check
+ * compares it with the same networks at other batch sizes and in another precision. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/sort.h"
+#include "../job/resolve.h"
+#include "../predict/device_fit.h"
+#include "cli.h"
+#include "tune_verbs.h"
+#include "tutti/topology.h"
+
+static const tutti_flag flags[] = {
+    {"out", "FILE", "write the device there (default: only print it)", TUTTI_FLAG_WRITES},
+    {"check", NULL, "compare it with batch sizes and a precision that it was not fitted to (minutes)", 0},
+    {"device", "FILE", "do not measure for a fit: check this device", TUTTI_FLAG_READS},
+    {"models", "M,M,...", "of the networks, these alone", 0},
+};
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_SAMPLES = 8192 };
+
+typedef struct {
+    const char *model;
+    int batch;
+    const char *precision;
+} probe;
+
+static const probe fitted[] = {
+    {"lenet", 16, "f32"},    {"resnet20", 4, "f32"}, {"alexnet", 4, "f32"}, {"alexnet", 4, "bf16"},
+    {"googlenet", 2, "f32"}, {"resnet50", 2, "f32"}, {"vgg-a", 1, "f32"},
+};
+static const probe checked[] = {
+    {"lenet", 64, "f32"},   {"resnet20", 32, "f32"}, {"alexnet", 16, "f32"},   {"googlenet", 8, "f32"},
+    {"resnet50", 8, "f32"}, {"vgg-a", 4, "f32"},     {"googlenet", 4, "bf16"}, {"resnet50", 4, "bf16"},
+};
+enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / sizeof checked[0] };
+
+typedef struct {
+    tutti_device_sample *at;
+    int n;
+} sample_set;
+
+static bool is_asked(const tutti_flags *f, const probe *p)
+{
+    const char *models = tutti_cli_value(f, "models", NULL);
+    if (!models) return true;
+    tutti_strbuf all = {0}, one = {0};
+    tutti_strbuf_printf(&all, ",%s,", models);
+    tutti_strbuf_printf(&one, ",%s,", p->model);
+    const bool found = strstr(all.text, one.text) != NULL;
+    tutti_strbuf_release(&all);
+    tutti_strbuf_release(&one);
+    return found;
+}
+
+/* A job of the network; what it trains on is not looked at. */
+static tutti_status graph_make(const probe *p, tutti_resolved *out, tutti_failure *err)
+{
+    tutti_job *job = NULL;
+    tutti_strbuf text = {0};
+    tutti_strbuf_printf(&text, "model: %s\nbatch: %d\nprecision: %s\nsteps: 1\noptimiser: {lr: 0.1}\nthreads: 1\n",
+                        p->model, p->batch, p->precision);
+    tutti_status st = tutti_job_parse("tune device", text.text, text.length, NULL, 0, &job, err);
+    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, out, err);
+    tutti_job_destroy(job);
+    tutti_strbuf_release(&text);
+    return st;
+}
+
+/* Adds the times of its kernels to the set. */
+static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure *err)
+{
+    tutti_resolved r = {0};
+    tutti_profile profile = {0};
+    tutti_status st = graph_make(p, &r, err);
+    if (!st && set->n + TUTTI_NPASSES * r.graph->model->nlayers > MAX_SAMPLES)
+        st = tutti_fail(err, TUTTI_ERR_FAILED, "more than %d kernels to measure", MAX_SAMPLES);
+    if (!st) st = tutti_profile_measure(&r.graph, 1, &profile, err);
+    if (!st) set->n += tutti_device_samples(r.graph, &profile, set->at + set->n);
+    tutti_profile_release(&profile);
+    tutti_resolved_release(&r);
+    return st;
+}
+
+static tutti_status measure(const tutti_flags *f, const char *why, const probe *probes, int nprobes, sample_set *set,
+                            tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < nprobes && !st; i++) {
+        if (!is_asked(f, &probes[i])) continue;
+        fprintf(stderr, "%s: %s, batch %d, %s\n", why, probes[i].model, probes[i].batch, probes[i].precision);
+        st = probe_measure(&probes[i], set, err);
+    }
+    if (!st && !set->n) st = tutti_fail(err, TUTTI_ERR_USAGE, "--models names none of the networks that are measured");
+    return st;
+}
+
+/* ---- the file ---- */
+
+static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_failure *err)
+{
+    sample_set set = {.at = tutti_alloc(MAX_SAMPLES * sizeof *set.at)};
+    tutti_host_shape machine;
+    char engine[96];
+    tutti_topology_detect(&machine);
+    tutti_kernel_engine_describe("onednn", engine);
+    const bool has_engine = engine[0] != '\0';
+    if (!has_engine) tutti_kernel_engine_describe("reference", engine);
+    tutti_strbuf_puts(out, "# Measured by 'tutti tune device'; measure again when the machine or tutti changes.\n");
+    tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: %s\nranks: share a host\n", engine,
+                        has_engine ? "onednn" : "reference");
+    tutti_status st = measure(f, "measuring", fitted, NFITTED, &set, err);
+    if (!st) st = tutti_device_fit(set.at, set.n, (double)machine.core_cache, out, err);
+    free(set.at);
+    return st;
+}
+
+/* ---- the check ---- */
+
+typedef struct {
+    double *errors;
+    int n;
+} error_list;
+
+static void print_errors(const char *what, error_list *list)
+{
+    tutti_sort_doubles(list->errors, (size_t)list->n);
+    if (list->n)
+        printf("%-28s %6d kernels  error: median %5.1f %%  p95 %5.1f %%\n", what, list->n,
+               100 * list->errors[list->n / 2], 100 * list->errors[(list->n * 95 - 1) / 100]);
+}
+
+static void add_sums(const tutti_device *d, const sample_set *set, double *predicted_s, double *measured_s)
+{
+    for (int i = 0; i < set->n; i++) {
+        const tutti_device_sample *s = &set->at[i];
+        *predicted_s += tutti_device_seconds(d, s->precision, s->pass, &s->work);
+        *measured_s += s->seconds;
+    }
+}
+
+static tutti_status check(const tutti_flags *f, const tutti_device *d, tutti_failure *err)
+{
+    sample_set set = {.at = tutti_alloc(MAX_SAMPLES * sizeof *set.at)};
+    error_list all = {.errors = tutti_alloc(MAX_SAMPLES * sizeof *all.errors)};
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < NCHECKED && !st; i++) {
+        double predicted_s = 0, measured_s = 0;
+        char what[64];
+        if (!is_asked(f, &checked[i])) continue;
+        set.n = 0;
+        st = measure(f, "checking", &checked[i], 1, &set, err);
+        if (st) break;
+        if (d->peak[set.at[0].precision] <= 0) continue;
+        error_list own = {.errors = all.errors + all.n};
+        own.n = tutti_device_errors(d, set.at, set.n, own.errors);
+        all.n += own.n;
+        if (all.n + TUTTI_NPASSES * 256 > MAX_SAMPLES) break;
+        add_sums(d, &set, &predicted_s, &measured_s);
+        snprintf(what, sizeof what, "%s, batch %d, %s", checked[i].model, checked[i].batch, checked[i].precision);
+        print_errors(what, &own);
+        printf("%-28s %+.1f %% of the kernels of a step together\n", "", 100 * (predicted_s / measured_s - 1));
+    }
+    if (!st) print_errors("all", &all);
+    free(all.errors);
+    free(set.at);
+    return st;
+}
+
+static tutti_status tune(const tutti_flags *f, tutti_failure *err)
+{
+    tutti_strbuf text = {0};
+    tutti_device d = {0};
+    const char *given = tutti_cli_value(f, "device", NULL), *path = tutti_cli_value(f, "out", NULL);
+    if (given && path)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
+    tutti_status st = given ? tutti_device_open(given, &d, err) : device_fit(f, &text, err);
+    if (!st && !given) st = tutti_device_parse("what was fitted", text.text, &d, err);
+    if (!st && !given) st = tutti_cli_write(path, text.text, err);
+    if (!st && path) printf("written to %s\n", path);
+    if (!st && (given || tutti_cli_has(f, "check"))) st = check(f, &d, err);
+    tutti_device_release(&d);
+    tutti_strbuf_release(&text);
+    return st;
+}
+
+int tutti_tune_device(int argc, char **argv)
+{
+    static const tutti_cli_form form = {
+        .name = "tune device",
+        .usage = "tutti tune device [options]",
+        .about = "Times the kernels of six shipped networks on one thread of this processor, alone, and prints the "
+                 "device that\n"
+                 "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
+                 "and 3 GB;\n"
+                 "nothing else should run meanwhile. docs/devices.md",
+        .flags = flags,
+        .nflags = NFLAGS,
+        .run = tune,
+    };
+    return tutti_cli_run(&form, argc, argv);
+}
