@@ -56,6 +56,7 @@ macro(tutti_embed table folder)
   list(APPEND TUTTI_SOURCES ${PROJECT_BINARY_DIR}/${table}.c)
 endmacro()
 tutti_embed(tutti_shipped_devices predict/devices)
+tutti_embed(tutti_shipped_machines topology/machines)
 
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})

@@ -120,6 +120,8 @@ typedef struct tutti_topology {
     tutti_provenance from[TUTTI_NFIGURES];
     int32_t nlisted; /* place = list: rank r sits on seat listed[r]; else 0 */
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
+    const char
+        *machine; /* the name that its figures came by, without the '@'; NULL: none. Lives as long as the program */
 } tutti_topology;
 
 /* What the operating system says about this machine (hwloc, else /sys). 0 = unknown. Cost: milliseconds; who
@@ -156,6 +158,13 @@ tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncor
 /* Where tune writes and of_this_host reads: $TUTTI_TOPOLOGY, else $XDG_CACHE_HOME/tutti/host.topology, else
  * ~/.cache/tutti/host.topology. The text is the caller's (free()). */
 char *tutti_topology_tuned_path(void);
+
+/* Machines with names: "@v100-25gbe" instead of a KIND, figures of one's own may follow. Names, NULL past the end; what one is in words,
+ * the caller's (free()). */
+const char *tutti_topology_machine_at(int i);
+char *tutti_topology_machine_about(const char *name);
+/* A named machine gets as many hosts as nranks fill, unless somebody has given their number; others stay as they are. */
+void tutti_topology_grow(tutti_topology *t, int32_t nranks);
 
 /* Has it room for nranks? TUTTI_ERR_USAGE says for how many. What follows wants that it has. */
 tutti_status tutti_topology_fits(const tutti_topology *t, int32_t nranks, tutti_failure *err);

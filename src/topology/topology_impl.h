@@ -6,6 +6,7 @@
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
+#include "../base/strbuf.h"
 #include "tutti/topology.h"
 
 /* A figure of a kind, as it is when nobody says more. */
@@ -67,6 +68,14 @@ int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32
 
 /* The first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
 bool tutti_sysfs_line(char out[64], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Named machines (topology_machine.c): fills in kind and figures of the one that n bytes name; TUTTI_ERR_USAGE: there is none. */
+tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topology *t, tutti_failure *err);
+/* Figures of a kind as they are when nobody says more. */
+void tutti_topology_take_presets(const tutti_topology_row *row, tutti_topology *t);
+/* Where a machine's figure is from, in brackets, and its nodes and their prices, a line each; nothing where the topology is no machine. */
+void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out);
+void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out);
 
 /* What a figure is called and measured in (topology_figures.c). */
 const char *tutti_figure_meaning(tutti_figure f);

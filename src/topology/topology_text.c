@@ -113,6 +113,14 @@ static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
     return st ? st : tutti_place_check(t, err);
 }
 
+void tutti_topology_take_presets(const tutti_topology_row *row, tutti_topology *t)
+{
+    for (int i = 0; i < row->npresets; i++) {
+        t->figure[row->presets[i].figure] = row->presets[i].value;
+        t->from[row->presets[i].figure] = row->presets[i].from;
+    }
+}
+
 static void take_machine(const tutti_topology_row *row, const tutti_host_shape *machine, tutti_topology *t)
 {
     tutti_host_shape detected;
@@ -125,16 +133,17 @@ tutti_status tutti_topology_parse_on(const char *text, const tutti_host_shape *m
                                      tutti_failure *err)
 {
     size_t n = strcspn(text, ",");
+    const bool is_named = text[0] == '@';
     tutti_topology t = {0};
-    tutti_status st = kind_find(text, n, &t.kind, err);
+    tutti_status st =
+        is_named ? tutti_topology_take_machine(text + 1, n - 1, &t, err) : kind_find(text, n, &t.kind, err);
     if (st) return st;
     const tutti_topology_row *row = tutti_topology_row_at((int)t.kind);
-    for (int i = 0; i < row->npresets; i++) {
-        t.figure[row->presets[i].figure] = row->presets[i].value;
-        t.from[row->presets[i].figure] = row->presets[i].from;
+    if (!is_named) {
+        tutti_topology_take_presets(row, &t);
+        take_machine(row, machine, &t);
     }
     bool ethernet = false;
-    take_machine(row, machine, &t);
     while (text[n] == ',') {
         text += n + 1;
         n = strcspn(text, ",");
@@ -183,18 +192,27 @@ char *tutti_topology_describe(const tutti_topology *t)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     tutti_strbuf sb = {0};
-    tutti_strbuf_printf(&sb, "topology %s\n", row->name);
+    tutti_strbuf_printf(&sb, "topology %s", row->name);
+    if (t->machine) {
+        char *about_machine = tutti_topology_machine_about(t->machine);
+        tutti_strbuf_printf(&sb, ", machine @%s: %s", t->machine, about_machine);
+        free(about_machine);
+    }
+    tutti_strbuf_puts(&sb, "\n");
     for (int i = 0; i < row->npresets; i++) {
         const tutti_preset *preset = &row->presets[i];
         tutti_strbuf value = {0};
         if (is_idle(t, preset->figure)) continue;
         value_print(t, preset->figure, &value);
-        bool as_preset = t->from[preset->figure] == preset->from && preset->source;
-        tutti_strbuf_printf(&sb, "  %-8s %-14s %-9s %s%s%s%s\n", tutti_figure_name(preset->figure), value.text,
+        bool as_preset = !t->machine && t->from[preset->figure] == preset->from && preset->source;
+        tutti_strbuf_printf(&sb, "  %-8s %-14s %-9s %s%s%s%s", tutti_figure_name(preset->figure), value.text,
                             tutti_provenance_name(t->from[preset->figure]),
                             preset->meaning ? preset->meaning : tutti_figure_meaning(preset->figure),
                             as_preset ? " [" : "", as_preset ? preset->source : "", as_preset ? "]" : "");
+        tutti_topology_machine_source(t, preset->figure, &sb);
+        tutti_strbuf_puts(&sb, "\n");
         tutti_strbuf_release(&value);
     }
+    tutti_topology_machine_nodes(t, &sb);
     return tutti_strbuf_detach(&sb);
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file of
+ * src/topology/machines (base/sourced.h), embedded by the build. A key of such a file is a figure of the kind; role.NAME counts nodes of a
+ * role, price.NAME is what one of them costs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/options.h"
+#include "../base/sourced.h"
+#include "../base/strbuf.h"
+#include "topology_impl.h"
+
+extern const tutti_embedded_text tutti_shipped_machines[]; /* made by the build */
+
+const char *tutti_topology_machine_at(int i)
+{
+    for (int n = 0; tutti_shipped_machines[n].name; n++)
+        if (n == i) return tutti_shipped_machines[n].name;
+    return NULL;
+}
+
+/* The row of a name of n bytes. */
+static const tutti_embedded_text *row_of(const char *name, size_t n)
+{
+    for (const tutti_embedded_text *m = tutti_shipped_machines; m->name; m++)
+        if (strlen(m->name) == n && !memcmp(m->name, name, n)) return m;
+    return NULL;
+}
+
+static tutti_status open_file(const char *name, tutti_sourced *out, tutti_failure *err)
+{
+    return tutti_sourced_parse(name, tutti_embedded_find(tutti_shipped_machines, name), out, err);
+}
+
+static tutti_status name_unknown(const char *text, size_t n, tutti_failure *err)
+{
+    char word[40], *names = tutti_embedded_names(tutti_shipped_machines);
+    const char *known[TUTTI_TOPOLOGY_MAX_KINDS];
+    int nknown = 0;
+    snprintf(word, sizeof word, "%.*s", (int)(n < 39 ? n : 39), text);
+    for (; nknown < TUTTI_TOPOLOGY_MAX_KINDS && tutti_shipped_machines[nknown].name; nknown++)
+        known[nknown] = tutti_shipped_machines[nknown].name;
+    const char *nearest = tutti_options_nearest(word, known, nknown);
+    tutti_fail(err, TUTTI_ERR_USAGE, "topology: no machine '@%s';%s%s%s there are %s", word,
+               nearest ? " did you mean '@" : "", nearest ? nearest : "", nearest ? "'?" : "", names);
+    free(names);
+    return TUTTI_ERR_USAGE;
+}
+
+static bool is_of_nodes(const char *key)
+{
+    return !strncmp(key, "role.", 5) || !strncmp(key, "price.", 6);
+}
+
+static tutti_provenance provenance_of(const char *word)
+{
+    if (!strcmp(word, "read")) return TUTTI_FROM_READ;
+    return strcmp(word, "measured") ? TUTTI_FROM_ASSUMED : TUTTI_FROM_MEASURED;
+}
+
+/* "12GB/s" is the figure "12GB": files write rates as people do. */
+static bool value_take(tutti_topology *t, tutti_figure f, const char *value)
+{
+    size_t n = strlen(value);
+    if (n > 3 && !strcmp(value + n - 3, "B/s")) n -= 2;
+    return tutti_figure_parse(f, value, n, &t->figure[f]);
+}
+
+static tutti_status lines_take(const tutti_sourced *s, const tutti_topology_row *row, tutti_topology *t,
+                               tutti_failure *err)
+{
+    for (int i = 0; i < s->n; i++) {
+        const tutti_sourced_line *l = &s->lines[i];
+        if (!l->from || is_of_nodes(l->key)) continue;
+        const tutti_preset *preset = NULL;
+        for (int p = 0; p < row->npresets && !preset; p++)
+            if (!strcmp(tutti_figure_name(row->presets[p].figure), l->key)) preset = &row->presets[p];
+        if (!preset || !value_take(t, preset->figure, l->value))
+            return tutti_fail(err, TUTTI_ERR_DATA, "machine %s: line %d: '%s %s' is no figure of %s", s->name, l->line,
+                              l->key, l->value, row->name);
+        t->from[preset->figure] = provenance_of(l->from);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topology *t, tutti_failure *err)
+{
+    const tutti_embedded_text *known = row_of(text, n);
+    tutti_sourced s;
+    if (!known) return name_unknown(text, n, err);
+    tutti_status st = open_file(known->name, &s, err);
+    if (st) return st;
+    const tutti_sourced_line *kind = tutti_sourced_get(&s, "kind");
+    const tutti_topology_row *row = NULL;
+    for (int k = 0; kind && k < tutti_topology_nkinds(); k++)
+        if (!strcmp(tutti_topology_row_at(k)->name, kind->value)) {
+            t->kind = (tutti_topology_kind)k;
+            row = tutti_topology_row_at(k);
+        }
+    if (!row) st = tutti_fail(err, TUTTI_ERR_DATA, "machine %s: no line 'kind: KIND' of a kind that there is", s.name);
+    if (!st) {
+        tutti_topology_take_presets(row, t);
+        t->machine = known->name;
+        st = lines_take(&s, row, t, err);
+    }
+    tutti_sourced_release(&s);
+    return st;
+}
+
+/* ---- as many hosts as ranks need ---- */
+
+void tutti_topology_grow(tutti_topology *t, int32_t nranks)
+{
+    const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
+    const bool has_hosts = tutti_topology_preset(row, TUTTI_FIGURE_HOSTS) != NULL;
+    if (!t->machine || !has_hosts || t->from[TUTTI_FIGURE_HOSTS] == TUTTI_FROM_GIVEN || nranks < 1) return;
+    const double hosts = t->figure[TUTTI_FIGURE_HOSTS];
+    const double seats_of_one = row->nseats(t, nranks) / hosts;
+    t->figure[TUTTI_FIGURE_HOSTS] = fmax(1, ceil(nranks / seats_of_one));
+}
+
+/* ---- for people ---- */
+
+char *tutti_topology_machine_about(const char *name)
+{
+    tutti_sourced s;
+    tutti_strbuf out = {0};
+    if (!tutti_embedded_find(tutti_shipped_machines, name) || open_file(name, &s, NULL))
+        return tutti_strbuf_detach(&out);
+    const tutti_sourced_line *about = tutti_sourced_get(&s, "about");
+    if (about) tutti_strbuf_puts(&out, about->value);
+    tutti_sourced_release(&s);
+    return tutti_strbuf_detach(&out);
+}
+
+/* The words of a figure that is still the machine's; "" else. */
+void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out)
+{
+    tutti_sourced s;
+    if (!t->machine || t->from[f] == TUTTI_FROM_GIVEN || open_file(t->machine, &s, NULL)) return;
+    const tutti_sourced_line *l = tutti_sourced_get(&s, tutti_figure_name(f));
+    if (l) tutti_strbuf_printf(out, " [%s]", l->words);
+    tutti_sourced_release(&s);
+}
+
+void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out)
+{
+    tutti_sourced s;
+    bool begun = false;
+    if (!t->machine || open_file(t->machine, &s, NULL)) return;
+    for (int i = 0; i < s.n; i++) {
+        const tutti_sourced_line *l = &s.lines[i];
+        if (!l->from || !is_of_nodes(l->key)) continue;
+        tutti_strbuf_printf(out, "%s  %-16s %-8s %-9s %s\n", begun ? "" : "nodes and prices\n", l->key, l->value,
+                            l->from, l->words);
+        begun = true;
+    }
+    tutti_sourced_release(&s);
+}
