@@ -70,6 +70,7 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
                                          .device = tutti_cli_value(f, "device", NULL),
                                          .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
     long fan_in = 0;
+    int most = 0;
     q->nranks = 4;
     q->job_path = f->rest[0];
     tutti_status st = TUTTI_OK;
@@ -82,6 +83,8 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
         q->sets[q->nsets++] = f->value[FLAG_SET][i];
     if (!st) st = slowness_read(f, q, err);
     if (!st) st = tutti_topo_open(f, topology, &q->topology, err);
+    for (int i = 0; i < q->nranks && !st; i++) most = q->ranks[i] > most ? q->ranks[i] : most;
+    if (!st) tutti_topology_grow(&q->topology, most);
     if (!st && tutti_cli_has(f, "measure") && q->topology.kind != TUTTI_TOPOLOGY_HOST)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--measure runs on this host; it cannot measure a %s", topology);
     if (!st) st = tutti_job_load_for_any(q->job_path, q->sets, q->nsets, &q->job, err);

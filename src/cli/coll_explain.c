@@ -233,6 +233,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &found, err);
     if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
     if (!st) st = tutti_topo_open(f, topology, &t, err);
+    if (!st) tutti_topology_grow(&t, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (st) return st;
     tutti_policy policy = *found;

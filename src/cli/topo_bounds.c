@@ -78,6 +78,7 @@ static tutti_status question_read(const tutti_flags *f, question *q, tutti_failu
     tutti_status st = tutti_topo_open(f, f->rest[0], &q->topology, err);
     if (!st) st = tutti_cli_bytes("--bytes", bytes, &q->bytes, err);
     if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, tutti_topology_nseats(&q->topology, 8), &ranks, err);
+    if (!st) tutti_topology_grow(&q->topology, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&q->topology, (int32_t)ranks, err);
     q->nranks = (int32_t)ranks;
     return st ? st : tutti_coll_collective(f, &q->collective, err);

@@ -19,7 +19,8 @@ static void print_help(FILE *to)
 {
     fprintf(to,
             "usage: tutti topo make KIND [--key value ...] [--describe] [--dot F] [--svg F] [--seated P]\n\n"
-            "One line of text for --topology. KIND may be such a line itself; keys are added to it.\n\n"
+            "One line of text for --topology. KIND may be such a line itself, or the name of a machine; keys are added "
+            "to it.\n\n"
             "  --describe  each figure, where it is from and what it means; the links\n"
             "  --dot F     the network for Graphviz, written to file F (- = standard output)\n"
             "  --svg F     the network as a picture\n"
@@ -29,6 +30,13 @@ static void print_help(FILE *to)
         tutti_topology_kind_keys((tutti_topology_kind)k, keys);
         fprintf(to, "  %-9s %s\n            %s\n", tutti_topology_kind_name((tutti_topology_kind)k),
                 tutti_topology_kind_about((tutti_topology_kind)k), keys);
+    }
+    fprintf(to,
+            "\nmachines, with the sources of their figures; their hosts are as many as --ranks or --seated wants:\n");
+    for (int i = 0; tutti_topology_machine_at(i); i++) {
+        char *about = tutti_topology_machine_about(tutti_topology_machine_at(i));
+        fprintf(to, "  @%-12s %s\n", tutti_topology_machine_at(i), about);
+        free(about);
     }
 }
 
@@ -107,6 +115,7 @@ static tutti_status make(const request *q, tutti_failure *err)
     long ranks = q->seated ? strtol(q->seated, &end, 10) : tutti_topology_nseats(&t, 8);
     if (q->seated && (*end || ranks < 1 || ranks > 65536))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--seated %s: wanted a number from 1 to 65536", q->seated);
+    if (q->seated) tutti_topology_grow(&t, (int32_t)ranks);
     st = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (!st && q->dot) st = drawing_write(q->dot, tutti_topology_dot(&t, (int32_t)ranks), err);
     if (!st && q->svg) st = drawing_write(q->svg, tutti_topology_svg(&t, (int32_t)ranks), err);
