@@ -57,6 +57,7 @@ macro(tutti_embed table folder)
 endmacro()
 tutti_embed(tutti_shipped_devices predict/devices)
 tutti_embed(tutti_shipped_machines topology/machines)
+tutti_embed(tutti_shipped_frameworks predict/frameworks)
 
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})
