@@ -26,6 +26,8 @@ static const tutti_flag flags[] = {
     {"trace", "FILE", "or read them from a layer trace of a one-rank run (tutti train --ranks 1 --trace N); weak",
      TUTTI_FLAG_READS},
     {"device", "NAME|FILE", "or compute them from the job's FLOPs and bytes on a device (tutti devices)", 0},
+    {"framework", "NAME|FILE", "steps of a training system: caffe-mpi, cntk, mxnet, tensorflow, pytorch-ddp, tutti", 0},
+    {"explain-gap", "A,B", "which factor makes which part of the gap between the steps of two of them", 0},
     {"weak", NULL, "weak scaling: the job's batch is that of each rank", 0},
     {"max-fan-in", "N", "refuse a count by whose algorithm more than N ranks send to one of another host at a time", 0},
     {"layers", NULL, "what each layer means for scaling, at the last of the rank counts", 0},
@@ -107,7 +109,10 @@ static tutti_status question_answer(const tutti_flags *f, tutti_predict_question
     tutti_predict_wait *wait = tutti_predict_wait_begin(stderr, QUIET_S);
     q->options.at = tutti_predict_wait_at;
     q->options.at_arg = wait;
-    tutti_status st = tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
+    const char *framework = tutti_cli_value(f, "framework", NULL);
+    tutti_status st =
+        framework ? tutti_predict_framework(framework, q, err)
+                  : tutti_predict_job(q->job, &q->topology, &q->options, q->ranks, q->nranks, q->predicted, err);
     tutti_predict_wait_end(wait);
     if (!st && tutti_cli_has(f, "layers"))
         st = tutti_predict_layers(q->job, &q->topology, &q->options, q->ranks[q->nranks - 1], &q->layers, &q->nlayers,
@@ -143,9 +148,11 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--check and --svg are for a trace of svm-train; %s is none",
                           f->rest[0]);
+    const char *gap = tutti_cli_value(f, "explain-gap", NULL);
     tutti_status st = question_read(f, &q, err);
-    if (!st) st = question_answer(f, &q, err);
-    if (!st) st = print(f, &q, err);
+    if (!st && gap) st = tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err);
+    if (!st && !gap) st = question_answer(f, &q, err);
+    if (!st && !gap) st = print(f, &q, err);
     free(q.layers);
     free(q.slowness);
     tutti_job_destroy(q.job);

@@ -24,6 +24,14 @@ typedef struct {
     int nlayers;
 } tutti_predict_question;
 
+/* ---- predict_framework.c ---- */
+
+/* Fills in q->predicted with steps of a training system (predict/framework.h). */
+tutti_status tutti_predict_framework(const char *name, tutti_predict_question *q, tutti_failure *err);
+/* "A,B": prints what makes the gap from A's step to B's; json: as --json. */
+tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_predict_question *q,
+                               tutti_failure *err);
+
 /* ---- predict_table.c ---- */
 
 void tutti_predict_print_table(const tutti_predict_question *q);
