@@ -50,6 +50,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_real(&j, "compute_s", p->compute_s);
         tutti_json_real(&j, "exchange_s", p->exchange_s);
         tutti_json_real(&j, "exposed_s", p->exposed_s);
+        tutti_json_real(&j, "communication", p->exposed_s / p->step_s);
         if (q->options.read_trace) tutti_json_bool(&j, "assumes_updates", p->assumes_updates);
         if (q->options.read_trace) tutti_json_bool(&j, "assumes_loading", p->assumes_loading);
         if (p->groups) tutti_json_int(&j, "groups", p->groups);

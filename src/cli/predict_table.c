@@ -21,6 +21,19 @@ static void print_slowness(const tutti_predict_question *q)
                                       : "; all ranks wait for the slowest.\n");
 }
 
+/* What of a step is waiting for what others have or do. */
+static void print_shares(const tutti_predict_question *q)
+{
+    const char *before = "\nCommunication, of a step:";
+    for (int i = 0; i < q->nranks; i++) {
+        const tutti_prediction *p = &q->predicted[i];
+        if (p->step_s <= 0) continue;
+        printf("%s %.1f%% at %d", before, 100 * p->exposed_s / p->step_s, p->nranks);
+        before = ",";
+    }
+    printf(".\n");
+}
+
 /* Where groups of ranks share layers. */
 static void print_groups(const tutti_predict_question *q)
 {
@@ -106,6 +119,7 @@ void tutti_predict_print_table(const tutti_predict_question *q)
         printf("\n");
         if (p->ranks_per_core > 1) shared = p->ranks_per_core;
     }
+    print_shares(q);
     print_exchanges(last);
     explain_efficiency(q);
     print_groups(q);

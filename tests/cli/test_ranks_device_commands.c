@@ -45,6 +45,7 @@ static void predict_takes_a_device_and_a_machine_by_name(void **state)
     (void)state;
     char *text = says("--ranks 1,4,8");
     assert_non_null(strstr(text, "machine @v100-25gbe"));
+    assert_non_null(strstr(text, "Communication, of a step: 0.0% at 1"));
     free(text);
     expect("predict examples/lenet.yaml --device v100", 2, "--topology");
     expect("predict examples/lenet.yaml --device v100 --topology @v100-20gbe", 2, "no machine '@v100-20gbe'");
