@@ -12,9 +12,9 @@
 
 #include "../base/file.h"
 
-enum { NCOLUMNS = 6, MAX_LAYERS = 10000, MAX_TRACE_BYTES = 1 << 26, MAX_WORD = 256 };
+enum { NCOLUMNS = 6, MOST_COLUMNS = 8, MAX_LAYERS = 10000, MAX_TRACE_BYTES = 1 << 26, MAX_WORD = 256 };
 
-static const char *const columns[NCOLUMNS] = {"Id", "Name", "Forward", "Backward", "Comm", "Size"};
+static const char *const columns[MOST_COLUMNS] = {"Id", "Name", "Forward", "Backward", "Comm", "Size", "Read", "Copy"};
 static const double MAX_US = 1e12; /* eleven days */
 static const int64_t MAX_SIZE = 1LL << 50;
 
@@ -57,14 +57,15 @@ void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_pe
 
 typedef struct {
     const char *name;
-    int line;
-    char word[NCOLUMNS][MAX_WORD];
+    int line, ncolumns;
+    int which[MOST_COLUMNS]; /* of `columns`, as the header has them */
+    char word[MOST_COLUMNS][MAX_WORD];
     tutti_failure *err;
 } reader;
 
 static tutti_status fail_column(const reader *r, int column, const char *why)
 {
-    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: '%s' %s", r->name, r->line, columns[column],
+    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: '%s' %s", r->name, r->line, columns[r->which[column]],
                       r->word[column], why);
 }
 
@@ -73,27 +74,29 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Six words, no more and no fewer. */
+/* As many words as the header has; those of the header itself: six to eight. */
 static tutti_status split(reader *r, const char *line, const char *end)
 {
+    const int most = r->line > 1 ? r->ncolumns : MOST_COLUMNS, least = r->line > 1 ? r->ncolumns : NCOLUMNS;
     int n = 0;
     for (const char *at = line;; n++) {
         while (at < end && is_blank(*at)) at++;
         const char *begin = at;
         while (at < end && !is_blank(*at)) at++;
         if (at == begin) break;
-        if (n == NCOLUMNS)
-            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: more than %d columns", r->name, r->line, NCOLUMNS);
+        if (n == most)
+            return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: more than %d columns", r->name, r->line, most);
         if (at - begin >= MAX_WORD || memchr(begin, '\0', (size_t)(at - begin)))
             return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: longer than %d bytes, or binary", r->name,
-                              r->line, columns[n], MAX_WORD - 1);
+                              r->line, columns[r->which[n]], MAX_WORD - 1);
         memcpy(r->word[n], begin, (size_t)(at - begin));
         r->word[n][at - begin] = '\0';
     }
-    if (n < NCOLUMNS)
+    if (n < least)
         return tutti_fail(r->err, TUTTI_ERR_DATA,
-                          "%s: line %d: %s is missing: a line has the columns Id Name Forward Backward Comm Size",
-                          r->name, r->line, columns[n]);
+                          "%s: line %d: %s is missing: a line has the columns Id Name Forward Backward Comm Size%s",
+                          r->name, r->line, columns[r->which[n]], n < NCOLUMNS ? "" : ", and those of the header");
+    r->ncolumns = n;
     return TUTTI_OK;
 }
 
@@ -123,11 +126,28 @@ static tutti_status read_time(const reader *r, int column, double *out)
     return TUTTI_OK;
 }
 
+/* The six, then of the others which there are, in their order. */
 static tutti_status read_header(reader *r)
 {
-    for (int c = 0; c < NCOLUMNS; c++)
-        if (strcmp(r->word[c], columns[c]) != 0) return fail_column(r, c, "stands in its place in the header");
+    int at = 0;
+    for (int c = 0; c < r->ncolumns; c++, at++) {
+        while (at >= NCOLUMNS && at < MOST_COLUMNS - 1 && strcmp(r->word[c], columns[at]) != 0) at++;
+        r->which[c] = at < MOST_COLUMNS ? at : MOST_COLUMNS - 1;
+        if (at >= MOST_COLUMNS || strcmp(r->word[c], columns[at]) != 0)
+            return fail_column(r, c, "stands in its place in the header");
+    }
     return TUTTI_OK;
+}
+
+static tutti_status read_optional(const reader *r, tutti_layer_trace *t)
+{
+    tutti_status st = TUTTI_OK;
+    for (int c = NCOLUMNS; c < r->ncolumns && !st; c++) {
+        double us = 0;
+        st = read_time(r, c, &us);
+        *(r->which[c] == NCOLUMNS ? &t->read_us : &t->copy_us) += us;
+    }
+    return st;
 }
 
 static tutti_status read_row(const reader *r, tutti_layer_trace *t)
@@ -142,6 +162,7 @@ static tutti_status read_row(const reader *r, tutti_layer_trace *t)
     if (!st) st = read_time(r, 3, &l->backward_us);
     if (!st) st = read_time(r, 4, &l->comm_us);
     if (!st && !read_whole(r->word[5], MAX_SIZE, &l->size_bytes)) st = fail_column(r, 5, "is no number of bytes");
+    if (!st) st = read_optional(r, t);
     l->name = tutti_arena_strdup(&t->arena, r->word[1]);
     t->nlayers += !st;
     return st;
@@ -207,6 +228,7 @@ tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t 
     reader *r = tutti_alloc(sizeof *r);
     r->name = name;
     r->err = err;
+    for (int c = 0; c < MOST_COLUMNS; c++) r->which[c] = c;
     tutti_status st = read_lines(r, text, nbytes, &t);
     free(r);
     if (st)
@@ -214,6 +236,15 @@ tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t 
     else
         *out = t;
     return st;
+}
+
+bool tutti_layer_trace_is(const char *path)
+{
+    char head[64] = "", second[8] = "";
+    FILE *f = fopen(path, "r");
+    const bool is_there = f && fgets(head, sizeof head, f);
+    if (f) fclose(f);
+    return is_there && sscanf(head, "Id%*[ \t]%7[^ \t\r\n]", second) == 1 && !strcmp(second, "Name");
 }
 
 tutti_status tutti_layer_trace_read(const char *path, tutti_layer_trace *out, tutti_failure *err)

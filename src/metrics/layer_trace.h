@@ -6,7 +6,9 @@
  *
  * the columns in which Shi, Wang, Chu and Li (arXiv 1805.03812) published theirs: Id from 0 in the order of the model; a step's
  * forward, backward and communication in microseconds; Size in bytes, what is exchanged for the layer. Columns are parted by
- * blanks or tabs. Lines that begin with # are for people, but for two, which say what the columns have no place for:
+ * blanks or tabs. Behind them may stand Read and Copy, also microseconds: reading a step's batch, and copying it to where it is
+ * computed with. Only their sums are kept; they are read, never printed. Lines that begin with # are for people, but for two, which
+ * say what the columns have no place for:
  *
  *   # update_s_per_element 1.2e-09    seconds that an element takes to be updated by a rule with one state (20 bytes), on one rank
  *   # load_s_per_sample 3e-05         seconds that a loader takes for a sample
@@ -15,6 +17,7 @@
 #ifndef TUTTI_LAYER_TRACE_H
 #define TUTTI_LAYER_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,13 +35,16 @@ typedef struct {
     tutti_layer_cost *layers;
     int nlayers;
     double update_s_per_element, load_s_per_sample; /* NaN: it does not say */
-    tutti_arena arena;                              /* of what was read */
+    double read_us, copy_us; /* of a step: all rows together; 0 where the columns are not there */
+    tutti_arena arena;       /* of what was read */
 } tutti_layer_trace;
 
 /* Times are rounded to a nanosecond. */
 void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
 /* Goes behind the rows. What is NaN is not said. */
 void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_per_sample, tutti_strbuf *out);
+/* Whether the file begins as one does: its first words are Id and Name. */
+bool tutti_layer_trace_is(const char *path);
 /* TUTTI_ERR_DATA names line and column: "layers.txt: line 3: Backward: 'x' is no time in microseconds". */
 tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
                                      tutti_failure *err);

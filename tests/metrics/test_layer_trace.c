@@ -89,6 +89,13 @@ static const struct {
     {HEAD "0 a 1 2 3 4.5\n", "t: line 2: Size: '4.5' is no number of bytes"},
     {HEAD "0 a 1 2 3 99999999999999999999\n", "t: line 2: Size:"},
     {HEAD "\n0 a 1 2 3 4\n", "t: line 2: Id is missing"},
+    {"Id Name Forward Backward Comm Size Copy Read\n", "t: line 1: Copy: 'Read' stands in its place in the header"},
+    {"Id Name Forward Backward Comm Size Read Read\n", "t: line 1: Copy: 'Read' stands in its place in the header"},
+    {"Id Name Forward Backward Comm Size Update\n", "t: line 1: Copy: 'Update' stands in its place in the header"},
+    {"Id Name Forward Backward Comm Size Read Copy Copy\n", "t: line 1: more than 8 columns"},
+    {"Id Name Forward Backward Comm Size Copy\n0 a 1 2 3 4\n", "t: line 2: Copy is missing"},
+    {"Id Name Forward Backward Comm Size Copy\n0 a 1 2 3 4 5 6\n", "t: line 2: more than 7 columns"},
+    {"Id Name Forward Backward Comm Size Read Copy\n0 a 1 2 3 4 5 x\n", "t: line 2: Copy: 'x' is no time"},
 };
 
 static void what_is_no_trace_is_refused_with_line_and_column(void **state)
@@ -100,6 +107,27 @@ static void what_is_no_trace_is_refused_with_line_and_column(void **state)
         assert_int_equal(tutti_layer_trace_parse("t", refused[i].text, strlen(refused[i].text), &t, &err),
                          TUTTI_ERR_DATA);
         if (!strstr(err.text, refused[i].words)) fail_msg("'%s' instead of '%s'", err.text, refused[i].words);
+    }
+}
+
+static void reading_and_copying_may_stand_behind_and_are_summed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double read_us, copy_us;
+    } cases[] = {
+        {HEAD "0 a 1 2 3 4\n", 0, 0},
+        {"Id Name Forward Backward Comm Size Read\n0 a 1 2 3 4 5\n1 b 1 2 3 4 0.5\n", 5.5, 0},
+        {"Id Name Forward Backward Comm Size Copy\n0 a 1 2 3 4 5\n1 b 1 2 3 4 0.5\n", 0, 5.5},
+        {"Id Name Forward Backward Comm Size Read Copy\n0 a 1 2 3 4 5 7\n1 b 1 2 3 4 0 1\n", 5, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_layer_trace t;
+        assert_int_equal(tutti_layer_trace_parse("t", cases[i].text, strlen(cases[i].text), &t, NULL), TUTTI_OK);
+        assert_true(t.read_us == cases[i].read_us && t.copy_us == cases[i].copy_us);
+        assert_true(t.layers[0].forward_us == 1 && t.layers[0].size_bytes == 4);
+        tutti_layer_trace_release(&t);
     }
 }
 
@@ -126,6 +154,7 @@ int main(void)
         cmocka_unit_test(rates_stand_behind_the_rows_and_may_be_missing),
         cmocka_unit_test(blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing),
         cmocka_unit_test(what_is_no_trace_is_refused_with_line_and_column),
+        cmocka_unit_test(reading_and_copying_may_stand_behind_and_are_summed),
         cmocka_unit_test(binary_bytes_and_endless_words_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
