@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_costs.h: what messages of a step cost on a topology, where no plan says how they travel.
+ *
+ *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one at its best parameters: simulated as the chooser does
+ *   ps[:S]                 S parameter servers, hosts of their own on the same switch (default: as many as hosts with ranks): each keeps 1/S of
+ *                          every message. Of n bytes over P ranks, r of them on the fullest host, all pushing at once:
+ *                            push   lat + soft max(S, P) + max(r n, P n / S) / rate     rate: of a host's link or links, each way
+ *                            add    (P - 1) n / S / add
+ *                            pull   as push
+ *                          after Li et al., OSDI 2014. On a star or a cluster: other machines do not say where servers would stand.
+ *
+ * Sizes are a factor of four apart from the smallest message to all bytes; between them costs are straight. Threads: shared (pure). */
+#ifndef TUTTI_STEP_COSTS_H
+#define TUTTI_STEP_COSTS_H
+
+#include "../training/plan/merge.h"
+#include "tutti/topology.h"
+#include "tutti/types.h"
+
+enum { TUTTI_STEP_NAME = 96 };
+
+typedef struct {
+    bool has_servers;
+    int servers;                     /* 0: as many as hosts with ranks */
+    char algorithm[TUTTI_STEP_NAME]; /* "": the fastest */
+} tutti_step_exchange;
+/* TUTTI_ERR_USAGE: it is none, or there is no algorithm of that name. */
+tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out, tutti_failure *err);
+
+typedef struct {
+    tutti_exchange_cost cost;
+    char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* how the smallest message and all bytes at once travel */
+    char bottleneck[32];                                    /* of all bytes at once; "": nothing moves */
+    int nskipped;                                           /* algorithms that have too many steps to be tried */
+} tutti_step_costs;
+/* Two ranks or more; 1 <= smallest <= total bytes. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule of
+ * up to a million steps at up to 16 sizes. */
+tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
+                                 int64_t total, tutti_step_costs *out, tutti_failure *err);
+
+#endif
