@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_predict.c: `tutti predict JOB.yaml`: the time of a step at several rank counts, on this host or on another topology; with
- * --measure beside real runs on this host and the error. Of a trace of svm-train: predict_svm.c. */
+ * --measure beside real runs on this host and the error. Of a trace of svm-train: predict_svm.c; of a layer file: predict_layers_file.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "../job/job_impl.h"
 #include "../svm/svm_trace.h"
 #include "measure_run.h"
+#include "predict_layers_file.h"
 #include "predict_question.h"
 #include "predict_svm.h"
 #include "predict_wait.h"
@@ -36,6 +37,10 @@ static const tutti_flag flags[] = {
     {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
      TUTTI_FLAG_READS},
     {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
+    {"batch", "B", "of LAYERS.txt: samples a rank that its times are of", 0},
+    {"speed", "FACTOR", "of LAYERS.txt: compute so many times as fast, for example 100x", 0},
+    {"schedule", "S", "of LAYERS.txt: bsp, bsp-one, io, wfbp (default), mg-wfbp or priority (see above)", 0},
+    {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM, ps or ps:SERVERS", 0},
     {"json", "FILE",
      "also write one JSON object a rank count (with --layers, then one a layer) and line; -: print them, and nothing "
      "else",
@@ -144,6 +149,7 @@ static tutti_status print(const tutti_flags *f, const tutti_predict_question *q,
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
     tutti_predict_question q = {0};
+    if (tutti_predict_wants_layers_file(f)) return tutti_predict_layers_file(f, err);
     if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
     if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--check and --svg are for a trace of svm-train; %s is none",
@@ -171,17 +177,25 @@ static const char about[] =
     "alone; of all others ranks\n"
     "wait for each other in each step or period, and the largest factor is that of the step. "
     "Speed-up is against one rank\n"
-    "that nothing slows down. `tutti train --slow` holds a rank up in a real run.";
+    "that nothing slows down. `tutti train --slow` holds a rank up in a real run.\n\n"
+    "Of LAYERS.txt (six columns, docs/traces.md): a step of that network, no job and no model wanted; "
+    "each rank has --batch\n"
+    "samples. bsp: one thing after the other, a message a layer (bsp-one: one message); io: the next "
+    "batch is read meanwhile;\n"
+    "wfbp: a layer's exchange begins with its gradient; mg-wfbp: neighbours merged so that the step "
+    "ends soonest; priority:\n"
+    "what the next forward pass needs first goes first, and it waits for each layer alone.";
 
 static int run_command(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "predict",
-        .usage = "tutti predict JOB.yaml|TRACE [options]",
+        .usage = "tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .about = about,
         .flags = flags,
         .nflags = NFLAGS,
-        .wanted = "wants one job file or trace of svm-train: tutti predict JOB.yaml|TRACE [options]",
+        .wanted =
+            "wants one job file, trace of svm-train or layer file: tutti predict JOB.yaml|TRACE|LAYERS.txt [options]",
         .run = predict,
     };
     return tutti_cli_run(&form, argc, argv);

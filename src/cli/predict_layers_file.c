@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_layers_file.c: `tutti predict LAYERS.txt`: what a step of the network whose layers the six columns describe takes at several
+ * rank counts, by a schedule and an exchange that are named; no job, no model, no kernel runs. */
+#include "predict_layers_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/json.h"
+#include "../metrics/layer_trace.h"
+#include "../predict/step_costs.h"
+#include "../predict/step_schedule.h"
+#include "topo.h"
+
+enum { MAX_RANKS = 32 };
+static const double MOST_NS = 1e17; /* three years a step */
+
+static const char *const own_flags[] = {"batch", "speed", "schedule", "exchange"};
+
+typedef struct {
+    int nranks;
+    tutti_step_times times;
+    tutti_step_costs costs; /* of one rank: nothing */
+    double samples_per_s, speedup, efficiency;
+} answer;
+
+typedef struct {
+    const char *path, *exchange_text;
+    tutti_topology topology;
+    long batch;
+    double speed;
+    const tutti_step_schedule *schedule;
+    tutti_step_exchange exchange;
+    tutti_step_layer *layers;
+    tutti_step_work work;
+    int64_t bytes, smallest;
+    int n;
+    answer at[MAX_RANKS];
+} question;
+
+bool tutti_predict_wants_layers_file(const tutti_flags *f)
+{
+    for (size_t i = 0; i < sizeof own_flags / sizeof *own_flags; i++)
+        if (tutti_cli_has(f, own_flags[i])) return true;
+    return tutti_layer_trace_is(f->rest[0]);
+}
+
+/* --- question --- */
+
+static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
+{
+    static const char *const others[] = {"set",     "profile", "save-profile", "trace", "weak",      "layers",
+                                         "measure", "slow",    "check",        "svg",   "max-fan-in"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tutti_cli_has(f, others[i]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files, as %s is read", others[i],
+                              f->rest[0]);
+    return TUTTI_OK;
+}
+
+/* "100x", "100" or "0.5x" */
+static tutti_status read_speed(const char *text, double *out, tutti_failure *err)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (end == text || (*end && strcmp(end, "x") != 0) || !(*out >= 1e-6 && *out <= 1e9))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--speed %.40s: wants a factor such as 100x", text);
+    return TUTTI_OK;
+}
+
+static tutti_status find_schedule(const char *name, const tutti_step_schedule **out, tutti_failure *err)
+{
+    tutti_strbuf names = {0};
+    *out = tutti_step_schedule_find(name);
+    for (int i = 0; i < tutti_step_schedule_count(); i++)
+        tutti_strbuf_printf(&names, "%s%s", i ? ", " : "", tutti_step_schedule_at(i)->name);
+    const tutti_status st =
+        *out ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "no schedule '%.40s': %s", name, names.text);
+    tutti_strbuf_release(&names);
+    return st;
+}
+
+static tutti_status read_flags(const tutti_flags *f, question *q, long ranks[MAX_RANKS], tutti_failure *err)
+{
+    q->n = 4, q->speed = 1;
+    tutti_status st = refuse_flags(f, err);
+    if (!st && !tutti_cli_has(f, "batch"))
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "--batch is missing: a layer file does not say of how many samples a rank its times are");
+    if (!st) st = tutti_cli_int(f, "batch", 1, 1 << 30, 1, &q->batch, err);
+    if (!st && tutti_cli_has(f, "speed")) st = read_speed(tutti_cli_value(f, "speed", "1x"), &q->speed, err);
+    if (!st) st = find_schedule(tutti_cli_value(f, "schedule", "wfbp"), &q->schedule, err);
+    q->exchange_text = tutti_cli_value(f, "exchange", "allreduce");
+    if (!st) st = tutti_step_exchange_read(q->exchange_text, &q->exchange, err);
+    if (!st && tutti_cli_has(f, "ranks")) st = tutti_cli_ints(f, "ranks", 1, 4096, ranks, MAX_RANKS, &q->n, err);
+    if (!st) st = tutti_topo_open(f, tutti_cli_value(f, "topology", "host"), &q->topology, err);
+    return st;
+}
+
+/* Computing is divided by --speed; reading and copying are not: they are other machines' work. */
+static tutti_status take_layers(const tutti_layer_trace *t, question *q, tutti_failure *err)
+{
+    double all_ns = (t->read_us + t->copy_us) * 1e3, bytes = 0;
+    q->layers = tutti_alloc(sizeof *q->layers * (size_t)t->nlayers);
+    for (int l = 0; l < t->nlayers; l++) {
+        const double forward_ns = t->layers[l].forward_us * 1e3 / q->speed,
+                     backward_ns = t->layers[l].backward_us * 1e3 / q->speed;
+        all_ns += forward_ns + backward_ns;
+        bytes += (double)t->layers[l].size_bytes;
+        if (all_ns > MOST_NS || bytes > MOST_NS)
+            return tutti_fail(err, TUTTI_ERR_DATA,
+                              "%s: line %d: up to layer %.40s a step takes three years or exchanges 100 PB", q->path,
+                              l + 2, t->layers[l].name);
+        q->layers[l] = (tutti_step_layer){llround(forward_ns), llround(backward_ns), t->layers[l].size_bytes};
+        q->bytes += t->layers[l].size_bytes;
+        if (q->layers[l].bytes > 0 && (q->smallest == 0 || q->layers[l].bytes < q->smallest))
+            q->smallest = q->layers[l].bytes;
+    }
+    if (!(all_ns > 0))
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: no layer takes any time: there is nothing to predict from",
+                          q->path);
+    q->work = (tutti_step_work){.layers = q->layers,
+                                .nlayers = t->nlayers,
+                                .read_ns = llround(t->read_us * 1e3),
+                                .copy_ns = llround(t->copy_us * 1e3)};
+    return TUTTI_OK;
+}
+
+static tutti_status predict_ranks(question *q, answer *a, const tutti_step_times *alone, tutti_failure *err)
+{
+    const bool travels = a->nranks > 1 && q->bytes > 0;
+    tutti_status st = tutti_topology_fits(&q->topology, a->nranks, err);
+    if (!st && travels)
+        st = tutti_step_costs_of(&q->exchange, &q->topology, a->nranks, q->smallest, q->bytes, &a->costs, err);
+    if (st) return st;
+    tutti_step_schedule_play(q->schedule, &q->work, travels ? &a->costs.cost : NULL, &a->times);
+    a->samples_per_s = (double)q->batch * a->nranks / ((double)a->times.step_ns * 1e-9);
+    a->efficiency = (double)alone->step_ns / (double)a->times.step_ns;
+    a->speedup = a->efficiency * a->nranks;
+    return TUTTI_OK;
+}
+
+static tutti_status answer_question(const tutti_flags *f, question *q, tutti_failure *err)
+{
+    long ranks[MAX_RANKS] = {1, 2, 4, 8};
+    tutti_layer_trace trace = {0};
+    tutti_step_times alone;
+    q->path = f->rest[0];
+    tutti_status st = read_flags(f, q, ranks, err);
+    if (!st) st = tutti_layer_trace_read(q->path, &trace, err);
+    if (!st) st = take_layers(&trace, q, err);
+    tutti_layer_trace_release(&trace);
+    if (st) return st;
+    tutti_step_schedule_play(q->schedule, &q->work, NULL, &alone);
+    for (int i = 0; i < q->n && !st; i++) {
+        q->at[i].nranks = (int)ranks[i];
+        st = predict_ranks(q, &q->at[i], &alone, err);
+    }
+    return st;
+}
+
+/* --- answer --- */
+
+static double ms(int64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+static void add_json(const question *q, const char *topology, const answer *a, tutti_strbuf *out)
+{
+    const tutti_step_times *t = &a->times;
+    tutti_json j = {.out = out};
+    tutti_json_open(&j, NULL, '{');
+    tutti_json_text(&j, "layers", q->path);
+    tutti_json_text(&j, "topology", topology);
+    tutti_json_text(&j, "schedule", q->schedule->name);
+    tutti_json_text(&j, "exchange", q->exchange_text);
+    tutti_json_int(&j, "batch", q->batch);
+    tutti_json_int(&j, "ranks", a->nranks);
+    tutti_json_real(&j, "step_ms", ms(t->step_ns));
+    tutti_json_real(&j, "compute_ms", ms(t->compute_ns));
+    tutti_json_real(&j, "io_ms", ms(t->io_ns));
+    tutti_json_real(&j, "exchange_ms", ms(t->exchange_ns));
+    tutti_json_real(&j, "exposed_ms", ms(t->exposed_ns));
+    tutti_json_real(&j, "lower_ms", ms(t->lower_ns));
+    tutti_json_real(&j, "upper_ms", ms(t->upper_ns));
+    tutti_json_real(&j, "samples_per_s", a->samples_per_s);
+    tutti_json_real(&j, "speedup", a->speedup);
+    tutti_json_real(&j, "efficiency", a->efficiency);
+    tutti_json_int(&j, "messages", t->nmessages);
+    tutti_json_int(&j, "exchanged_bytes", a->nranks > 1 ? q->bytes : 0);
+    tutti_json_text(&j, "algorithm", a->costs.whole[0] ? a->costs.whole : NULL);
+    tutti_json_text(&j, "bottleneck", a->costs.bottleneck[0] ? a->costs.bottleneck : NULL);
+    tutti_json_close(&j, '}');
+    tutti_strbuf_puts(out, "\n");
+}
+
+static void add_exchanges(const question *q, tutti_strbuf *out)
+{
+    for (int i = 0; i < q->n; i++) {
+        const answer *a = &q->at[i];
+        const tutti_exchange_cost *c = &a->costs.cost;
+        if (!a->times.nmessages) continue;
+        tutti_strbuf_printf(out, "%d ranks, %d message%s: %lld bytes by %s in %.3f ms, %lld by %s in %.3f ms%s%s.\n",
+                            a->nranks, a->times.nmessages, a->times.nmessages == 1 ? "" : "s", (long long)c->bytes[0],
+                            a->costs.smallest, ms(c->ns[0]), (long long)q->bytes, a->costs.whole,
+                            ms(c->ns[c->npoints - 1]), a->costs.bottleneck[0] ? ", bound by " : "",
+                            a->costs.bottleneck);
+        if (a->costs.nskipped)
+            tutti_strbuf_printf(out,
+                                "  %d schedules have too many steps to be tried at each size; --exchange "
+                                "allreduce:ALGORITHM takes one of them.\n",
+                                a->costs.nskipped);
+    }
+}
+
+static void add_table(const question *q, tutti_strbuf *out)
+{
+    char *described = tutti_topology_describe(&q->topology);
+    tutti_strbuf_printf(out, "%s\n%s, %d layers, %.3f MB; %s: %s; exchange %s\n\n", described, q->path, q->work.nlayers,
+                        (double)q->bytes / 1e6, q->schedule->name, q->schedule->summary, q->exchange_text);
+    tutti_strbuf_printf(out, "%5s %10s %10s %10s %10s %10s %10s %10s %9s %10s\n", "ranks", "step ms", "compute",
+                        "exchange", "exposed", "at least", "at most", "samples/s", "speed-up", "efficiency");
+    for (int i = 0; i < q->n; i++) {
+        const answer *a = &q->at[i];
+        const tutti_step_times *t = &a->times;
+        tutti_strbuf_printf(out, "%5d %10.3f %10.3f %10.3f %10.3f %10.3f %10.3f %10.1f %9.2f %9.1f%%\n", a->nranks,
+                            ms(t->step_ns), ms(t->compute_ns), ms(t->exchange_ns), ms(t->exposed_ns), ms(t->lower_ns),
+                            ms(t->upper_ns), a->samples_per_s, a->speedup, a->efficiency * 100);
+    }
+    tutti_strbuf_puts(out, "\n");
+    add_exchanges(q, out);
+    tutti_strbuf_printf(out, "Weak scaling: each rank has %ld samples.", q->batch);
+    if (q->work.read_ns + q->work.copy_ns > 0)
+        tutti_strbuf_printf(out, " Reading %.3f ms and copying %.3f ms a step.", ms(q->work.read_ns),
+                            ms(q->work.copy_ns));
+    if (q->speed != 1) tutti_strbuf_printf(out, " Computing %g times as fast as in the file.", q->speed);
+    if (q->topology.kind == TUTTI_TOPOLOGY_HOST)
+        tutti_strbuf_puts(out, "\nOn a host the ranks' own cores move the bytes, so no exchange is hidden behind "
+                               "compute; more ranks than cores are not slower here.");
+    tutti_strbuf_puts(out,
+                      "\nNot in the model: updates, noise, stragglers; on a network: packets, congestion control.\n");
+    free(described);
+}
+
+tutti_status tutti_predict_layers_file(const tutti_flags *f, tutti_failure *err)
+{
+    question *q = tutti_alloc(sizeof *q);
+    tutti_strbuf out = {0};
+    tutti_status st = answer_question(f, q, err);
+    const char *json = tutti_cli_value(f, "json", NULL); /* -: print it, and nothing else */
+    if (!st && json) {
+        char *topology = tutti_topology_print(&q->topology);
+        for (int i = 0; i < q->n; i++) add_json(q, topology, &q->at[i], &out);
+        free(topology);
+        st = tutti_cli_write(strcmp(json, "-") ? json : NULL, out.text, err);
+        tutti_strbuf_release(&out);
+    }
+    if (!st && (!json || strcmp(json, "-") != 0)) {
+        add_table(q, &out);
+        st = tutti_cli_write(NULL, out.text, err);
+    }
+    tutti_strbuf_release(&out);
+    free(q->layers);
+    free(q);
+    return st;
+}
