@@ -68,7 +68,7 @@ def helps(program):
     for command in re.findall(r"^  ([a-z-]+) ", found[()], re.M):
         found[command,] = help_of(program, [command])
         if "VERB" in found[command,].partition("\n")[0]:
-            for verb in re.findall(r"^  ([a-z-]+) ", found[command,], re.M):
+            for verb in re.findall(r"^  ([a-z][a-z-]*) ", found[command,], re.M):
                 found[command, verb] = help_of(program, [command, verb])
     return found
 
