@@ -7,6 +7,7 @@
 
 #include "cli/cli.c"
 #include "cli/cli_files.c"
+#include "cli/cli_numbers.c"
 
 static const tutti_flag flags[] = {
     {"ranks", "N", "processes", 0},
