@@ -8,7 +8,7 @@
 #include "../base/file.h"
 #include "../base/options.h"
 
-enum { MAX_FLAGS = 32, MAX_VALUES = 64, MAX_REST = 1024 };
+enum { MAX_FLAGS = 48, MAX_VALUES = 64, MAX_REST = 1024 };
 
 int tutti_cli_fail(const char *command, const tutti_failure *err)
 {

@@ -47,8 +47,8 @@ enum {
 typedef struct {
     const tutti_flag *flags;
     int nflags;
-    const char *value[32][64]; /* [flag][occurrence]; switches: "" */
-    int count[32];
+    const char *value[48][64]; /* [flag][occurrence]; switches: "" */
+    int count[48];
     const char *rest[1024]; /* arguments that are no flags */
     int nrest;
     bool help; /* --help or -h stood there */
@@ -94,7 +94,8 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);
 bool tutti_cli_has(const tutti_flags *f, const char *name);
-/* Whole numbers with range; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8". */
+/* Whole numbers with range; TUTTI_ERR_USAGE names the flag. Lists: "1,2,4,8", and what goes on by equal steps or factors up to the number
+ * behind the points, which it must hit: "1,2,4,..,64", "2,4,6,..,16". */
 tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long hi, long otherwise, long *out,
                            tutti_failure *err);
 tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,

@@ -32,19 +32,71 @@ tutti_status tutti_cli_int(const tutti_flags *f, const char *name, long lo, long
     return TUTTI_OK;
 }
 
+/* Whether equal steps, or equal factors, lead from the numbers so far to `last`. */
+static bool adds_up(const long *list, int n, long last)
+{
+    const long step = list[n - 1] - list[n - 2];
+    return step > 0 && (n < 3 || list[n - 2] - list[n - 3] == step) && last > list[n - 1] &&
+           (last - list[n - 1]) % step == 0;
+}
+
+static bool multiplies(const long *list, int n, long last)
+{
+    const long a = list[n - 2], b = list[n - 1];
+    if (a <= 0 || b <= a || b % a) return false;
+    if (n > 2 && (list[n - 3] <= 0 || a % list[n - 3] || a / list[n - 3] != b / a)) return false;
+    long at = b;
+    while (at < last && at <= last / (b / a)) at *= b / a;
+    return last > b && at == last;
+}
+
+/* Of "1,2,4,..,64": what goes on as the numbers before the points began, up to the one behind them. */
+static tutti_status continue_list(const char *name, long last, long *list, int max, int *n, tutti_failure *err)
+{
+    if (*n < 2)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: '..' goes on as two numbers or more began: 1,2,4,..,64", name);
+    const long a = list[*n - 2], b = list[*n - 1];
+    const bool adds = adds_up(list, *n, last), grows = multiplies(list, *n, last);
+    if (!adds && !grows)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: neither equal steps nor equal factors lead from %ld, %ld to %ld",
+                          name, a, b, last);
+    if (adds && grows)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "--%s: %ld,%ld,..,%ld may go on with %ld or with %ld; write a third number", name, a, b, last,
+                          b + b - a, b * (b / a));
+    for (long at = b; at != last;) {
+        if (*n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
+        at = adds ? at + (b - a) : at * (b / a);
+        list[(*n)++] = at;
+    }
+    return TUTTI_OK;
+}
+
+static bool are_points(const char *text, size_t length)
+{
+    return (length == 2 || length == 3) && !strncmp(text, "...", length);
+}
+
 tutti_status tutti_cli_ints(const tutti_flags *f, const char *name, long lo, long hi, long *out, int max, int *n,
                             tutti_failure *err)
 {
     const char *text = tutti_cli_value(f, name, NULL);
-    long range[2] = {lo, hi};
+    long range[2] = {lo, hi}, number;
+    bool goes_on = false;
     *n = 0;
     while (text) {
-        size_t length = strcspn(text, ",");
-        if (*n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
-        tutti_status st = read_whole(name, text, length, range, &out[*n], err);
-        if (st != TUTTI_OK) return st;
-        ++*n;
-        text = text[length] ? text + length + 1 : NULL;
+        const size_t length = strcspn(text, ",");
+        const char *next = text[length] ? text + length + 1 : NULL;
+        const bool points = next && !goes_on && are_points(text, length);
+        if (!points && *n == max) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s: more than %d numbers", name, max);
+        tutti_status st = points ? TUTTI_OK : read_whole(name, text, length, range, &number, err);
+        if (!st && goes_on)
+            st = continue_list(name, number, out, max, n, err);
+        else if (!st && !points)
+            out[(*n)++] = number;
+        if (st) return st;
+        goes_on = points;
+        text = next;
     }
     return TUTTI_OK;
 }

@@ -160,6 +160,66 @@ static void whole_numbers_have_ranges_and_lists_have_limits(void **state)
     assert_int_equal(tutti_cli_ints(&f, "ranks", 1, 8, list, 3, &count, &err), TUTTI_ERR_USAGE);
 }
 
+static void lists_go_on_as_they_began(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int n;
+        long list[8];
+    } cases[] = {
+        {"--ranks=1,2,4,..,64", 7, {1, 2, 4, 8, 16, 32, 64}},
+        {"--ranks=1,2,3,..,6", 6, {1, 2, 3, 4, 5, 6}},
+        {"--ranks=2,5,..,14", 5, {2, 5, 8, 11, 14}},
+        {"--ranks=10,20,..,50", 5, {10, 20, 30, 40, 50}}, /* doubling does not lead to 50 */
+        {"--ranks=1,3,9,...,81", 5, {1, 3, 9, 27, 81}},
+        {"--ranks=0,1,2,..,4", 5, {0, 1, 2, 3, 4}},
+        {"--ranks=3,1,2,4,..,8,1", 6, {3, 1, 2, 4, 8, 1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_flags f;
+        tutti_failure err = {0};
+        long list[8] = {0};
+        int n = 0;
+        const char *const words[] = {cases[i].text, NULL};
+        assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+        if (tutti_cli_ints(&f, "ranks", 0, 100, list, 8, &n, &err)) fail_msg("%s: %s", cases[i].text, err.text);
+        assert_int_equal(n, cases[i].n);
+        assert_memory_equal(list, cases[i].list, sizeof list);
+    }
+}
+
+static void a_list_that_cannot_go_on_is_refused_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"--ranks=1,..,64", "--ranks: '..' goes on as two numbers or more began: 1,2,4,..,64"},
+        {"--ranks=..,64", "--ranks: '..' goes on as two numbers or more began: 1,2,4,..,64"},
+        {"--ranks=1,2,..,64", "--ranks: 1,2,..,64 may go on with 3 or with 4; write a third number"},
+        {"--ranks=1,2,4,..,63", "--ranks: neither equal steps nor equal factors lead from 2, 4 to 63"},
+        {"--ranks=4,2,1,..,1", "--ranks: neither equal steps nor equal factors lead from 2, 1 to 1"},
+        {"--ranks=2,2,..,2", "--ranks: neither equal steps nor equal factors lead from 2, 2 to 2"},
+        {"--ranks=0,0,..,0", "--ranks: neither equal steps nor equal factors lead from 0, 0 to 0"},
+        {"--ranks=1,2,3,..,64", "--ranks: more than 8 numbers"},
+        {"--ranks=1,2,4,..", "--ranks: '..' is not a whole number"},
+        {"--ranks=1,2,4,..,..,8", "--ranks: '..' is not a whole number"},
+        {"--ranks=1,2,4,..,640", "--ranks: 640 is outside 0 .. 100"},
+        {"--ranks=1,2,4,....,64", "--ranks: '....' is not a whole number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_flags f;
+        tutti_failure err = {0};
+        long list[8];
+        int n = 0;
+        const char *const words[] = {cases[i].text, NULL};
+        assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+        assert_int_equal(tutti_cli_ints(&f, "ranks", 0, 100, list, 8, &n, &err), TUTTI_ERR_USAGE);
+        assert_string_equal(err.text, cases[i].wanted);
+    }
+}
+
 static void sizes_know_powers_of_ten_and_of_two(void **state)
 {
     (void)state;
@@ -190,6 +250,8 @@ int main(void)
         cmocka_unit_test(a_value_that_may_be_missing_is_known_by_its_ending),
         cmocka_unit_test(help_is_seen_anywhere_and_two_dashes_end_the_flags),
         cmocka_unit_test(whole_numbers_have_ranges_and_lists_have_limits),
+        cmocka_unit_test(lists_go_on_as_they_began),
+        cmocka_unit_test(a_list_that_cannot_go_on_is_refused_in_words),
         cmocka_unit_test(sizes_know_powers_of_ten_and_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
