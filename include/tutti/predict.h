@@ -27,6 +27,16 @@ typedef struct tutti_job tutti_job; /* tutti/job.h */
 /* A bucket's exchanges are also timed at so many sizes: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
 enum { TUTTI_PREDICTED_SIZES = 4 };
 
+/* Bytes that a rank holds while it trains, by the plan; of rank 0, which has most. Batches that are loaded ahead, the program and its
+ * libraries are not in it. */
+typedef struct {
+    int64_t weights, gradients;
+    int64_t states;      /* of the rule, and centres */
+    int64_t activations; /* by life time; what else lives within a step */
+    int64_t exchange;    /* scratch of the exchanges */
+    int64_t all;
+} tutti_rank_memory;
+
 typedef struct {
     int nranks;
     int ranks_per_core; /* star: 1 */
@@ -54,6 +64,7 @@ typedef struct {
     char bottleneck[32];
     bool assumes_updates, assumes_loading; /* the layer trace says nothing of them: 2 ns an element, and none */
     char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
+    tutti_rank_memory memory;
 } tutti_prediction;
 
 typedef struct {

@@ -8,6 +8,7 @@
 #include "../base/file.h"
 #include "../predict/device.h"
 #include "../predict/layer_table.h"
+#include "../predict/rank_memory.h"
 #include "../predict/timeline.h"
 #include "job_costs.h"
 #include "job_impl.h"
@@ -144,6 +145,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
                         "'exchange.algorithm: ring', or another of "
                         "'tutti coll explain --max-fan-in'",
                         out->algorithm, out->fan_in, s->options->most_fan_in);
+    if (!st) out->memory = tutti_rank_memory_of(v.parts.plan);
     if (!st && s->options->read_trace) {
         out->assumes_updates = isnan(s->trace.update_s_per_element);
         out->assumes_loading = isnan(s->trace.load_s_per_sample);
