@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is exposed and which chain makes a step: of made-up stretches of whole seconds. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predict/step_log.h"
+
+static void add(tutti_step_log *log, tutti_stretch_kind kind, int what, double begin_s, double end_s)
+{
+    tutti_step_log_add(log, kind, what, begin_s, end_s);
+}
+
+static void neighbours_of_a_layer_are_one_and_nothing_is_left_out(void **state)
+{
+    (void)state;
+    tutti_step_log log = {0};
+    add(&log, TUTTI_STRETCH_BACKWARD, 3, 0, 1);
+    add(&log, TUTTI_STRETCH_BACKWARD, 3, 1, 2);
+    add(&log, TUTTI_STRETCH_BACKWARD, 2, 2, 3);
+    add(&log, TUTTI_STRETCH_BACKWARD, 2, 4, 5);
+    add(&log, TUTTI_STRETCH_FORWARD, 2, 5, 5); /* takes no time */
+    add(&log, TUTTI_STRETCH_EXCHANGE, 2, 5, 6);
+    add(&log, TUTTI_STRETCH_EXCHANGE, 2, 6, 7); /* two exchanges are two */
+    assert_int_equal(log.n, 5);
+    assert_true(log.list[0].begin_s == 0 && log.list[0].end_s == 2);
+    tutti_step_log_cut(&log, 2.5, 6.5);
+    assert_int_equal(log.n, 4);
+    assert_true(log.list[0].begin_s == 0 && log.list[0].end_s == 0.5);
+    assert_true(log.list[3].begin_s == 3.5 && log.list[3].end_s == 4);
+    assert_true(log.end_s == 4);
+    assert_true(tutti_step_log_computing(&log, 0, 4) == 1.5);
+    assert_true(tutti_step_log_computing(&log, 0.25, 2) == 0.75);
+    tutti_step_log_release(&log);
+    tutti_step_log_add(NULL, TUTTI_STRETCH_UPDATE, -1, 0, 1);
+}
+
+static void an_exchange_is_exposed_where_nothing_is_computed(void **state)
+{
+    (void)state;
+    tutti_step_log log = {.end_s = 10};
+    tutti_step_stretch part[8];
+    bool exposed[8];
+    add(&log, TUTTI_STRETCH_FORWARD, 0, 0, 2);
+    add(&log, TUTTI_STRETCH_BACKWARD, 0, 2, 4);
+    add(&log, TUTTI_STRETCH_EXCHANGE, 0, 3, 9);
+    add(&log, TUTTI_STRETCH_UPDATE, -1, 6, 7);
+    const int n = tutti_step_log_split(&log, &log.list[2], part, exposed, 8);
+    const double ends[] = {4, 6, 7, 9};
+    const bool shown[] = {false, true, false, true};
+    assert_int_equal(n, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_true(part[i].begin_s == (i ? ends[i - 1] : 3) && part[i].end_s == ends[i]);
+        assert_true(exposed[i] == shown[i]);
+    }
+    assert_int_equal(tutti_step_log_split(&log, &log.list[2], part, exposed, 2), 2);
+    tutti_step_log_release(&log);
+}
+
+/* Backward of layer 1 makes exchange 0 ready, that of layer 0 exchange 1, which waits for the lane; updates wait for both. */
+static void the_chain_goes_from_the_end_to_what_had_to_end_before(void **state)
+{
+    (void)state;
+    tutti_step_log log = {.end_s = 12};
+    tutti_step_stretch *path;
+    add(&log, TUTTI_STRETCH_FORWARD, 0, 0, 1);
+    add(&log, TUTTI_STRETCH_FORWARD, 1, 1, 2);
+    add(&log, TUTTI_STRETCH_BACKWARD, 1, 2, 4);
+    add(&log, TUTTI_STRETCH_EXCHANGE, 0, 4, 8);
+    add(&log, TUTTI_STRETCH_BACKWARD, 0, 4, 5);
+    add(&log, TUTTI_STRETCH_EXCHANGE, 1, 8, 11);
+    add(&log, TUTTI_STRETCH_UPDATE, -1, 8, 9); /* of exchange 0: beside the other */
+    add(&log, TUTTI_STRETCH_UPDATE, -1, 11, 12);
+    const int n = tutti_step_log_path(&log, &path);
+    const struct {
+        tutti_stretch_kind kind;
+        int what, last;
+        double begin_s, end_s;
+    } wanted[] = {{TUTTI_STRETCH_FORWARD, 0, 1, 0, 2},
+                  {TUTTI_STRETCH_BACKWARD, 1, 1, 2, 4},
+                  {TUTTI_STRETCH_EXCHANGE, 0, 1, 4, 11},
+                  {TUTTI_STRETCH_UPDATE, -1, -1, 11, 12}};
+    assert_int_equal(n, 4);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(path[i].kind, wanted[i].kind);
+        assert_int_equal(path[i].what, wanted[i].what);
+        assert_int_equal(path[i].last, wanted[i].last);
+        assert_true(path[i].begin_s == wanted[i].begin_s && path[i].end_s == wanted[i].end_s);
+    }
+    free(path);
+    tutti_step_log_release(&log);
+}
+
+/* An exchange that became ready in the middle of what is one stretch, and time that nothing explains. */
+static void the_chain_cuts_stretches_and_names_what_it_does_not_know(void **state)
+{
+    (void)state;
+    tutti_step_log log = {.end_s = 10};
+    tutti_step_stretch *path;
+    add(&log, TUTTI_STRETCH_BACKWARD, 0, 1, 6);
+    add(&log, TUTTI_STRETCH_EXCHANGE, 0, 4, 9);
+    add(&log, TUTTI_STRETCH_UPDATE, -1, 9, 10);
+    int n = tutti_step_log_path(&log, &path);
+    assert_int_equal(n, 4);
+    assert_int_equal(path[0].kind, TUTTI_STRETCH_WAIT);
+    assert_true(path[0].begin_s == 0 && path[0].end_s == 1);
+    assert_int_equal(path[1].kind, TUTTI_STRETCH_BACKWARD);
+    assert_true(path[1].begin_s == 1 && path[1].end_s == 4);
+    assert_true(path[2].begin_s == 4 && path[3].end_s == 10);
+    free(path);
+    tutti_step_log_release(&log);
+    n = tutti_step_log_path(&log, &path); /* nothing at all */
+    assert_int_equal(n, 0);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_of_a_layer_are_one_and_nothing_is_left_out),
+        cmocka_unit_test(an_exchange_is_exposed_where_nothing_is_computed),
+        cmocka_unit_test(the_chain_goes_from_the_end_to_what_had_to_end_before),
+        cmocka_unit_test(the_chain_cuts_stretches_and_names_what_it_does_not_know),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
