@@ -79,6 +79,9 @@ typedef struct {
     int most_fan_in; /* a count by whose algorithm more ranks send to one at a time is refused; 0: none is */
     void (*at)(void *at_arg, int nranks, int i, int n); /* told before count i of n is predicted; NULL: nobody */
     void *at_arg;
+    /* Where it is not NULL: kernel times that earlier calls have measured, or NULL, and what this one measures besides; the text is the
+     * caller's (free()). So several predictions are of the same times. */
+    char **measured;
 } tutti_predict_options;
 
 /* ranks[i] -> out[i], each by the plan that `tutti train` would make on t: its hosts decide the algorithm and who visits how. A count that

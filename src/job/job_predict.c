@@ -13,6 +13,7 @@
 #include "job_costs.h"
 #include "job_impl.h"
 #include "resolve.h"
+#include "step_view.h"
 #include "tutti/predict.h"
 
 enum { MAX_PROFILE_BYTES = 1 << 24, MOST_PROVED = 64 };
@@ -222,6 +223,7 @@ static tutti_status session_open(session *s, tutti_failure *err)
     if (!!o->read_profile + !!o->read_trace + !!o->device > 1)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "times come from a profile, from a trace or from a device: from one of them");
+    if (o->measured && *o->measured) tutti_strbuf_puts(&s->saved, *o->measured);
     if (o->device) return device_open(s, err);
     if (o->read_profile)
         return tutti_file_read(o->read_profile, MAX_PROFILE_BYTES, TUTTI_ERR_USAGE, &s->known, &nbytes, err);
@@ -231,6 +233,10 @@ static tutti_status session_open(session *s, tutti_failure *err)
 
 static void session_close(session *s)
 {
+    if (s->options->measured) {
+        free(*s->options->measured);
+        *s->options->measured = tutti_strbuf_detach(&s->saved);
+    }
     tutti_layer_trace_release(&s->trace);
     if (s->options->device) tutti_device_release(&s->device);
     free(s->known);
@@ -262,6 +268,19 @@ tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t,
         *rows = tutti_alloc(sizeof **rows * (size_t)(v.parts.model->nlayers + 1));
         st = tutti_layer_table(v.parts.plan, &v.profile, t, *rows, nrows, err);
     }
+    view_release(&v);
+    session_close(&s);
+    return st;
+}
+
+tutti_status tutti_job_look(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
+                            int nranks, tutti_job_look_at *look, void *arg, tutti_failure *err)
+{
+    session s = {.job = job, .topology = t, .options = options};
+    rank_view v = {0};
+    tutti_status st = session_open(&s, err);
+    if (!st) st = view_make(&s, nranks, options->slowness, &v, err);
+    if (!st) st = look(v.parts.plan, &v.profile, t, options->slowness, arg, err);
     view_release(&v);
     session_close(&s);
     return st;

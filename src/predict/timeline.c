@@ -46,8 +46,9 @@ typedef struct {
     bool overlaps;
     double turns; /* ranks on this core */
     exchange_state *exchanges;
-    double now, lane; /* clock of the compute lane; when the exchange lane is free */
-    double busy;      /* of compute, in this step */
+    double now, lane;    /* clock of the compute lane; when the exchange lane is free */
+    double busy;         /* of compute, in this step */
+    tutti_step_log *log; /* what it does when; NULL: nobody asks */
 } player;
 
 static void compute(player *p, double seconds)
@@ -56,19 +57,38 @@ static void compute(player *p, double seconds)
     p->busy += seconds * p->turns;
 }
 
-/* An exchange of `seconds` that may begin at `from`; returns when it ends. */
-static double exchange(player *p, double from, double seconds)
+static tutti_stretch_kind stretch_of(const player *p, const tutti_action *a)
 {
-    if (!p->overlaps) return p->now = fmax(p->now, from) + seconds;
-    return p->lane = fmax(p->lane, from) + seconds;
+    if (a->kind != TUTTI_DO_KERNEL) return TUTTI_STRETCH_UPDATE;
+    return p->plan->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD ? TUTTI_STRETCH_FORWARD : TUTTI_STRETCH_BACKWARD;
+}
+
+static void action_compute(player *p, const tutti_action *a)
+{
+    const double from = p->now;
+    const bool kernel = a->kind == TUTTI_DO_KERNEL;
+    compute(p, tutti_action_seconds(&p->costs, a));
+    tutti_step_log_add(p->log, stretch_of(p, a), kernel ? p->plan->graph->nodes[a->node].layer : -1, from, p->now);
+}
+
+/* One that may begin at `from`; returns when it ends. */
+static double exchange(player *p, const exchange_state *x, double from)
+{
+    double *lane = p->overlaps ? &p->lane : &p->now;
+    const double begin = fmax(*lane, from);
+    *lane = begin + x->seconds;
+    tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), begin, *lane);
+    return *lane;
 }
 
 static void tell(player *p, exchange_state *x, unsigned when)
 {
     if (when & TUTTI_WHEN_READY) {
-        x->ends = exchange(p, p->now, x->seconds);
+        x->ends = exchange(p, x, p->now);
         x->is_ready = !(when & TUTTI_WHEN_FREE);
     } else if (x->is_ready) { /* the last slice can come only now */
+        if (p->now + x->seconds > x->ends)
+            tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
         x->ends = fmax(x->ends, p->now + x->seconds);
     }
 }
@@ -119,8 +139,10 @@ static int next_due(const player *p)
 static void enter(player *p, exchange_state *x)
 {
     x->is_due = false;
+    const double from = p->now;
     if (!p->overlaps) compute(p, x->update_s);
-    x->ends = exchange(p, x->due, x->seconds);
+    tutti_step_log_add(p->log, TUTTI_STRETCH_UPDATE, -1, from, p->now);
+    x->ends = exchange(p, x, x->due);
 }
 
 /* An exchange was told something: what follows it, or it, may be known to become ready. */
@@ -136,7 +158,9 @@ static void find_due(player *p, int exchange)
         if (!x->is_told || !p->exchanges[x->first].is_told) continue;
         x->is_told = p->exchanges[x->first].is_told = false;
         x->is_due = true;
-        x->due = fmax(p->exchanges[x->first].ends, x->told) + (p->overlaps ? x->update_s : 0);
+        const double free = fmax(p->exchanges[x->first].ends, x->told);
+        x->due = free + (p->overlaps ? x->update_s : 0);
+        tutti_step_log_add(p->log, TUTTI_STRETCH_BESIDE, i, free, x->due);
     }
 }
 
@@ -156,7 +180,7 @@ static void action_play(player *p, const tutti_action *a)
         p->now = fmax(p->now, x->ends);
         x->is_ready = false;
         break;
-    default: compute(p, tutti_action_seconds(&p->costs, a)); break;
+    default: action_compute(p, a); break;
     }
 }
 
@@ -277,13 +301,16 @@ static void steps_play(player *p, double load_s, tutti_prediction *out)
         begin = p->now;
         p->busy = 0;
         for (int64_t step = 0; step < period; step++) {
+            const double from = p->now;
             compute(p, load_s);
+            tutti_step_log_add(p->log, TUTTI_STRETCH_LOAD, -1, from, p->now);
             loop_play(p, &p->loops[TUTTI_EACH_STEP], step + 1 == period);
         }
         loop_play(p, &p->loops[TUTTI_EACH_PERIOD], true);
     }
     out->step_s = (p->now - begin) / (double)period;
     out->compute_s = p->busy / (double)period;
+    if (p->log) tutti_step_log_cut(p->log, begin, p->now);
 }
 
 /* Of split layers a rank exchanges its parts and what they hand on, instead of the whole. */
@@ -325,8 +352,16 @@ static tutti_prediction rank_play(player p, int rank, double load_s)
     return out;
 }
 
-tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
-                                    const double *slowness, tutti_prediction *out, tutti_failure *err)
+/* Once more, of the rank that counts. */
+static void log_rank(player p, int rank, double load_s, tutti_step_log *log)
+{
+    p.log = log;
+    rank_play(p, rank, load_s);
+}
+
+tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                   const double *slowness, tutti_step_log *log, tutti_prediction *out,
+                                   tutti_failure *err)
 {
     bool host = t->kind == TUTTI_TOPOLOGY_HOST;
     int nranks = plan->config.nranks;
@@ -353,8 +388,15 @@ tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile 
         }
         describe(&p, slowest, out);
         memcpy(out->by_size_s, by_size_s, sizeof by_size_s);
+        if (log) log_rank(p, slowest, load_s, log);
     }
     free(exchanges);
     tutti_arena_release(&names);
     return st;
+}
+
+tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                    const double *slowness, tutti_prediction *out, tutti_failure *err)
+{
+    return tutti_timeline_record(plan, profile, t, slowness, NULL, out, err);
 }

@@ -6,11 +6,17 @@
 
 #include "../training/plan/plan.h"
 #include "profile.h"
+#include "step_log.h"
 #include "tutti/predict.h"
 
 /* Fills *out from the plan's own actions and schedules. slowness: by what the computing of each worker takes longer that takes steps of its
  * own; others' is in the profile. NULL = nothing. */
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err);
+/* And what the rank that counts does when, in the step or period that counts; log NULL: nothing. Nothing of workers that take steps of
+ * their own. */
+tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
+                                   const double *slowness, tutti_step_log *log, tutti_prediction *out,
+                                   tutti_failure *err);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is exposed and which chain makes a step: of made-up stretches of whole seconds. */
+/* What is exposed and which chain makes a step: of made-up stretches of whole seconds, and of the timeline's own. */
 #include "testing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/step_log.h"
+#include "job/step_view.h"
+#include "predict/parsed.h"
 
 static void add(tutti_step_log *log, tutti_stretch_kind kind, int what, double begin_s, double end_s)
 {
@@ -116,6 +117,90 @@ static void the_chain_cuts_stretches_and_names_what_it_does_not_know(void **stat
     free(path);
 }
 
+/* ---- the timeline's own ---- */
+
+static const char job_text[] = "model: mlp\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
+                               "exchange: {bucket_bytes: 1B}\n";
+
+static tutti_step_view view_of(const char *topology, const char *override, int nranks)
+{
+    tutti_job *job = parse_job(job_text, override);
+    const tutti_topology t = parse_topology(topology);
+    char *measured = NULL;
+    const tutti_predict_options options = {.measured = &measured};
+    tutti_step_view v;
+    tutti_prediction p;
+    tutti_failure err = {0};
+    if (tutti_job_view_step(job, &t, &options, nranks, &v, &err)) fail_msg("%s", err.text);
+    if (tutti_predict_job(job, &t, &options, &nranks, 1, &p, &err)) fail_msg("%s", err.text);
+    assert_true(p.step_s == v.predicted.step_s); /* of the same kernel times */
+    assert_memory_equal(&p.memory, &v.predicted.memory, sizeof p.memory);
+    free(measured);
+    tutti_job_destroy(job);
+    return v;
+}
+
+static void check_view(tutti_step_view *v)
+{
+    const double period_s = v->predicted.step_s * (double)v->period, grain = 1e-9 * period_s;
+    double at = 0;
+    assert_true(fabs(v->log.end_s - period_s) < grain);
+    assert_true(fabs(tutti_step_log_computing(&v->log, 0, v->log.end_s) - v->predicted.compute_s * (double)v->period) <
+                grain);
+    assert_true(v->npath > 0);
+    for (int i = 0; i < v->npath; i++) { /* without a gap, from the beginning to the end */
+        assert_true(fabs(v->path[i].begin_s - at) < grain);
+        assert_int_not_equal(v->path[i].kind, TUTTI_STRETCH_WAIT);
+        at = v->path[i].end_s;
+    }
+    assert_true(fabs(at - period_s) < grain);
+    tutti_step_view_release(v);
+}
+
+static void a_predicted_step_is_explained_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *topology, *override;
+        int nranks;
+    } cases[] = {
+        {"star,bw=1Mb,lat=1ms", NULL, 4},
+        {"star,bw=1Gb,lat=50us", NULL, 2},
+        {"star,bw=1Mb,lat=1ms", "exchange.update_when=early", 4},
+        {"star,bw=10Mb,lat=50us", "method.name=sync-easgd3", 2},
+        {"star,bw=10Mb,lat=50us", "method.name=local-sgd", 2},
+        {"host,cores=2", NULL, 2},
+        {"host,cores=2", NULL, 4},
+        {"host,cores=2", "exchange.update_when=early", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_step_view v = view_of(cases[i].topology, cases[i].override, cases[i].nranks);
+        check_view(&v);
+    }
+}
+
+static void the_busiest_link_of_a_slow_star_is_busy_all_the_time_that_bytes_take(void **state)
+{
+    (void)state;
+    tutti_step_view v = view_of("star,bw=8Mb,lat=0s,soft=0s,add=1000000TB", "exchange.buckets=one", 2);
+    /* two halves of the vector each way, at 1 MB/s, and the control numbers */
+    const double least_s = (double)v.predicted.exchanged_bytes / 1e6;
+    assert_true(v.busiest.busy_s >= least_s * (1 - 1e-9) && v.busiest.busy_s < 1.01 * least_s);
+    assert_true(v.busiest.busy_s <= v.busiest.exchange_s * (1 + 1e-9));
+    assert_non_null(strchr(v.busiest.name, '('));
+    tutti_step_view_release(&v);
+}
+
+static void workers_that_take_steps_of_their_own_have_no_common_step(void **state)
+{
+    (void)state;
+    tutti_step_view v = view_of("star,bw=1Gb,lat=50us", "method.name=async-easgd", 2);
+    assert_int_equal(v.log.n, 0);
+    assert_int_equal(v.npath, 0);
+    assert_true(v.busiest.busy_s == 0);
+    tutti_step_view_release(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +208,9 @@ int main(void)
         cmocka_unit_test(an_exchange_is_exposed_where_nothing_is_computed),
         cmocka_unit_test(the_chain_goes_from_the_end_to_what_had_to_end_before),
         cmocka_unit_test(the_chain_cuts_stretches_and_names_what_it_does_not_know),
+        cmocka_unit_test(a_predicted_step_is_explained_whole),
+        cmocka_unit_test(the_busiest_link_of_a_slow_star_is_busy_all_the_time_that_bytes_take),
+        cmocka_unit_test(workers_that_take_steps_of_their_own_have_no_common_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
