@@ -79,6 +79,11 @@ typedef struct {
     int most_fan_in; /* a count by whose algorithm more ranks send to one at a time is refused; 0: none is */
     void (*at)(void *at_arg, int nranks, int i, int n); /* told before count i of n is predicted; NULL: nobody */
     void *at_arg;
+    /* By what a machine computes faster than what was measured, in all: kernels, updates, loading; 0: as fast. */
+    double speed;
+    /* A rank has so many times the samples that kernel times are of, each of which takes as long; 0: as many. Samples a second are still
+     * those of the job's batch. */
+    double share;
     /* Where it is not NULL: kernel times that earlier calls have measured, or NULL, and what this one measures besides; the text is the
      * caller's (free()). So several predictions are of the same times. */
     char **measured;

@@ -130,6 +130,8 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
     tutti_status st = view_plan(s, &job, nranks, v, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
     if (!st && !tutti_plan_is_async(v->parts.plan)) tutti_profile_stretch(&v->profile, slowest_of(slowness, nranks));
+    if (!st && s->options->share > 0) tutti_profile_resize(&v->profile, s->options->share);
+    if (!st && s->options->speed > 0) tutti_profile_stretch(&v->profile, 1 / s->options->speed);
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);
     return st;
 }

@@ -339,7 +339,7 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
               : TUTTI_OK;
 }
 
-void tutti_profile_stretch(tutti_profile *p, double factor)
+void tutti_profile_resize(tutti_profile *p, double factor)
 {
     for (int l = 0; l < p->nlayers; l++) {
         tutti_layer_time *time = &p->layers[l];
@@ -348,8 +348,13 @@ void tutti_profile_stretch(tutti_profile *p, double factor)
         time->data_s *= factor;
         time->sum_s *= factor;
     }
-    p->update_s_per_element *= factor;
     p->load_s_per_sample *= factor;
+}
+
+void tutti_profile_stretch(tutti_profile *p, double factor)
+{
+    tutti_profile_resize(p, factor);
+    p->update_s_per_element *= factor;
 }
 
 void tutti_profile_release(tutti_profile *p)

@@ -37,6 +37,8 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
 void tutti_profile_release(tutti_profile *p);
 /* All its times, as on a machine that takes so many times as long. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
+/* Without those of updates: as if a call had so many times the samples. */
+void tutti_profile_resize(tutti_profile *p, double factor);
 
 /* One JSON object and line a profile. find: the one for (samples_per_call, precision, nbusy, parts), else TUTTI_ERR_DATA saying which are
  * there; layers must be the model's. */
