@@ -9,6 +9,7 @@
 #include "../job/job_impl.h"
 #include "../svm/svm_trace.h"
 #include "measure_run.h"
+#include "predict_answers.h"
 #include "predict_layers_file.h"
 #include "predict_question.h"
 #include "predict_svm.h"
@@ -18,7 +19,7 @@
 #include "tutti/job.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "P,P,...", "rank counts (default 1,2,4,8; of a TRACE to 64)", 0},
+    {"ranks", "P,P,...", "rank counts; 1,2,4,..,64 goes on as it began (default 1,2,4,8; of a TRACE to 64)", 0},
     {"topology", "T", TUTTI_TOPO_KINDS " (default: host)", 0},
     TUTTI_TOPO_CORES_FLAG,
     {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
@@ -41,6 +42,7 @@ static const tutti_flag flags[] = {
     {"speed", "FACTOR", "of LAYERS.txt: compute so many times as fast, for example 100x", 0},
     {"schedule", "S", "of LAYERS.txt: bsp, bsp-one, io, wfbp (default), mg-wfbp or priority (see above)", 0},
     {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM, ps or ps:SERVERS", 0},
+    TUTTI_PREDICT_ANSWERS_FLAGS,
     {"json", "FILE",
      "also write one JSON object a rank count (with --layers, then one a layer) and line; -: print them, and nothing "
      "else",
@@ -141,7 +143,11 @@ static tutti_status print(const tutti_flags *f, const tutti_predict_question *q,
     }
     tutti_strbuf_release(&lines);
     if (st || (json && !strcmp(json, "-"))) return st;
-    tutti_predict_print_table(q);
+    if (q->answers->plans)
+        tutti_predict_print_screen(q);
+    else
+        tutti_predict_print_table(q);
+    tutti_predict_print_answers(q);
     if (q->layers) tutti_predict_print_layers(q);
     return TUTTI_OK;
 }
@@ -149,6 +155,7 @@ static tutti_status print(const tutti_flags *f, const tutti_predict_question *q,
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
     tutti_predict_question q = {0};
+    tutti_predict_answers answers = {0};
     if (tutti_predict_wants_layers_file(f)) return tutti_predict_layers_file(f, err);
     if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
     if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
@@ -156,8 +163,11 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
                           f->rest[0]);
     const char *gap = tutti_cli_value(f, "explain-gap", NULL);
     tutti_status st = question_read(f, &q, err);
+    q.answers = &answers;
     if (!st && gap) st = tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err);
+    if (!st && !gap) st = tutti_predict_answers_read(f, &q, &answers, err);
     if (!st && !gap) st = question_answer(f, &q, err);
+    if (!st && !gap) tutti_predict_answers_find(&q, &answers);
     if (!st && !gap) st = print(f, &q, err);
     free(q.layers);
     free(q.slowness);

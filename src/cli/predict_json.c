@@ -5,7 +5,7 @@
 
 #include "../base/json.h"
 #include "cli.h"
-#include "predict_question.h"
+#include "predict_answers.h"
 #include "tutti/topology.h"
 
 /* Of what there is no prediction of. */
@@ -60,6 +60,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_real(&j, "efficiency", p->efficiency);
         tutti_json_real(&j, "measured_s", q->measured_s[i]);
         tutti_json_real(&j, "error", p->step_s / q->measured_s[i] - 1);
+        tutti_predict_answers_json(q, i, &j);
         tutti_json_close(&j, '}');
         tutti_strbuf_puts(out, "\n");
     }

@@ -7,6 +7,8 @@
 #include "tutti/job.h"
 #include "tutti/predict.h"
 
+typedef struct tutti_predict_answers tutti_predict_answers; /* predict_answers.h */
+
 enum { TUTTI_PREDICT_MAX_RANKS = 32, TUTTI_PREDICT_MAX_SETS = 64 };
 
 typedef struct {
@@ -22,6 +24,7 @@ typedef struct {
     double *slowness;               /* of the ranks of the largest count; NULL: not asked for */
     tutti_layer_prediction *layers; /* at the last rank count; NULL: not asked for */
     int nlayers;
+    const tutti_predict_answers *answers; /* what planners ask */
 } tutti_predict_question;
 
 /* ---- predict_framework.c ---- */

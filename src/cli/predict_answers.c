@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_answers.c: what planners ask for, read from flags; epochs of the job's own set; what of it goes into --json. */
+#include "predict_answers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/arena.h"
+#include "../job/job_impl.h"
+
+/* ---- reading ---- */
+
+/* What an epoch of the job has; sets that are read are opened to be counted. */
+static tutti_status count_samples(const tutti_job *job, int64_t *out, tutti_failure *err)
+{
+    const tutti_dataset_config config = tutti_job_data_config(job);
+    tutti_dataset *data = NULL;
+    tutti_failure why = {0};
+    *out = job->data.train_samples;
+    if (*out > 0) return TUTTI_OK;
+    if (tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &data, &why))
+        return tutti_fail(err, why.status, "%s; --samples N says how many samples an epoch has", why.text);
+    *out = tutti_dataset_count(data);
+    tutti_dataset_destroy(data);
+    return TUTTI_OK;
+}
+
+static tutti_status read_epochs(const tutti_flags *f, const tutti_job *job, tutti_predict_answers *a,
+                                tutti_failure *err)
+{
+    const char *epochs = tutti_cli_value(f, "epochs", NULL), *deadline = tutti_cli_value(f, "deadline", NULL),
+               *price = tutti_cli_value(f, "price", NULL);
+    tutti_status st = TUTTI_OK;
+    a->plan.epochs = job->epochs;
+    if (epochs) st = tutti_predict_read_real("--epochs", epochs, 0, 1e6, &a->plan.epochs, err);
+    if (!st && !(a->plan.epochs > 0))
+        st = epochs ? tutti_fail(err, TUTTI_ERR_USAGE, "--epochs: %s is no training", epochs)
+                    : tutti_fail(err, TUTTI_ERR_USAGE,
+                                 "--%s is of a whole training, and the job counts steps: --epochs N is missing",
+                                 deadline ? "deadline" : "price");
+    if (!st && deadline) st = tutti_predict_read_time("--deadline", deadline, &a->plan.deadline_s, err);
+    if (!st && price) st = tutti_predict_read_price("--price", price, &a->plan.price, err);
+    return st;
+}
+
+static tutti_status read_plan(const tutti_flags *f, const tutti_job *job, tutti_predict_answers *a, tutti_failure *err)
+{
+    static const char *const others[] = {"samples", "ranks-per-node"};
+    long samples = 0, per_node = 0;
+    a->plans = tutti_cli_has(f, "epochs") || tutti_cli_has(f, "deadline") || tutti_cli_has(f, "price");
+    for (int i = 0; i < 2 && !a->plans; i++)
+        if (tutti_cli_has(f, others[i]))
+            return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no effect without --epochs", others[i]);
+    if (!a->plans) return TUTTI_OK;
+    tutti_status st = read_epochs(f, job, a, err);
+    if (!st) st = tutti_cli_int(f, "samples", 1, 1L << 50, 0, &samples, err);
+    if (!st) st = tutti_cli_int(f, "ranks-per-node", 1, 65536, 0, &per_node, err);
+    a->samples_given = samples > 0;
+    a->plan.samples = samples;
+    a->ranks_per_node = (int)per_node;
+    return st || samples ? st : count_samples(job, &a->plan.samples, err);
+}
+
+tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
+                                        tutti_predict_answers *out, tutti_failure *err)
+{
+    long long bytes = 0;
+    const char *memory = tutti_cli_value(f, "memory", NULL);
+    *out = (tutti_predict_answers){0};
+    tutti_status st = read_plan(f, q->job, out, err);
+    if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
+    if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
+    out->device_bytes = bytes;
+    return st;
+}
+
+/* ---- what follows ---- */
+
+/* Hosts that the ranks sit on, or so many ranks each. */
+static int nodes_of(const tutti_predict_question *q, const tutti_predict_answers *a, int nranks)
+{
+    if (a->ranks_per_node) return (nranks + a->ranks_per_node - 1) / a->ranks_per_node;
+    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
+    int n = 0;
+    tutti_topology_machines(&q->topology, nranks, host_of);
+    for (int r = 0; r < nranks; r++) n += host_of[r] == r;
+    free(host_of);
+    return n;
+}
+
+void tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a)
+{
+    for (int i = 0; i < q->nranks; i++) {
+        const int nranks = q->predicted[i].nranks;
+        a->seats[i] = (tutti_run_seats){.batch = q->job->batch * (q->options.weak ? nranks : 1),
+                                        .nnodes = nodes_of(q, a, nranks)};
+    }
+    if (a->plans) tutti_run_plan_rows(&a->plan, q->predicted, a->seats, q->nranks, a->rows);
+}
+
+bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p)
+{
+    return !a->device_bytes || p->memory.all <= a->device_bytes;
+}
+
+static void add_memory(const tutti_rank_memory *m, tutti_json *j)
+{
+    tutti_json_int(j, "memory_bytes", m->all);
+    tutti_json_open(j, "memory", '{');
+    tutti_json_int(j, "weights", m->weights);
+    tutti_json_int(j, "gradients", m->gradients);
+    tutti_json_int(j, "states", m->states);
+    tutti_json_int(j, "activations", m->activations);
+    tutti_json_int(j, "exchange", m->exchange);
+    tutti_json_close(j, '}');
+}
+
+void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j)
+{
+    const tutti_predict_answers *a = q->answers;
+    const tutti_run_row *r = &a->rows[i];
+    add_memory(&q->predicted[i].memory, j);
+    if (a->device_bytes) tutti_json_bool(j, "fits", tutti_predict_fits(a, &q->predicted[i]));
+    if (!a->plans) return;
+    tutti_json_int(j, "nodes", r->nnodes);
+    tutti_json_int(j, "steps", r->steps);
+    tutti_json_real(j, "epoch_s", r->epoch_s);
+    tutti_json_real(j, "run_s", r->run_s);
+    tutti_json_real(j, "node_hours", r->node_hours);
+    if (a->plan.price > 0) tutti_json_real(j, "cost", r->cost);
+    if (a->plan.deadline_s > 0) tutti_json_bool(j, "in_time", r->in_time);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict_answers.h: what planners ask `tutti predict JOB` besides the time of a step: a whole run's hours, nodes and cost, memory a rank,
+ * what bounds it, what if the machine were another, pictures. Read before anything is predicted, so that what is wrong is refused
+ * at once. Threads: owner. */
+#ifndef TUTTI_CLI_PREDICT_ANSWERS_H
+#define TUTTI_CLI_PREDICT_ANSWERS_H
+
+#include "../base/json.h"
+#include "../predict/plan_run.h"
+#include "cli.h"
+#include "predict_question.h"
+#include "predict_units.h"
+
+struct tutti_predict_answers {
+    bool plans;           /* a whole run is asked for */
+    tutti_run_plan plan;  /* of it */
+    bool samples_given;   /* by --samples; else they are the job's */
+    int ranks_per_node;   /* 0: as the topology has them */
+    int64_t device_bytes; /* memory that a rank has; 0: not known */
+    tutti_run_seats seats[TUTTI_PREDICT_MAX_RANKS];
+    tutti_run_row rows[TUTTI_PREDICT_MAX_RANKS];
+};
+
+/* Flags, after the question has its job, topology and rank counts. TUTTI_ERR_USAGE names the flag. */
+tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
+                                        tutti_predict_answers *out, tutti_failure *err);
+/* What follows from the predictions. */
+void tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a);
+/* Keys of an object of --json, of rank count i. */
+void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j);
+/* Whether a rank's memory is known to be too much for its device. */
+bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p);
+
+/* ---- predict_screen.c: instead of the table, where a whole run is asked for ---- */
+
+void tutti_predict_print_screen(const tutti_predict_question *q);
+/* Under either table: words, what if. */
+void tutti_predict_print_answers(const tutti_predict_question *q);
+
+/* ---- predict_words.c ---- */
+
+/* Which counts serve best, memory, what bounds a step: a sentence a line. */
+void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out);
+
+/* Rows of flags. */
+#define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
+    {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                           \
+        {"samples", "N", "of an epoch (default: those of the job's set)", 0},                                          \
+        {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
+        {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \
+        {"ranks-per-node", "N", "ranks that a node has (default: as the topology has them)", 0},                       \
+    {                                                                                                                  \
+        "memory", "B", "that a rank has: says whether the job fits, 16GiB", 0                                          \
+    }
+
+#endif

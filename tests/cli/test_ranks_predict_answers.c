@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ranks_predict_answers.c: what planners ask `tutti predict` and `coll explain`: runs, memory, changes, advice, pictures, programs. */
+#include "testing.h"
+
+#include <math.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/command_folder.h"
+
+/* A layer trace of the job: its times are round, so that a step's are known. */
+static const char job[] = "model: mlp\ndata: {set: noise, shape: [1, 28, 28], classes: 10, train_samples: 640, "
+                          "test_samples: 16}\nbatch: 16\nepochs: 3\nkernels: reference\noptimiser: {lr: 0.1}\n";
+
+static int job_make(void **state)
+{
+    if (folder_make(state)) return -1;
+    put("job.yaml", job);
+    check("predict $/job.yaml --ranks 1,2 --weak --topology star,bw=1Gb,lat=50us --save-profile $/profile", 0,
+          "efficiency");
+    return 0;
+}
+
+static const char of_profile[] = "predict $/job.yaml --profile $/profile --weak --topology star,bw=100Mb,lat=50us ";
+
+static char *asks(const char *more, int code, const char *wanted)
+{
+    char line[600];
+    snprintf(line, sizeof line, "%s%s", of_profile, more);
+    return says(line, code, wanted);
+}
+
+static void ask(const char *more, int code, const char *wanted)
+{
+    free(asks(more, code, wanted));
+}
+
+static double number(const cJSON *row, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItem(row, key);
+    if (!cJSON_IsNumber(value)) fail_msg("no number '%s'", key);
+    return value->valuedouble;
+}
+
+static void a_run_has_hours_nodes_and_cost(void **state)
+{
+    (void)state;
+    char *text = asks("--ranks 1,2,4,..,64 --epochs 10 --samples 1000 --price 3.6/h --json -", 0, "\"run_s\"");
+    static const int steps[] = {62, 31, 15, 7, 3, 1, 0}; /* of an epoch */
+    int i = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), i++) {
+        cJSON *row = cJSON_Parse(line);
+        const int nranks = 1 << i;
+        assert_in_range(i, 0, 6);
+        assert_int_equal(number(row, "ranks"), nranks);
+        assert_int_equal(number(row, "nodes"), nranks);
+        assert_int_equal(number(row, "steps"), 10 * steps[i]);
+        if (steps[i]) {
+            const double run_s = 10 * steps[i] * number(row, "step_s");
+            assert_true(fabs(number(row, "run_s") / run_s - 1) < 1e-12);
+            assert_true(fabs(number(row, "epoch_s") * 10 / run_s - 1) < 1e-12);
+            assert_true(fabs(number(row, "cost") / (nranks * run_s * 1e-3) - 1) < 1e-12);
+        } else {
+            assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "run_s")));
+        }
+        cJSON_Delete(row);
+    }
+    assert_int_equal(i, 7);
+    free(text);
+}
+
+static void the_screen_says_what_follows(void **state)
+{
+    (void)state;
+    ask("--ranks 1,2,4,..,64 --epochs 90", 0,
+        "64 ranks: a batch is more than the 640 samples of an epoch; --samples N");
+    ask("--ranks 1,2 --epochs 90 --samples 1281167", 0, "1281167 samples (--samples)");
+    ask("--ranks 1,2 --price 3", 0, "3 epochs of 640 samples (the job's)"); /* the job's epochs, too */
+    ask("--ranks 1,2 --epochs 90 --deadline 1s", 0, "None of these ends within 1.0 s.");
+    ask("--ranks 1,2 --epochs 90 --deadline 90d", 0, "Fewest nodes within 2160.0 h: 1 rank on 1 node");
+    ask("--ranks 4,8 --epochs 1 --ranks-per-node 4", 0, " ranks on 1 node, ");
+    ask("--ranks 1,2", 0, "Memory a rank: ");
+    ask("--ranks 1,2 --memory 1KiB", 0, "; does not fit in 1.00 KiB.");
+    ask("--ranks 1,2 --memory 1GiB", 0, "; fits in 1.00 GiB.");
+    ask("--ranks 1,2 --memory 1GiB --json -", 0, "\"fits\":true");
+}
+
+static void what_is_no_plan_is_refused(void **state)
+{
+    (void)state;
+    ask("--samples 5", 2, "--samples has no effect without --epochs");
+    ask("--ranks-per-node 5", 2, "--ranks-per-node has no effect without --epochs");
+    ask("--epochs 0", 2, "--epochs: 0 is no training");
+    ask("--epochs -1", 2, "--epochs");
+    ask("--epochs many", 2, "--epochs");
+    ask("--set steps=5 --price 3", 2,
+        "--price is of a whole training, and the job counts steps: --epochs N is missing");
+    ask("--epochs 1 --deadline 12", 2, "--deadline: '12' is no time, such as 12h");
+    ask("--epochs 1 --deadline h", 2, "--deadline: 'h' is no time");
+    ask("--epochs 1 --deadline 0h", 2, "--deadline: 0h is over at once");
+    ask("--epochs 1 --deadline nanh", 2, "--deadline");
+    ask("--epochs 1 --price 3/fortnight", 2, "--price: '3/fortnight' is no price");
+    ask("--epochs 1 --price /h", 2, "--price");
+    ask("--epochs 1 --price -3/h", 2, "--price");
+    ask("--epochs 1 --samples 0", 2, "--samples: 0 is outside");
+    ask("--memory 0", 2, "--memory: 0 bytes hold nothing");
+    ask("--memory lots", 2, "--memory");
+    ask("--ranks 1,2,..,64", 2, "write a third number");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_has_hours_nodes_and_cost),
+        cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(what_is_no_plan_is_refused),
+    };
+    return cmocka_run_group_tests(tests, job_make, folder_drop);
+}
