@@ -164,11 +164,13 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     const char *gap = tutti_cli_value(f, "explain-gap", NULL);
     tutti_status st = question_read(f, &q, err);
     q.answers = &answers;
+    q.options.measured = &answers.measured;
     if (!st && gap) st = tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err);
     if (!st && !gap) st = tutti_predict_answers_read(f, &q, &answers, err);
     if (!st && !gap) st = question_answer(f, &q, err);
-    if (!st && !gap) tutti_predict_answers_find(&q, &answers);
+    if (!st && !gap) st = tutti_predict_answers_find(&q, &answers, err);
     if (!st && !gap) st = print(f, &q, err);
+    tutti_predict_answers_release(&answers);
     free(q.layers);
     free(q.slowness);
     tutti_job_destroy(q.job);

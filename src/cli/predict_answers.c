@@ -68,6 +68,7 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
     const char *memory = tutti_cli_value(f, "memory", NULL);
     *out = (tutti_predict_answers){0};
     tutti_status st = read_plan(f, q->job, out, err);
+    if (!st) st = tutti_predict_changes_read(f, q, out, err);
     if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
     if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
     out->device_bytes = bytes;
@@ -75,6 +76,13 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
 }
 
 /* ---- what follows ---- */
+
+int tutti_predict_last(const tutti_predict_question *q)
+{
+    int i = q->nranks - 1;
+    while (i > 0 && !(q->predicted[i].step_s > 0)) i--;
+    return q->ranks[i];
+}
 
 /* Hosts that the ranks sit on, or so many ranks each. */
 static int nodes_of(const tutti_predict_question *q, const tutti_predict_answers *a, int nranks)
@@ -88,14 +96,27 @@ static int nodes_of(const tutti_predict_question *q, const tutti_predict_answers
     return n;
 }
 
-void tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a)
+tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err)
 {
+    tutti_predict_options options = q->options;
     for (int i = 0; i < q->nranks; i++) {
         const int nranks = q->predicted[i].nranks;
         a->seats[i] = (tutti_run_seats){.batch = q->job->batch * (q->options.weak ? nranks : 1),
                                         .nnodes = nodes_of(q, a, nranks)};
     }
     if (a->plans) tutti_run_plan_rows(&a->plan, q->predicted, a->seats, q->nranks, a->rows);
+    options.save_profile = NULL;
+    options.at = NULL; /* whom the table's predictions are told is gone */
+    tutti_status st = tutti_predict_changes_find(q, a, err);
+    if (!st) st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
+    return st;
+}
+
+void tutti_predict_answers_release(tutti_predict_answers *a)
+{
+    tutti_step_view_release(&a->step);
+    free(a->changes);
+    free(a->measured);
 }
 
 bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p)
@@ -121,6 +142,8 @@ void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_js
     const tutti_run_row *r = &a->rows[i];
     add_memory(&q->predicted[i].memory, j);
     if (a->device_bytes) tutti_json_bool(j, "fits", tutti_predict_fits(a, &q->predicted[i]));
+    if (a->step.nranks == q->predicted[i].nranks) tutti_predict_step_json(&a->step, j);
+    tutti_predict_changes_json(a, i, j);
     if (!a->plans) return;
     tutti_json_int(j, "nodes", r->nnodes);
     tutti_json_int(j, "steps", r->steps);

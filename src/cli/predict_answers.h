@@ -6,10 +6,21 @@
 #define TUTTI_CLI_PREDICT_ANSWERS_H
 
 #include "../base/json.h"
+#include "../job/step_view.h"
 #include "../predict/plan_run.h"
 #include "cli.h"
 #include "predict_question.h"
 #include "predict_units.h"
+
+enum { TUTTI_PREDICT_MAX_CHANGES = 8 };
+
+/* The same on a machine with other figures: --what-if. */
+typedef struct {
+    const char *text; /* as it was asked for */
+    tutti_topology topology;
+    double speed;
+    tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
+} tutti_predict_change;
 
 struct tutti_predict_answers {
     bool plans;           /* a whole run is asked for */
@@ -17,6 +28,10 @@ struct tutti_predict_answers {
     bool samples_given;   /* by --samples; else they are the job's */
     int ranks_per_node;   /* 0: as the topology has them */
     int64_t device_bytes; /* memory that a rank has; 0: not known */
+    tutti_predict_change *changes;
+    int nchanges;
+    char *measured;       /* kernel times, so that all predictions are of the same ones */
+    tutti_step_view step; /* of the last of the rank counts */
     tutti_run_seats seats[TUTTI_PREDICT_MAX_RANKS];
     tutti_run_row rows[TUTTI_PREDICT_MAX_RANKS];
 };
@@ -24,8 +39,11 @@ struct tutti_predict_answers {
 /* Flags, after the question has its job, topology and rank counts. TUTTI_ERR_USAGE names the flag. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
-/* What follows from the predictions. */
-void tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a);
+/* What follows from the predictions, and what is predicted besides; draws. */
+tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
+void tutti_predict_answers_release(tutti_predict_answers *a);
+/* The last of the rank counts of which there is a prediction. */
+int tutti_predict_last(const tutti_predict_question *q);
 /* Keys of an object of --json, of rank count i. */
 void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j);
 /* Whether a rank's memory is known to be too much for its device. */
@@ -42,6 +60,20 @@ void tutti_predict_print_answers(const tutti_predict_question *q);
 /* Which counts serve best, memory, what bounds a step: a sentence a line. */
 void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out);
 
+/* ---- predict_step.c: of a step at the last of the rank counts ---- */
+
+void tutti_predict_step_words(const tutti_step_view *v, tutti_strbuf *out);
+void tutti_predict_step_json(const tutti_step_view *v, tutti_json *j);
+
+/* ---- predict_changes.c ---- */
+
+tutti_status tutti_predict_changes_read(const tutti_flags *f, const tutti_predict_question *q, tutti_predict_answers *a,
+                                        tutti_failure *err);
+tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
+/* Of rank count i. */
+void tutti_predict_changes_json(const tutti_predict_answers *a, int i, tutti_json *j);
+void tutti_predict_changes_print(const tutti_predict_question *q);
+
 /* Rows of flags. */
 #define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
     {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                           \
@@ -49,8 +81,10 @@ void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out)
         {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
         {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \
         {"ranks-per-node", "N", "ranks that a node has (default: as the topology has them)", 0},                       \
+        {"memory", "B", "that a rank has: says whether the job fits, 16GiB", 0},                                       \
     {                                                                                                                  \
-        "memory", "B", "that a rank has: says whether the job fits, 16GiB", 0                                          \
+        "what-if", "CHANGE,..", "the same with bandwidth=2x,latency=0.5x,compute=2x or a figure's key, beside it",     \
+            TUTTI_FLAG_MANY                                                                                            \
     }
 
 #endif

@@ -70,4 +70,5 @@ void tutti_predict_print_answers(const tutti_predict_question *q)
         printf("Predicted, not measured. Not in the model: noise, evaluation, checkpoints; on a network: packets, "
                "congestion "
                "control.\n");
+    tutti_predict_changes_print(q);
 }

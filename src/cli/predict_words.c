@@ -112,4 +112,5 @@ void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out)
     if (q->answers->plans) add_run(q, out);
     add_knee(q, out);
     add_memory(q, out);
+    tutti_predict_step_words(&q->answers->step, out);
 }

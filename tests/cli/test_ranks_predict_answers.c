@@ -83,6 +83,8 @@ static void the_screen_says_what_follows(void **state)
     ask("--ranks 1,2 --memory 1KiB", 0, "; does not fit in 1.00 KiB.");
     ask("--ranks 1,2 --memory 1GiB", 0, "; fits in 1.00 GiB.");
     ask("--ranks 1,2 --memory 1GiB --json -", 0, "\"fits\":true");
+    ask("--ranks 1,2", 0, "What makes the step as long as it is at 2 ranks: ");
+    ask("--ranks 1,2", 0, "Busiest link at 2 ranks: ");
 }
 
 static void what_is_no_plan_is_refused(void **state)
@@ -105,7 +107,25 @@ static void what_is_no_plan_is_refused(void **state)
     ask("--epochs 1 --samples 0", 2, "--samples: 0 is outside");
     ask("--memory 0", 2, "--memory: 0 bytes hold nothing");
     ask("--memory lots", 2, "--memory");
+    ask("--what-if bandwidth", 2, "'bandwidth' is no change");
+    ask("--what-if nvlink=2x", 2, "this star has no 'nvlink'");
     ask("--ranks 1,2,..,64", 2, "write a third number");
+}
+
+/* With twice of everything a step takes half as long. */
+static void changes_stand_beside_what_is_now(void **state)
+{
+    (void)state;
+    char *text = asks("--ranks 2 --json - --what-if bandwidth=2x,latency=0.5x,compute=2x,add=2x --what-if bw=1x", 0,
+                      "\"what_if\"");
+    cJSON *row = cJSON_Parse(text);
+    const cJSON *changes = cJSON_GetObjectItem(row, "what_if");
+    assert_int_equal(cJSON_GetArraySize(changes), 2);
+    assert_true(fabs(2 * number(cJSON_GetArrayItem(changes, 0), "step_s") / number(row, "step_s") - 1) < 1e-9);
+    assert_true(number(cJSON_GetArrayItem(changes, 1), "step_s") == number(row, "step_s"));
+    cJSON_Delete(row);
+    free(text);
+    ask("--ranks 1,2 --what-if bandwidth=2x", 0, "What if bandwidth=2x");
 }
 
 int main(void)
@@ -114,6 +134,7 @@ int main(void)
         cmocka_unit_test(a_run_has_hours_nodes_and_cost),
         cmocka_unit_test(the_screen_says_what_follows),
         cmocka_unit_test(what_is_no_plan_is_refused),
+        cmocka_unit_test(changes_stand_beside_what_is_now),
     };
     return cmocka_run_group_tests(tests, job_make, folder_drop);
 }
