@@ -37,7 +37,7 @@ static const tutti_flag flags[] = {
     {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long (see above)", TUTTI_FLAG_MANY},
     {"check", "FILE", "of a TRACE: that of the same training on more ranks, printed beside the prediction",
      TUTTI_FLAG_READS},
-    {"svg", "FILE", "of a TRACE: draw speed-up and efficiency", TUTTI_FLAG_WRITES},
+    {"svg", "FILE", "draw speed-up and efficiency", TUTTI_FLAG_WRITES},
     {"batch", "B", "of LAYERS.txt: samples a rank that its times are of", 0},
     {"speed", "FACTOR", "of LAYERS.txt: compute so many times as fast, for example 100x", 0},
     {"schedule", "S", "of LAYERS.txt: bsp, bsp-one, io, wfbp (default), mg-wfbp or priority (see above)", 0},
@@ -158,9 +158,8 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     tutti_predict_answers answers = {0};
     if (tutti_predict_wants_layers_file(f)) return tutti_predict_layers_file(f, err);
     if (tutti_svm_trace_is(f->rest[0])) return tutti_predict_svm(f, err);
-    if (tutti_cli_has(f, "check") || tutti_cli_has(f, "svg"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--check and --svg are for a trace of svm-train; %s is none",
-                          f->rest[0]);
+    if (tutti_cli_has(f, "check"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--check is for a trace of svm-train; %s is none", f->rest[0]);
     const char *gap = tutti_cli_value(f, "explain-gap", NULL);
     tutti_status st = question_read(f, &q, err);
     q.answers = &answers;

@@ -66,7 +66,7 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
 {
     long long bytes = 0;
     const char *memory = tutti_cli_value(f, "memory", NULL);
-    *out = (tutti_predict_answers){0};
+    *out = (tutti_predict_answers){.svg = tutti_cli_value(f, "svg", NULL), .html = tutti_cli_value(f, "html", NULL)};
     tutti_status st = read_plan(f, q->job, out, err);
     if (!st) st = tutti_predict_changes_read(f, q, out, err);
     if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
@@ -109,6 +109,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
     options.at = NULL; /* whom the table's predictions are told is gone */
     tutti_status st = tutti_predict_changes_find(q, a, err);
     if (!st) st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
+    if (!st) st = tutti_predict_pictures_write(q, a, err);
     return st;
 }
 

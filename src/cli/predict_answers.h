@@ -23,11 +23,12 @@ typedef struct {
 } tutti_predict_change;
 
 struct tutti_predict_answers {
-    bool plans;           /* a whole run is asked for */
-    tutti_run_plan plan;  /* of it */
-    bool samples_given;   /* by --samples; else they are the job's */
-    int ranks_per_node;   /* 0: as the topology has them */
-    int64_t device_bytes; /* memory that a rank has; 0: not known */
+    bool plans;             /* a whole run is asked for */
+    tutti_run_plan plan;    /* of it */
+    bool samples_given;     /* by --samples; else they are the job's */
+    int ranks_per_node;     /* 0: as the topology has them */
+    int64_t device_bytes;   /* memory that a rank has; 0: not known */
+    const char *svg, *html; /* where to draw; NULL: nowhere */
     tutti_predict_change *changes;
     int nchanges;
     char *measured;       /* kernel times, so that all predictions are of the same ones */
@@ -74,9 +75,16 @@ tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_p
 void tutti_predict_changes_json(const tutti_predict_answers *a, int i, tutti_json *j);
 void tutti_predict_changes_print(const tutti_predict_question *q);
 
+/* ---- predict_page.c ---- */
+
+/* Where --svg and --html say: speed-up and efficiency over ranks; all answers, as a page that needs nothing else. */
+tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const tutti_predict_answers *a,
+                                          tutti_failure *err);
+
 /* Rows of flags. */
 #define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
-    {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                           \
+    {"html", "FILE", "a page of it: scaling, one step, memory, what bounds it", TUTTI_FLAG_WRITES},                    \
+        {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                       \
         {"samples", "N", "of an epoch (default: those of the job's set)", 0},                                          \
         {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
         {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \

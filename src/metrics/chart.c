@@ -280,7 +280,7 @@ static void draw_bar(const frame *f, const tutti_chart_bar *bar, double y, const
 {
     double at = 0;
     char words[32];
-    snprintf(words, sizeof words, "%.3g", length_of(bar, nparts));
+    snprintf(words, sizeof words, length_of(bar, nparts) < 1000 ? "%.3g" : "%.0f", length_of(bar, nparts));
     tutti_svg_text(f->left, y, "", bar->name, out);
     tutti_svg_text(at_x(f, length_of(bar, nparts)) + 6, y + BAR + 2, "", words, out);
     for (int p = 0; p < nparts; at += bar->part[p++]) {

@@ -39,6 +39,16 @@ void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strb
     tutti_strbuf_puts(out, "</title>\n");
 }
 
+void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out)
+{
+    tutti_strbuf_printf(
+        out,
+        "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" shape-rendering=\"crispEdges\" role=\"img\">\n<title>",
+        width, height);
+    tutti_svg_escape(words, out);
+    tutti_strbuf_puts(out, "</title>\n");
+}
+
 void tutti_svg_end(tutti_strbuf *out)
 {
     tutti_strbuf_puts(out, "</svg>\n");

@@ -11,6 +11,8 @@ const char *tutti_svg_colour(int i); /* i mod 10 */
 void tutti_svg_begin(int width, int height, tutti_strbuf *out);
 /* A picture inside a page of HTML, as wide as its place; .grid, .axis, .title and .quiet are the page's. words: what it shows. */
 void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out);
+/* The same, stretched to its place in both directions: for what has no words in it. */
+void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out);
 /* These classes, as CSS. */
 const char *tutti_svg_style(void);
 void tutti_svg_end(tutti_strbuf *out);

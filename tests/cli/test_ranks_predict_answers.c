@@ -110,6 +110,7 @@ static void what_is_no_plan_is_refused(void **state)
     ask("--what-if bandwidth", 2, "'bandwidth' is no change");
     ask("--what-if nvlink=2x", 2, "this star has no 'nvlink'");
     ask("--ranks 1,2,..,64", 2, "write a third number");
+    ask("--svg $/x --html $/x", 2, "--html");
 }
 
 /* With twice of everything a step takes half as long. */
@@ -128,13 +129,36 @@ static void changes_stand_beside_what_is_now(void **state)
     ask("--ranks 1,2 --what-if bandwidth=2x", 0, "What if bandwidth=2x");
 }
 
+static void the_page_needs_nothing_else(void **state)
+{
+    (void)state;
+    ask("--ranks 1,2,4 --epochs 2 --svg $/scales.svg --html $/scales.html --what-if compute=2x", 0, "an epoch");
+    char *svg = get("scales.svg"), *html = get("scales.html");
+    assert_non_null(strstr(svg, "speed-up"));
+    assert_non_null(strstr(svg, "</svg>"));
+    static const char *const wanted[] = {"<!DOCTYPE html>",
+                                         "One step at 4 ranks",
+                                         "exposed exchange",
+                                         "Memory of a rank",
+                                         "What if compute=2x",
+                                         "prefers-color-scheme:dark",
+                                         "fc1",
+                                         "</html>"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(html, wanted[i])) fail_msg("the page lacks '%s'", wanted[i]);
+    assert_null(strstr(html, "http"));
+    assert_null(strstr(html, "<script"));
+    assert_null(strstr(html, "nan"));
+    free(svg);
+    free(html);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_has_hours_nodes_and_cost),
-        cmocka_unit_test(the_screen_says_what_follows),
-        cmocka_unit_test(what_is_no_plan_is_refused),
-        cmocka_unit_test(changes_stand_beside_what_is_now),
+        cmocka_unit_test(a_run_has_hours_nodes_and_cost), cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(what_is_no_plan_is_refused),     cmocka_unit_test(changes_stand_beside_what_is_now),
+        cmocka_unit_test(the_page_needs_nothing_else),
     };
     return cmocka_run_group_tests(tests, job_make, folder_drop);
 }

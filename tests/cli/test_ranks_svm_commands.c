@@ -123,7 +123,7 @@ static void a_trace_of_one_rank_foretells_more(void **state)
     check("predict $/one.jsonl --slow 1=2", 2, "--slow is for jobs");
     check("predict $/one.jsonl --check $/other.jsonl", 3, "not the same training");
     check("predict $/one.jsonl --ranks 4 --check $/two.jsonl", 2, "not among --ranks");
-    check("predict examples/mlp.yaml --svg $/p.svg", 2, "trace of svm-train");
+    check("predict examples/mlp.yaml --check $/p.svg", 2, "trace of svm-train");
 }
 
 static void what_is_not_there_is_refused_by_name(void **state)
