@@ -9,6 +9,7 @@
 #include "../job/job_impl.h"
 #include "../svm/svm_trace.h"
 #include "measure_run.h"
+#include "predict_advise.h"
 #include "predict_answers.h"
 #include "predict_layers_file.h"
 #include "predict_question.h"
@@ -139,6 +140,7 @@ static tutti_status print(const tutti_flags *f, const tutti_predict_question *q,
     if (json) {
         tutti_predict_print_json(q, &lines);
         if (q->layers) tutti_predict_print_layers_json(q, &lines);
+        if (q->answers->advised) tutti_predict_print_advice_json(q->answers->advised, &lines);
         st = tutti_predict_write_json(json, &lines, err);
     }
     tutti_strbuf_release(&lines);

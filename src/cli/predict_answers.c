@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_answers.c: what planners ask for, read from flags; epochs of the job's own set; what of it goes into --json. */
 #include "predict_answers.h"
+#include "predict_advise.h"
+#include "predict_wait.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "../job/job_impl.h"
+
+static const double QUIET_S = 5; /* without a word */
 
 /* ---- reading ---- */
 
@@ -66,7 +70,9 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
 {
     long long bytes = 0;
     const char *memory = tutti_cli_value(f, "memory", NULL);
-    *out = (tutti_predict_answers){.svg = tutti_cli_value(f, "svg", NULL), .html = tutti_cli_value(f, "html", NULL)};
+    *out = (tutti_predict_answers){.svg = tutti_cli_value(f, "svg", NULL),
+                                   .html = tutti_cli_value(f, "html", NULL),
+                                   .advises = tutti_cli_has(f, "advise")};
     tutti_status st = read_plan(f, q->job, out, err);
     if (!st) st = tutti_predict_changes_read(f, q, out, err);
     if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
@@ -108,6 +114,15 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
     options.save_profile = NULL;
     options.at = NULL; /* whom the table's predictions are told is gone */
     tutti_status st = tutti_predict_changes_find(q, a, err);
+    if (!st && a->advises) {
+        tutti_predict_wait *wait = tutti_predict_wait_begin(stderr, QUIET_S);
+        options.at = tutti_predict_wait_at;
+        options.at_arg = wait;
+        a->advised = tutti_alloc(sizeof *a->advised);
+        st = tutti_predict_advise(q, &options, a->advised, err);
+        options.at = NULL;
+        tutti_predict_wait_end(wait);
+    }
     if (!st) st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
     if (!st) st = tutti_predict_pictures_write(q, a, err);
     return st;
@@ -117,6 +132,7 @@ void tutti_predict_answers_release(tutti_predict_answers *a)
 {
     tutti_step_view_release(&a->step);
     free(a->changes);
+    free(a->advised);
     free(a->measured);
 }
 

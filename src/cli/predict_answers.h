@@ -13,6 +13,7 @@
 #include "predict_units.h"
 
 enum { TUTTI_PREDICT_MAX_CHANGES = 8 };
+typedef struct tutti_advised tutti_advised; /* predict_advise.h */
 
 /* The same on a machine with other figures: --what-if. */
 typedef struct {
@@ -31,8 +32,10 @@ struct tutti_predict_answers {
     const char *svg, *html; /* where to draw; NULL: nowhere */
     tutti_predict_change *changes;
     int nchanges;
-    char *measured;       /* kernel times, so that all predictions are of the same ones */
-    tutti_step_view step; /* of the last of the rank counts */
+    bool advises;
+    tutti_advised *advised; /* NULL: not asked for */
+    char *measured;         /* kernel times, so that all predictions are of the same ones */
+    tutti_step_view step;   /* of the last of the rank counts */
     tutti_run_seats seats[TUTTI_PREDICT_MAX_RANKS];
     tutti_run_row rows[TUTTI_PREDICT_MAX_RANKS];
 };
@@ -89,6 +92,7 @@ tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const
         {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
         {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \
         {"ranks-per-node", "N", "ranks that a node has (default: as the topology has them)", 0},                       \
+        {"advise", NULL, "which algorithm, buckets, order and method is fastest, by predicting each", 0},              \
         {"memory", "B", "that a rank has: says whether the job fits, 16GiB", 0},                                       \
     {                                                                                                                  \
         "what-if", "CHANGE,..", "the same with bandwidth=2x,latency=0.5x,compute=2x or a figure's key, beside it",     \

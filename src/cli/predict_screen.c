@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../job/job_impl.h"
-#include "predict_answers.h"
+#include "predict_advise.h"
 
 /* ---- the table ---- */
 
@@ -71,4 +71,5 @@ void tutti_predict_print_answers(const tutti_predict_question *q)
                "congestion "
                "control.\n");
     tutti_predict_changes_print(q);
+    if (q->answers->advised) tutti_predict_print_advice(q->answers->advised);
 }

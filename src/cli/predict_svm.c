@@ -28,9 +28,9 @@ typedef struct {
 
 static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
 {
-    static const char *const others[] = {"set",     "profile",        "save-profile", "trace",  "weak",    "layers",
-                                         "measure", "slow",           "html",         "epochs", "samples", "deadline",
-                                         "price",   "ranks-per-node", "memory",       "what-if"};
+    static const char *const others[] = {"set",     "profile", "save-profile",   "trace",  "weak",    "layers",
+                                         "measure", "slow",    "html",           "epochs", "samples", "deadline",
+                                         "advise",  "price",   "ranks-per-node", "memory", "what-if"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for jobs; %s is a trace of svm-train", others[i],

@@ -129,6 +129,27 @@ static void changes_stand_beside_what_is_now(void **state)
     ask("--ranks 1,2 --what-if bandwidth=2x", 0, "What if bandwidth=2x");
 }
 
+static void advice_is_no_slower_than_the_job(void **state)
+{
+    (void)state;
+    char *text = asks("--ranks 1,2 --advise --json -", 0, "\"advice\":\"all\"");
+    double now = 0, best = 0;
+    int tried = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        cJSON *row = cJSON_Parse(line);
+        const char *advice = cJSON_GetStringValue(cJSON_GetObjectItem(row, "advice"));
+        if (!advice) now = number(row, "step_s");
+        if (advice && !strcmp(advice, "all")) best = number(row, "step_s");
+        tried += advice && cJSON_IsTrue(cJSON_GetObjectItem(row, "can"));
+        cJSON_Delete(row);
+    }
+    assert_true(now > 0 && best > 0 && best <= now * (1 + 1e-9));
+    assert_in_range(tried, 12, 100);
+    free(text);
+    ask("--ranks 1,2 --advise", 0, "samples a rank on at least half of a step is computing (now 16)");
+    ask("--ranks 1,2 --advise", 0, "Recommended: ");
+}
+
 static void the_page_needs_nothing_else(void **state)
 {
     (void)state;
@@ -156,9 +177,9 @@ static void the_page_needs_nothing_else(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_has_hours_nodes_and_cost), cmocka_unit_test(the_screen_says_what_follows),
-        cmocka_unit_test(what_is_no_plan_is_refused),     cmocka_unit_test(changes_stand_beside_what_is_now),
-        cmocka_unit_test(the_page_needs_nothing_else),
+        cmocka_unit_test(a_run_has_hours_nodes_and_cost),   cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(what_is_no_plan_is_refused),       cmocka_unit_test(changes_stand_beside_what_is_now),
+        cmocka_unit_test(advice_is_no_slower_than_the_job), cmocka_unit_test(the_page_needs_nothing_else),
     };
     return cmocka_run_group_tests(tests, job_make, folder_drop);
 }
