@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "coll.h"
 #include "coll_engines.h"
+#include "coll_explain.h"
 #include "coll_ranges.h"
 #include "topo.h"
 #include "tutti/compile.h"
@@ -226,6 +227,7 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     bool ranges = tutti_cli_has(f, "ranges");
     const char *text = tutti_cli_value(f, "bytes", ranges ? "1GiB" : NULL);
     const char *topology = tutti_cli_value(f, "topology", "host");
+    if (f->nrest > 1) return tutti_fail(err, TUTTI_ERR_USAGE, "unexpected argument '%s'", f->rest[1]);
     if (!text) return tutti_fail(err, TUTTI_ERR_USAGE, "--bytes is missing (try --bytes 1MB)");
     tutti_status st = tutti_cli_bytes("--bytes", text, &bytes, err);
     if (!st) st = tutti_cli_int(f, "ranks", 1, 65536, 2, &ranks, err);
@@ -233,6 +235,9 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
     if (!st) st = find_policy(tutti_cli_value(f, "policy", "fastest"), &found, err);
     if (!st) st = tutti_cli_int(f, "max-fan-in", 1, 65536, 0, &fan_in, err);
     if (!st) st = tutti_topo_open(f, topology, &t, err);
+    if (!st && f->nrest && (tutti_cli_has(f, "engine") || tutti_cli_has(f, "limit")))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "a file is timed by the round evaluator alone: without --engine");
+    if (!st && f->nrest) return tutti_coll_explain_file(f, bytes, &t, err);
     if (!st) tutti_topology_grow(&t, (int32_t)ranks);
     if (!st) st = tutti_topology_fits(&t, (int32_t)ranks, err);
     if (st) return st;
@@ -254,11 +259,15 @@ int tutti_coll_explain(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "coll explain",
-        .usage = "tutti coll explain --bytes B [options]",
-        .about = "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
-                 "--ranges, which algorithm is best from which size on; or, with --engine, what other engines say.",
+        .usage = "tutti coll explain [FILE] --bytes B [options]",
+        .about =
+            "Predicted time of every algorithm, the choice and why, and its distance to the best bound; or, with\n"
+            "--ranges, which algorithm is best from which size on; or, with --engine, what other engines say. Of a\n"
+            "FILE, an XML program of MSCCL or our text form: how long that takes there, beside the fastest of the "
+            "table.",
         .flags = flags,
         .nflags = NFLAGS,
+        .any_arguments = true,
         .run = explain,
     };
     return tutti_cli_run(&form, argc, argv);

@@ -26,7 +26,8 @@ const tutti_command tutti_command_version = {"version", "print the version", run
 
 #define COMMANDS(row)                                                                                                  \
     row(coll) row(ckpt) row(compare) row(devices) row(eval) row(graph) row(infer) row(methods) row(plan) row(papers)   \
-        row(predict) row(report) row(svm_predict) row(svm_train) row(topo) row(trace) row(train) row(tune) row(version)
+        row(predict) row(report) row(svm_predict) row(svm_train) row(topo) row(trace) row(train) row(tune)             \
+            row(version)
 
 #define DECLARE(name) extern const tutti_command tutti_command_##name;
 COMMANDS(DECLARE)

@@ -174,12 +174,62 @@ static void the_page_needs_nothing_else(void **state)
     free(html);
 }
 
+static void an_imported_program_is_timed_beside_the_table(void **state)
+{
+    (void)state;
+    /* Three stages of a quarter each way, like our own ring's halves: it is no faster than the table's fastest. */
+    char *text =
+        says("coll explain tests/golden/msccl/all_pairs_4.xml --bytes 4MB --topology star,bw=8Gb,lat=0s,soft=0s --json",
+             0, "\"best_algorithm\"");
+    cJSON *row = cJSON_Parse(text);
+    assert_int_equal(number(row, "ranks"), 4);
+    assert_true(number(row, "seconds") >= number(row, "lower_s") * (1 - 1e-9));
+    assert_true(number(row, "seconds") >= number(row, "bound_s") * (1 - 1e-9));
+    cJSON_Delete(row);
+    free(text);
+    /* What we write as a program of MSCCL takes as long as what it was written from. */
+    check("coll convert ring --ranks 4 --in-place --to msccl --out $/ring.xml", 0, "");
+    text = says("coll explain $/ring.xml --bytes 4MB --topology star,bw=8Gb,lat=10us --json", 0, "\"seconds\"");
+    row = cJSON_Parse(text);
+    const double imported = number(row, "seconds");
+    cJSON_Delete(row);
+    free(text);
+    text =
+        says("coll explain --ranks 4 --bytes 4MB --topology star,bw=8Gb,lat=10us --json", 0, "\"algorithm\":\"ring\"");
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        row = cJSON_Parse(line);
+        if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(row, "algorithm")), "ring"))
+            assert_true(fabs(number(row, "seconds") / imported - 1) < 1e-3);
+        cJSON_Delete(row);
+    }
+    free(text);
+    check("coll explain tests/golden/msccl/all_pairs_4.xml --bytes 4MB", 0, "timed as it is, not proved");
+    check("coll explain tests/golden/msccl/all_pairs_4.xml --bytes 4MB --ranks 4", 2, "--ranks is for all algorithms");
+    check("coll explain tests/golden/msccl/all_pairs_4.xml --bytes 4MB --topology dgx1v,gpus=0.1", 2, "2");
+    check("coll explain README.md --bytes 4MB", 3, "README.md");
+    check("coll compile ring --ranks 32 --out $/ring.sched", 0, "");
+    check("coll explain $/ring.sched --bytes 4MB --topology star", 0, "timed as it is");
+    char *sched = get("ring.sched"), *stage = strstr(sched, "stage 1 ");
+    assert_non_null(stage);
+    tutti_strbuf far = {0};
+    tutti_strbuf_printf(&far, "%.*sstage 1048576 %s", (int)(stage - sched), sched, stage + 8);
+    put("far.sched", far.text);
+    check("coll explain $/far.sched --bytes 4MB --topology star", 3,
+          "1048577 stages of 32 ranks are more than can be timed");
+    tutti_strbuf_release(&far);
+    free(sched);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_has_hours_nodes_and_cost),   cmocka_unit_test(the_screen_says_what_follows),
-        cmocka_unit_test(what_is_no_plan_is_refused),       cmocka_unit_test(changes_stand_beside_what_is_now),
-        cmocka_unit_test(advice_is_no_slower_than_the_job), cmocka_unit_test(the_page_needs_nothing_else),
+        cmocka_unit_test(a_run_has_hours_nodes_and_cost),
+        cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(what_is_no_plan_is_refused),
+        cmocka_unit_test(changes_stand_beside_what_is_now),
+        cmocka_unit_test(advice_is_no_slower_than_the_job),
+        cmocka_unit_test(the_page_needs_nothing_else),
+        cmocka_unit_test(an_imported_program_is_timed_beside_the_table),
     };
     return cmocka_run_group_tests(tests, job_make, folder_drop);
 }

@@ -63,7 +63,9 @@ static void explain_names_its_choice_and_the_bound(void **state)
     expect("coll explain --bytes 1MB --collective alltoall", 2, "did you mean 'all-to-all'?");
     expect("coll explain --bytes 4 --ranks 1", 0,
            "choice: direct, 0.00 us.\n"); /* not nan times faster than the next */
-    expect("coll explain --bytes 4 star", 2, "unexpected argument 'star'");
+    expect("coll explain --bytes 4 star", 2, "no file");
+    expect("coll explain --bytes 4 ring", 2, "'ring' is one of them");
+    expect("coll explain --bytes 4 a.xml b.xml", 2, "unexpected argument 'b.xml'");
     expect("coll explian", 2, "did you mean 'explain'");
     expect("coll explain --help", 0, "usage: tutti coll explain");
 }
