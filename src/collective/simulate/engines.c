@@ -25,7 +25,7 @@ static bool closed_form_can(const tutti_engine_question *q, char why[200])
     else if (q->topology->kind != TUTTI_TOPOLOGY_STAR)
         snprintf(why, 200, "formulas are for a star: one rank a host, a switch that never blocks");
     else if (!tutti_simulate_closed_form(q->algorithm, head->collective, head->nranks, q->n, q->topology, &form))
-        snprintf(why, 200, "there is no formula for %.60s, %s over %d ranks", q->algorithm,
+        snprintf(why, 200, "there is no formula for that algorithm, %s over %d ranks",
                  tutti_collective_name(head->collective), (int)head->nranks);
     else
         return true;
