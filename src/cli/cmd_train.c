@@ -35,6 +35,8 @@ static const tutti_flag flags[] = {
     {"partition", "G", "bind ranks to groups of cores: none, numa, l3 or a number of groups (key partition)", 0},
     {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long, on purpose", TUTTI_FLAG_MANY},
     {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once, at that step", TUTTI_FLAG_MANY},
+    {"pretend", "LAYERS", "kernels only wait for the times of a layer trace: nothing is learned or kept (see above)",
+     TUTTI_FLAG_READS},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
@@ -52,7 +54,14 @@ static const char about[] =
     "where they\n"
     "are, and go on. Where workers visit a centre (async-sgd, easgd and their kin) a rank other than 0 may die: it is\n"
     "named, the others go on, and the exit code is rank 0's. Under torchrun, mpirun of Open MPI, srun --mpi=pmix or\n"
-    "any launcher that sets RANK and WORLD_SIZE it is one rank of that run.";
+    "any launcher that sets RANK and WORLD_SIZE it is one rank of that run.\n\n"
+    "--pretend LAYERS: for developers, to hold a prediction against a run of more ranks than there are cores to "
+    "compute\n"
+    "for: kernels only wait, as long as the layer trace of a one-rank run says (train --ranks 1 --trace N; the batch "
+    "is\n"
+    "that run's times the ranks). Exchanges, visits and updates are those of the job. Nothing is learned, tested, "
+    "saved\n"
+    "or resumed; DIR must hold no checkpoints.";
 
 static void print_help(void)
 {
@@ -69,7 +78,7 @@ static void print_help(void)
 typedef struct {
     const tutti_job *job;
     const tutti_session_data *data; /* shared by threads; NULL: this rank opens its own */
-    const char *dir, *record, *replay;
+    const char *dir, *record, *replay, *pretend;
     const tutti_handicap *handicaps; /* of all ranks */
     bool fresh, quiet;
     tutti_train_seat seat;
@@ -100,7 +109,10 @@ static void print_result(const player *p, const tutti_train_config *c)
         printf("stopped by signal %d at step %lld; the same command goes on from there\n", r->stop_signal,
                (long long)r->step);
     if (p->seat.is_bound && !p->quiet) printf("%s\n", p->seat.words.text);
-    tutti_train_print_result(r);
+    if (p->pretend)
+        printf("pretended %lld steps by %s: no loss, no accuracy, no weights\n", (long long)r->step, p->pretend);
+    else
+        tutti_train_print_result(r);
 }
 
 /* Which way the bytes go was chosen, so it is said. */
@@ -153,6 +165,7 @@ static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_sessi
     if (!st) st = tutti_train_tell_seat(p->group, p->job, &p->seat, &p->err);
     if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, p->seat.memory_of, own, &p->err);
     if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, s, &p->err);
+    if (!st && p->pretend) st = tutti_session_pretend(p->pretend, s, &p->err);
     st = tutti_group_all_ready(p->group, "preparation", st, &p->err);
     if (!st) st = tutti_train_check_domains(p->group, p->job, &p->seat, s, own, &p->err);
     if (!st) print_data(p, p->data ? p->data : own);
@@ -301,6 +314,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
                 .dir = tutti_cli_value(f, "out", dir),
                 .record = tutti_cli_value(f, "record", NULL),
                 .replay = tutti_cli_value(f, "replay", NULL),
+                .pretend = tutti_cli_value(f, "pretend", NULL),
                 .fresh = tutti_cli_has(f, "fresh"),
                 .quiet = tutti_cli_has(f, "quiet"),
                 .began_ns = tutti_clock_ns()};
@@ -383,6 +397,8 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
                         job->said_partition);
     if (!st) st = check_places(f, job, &err);
     if (!st) st = check_order(f, job, &err);
+    if (!st && tutti_cli_has(f, "pretend") && tutti_cli_has(f, "replay"))
+        st = tutti_fail(&err, TUTTI_ERR_USAGE, "--replay is for its weights, and --pretend has none");
     if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = tutti_train_dry_run(job, &err);

@@ -141,5 +141,6 @@ void tutti_session_release(tutti_session *s)
 {
     tutti_resolved_release(&s->parts);
     free(s->job_text);
+    free(s->pretended);
     *s = (tutti_session){0};
 }

@@ -23,7 +23,8 @@ void tutti_session_data_release(tutti_session_data *d);
 typedef struct {
     tutti_resolved parts;
     char *job_text;
-    tutti_train_config config; /* dir, fresh, listeners are the caller's to set */
+    tutti_train_config config;        /* dir, fresh, listeners are the caller's to set */
+    tutti_pretended_layer *pretended; /* NULL: kernels compute */
 } tutti_session;
 
 /* As a rank of the group, whose plan tutti_session_settle completes; group NULL: as rank 0 of the job's ranks on one host, to be looked
@@ -34,6 +35,9 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
  * in this group. dir: see job_costs.h. */
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,
                                   tutti_failure *err);
+/* Kernels are to wait for the times of this layer trace (metrics/layer_trace.h), of a rank's samples of a step, and nothing is tested. Refused
+ * where those do not say what the job does. */
+tutti_status tutti_session_pretend(const char *path, tutti_session *s, tutti_failure *err);
 void tutti_session_release(tutti_session *s);
 
 #endif

@@ -52,6 +52,15 @@ tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err)
     return put(t, "bound", line, 2, err);
 }
 
+/* Also where a run is quiet: whoever reads its figures must know. */
+tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err)
+{
+    static const char words[] = "kernels only wait (--pretend): nothing is computed, learned, tested or saved";
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words)};
+    tutti_report_note(t, words);
+    return put(t, "pretended", line, 2, err);
+}
+
 void tutti_replaced_add(tutti_replaced *sum, int64_t n, const char *why)
 {
     if (n && !sum->n) snprintf(sum->first, sizeof sum->first, "%s", why);

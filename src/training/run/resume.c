@@ -172,11 +172,28 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
 
 /* ---- rank 0 looks ---- */
 
+/* Where kernels only wait nothing is learned: what has been stays, and is not gone on with. */
+static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure *err)
+{
+    char *path = NULL, *notes = NULL;
+    tutti_status st = tutti_checkpoint_newest(c->dir, &path, &notes, err);
+    if (!st && path)
+        st = tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "%s holds checkpoints of a run that computed; one whose kernels only wait (--pretend) keeps none: "
+            "give it another --out",
+            c->dir);
+    free(path);
+    free(notes);
+    return st;
+}
+
 static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_failure *err)
 {
     char *notes = NULL;
     tutti_status st = tutti_file_make_dir(c->dir, err);
     if (!st) st = take_lock(c->dir, &out->lock_fd, err);
+    if (!st && c->pretended) st = refuse_to_pretend(c, err);
     if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
     if (!st) st = tutti_checkpoint_newest(c->dir, &out->path, &notes, err);

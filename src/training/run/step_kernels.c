@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel wants, out of the plan's
  * offsets. */
+#include <math.h>
+
 #include "../../tensor/elementwise.h"
 #include "step_impl.h"
 
@@ -71,6 +73,22 @@ static void finish_loss(const tutti_trainer *t, const tutti_step_common *play, c
     *tutti_step_gradient(t, a->dst, t->stop) = play->stop ? 1 : 0;
 }
 
+static void compute(tutti_kernel *k, tutti_node_kind kind, const tutti_kernel_args *args)
+{
+    switch (kind) {
+    case TUTTI_NODE_FORWARD: k->row->forward(k, args); break;
+    case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, args); break;
+    default: k->row->backward_data(k, args); break;
+    }
+}
+
+/* A loss that nobody has computed is no number. */
+static void pretend(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *args)
+{
+    tutti_pretend(t, node);
+    if (args->loss) *args->loss = NAN;
+}
+
 static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     static const tutti_doing doing[TUTTI_NNODE_KINDS] = {[TUTTI_NODE_FORWARD] = TUTTI_DID_FORWARD,
@@ -94,11 +112,10 @@ static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tu
     fill_values(t, play, a, &args);
     fill_params(t, node->layer, a->dst, &args);
     if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &args);
-    switch (node->kind) {
-    case TUTTI_NODE_FORWARD: k->row->forward(k, &args); break;
-    case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, &args); break;
-    default: k->row->backward_data(k, &args); break;
-    }
+    if (tutti_pretends(t))
+        pretend(t, node, &args);
+    else
+        compute(k, node->kind, &args);
     if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1)
         finish_loss(t, play, a, correct);
     tutti_did(&t->account, doing[node->kind], node->layer);
@@ -106,14 +123,18 @@ static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tu
     tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
 }
 
-static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, int layer)
+static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const tutti_node *node)
 {
+    const int layer = node->layer;
     const tutti_plan *plan = t->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
     const void *parts[TUTTI_MAX_SUM_PARTS];
     for (int i = 0; i < own->nparts; i++) parts[i] = place(play, plan->grad_offset, own->parts[i]);
-    tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
-                    plan->config.nthreads);
+    if (tutti_pretends(t))
+        tutti_pretend(t, node);
+    else
+        tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
+                        plan->config.nthreads);
     tutti_did(&t->account, TUTTI_DID_SUM, layer);
 }
 
@@ -140,7 +161,7 @@ void tutti_step_run_node(tutti_trainer *t, const tutti_step_common *play, const 
 {
     const tutti_node *node = &t->plan->graph->nodes[a->node];
     if (node->kind == TUTTI_NODE_SUM)
-        sum_gradients(t, play, node->layer);
+        sum_gradients(t, play, node);
     else if (node->kind == TUTTI_NODE_MOVE)
         move(t, play, a);
     else

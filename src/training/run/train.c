@@ -153,7 +153,7 @@ static bool save_due(const tutti_trainer *t, int64_t step)
 {
     const tutti_train_config *c = t->config;
     const int64_t every = c->checkpoint_every_steps ? c->checkpoint_every_steps : c->steps_per_epoch;
-    return c->dir && (step == c->nsteps || t->asked_to_stop || step % every == 0);
+    return c->dir && !c->pretended && (step == c->nsteps || t->asked_to_stop || step % every == 0);
 }
 
 /* Every rank writes what is its own into the folder that rank 0 has made; *files: of all of them, the caller frees. */
@@ -435,6 +435,8 @@ static tutti_status train(tutti_trainer *t, tutti_start *start, tutti_train_resu
     if (st) return st;
     r->was_done = t->step >= t->config->nsteps;
     tutti_report_begin(t);
+    if (t->config->pretended && !r->was_done) st = tutti_report_pretended(t, err);
+    if (st) return st;
     tutti_did(&t->account, TUTTI_DID_SET_UP, 0);
     st = run_steps(t, err);
     return st ? st : finish(t, r, err);

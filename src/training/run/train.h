@@ -51,6 +51,11 @@ typedef struct {
     int64_t stall_step;
 } tutti_handicap;
 
+/* How long the kernels of a layer take that only wait. */
+typedef struct {
+    double forward_s, params_s, data_s, sum_s;
+} tutti_pretended_layer;
+
 typedef struct {
     const tutti_plan *plan;
     const tutti_dataset *train, *test; /* test may be NULL */
@@ -80,7 +85,10 @@ typedef struct {
      * end; a file of that kind to go by, which gives the same bits. NULL = none. */
     const char *record, *replay;
     tutti_handicap handicap; /* this rank's */
-    bool fresh;              /* do not resume: remove what the folder holds of an earlier run */
+    /* A layer of the graph: kernels wait for so long instead of computing, and all else is done as ever. Nothing is learned, losses are NaN, nothing
+     * is saved; a folder with checkpoints is refused. test is NULL then. NULL = kernels compute. */
+    const tutti_pretended_layer *pretended;
+    bool fresh; /* do not resume: remove what the folder holds of an earlier run */
     /* Rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;

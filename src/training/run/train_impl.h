@@ -10,7 +10,8 @@
  *   fill.c       the weights it begins with               init*.c      those from elsewhere
  *   account.c    what time was spent on                   tracing.c    spans of some steps, as files
  *   forward.c    an inference graph of some samples       groups.c     parameters with a rate or a decay of their own
- *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on */
+ *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on
+ *   pretend.c    kernels that only wait */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -122,6 +123,7 @@ typedef struct {
     tutti_loss_scale_state scale;
     int64_t earlier_updates; /* of the states that it began with */
     bool has_stalled;        /* as its handicap has it */
+    double owed_s;           /* by kernels that only wait; < 0: they have waited too long */
     bool asked_to_stop;      /* some rank was signalled: ends after this step, everywhere */
     int my_signal;
     double last_loss, last_accuracy;
@@ -161,6 +163,9 @@ tutti_status tutti_step_play_served(tutti_trainer *t, const tutti_update_step *u
                                     int nactions, tutti_failure *err);
 /* As the rank's handicap has it, behind a step before which its computing had taken so long in all (handicap.c). */
 void tutti_step_hold_up(tutti_trainer *t, int64_t step, int64_t computed_ns);
+/* Whether kernels wait instead of computing; that the kernel of this node does so (pretend.c). */
+bool tutti_pretends(const tutti_trainer *t);
+void tutti_pretend(tutti_trainer *t, const tutti_node *node);
 /* A loop between two steps: before a test, before a checkpoint. */
 tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver, tutti_failure *err);
 /* Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the activations of the layer. */
@@ -212,7 +217,8 @@ tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, con
 tutti_status tutti_report_lost(tutti_trainer *t, int rank, int64_t played, const char *text, tutti_failure *err);
 /* Lines that follow are of another process than those before. */
 tutti_status tutti_report_resume(const tutti_trainer *t, tutti_failure *err);
-tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err); /* config->bound */
+tutti_status tutti_report_bound(const tutti_trainer *t, tutti_failure *err);     /* config->bound */
+tutti_status tutti_report_pretended(const tutti_trainer *t, tutti_failure *err); /* config->pretended */
 void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
