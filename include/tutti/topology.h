@@ -102,6 +102,7 @@ typedef enum {
     TUTTI_FIGURE_Z,
     TUTTI_FIGURE_INCAST, /* incast  share of a port's rate that each further sender costs who send to one host at a time: Ethernet loses
                           * packets there. 0 but where a rate was said in GbE: then it is assumed */
+    TUTTI_FIGURE_BURST, /* burst   network: what a shaped link lets through at once after idling, bytes; 0 = a wire */
     TUTTI_FIGURE_PLACE, /* place   block | round-robin | parity | seats joined by dots: who sits where */
     TUTTI_NFIGURES
 } tutti_figure;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../collective/simulate/credit.h"
 #include "action_cost.h"
 #include "predict_costs.h"
 #include "timeline_async.h"
@@ -27,6 +28,7 @@ enum { NPERIODS = 4 };
 
 typedef struct {
     double seconds, lower_s; /* how long it takes, at least */
+    double transfer_s;       /* of that, links are busy */
     double busy_s;           /* of its busiest link or core */
     const char *busiest;     /* that one's name */
     int fan_in;
@@ -49,6 +51,7 @@ typedef struct {
     double now, lane;    /* clock of the compute lane; when the exchange lane is free */
     double busy;         /* of compute, in this step */
     tutti_step_log *log; /* what it does when; NULL: nobody asks */
+    tutti_credit credit; /* of the exchange lane */
 } player;
 
 static void compute(player *p, double seconds)
@@ -71,12 +74,13 @@ static void action_compute(player *p, const tutti_action *a)
     tutti_step_log_add(p->log, stretch_of(p, a), kernel ? p->plan->graph->nodes[a->node].layer : -1, from, p->now);
 }
 
-/* One that may begin at `from`; returns when it ends. */
+/* One that may begin at `from`; returns when it ends. Where links are shaped, what has idled makes up for it. */
 static double exchange(player *p, const exchange_state *x, double from)
 {
     double *lane = p->overlaps ? &p->lane : &p->now;
     const double begin = fmax(*lane, from);
-    *lane = begin + x->seconds;
+    const double left_s = tutti_credit_use(&p->credit, begin - *lane, x->transfer_s);
+    *lane = begin + x->seconds - (x->transfer_s - left_s);
     tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), begin, *lane);
     return *lane;
 }
@@ -211,6 +215,7 @@ static tutti_status exchanges_prepare(const player *p, const tutti_topology *t, 
         st = tutti_exchange_times_at(&times, i, plan->exchanges[i].count, &found, err);
         x->seconds = found.seconds;
         x->lower_s = found.lower_s;
+        x->transfer_s = found.transfer_s;
         x->busy_s = found.busy_s;
         x->sent = found.bytes_sent;
         x->fan_in = found.fan_in;
@@ -275,6 +280,7 @@ static void exchanges_begin(player *p, int rank, tutti_prediction *out)
         const double a_step = takes_part ? tutti_predict_share(p->plan, i) : 0;
         *x = (exchange_state){.seconds = x->seconds,
                               .lower_s = x->lower_s,
+                              .transfer_s = x->transfer_s,
                               .busy_s = x->busy_s,
                               .busiest = x->busiest,
                               .fan_in = x->fan_in,
@@ -374,7 +380,8 @@ tutti_status tutti_timeline_record(const tutti_plan *plan, const tutti_profile *
                 .costs = {plan, profile},
                 .overlaps = !host,
                 .turns = ceil(nranks / cores),
-                .exchanges = exchanges};
+                .exchanges = exchanges,
+                .credit = tutti_credit_begin(t)};
     tutti_status st = tutti_topology_fits(t, nranks, err);
     if (!st && !tutti_plan_is_async(plan)) st = exchanges_prepare(&p, t, &names, by_size_s, err);
     const double load_s = nranks >= cores ? (double)plan->my_nsamples * profile->load_s_per_sample : 0;

@@ -24,7 +24,9 @@ static shape shape_of(const tutti_topology *t)
 
 static bool cluster_idle(const tutti_topology *t, tutti_figure f)
 {
-    bool network = f == TUTTI_FIGURE_NICS || f == TUTTI_FIGURE_NIC || f == TUTTI_FIGURE_LATENCY;
+    bool network =
+        f == TUTTI_FIGURE_NICS || f == TUTTI_FIGURE_NIC || f == TUTTI_FIGURE_LATENCY || f == TUTTI_FIGURE_BURST;
+    if (f == TUTTI_FIGURE_BURST && t->figure[f] == 0) return true;
     return network && tutti_count(t, TUTTI_FIGURE_HOSTS) == 1;
 }
 
@@ -125,6 +127,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_LATENCY, 5e-6, TUTTI_FROM_ASSUMED, NULL, "from host to host, beside near"},
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_BURST, 0, TUTTI_FROM_ASSUMED, NULL, "of a NIC"},
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };

@@ -58,6 +58,7 @@ static const struct {
     [TUTTI_FIGURE_Z] = {"z", COUNT, NULL, "nodes along the third side"},
     [TUTTI_FIGURE_INCAST] = {"incast", SHARE, NULL,
                              "of a port's rate, for each further rank that sends to one host at a time"},
+    [TUTTI_FIGURE_BURST] = {"burst", SIZE, NULL, "that a shaped link lets through at once after idling"},
     [TUTTI_FIGURE_PLACE] = {"place", CHOICE, "block|round-robin|parity|list",
                             "which rank sits where; or seats: 0.2.1.3"},
 };

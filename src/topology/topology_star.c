@@ -5,6 +5,11 @@
 
 #include "topology_impl.h"
 
+static bool star_idle(const tutti_topology *t, tutti_figure f)
+{
+    return f == TUTTI_FIGURE_BURST && t->figure[f] == 0;
+}
+
 static int32_t star_nseats(const tutti_topology *t, int32_t nranks)
 {
     (void)t;
@@ -58,6 +63,7 @@ static const tutti_preset presets[] = {
     {TUTTI_FIGURE_SOFTWARE, 0.5e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_ADD, 10e9, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_INCAST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_BURST, 0, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
 const tutti_topology_row tutti_topology_star_row = {
@@ -66,6 +72,7 @@ const tutti_topology_row tutti_topology_star_row = {
     .presets = presets,
     .npresets = sizeof presets / sizeof presets[0],
     .behind_port = 1,
+    .idle = star_idle,
     .nseats = star_nseats,
     .nnodes = star_nnodes,
     .nlinks = star_nlinks,

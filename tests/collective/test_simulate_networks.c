@@ -283,6 +283,27 @@ static void a_host_has_no_seats_to_choose(void **state)
     tutti_schedule_destroy(s);
 }
 
+/* Six steps of a ring of four; each waits for 1 ms and moves 1 MB, which takes 1 ms. */
+static tutti_simulation ring_on(const char *star)
+{
+    tutti_topology t = parsed(star);
+    return simulated("ring", 4, &t, 1000000);
+}
+
+static void a_shaped_link_makes_up_for_idling_as_far_as_its_bucket_goes(void **state)
+{
+    (void)state;
+    const tutti_simulation wire = ring_on("star,bw=1GB,lat=1ms,soft=0s,add=1000TB"),
+                           full = ring_on("star,bw=1GB,lat=1ms,soft=0s,add=1000TB,burst=8MiB"),
+                           half = ring_on("star,bw=1GB,lat=1ms,soft=0s,add=1000TB,burst=500000B"),
+                           slow = ring_on("star,bw=100MB,lat=1ms,soft=0s,add=1000TB,burst=8MiB");
+    assert_true(fabs(wire.seconds - 12e-3) < 1e-7);
+    assert_true(fabs(full.seconds - 6e-3) < 1e-7);  /* while it waits it earns all that it moves */
+    assert_true(fabs(half.seconds - 9e-3) < 1e-7);  /* or the half of it */
+    assert_true(fabs(slow.seconds - 60e-3) < 1e-7); /* what binds is the rate: waiting costs nothing */
+    assert_true(full.seconds >= full.lower_s && slow.seconds >= slow.lower_s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +315,7 @@ int main(void)
         cmocka_unit_test(what_maps_memory_wants_hosts_that_have_it),
         cmocka_unit_test(lowering_for_hosts_moves_no_more_between_them),
         cmocka_unit_test(a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not),
+        cmocka_unit_test(a_shaped_link_makes_up_for_idling_as_far_as_its_bucket_goes),
         cmocka_unit_test(the_mapper_never_makes_it_worse_and_does_the_same_again),
         cmocka_unit_test(the_mapper_finds_a_seating_as_good_as_parity_mapping),
         cmocka_unit_test(the_mapper_lays_a_ring_along_nvlinks),

@@ -130,6 +130,21 @@ static void a_slow_wire_between_two_hosts_is_exposed(void **state)
     assert_true(fast[0].exposed_s < 1e-9); /* a difference of two sums of measured times */
 }
 
+/* What idles while kernels run a shaped link makes up for, as far as its bucket goes; but it never carries more than its rate. */
+static void a_shaped_link_makes_up_for_what_computing_leaves_idle(void **state)
+{
+    (void)state;
+    const int ranks[] = {2};
+    tutti_prediction wire, half, full;
+    predict(NULL, "star,bw=200Mb,lat=50us", ranks, 1, &wire);
+    predict(NULL, "star,bw=200Mb,lat=50us,burst=64KiB", ranks, 1, &half);
+    predict(NULL, "star,bw=200Mb,lat=50us,burst=1GiB", ranks, 1, &full);
+    const double bucket_s = 65536 / 25e6, updates_s = 1e-3; /* those are timed anew in each */
+    assert_true(half.step_s < wire.step_s && wire.step_s - half.step_s < bucket_s + updates_s);
+    assert_true(full.step_s < wire.step_s - bucket_s / 2);
+    assert_true(full.step_s > (double)full.exchanged_bytes / 25e6);
+}
+
 /* Gathers of the layers next to the input first: the next forward pass hides the others. */
 static void priority_hides_gathers_behind_the_next_forward_pass(void **state)
 {
@@ -268,6 +283,7 @@ int main(void)
         cmocka_unit_test(what_the_trace_says_of_updates_and_loading_counts),
         cmocka_unit_test(every_rank_takes_the_times_of_the_trace),
         cmocka_unit_test(a_slow_wire_between_two_hosts_is_exposed),
+        cmocka_unit_test(a_shaped_link_makes_up_for_what_computing_leaves_idle),
         cmocka_unit_test(priority_hides_gathers_behind_the_next_forward_pass),
         cmocka_unit_test(early_updates_hide_gathers_behind_the_backward_pass),
         cmocka_unit_test(auto_is_as_fast_as_layer_by_layer_and_one_message_in_the_predicted_loop),

@@ -349,6 +349,7 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
     if (t->figure[TUTTI_FIGURE_INCAST] > 0) return false; /* no paper has it */
     if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR || !read_parameters(algorithm, collective, nranks, &q))
         return false;
+    if (t->figure[TUTTI_FIGURE_BURST] > 0) return false; /* papers have wires */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cost c = {0};
         bool named = strlen(rows[i].algorithm) == length && !strncmp(rows[i].algorithm, algorithm, length);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "../compile/algorithms.h"
+#include "credit.h"
 #include "simulate_impl.h"
 
 static const int64_t FIRST_GUESS =
@@ -52,7 +53,7 @@ tutti_status tutti_simulate_line(const tutti_schedule *s, const tutti_topology *
     double bytes_an_element = 0;
     tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
     if (!st) st = check_steps(s, tutti_traffic_alike(s), err);
-    *out = (tutti_time_line){.turn = INFINITY};
+    *out = (tutti_time_line){.turn = INFINITY, .credit_s = tutti_credit_begin(t).most_s};
     if (st) return st;
     if (t->kind != TUTTI_TOPOLOGY_HOST) return find_part(s, t, &out->below, &bytes_an_element, err);
     caches.figure[TUTTI_FIGURE_CACHE] = INFINITY;
@@ -71,6 +72,7 @@ void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation
     out->transfer_s = p->at.transfer_s * part;
     out->local_s = p->at.local_s * part;
     out->seconds = out->latency_s + out->transfer_s + out->local_s;
+    tutti_credit_take(line->credit_s, out);
     out->lower_s = fmax(p->least_s, fmax(p->wait_s + p->link_s * part, p->work_s * part));
     out->busy_s = fmax(0, out->lower_s - p->wait_s);
     out->bytes_most = (int64_t)((double)p->at.bytes_most * part);

@@ -21,7 +21,8 @@ typedef struct {
 
 typedef struct {
     tutti_time_line_part below, above;
-    double turn; /* elements: up to there it is `below`; network: INFINITY */
+    double turn;     /* elements: up to there it is `below`; network: INFINITY */
+    double credit_s; /* that a shaped network holds at most (credit.h) */
 } tutti_time_line;
 
 enum { TUTTI_LINE_STEPS = 64 << 20 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "credit.h"
 #include "shares.h"
 #include "simulate_impl.h"
 
@@ -143,7 +144,8 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
         out->local_s += own.most_s;
     }
     out->bytes_sent = most_sent(traffic);
-    *lower = (tutti_lower){0, out->nrounds ? least_wire + soft : 0, link_bound(net, load, out), longest_work};
+    const bool waits = out->nrounds && tutti_credit_begin(t).most_s == 0; /* a shaped link makes up for it */
+    *lower = (tutti_lower){0, waits ? least_wire + soft : 0, link_bound(net, load, out), longest_work};
     out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, longest_work);
     out->busy_s = fmax(0, out->lower_s - lower->wait_s);
     tutti_stages_release(&stages);
@@ -255,5 +257,6 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     if (st) return st;
     st = tutti_simulate_seen(s, t, n, tutti_schedule_head(s)->nranks, out, &lower, &traffic, err);
     tutti_traffic_release(&traffic);
+    if (!st) tutti_credit_take(tutti_credit_begin(t).most_s, out);
     return st;
 }
