@@ -12,6 +12,13 @@ int64_t tutti_clock_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+double tutti_clock_thread_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 double tutti_clock_s(void)
 {
     return (double)tutti_clock_ns() * 1e-9;

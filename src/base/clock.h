@@ -7,6 +7,8 @@
 
 int64_t tutti_clock_ns(void); /* CLOCK_MONOTONIC */
 double tutti_clock_s(void);
+double
+tutti_clock_thread_s(void);      /* that the calling thread has computed: what others take of its core does not count */
 double tutti_clock_wall_s(void); /* seconds since 1970, for people only */
 void tutti_clock_sleep_s(double seconds);
 
