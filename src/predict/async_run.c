@@ -105,7 +105,8 @@ static void travel(play *p, int worker, double now, want then)
 {
     const bool brings = then == IS_THERE;
     const int64_t route = 2 * (int64_t)worker + !brings;
-    const bool moves = p->flows && (!p->run->far || is_far(p, worker));
+    const bool *travels = p->run->travels;
+    const bool moves = p->flows && (travels ? travels[worker] : !p->run->far || is_far(p, worker));
     p->sent_at[worker] = now;
     if (!moves || !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
         push(p, (event){now, worker, then});

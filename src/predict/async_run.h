@@ -33,6 +33,8 @@ typedef struct {
     const double *slowness;            /* a worker: by what its computing is multiplied; NULL = 1 */
     const tutti_topology *network;     /* NULL = a host. All workers fit it */
     const tutti_async_far *far; /* NULL: all visit by themselves, and what they bring travels if there is a network */
+    const bool *
+        travels; /* a worker: what it brings and takes along crosses links there; NULL: that of all who are far, or of all */
     double brought_bytes, taken_bytes; /* there: of a visit */
 } tutti_async_run;
 

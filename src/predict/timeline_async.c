@@ -84,6 +84,19 @@ static int64_t steps_to_play(const tutti_async_run *r)
     return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
 }
 
+/* Whose visits cross links: of workers on other machines, and of cards of one server, which do not map each other's memory. The caller
+ * frees it. */
+static bool *find_travellers(const tutti_plan *plan, const tutti_topology *t, const bool *is_far)
+{
+    const int n = plan->config.nranks;
+    bool *out = tutti_alloc((size_t)n * sizeof *out);
+    int32_t *memory_of = tutti_alloc((size_t)n * sizeof *memory_of);
+    tutti_topology_hosts(t, n, memory_of);
+    for (int r = 0; r < n; r++) out[r] = is_far[r] || memory_of[r] != memory_of[0];
+    free(memory_of);
+    return out;
+}
+
 /* Workers that take steps of their own. On a network they bring a vector, gradients or weights, and take one along: weights or centre. */
 void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tutti_topology *t, const double *slowness,
                           tutti_prediction *out)
@@ -97,8 +110,10 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     if (plan->config.host_of) run.far = &far;
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
-    if (p->overlaps) run.network = t, run.brought_bytes = run.taken_bytes = nbytes;
+    bool *travels = find_travellers(plan, t, is_far);
+    if (p->overlaps) run.network = t, run.travels = travels, run.brought_bytes = run.taken_bytes = nbytes;
     const tutti_async_time time = tutti_async_run_play(&run, steps_to_play(&run));
+    free(travels);
     free(is_far);
     const double alone_s = (run.other_s * (period - 1) + run.before_s + run.after_s) / period;
     const double far_s = (far.other_s * (period - 1) + far.before_s + far.after_s) / period;

@@ -209,6 +209,27 @@ static void what_does_not_go_with_a_device_is_refused(void **state)
     assert_non_null(strstr(err.text, "no figure peak.f16"));
 }
 
+static void what_workers_of_a_server_bring_travels_between_its_cards(void **state)
+{
+    (void)state;
+    static const char job_text[] =
+        "model: convnet-bn\nbatch: 32\nsteps: 10\noptimiser: {lr: 0.1}\nmethod: {name: easgd}\n";
+    static const char *const topologies[] = {"pcie,pcie=12GB", "pcie,pcie=12MB,qpi=12MB"};
+    double step_s[2];
+    for (int i = 0; i < 2; i++) {
+        tutti_job *job = parse_job(job_text, NULL);
+        tutti_topology t = parse_topology(topologies[i]);
+        const tutti_predict_options options = {.device = "k80"};
+        const int nranks = 8;
+        tutti_prediction p;
+        tutti_failure err = {0};
+        if (tutti_predict_job(job, &t, &options, &nranks, 1, &p, &err)) fail_msg("%s", err.text);
+        step_s[i] = p.step_s;
+        tutti_job_destroy(job);
+    }
+    assert_true(step_s[1] > 2 * step_s[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +240,7 @@ int main(void)
         cmocka_unit_test(bad_files_of_devices_are_refused_with_words),
         cmocka_unit_test(a_job_is_timed_on_a_device_without_measuring),
         cmocka_unit_test(what_does_not_go_with_a_device_is_refused),
+        cmocka_unit_test(what_workers_of_a_server_bring_travels_between_its_cards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
