@@ -16,7 +16,7 @@ static const tutti_flag flags[] = {
     {"ranks", "N", "ranks to share the batch (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
     {"dot", NULL, "a drawing: pipe it into `dot -Tsvg`", 0},
-    {"topology", "T", "show when exchanges travel on it; buckets auto: merge for it; " TUTTI_TOPO_KINDS, 0},
+    {"topology", "T", "show when exchanges travel there: host, " TUTTI_TOPO_KINDS, 0},
     TUTTI_TOPO_CORES_FLAG,
     {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
     {"rank", "R", "whose loop to show (default: 0)", 0},

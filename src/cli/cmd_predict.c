@@ -21,7 +21,7 @@
 
 static const tutti_flag flags[] = {
     {"ranks", "P,P,...", "rank counts; 1,2,4,..,64 goes on as it began (default 1,2,4,8; of a TRACE to 64)", 0},
-    {"topology", "T", TUTTI_TOPO_KINDS " (default: host)", 0},
+    {"topology", "T", "host (default), " TUTTI_TOPO_KINDS, 0},
     TUTTI_TOPO_CORES_FLAG,
     {"set", "KEY=VALUE", "change a key of the job", TUTTI_FLAG_MANY},
     {"profile", "FILE", "read kernel times from FILE instead of measuring them", TUTTI_FLAG_READS},
@@ -45,8 +45,7 @@ static const tutti_flag flags[] = {
     {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM, ps or ps:SERVERS", 0},
     TUTTI_PREDICT_ANSWERS_FLAGS,
     {"json", "FILE",
-     "also write one JSON object a rank count (with --layers, then one a layer) and line; -: print them, and nothing "
-     "else",
+     "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
      TUTTI_FLAG_WRITES},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], FLAG_SET = 3 /* row of --set above */ };

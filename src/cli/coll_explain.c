@@ -19,7 +19,7 @@
 static const tutti_flag flags[] = {
     {"bytes", "B", "size of the vector on each rank: 4096, 64KiB, 102MB", 0},
     {"ranks", "P", "rank count (default 2)", 0},
-    {"topology", "T", TUTTI_TOPO_KINDS " (default: host)", 0},
+    {"topology", "T", "host (default), " TUTTI_TOPO_KINDS, 0},
     TUTTI_TOPO_CORES_FLAG,
     {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},
     {"ranges", NULL, "instead: for which sizes up to --bytes (default 1GiB) which algorithm is best", 0},
