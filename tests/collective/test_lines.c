@@ -137,8 +137,8 @@ static int64_t flows_of(const tutti_traffic *all, int32_t q, int32_t k, tutti_fl
     for (int64_t i = 0; i < all->nflows; i++) {
         tutti_flow f = all->flows[i];
         if (f.src / q != k) continue;
+        f.dst = all->by_bits ? f.dst ^ q * k : (f.dst - q * k + all->nranks) % all->nranks;
         f.src -= q * k;
-        f.dst = (f.dst - q * k + all->nranks) % all->nranks;
         f.dst = f.dst * q + f.src; /* both in one number */
         out[n++] = f;
     }
@@ -198,15 +198,24 @@ static void what_does_not_rotate_is_looked_at_whole(void **state)
 {
     (void)state;
     const tutti_topology star = topology_of("star");
-    static const char *const rows[] = {"halving-doubling", "bruck", "hierarchical", "swing"};
+    static const char *const rows[] = {"binary-blocks", "bruck", "hierarchical", "swing"};
     for (int i = 0; i < 4; i++) {
         tutti_schedule *compiled, *s = schedule_on(&star, rows[i], TUTTI_ALLREDUCE, 8, &compiled);
         assert_int_equal(tutti_traffic_alike(s), 8);
         drop(s, compiled);
     }
-    tutti_schedule *compiled, *s = schedule_on(&star, "direct", TUTTI_GATHER, 8, &compiled);
-    assert_int_equal(tutti_traffic_alike(s), 8);
-    drop(s, compiled);
+    static const struct {
+        const char *row;
+        tutti_collective collective;
+        int32_t p;
+    } others[] = {{"direct", TUTTI_GATHER, 8},
+                  {"halving-doubling", TUTTI_REDUCE_SCATTER, 8},
+                  {"halving-doubling", TUTTI_ALLREDUCE, 12}};
+    for (int i = 0; i < 3; i++) {
+        tutti_schedule *compiled, *s = schedule_on(&star, others[i].row, others[i].collective, others[i].p, &compiled);
+        assert_int_equal(tutti_traffic_alike(s), others[i].p);
+        drop(s, compiled);
+    }
 }
 
 /* ---- many ranks ---- */

@@ -21,6 +21,7 @@ typedef enum {
     TUTTI_NO_ROTATION,
     TUTTI_BY_RANK,
     TUTTI_BY_GROUP, /* the first parameter: ranks a group */
+    TUTTI_BY_BITS, /* rank r as rank 0 with r xor, of powers of two; no reduce-scatter, whose blocks go home another way */
 } tutti_rotation;
 
 typedef struct {

@@ -236,6 +236,7 @@ const tutti_algorithm tutti_algorithm_halving_doubling = {
     .summary = "halves with rank r xor 2^s: 2 lg p rounds, least traffic (Rabenseifner)",
     .collectives = 1u << TUTTI_ALLREDUCE | 1u << TUTTI_REDUCE_SCATTER | 1u << TUTTI_ALL_GATHER,
     .determinism = TUTTI_DETERMINISM_FIXED,
+    .rotates = TUTTI_BY_BITS,
     .accept = halving_accept,
     .part = halving_part,
 };

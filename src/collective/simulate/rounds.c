@@ -45,10 +45,32 @@ static double flows_advance(int64_t nflows, double now, tutti_shares *f)
     return step;
 }
 
+/* Whether no two flows share a link: then each has its narrowest one for itself, and nothing need be solved. */
+static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_shares *f, double *end_s)
+{
+    int64_t looked = 0;
+    bool apart = true;
+    *end_s = 0;
+    for (; looked < nflows && apart; looked++) {
+        double rate = INFINITY;
+        for (int64_t h = f->first[looked]; h < f->first[looked + 1] && f->rest[looked] > 0; h++) {
+            apart &= !f->waiting[f->hops[h]]++;
+            const double own = net->links[f->hops[h]].bytes_per_s;
+            rate = own < rate ? own : rate;
+        }
+        const double end = f->rest[looked] / rate;
+        *end_s = end > *end_s ? end : *end_s;
+    }
+    for (int64_t h = 0; h < f->first[looked] && !apart; h++) f->waiting[f->hops[h]] = 0;
+    return apart;
+}
+
 /* When the last flow ends. What one leaves when it ends goes to the others, as long as that matters. */
 static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_shares *f)
 {
     double now = 0, least;
+    if (flows_are_apart(net, nflows, f, &now)) return now;
+    now = 0;
     while (tutti_shares_find(net, f)) {
         double last = last_end(net, nflows, f, &least);
         if (last <= least + FINE * (now + last)) return now + last;
@@ -71,8 +93,8 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
             load[f.hops[h]] += (double)flows[i].bytes;
             latency += net->links[f.hops[h]].latency_s;
         }
-        out.most_latency_s = fmax(out.most_latency_s, latency);
-        out.least_latency_s = fmin(out.least_latency_s, latency);
+        out.most_latency_s = latency > out.most_latency_s ? latency : out.most_latency_s;
+        out.least_latency_s = latency < out.least_latency_s ? latency : out.least_latency_s;
     }
     out.end_s = flows_end(net, nflows, &f);
     tutti_shares_release(&f);
@@ -255,7 +277,13 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     tutti_lower lower;
     tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
     if (st) return st;
-    st = tutti_simulate_seen(s, t, n, tutti_schedule_head(s)->nranks, out, &lower, &traffic, err);
+    const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
+    st = tutti_simulate_seen(s, t, n, nseen, out, &lower, &traffic, err);
+    const bool all_seen =
+        nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* else slices differ by an element */
+    tutti_traffic_release(&traffic);
+    if (st || all_seen) return st;
+    st = tutti_simulate_seen(s, t, n, nranks, out, &lower, &traffic, err);
     tutti_traffic_release(&traffic);
     if (!st) tutti_credit_take(tutti_credit_begin(t).most_s, out);
     return st;

@@ -25,6 +25,7 @@ typedef struct {
     int32_t nranks, nstages;
     int32_t
         nseen; /* parts that were looked at, of ranks 0 ..; those of all others are the same, so many ranks further on */
+    bool by_bits; /* further on: xor */
     int64_t
         unit; /* so many elements that all slices of parts that were looked at, and their paths, are whole; 0: it is too large */
     int32_t npaths;    /* flows a message */
@@ -41,6 +42,12 @@ void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int
                            tutti_traffic *out);
 /* How many ranks, from 0 on, say what all do if all slices are of one size: those of a host, or one, of a schedule whose row rotates; else all. */
 int32_t tutti_traffic_alike(const tutti_schedule *s);
+/* The rank that is to rank `way * nseen` what r is to rank 0. */
+static inline int32_t tutti_traffic_further(const tutti_traffic *traffic, int32_t r, int64_t way)
+{
+    const int64_t by = way * traffic->nseen;
+    return (int32_t)(traffic->by_bits ? r ^ by : (r + by) % traffic->nranks);
+}
 void tutti_traffic_release(tutti_traffic *traffic);
 
 /* Can such a schedule be simulated there at all? TUTTI_ERR_USAGE says why not. */

@@ -87,8 +87,8 @@ static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind 
     for (int64_t way = 0; way < ways; way++)
         for (int64_t i = 0; i < seen; i++) {
             tutti_flow f = traffic->flows[k->begin + i];
-            f.src = (int32_t)((f.src + way * traffic->nseen) % traffic->nranks);
-            f.dst = (int32_t)((f.dst + way * traffic->nseen) % traffic->nranks);
+            f.src = tutti_traffic_further(traffic, f.src, way);
+            f.dst = tutti_traffic_further(traffic, f.dst, way);
             flows[way * seen + i] = f;
         }
     return flows;

@@ -186,7 +186,12 @@ void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int
                            tutti_traffic *out)
 {
     const tutti_schedule_header *head = tutti_schedule_head(s);
-    *out = (tutti_traffic){.nranks = head->nranks, .nseen = nseen, .unit = 1, .npaths = tutti_topology_npaths(t)};
+    const tutti_algorithm *row = tutti_algorithm_find(head->algorithm);
+    *out = (tutti_traffic){.nranks = head->nranks,
+                           .nseen = nseen,
+                           .by_bits = row && row->rotates == TUTTI_BY_BITS,
+                           .unit = 1,
+                           .npaths = tutti_topology_npaths(t)};
     for (int32_t rank = 0; rank < nseen; rank++) {
         tutti_part part;
         tutti_schedule_part(s, rank, &part);
@@ -224,6 +229,8 @@ static int32_t rotation_of(const tutti_schedule_header *head)
     case TUTTI_BY_GROUP:
         if (!tutti_algorithm_read(row, head->algorithm, param, NULL) && param[0] > 0) return param[0];
         break;
+    case TUTTI_BY_BITS:
+        return head->collective != TUTTI_REDUCE_SCATTER && !(head->nranks & (head->nranks - 1)) ? 1 : head->nranks;
     case TUTTI_NO_ROTATION: break;
     }
     return head->nranks;
