@@ -86,7 +86,7 @@ typedef enum {
     TUTTI_FIGURE_NVLINK,   /* nvlink  rate of one NVLink, each way, bytes/s */
     TUTTI_FIGURE_PCIE,     /* pcie    rate of a PCIe link, each way, bytes/s */
     TUTTI_FIGURE_QPI,      /* qpi     rate between two sockets, each way, bytes/s */
-    TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie: what GPUs of a DGX-1 talk over */
+    TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie | split: what GPUs of a DGX-1 talk over */
     TUTTI_FIGURE_INSIDE,   /* inside  pcie | nic: how GPUs of one server under different switches talk */
     TUTTI_FIGURE_PODS,     /* pods    fat-tree: 1 = two levels */
     TUTTI_FIGURE_LEAVES,   /* leaves  fat-tree: leaf switches a pod */
@@ -110,7 +110,12 @@ const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
 
 typedef enum { TUTTI_PLACE_BLOCK, TUTTI_PLACE_ROUND_ROBIN, TUTTI_PLACE_PARITY, TUTTI_PLACE_LIST } tutti_seating;
 typedef enum { TUTTI_ROUTING_DMODK, TUTTI_ROUTING_ECMP } tutti_routing;
-typedef enum { TUTTI_WIRES_BOTH, TUTTI_WIRES_NVLINK, TUTTI_WIRES_PCIE } tutti_wires;
+typedef enum {
+    TUTTI_WIRES_BOTH,
+    TUTTI_WIRES_NVLINK,
+    TUTTI_WIRES_PCIE,
+    TUTTI_WIRES_SPLIT /* even channels over NVLink, odd ones over PCIe */
+} tutti_wires;
 typedef enum { TUTTI_INSIDE_PCIE, TUTTI_INSIDE_NIC } tutti_inside;
 
 enum { TUTTI_MAX_SEATS_LISTED = 1024 };

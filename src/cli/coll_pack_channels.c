@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_pack_channels.c: `tutti coll pack dgx1v --channels B`: NVLinks and PCIe together, how the bytes are divided (after
- * Blink). From the rates of the packings; not simulated, since routes take NVLink wherever there is one. */
+ * Blink). From the rates of the packings, with a set-up; as one schedule, without: trees on wires=split. */
 #include <stdio.h>
 
 #include "../collective/pack/channels.h"

@@ -210,19 +210,20 @@ static int nvlink_route(const tutti_server *s, const layout *l, int a, int b, in
 int tutti_servers_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                         int32_t links[TUTTI_MAX_HOPS])
 {
-    (void)channel;
     const tutti_server s = server_of(t);
+    const bool split = s.wires == TUTTI_WIRES_SPLIT,
+               nvlink_alone = s.wires == TUTTI_WIRES_NVLINK || (split && channel % 2 == 0);
     layout l = layout_of(&s);
     int32_t host = src / l.ngpus, base = 2 * host * l.ncables;
     int n;
     if (host == dst / l.ngpus) {
         int a = gpu_of(&s, src % l.ngpus), b = gpu_of(&s, dst % l.ngpus);
         int32_t direct = nvlink_between(&s, &l, a, b);
-        if (direct >= 0) {
+        if (direct >= 0 && (!split || nvlink_alone)) {
             links[0] = base + direct;
             return 1;
         }
-        if (s.wires == TUTTI_WIRES_NVLINK) {
+        if (nvlink_alone) {
             n = nvlink_route(&s, &l, a, b, links);
             for (int i = 0; i < n; i++) links[i] += base;
             return n;

@@ -48,9 +48,10 @@ static tutti_status dgx1_check(const tutti_topology *t, tutti_failure *err)
     if (s.gpus >> NGPUS) return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has GPUs 0 to %d", NGPUS - 1);
     if (t->figure[TUTTI_FIGURE_NICS] > 4 || t->figure[TUTTI_FIGURE_HOSTS] > 4096)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: a DGX-1 has up to 4 NICs, and there are up to 4096 of them");
-    if (s.wires != TUTTI_WIRES_NVLINK) return TUTTI_OK;
+    if (s.wires != TUTTI_WIRES_NVLINK && s.wires != TUTTI_WIRES_SPLIT) return TUTTI_OK;
     if (s.hosts > 1)
-        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: NVLinks do not leave a DGX-1: wires=nvlink wants hosts=1");
+        return tutti_fail(err, TUTTI_ERR_USAGE, "topology: NVLinks do not leave a DGX-1: wires=%s wants hosts=1",
+                          s.wires == TUTTI_WIRES_SPLIT ? "split" : "nvlink");
     if (!tutti_server_nvlinks_join(&s))
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "topology: NVLinks do not join all of these gpus; wires=both uses PCIe too");

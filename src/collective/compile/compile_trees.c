@@ -11,6 +11,7 @@
  * Two invocations. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: what comes down is made of it,
  * so the inbox or partial sum has been read; nor need what comes down wait, since the message up came first. Reduce: up is
  * acknowledged. Broadcast: down waits until the receiver's out is free. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
@@ -24,7 +25,8 @@ enum { MAX_SHARES = 1024 };
 
 typedef struct {
     int32_t root, height;
-    int32_t first, count;    /* slice of the vector, of `shares` */
+    int32_t first, count; /* slice of the vector, of `shares` */
+    int32_t channel;
     int32_t *parent, *depth; /* of each rank; parent of the root: -1 */
     int32_t *nchildren;      /* of each rank */
     int32_t *place;          /* of each rank among its siblings */
@@ -48,14 +50,14 @@ typedef struct {
 /* ---- what all parts share ---- */
 
 /* Shares of the trees as small whole numbers: exact where the weights allow it, else MAX_SHARES of them. */
-static void set_shares(const tutti_packing *p, trees *all)
+static void set_shares(const int64_t *weight, trees *all)
 {
-    int64_t unit = 0, sum = tutti_packing_weight(p), given = 0, before = 0;
-    for (int32_t i = 0; i < p->ntrees; i++) unit = tutti_common_divisor(p->trees[i].weight, unit);
+    int64_t unit = 0, sum = 0, given = 0, before = 0;
+    for (int32_t i = 0; i < all->ntrees; i++) unit = tutti_common_divisor(weight[i], unit), sum += weight[i];
     bool exact = unit && sum / unit <= MAX_SHARES;
     all->shares = (int32_t)(exact ? sum / unit : MAX_SHARES);
-    for (int32_t i = 0; i < p->ntrees; i++) { /* rounded where the running sums are */
-        before += p->trees[i].weight;
+    for (int32_t i = 0; i < all->ntrees; i++) { /* rounded where the running sums are */
+        before += weight[i];
         int64_t upto = exact ? before / unit : (before * MAX_SHARES + sum / 2) / sum;
         all->trees[i].first = (int32_t)given, all->trees[i].count = (int32_t)(upto - given);
         given = upto;
@@ -127,21 +129,75 @@ static void trees_release(void *prepared)
     free(all);
 }
 
+/* A packing's trees behind those that there are; scale: of their weights. */
+static void add_trees(const tutti_packing *p, bool any_root, double scale, trees *all, int64_t *weight)
+{
+    for (int32_t i = 0; i < p->ntrees; i++) {
+        weight[all->ntrees] = scale == 1 ? p->trees[i].weight : llround((double)p->trees[i].weight * scale);
+        set_tree(p, &p->trees[i], any_root, &all->arena, &all->trees[all->ntrees++]);
+    }
+}
+
+/* Even channels go over NVLink, odd ones over PCIe: trees packed into the one and a chain over the other, with shares by what each
+ * carries, so that both end together. */
+static tutti_status split_prepare(const tutti_compile_request *q, tutti_packing_use use, trees *all, tutti_failure *err)
+{
+    tutti_topology nvlink = *q->topology;
+    tutti_packing packed, chain;
+    double rate;
+    nvlink.figure[TUTTI_FIGURE_WIRES] = TUTTI_WIRES_NVLINK;
+    tutti_status st = tutti_packing_of(&nvlink, q->nranks, use, q->root, q->param[LOSS] / 100.0, &packed, NULL, err);
+    if (st != TUTTI_OK) return st;
+    tutti_packing_chain(q->topology, q->nranks, 1, use, q->root, &chain, &rate);
+    int64_t *weight = tutti_alloc(((size_t)packed.ntrees + 2) * sizeof *weight);
+    all->trees = TUTTI_ARENA_NEW(&all->arena, packed_tree, packed.ntrees + 2);
+    const double together = (double)tutti_packing_weight(&packed);
+    if (packed.ntrees)
+        add_trees(&packed, use == TUTTI_PACKING_ALLREDUCE, tutti_packing_rate(&packed) / together, all, weight);
+    for (int32_t i = 0; i < all->ntrees; i++) all->trees[i].channel = 2 * i;
+    if (all->ntrees) {
+        add_trees(&chain, use == TUTTI_PACKING_ALLREDUCE, rate, all, weight);
+        all->trees[all->ntrees - 1].channel = 1;
+        set_shares(weight, all);
+    }
+    free(weight);
+    tutti_packing_release(&packed), tutti_packing_release(&chain);
+    return TUTTI_OK;
+}
+
+static tutti_status wires_prepare(const tutti_compile_request *q, tutti_packing_use use, trees *all, tutti_failure *err)
+{
+    tutti_packing p;
+    tutti_status st = tutti_packing_of(q->topology, q->nranks, use, q->root, q->param[LOSS] / 100.0, &p, NULL, err);
+    if (st != TUTTI_OK) return st;
+    int64_t *weight = tutti_alloc(((size_t)p.ntrees + 1) * sizeof *weight);
+    all->trees = TUTTI_ARENA_NEW(&all->arena, packed_tree, p.ntrees + 1);
+    add_trees(&p, use == TUTTI_PACKING_ALLREDUCE, 1, all, weight);
+    for (int32_t i = 0; i < all->ntrees; i++) all->trees[i].channel = i;
+    if (all->ntrees) set_shares(weight, all);
+    free(weight);
+    tutti_packing_release(&p);
+    return TUTTI_OK;
+}
+
+static bool is_split(const tutti_topology *t)
+{
+    return (t->kind == TUTTI_TOPOLOGY_DGX1P || t->kind == TUTTI_TOPOLOGY_DGX1V) &&
+           t->figure[TUTTI_FIGURE_WIRES] == TUTTI_WIRES_SPLIT;
+}
+
 static tutti_status trees_prepare(const tutti_compile_request *q, void **prepared, tutti_failure *err)
 {
-    bool up_and_down = q->collective == TUTTI_ALLREDUCE;
-    tutti_packing p;
-    tutti_status st =
-        tutti_packing_of(q->topology, q->nranks, up_and_down ? TUTTI_PACKING_ALLREDUCE : TUTTI_PACKING_BROADCAST,
-                         q->root, q->param[LOSS] / 100.0, &p, NULL, err);
-    if (st != TUTTI_OK) return st;
+    const tutti_packing_use use = q->collective == TUTTI_ALLREDUCE ? TUTTI_PACKING_ALLREDUCE : TUTTI_PACKING_BROADCAST;
     trees *all = tutti_alloc(sizeof *all);
-    *all = (trees){.ntrees = p.ntrees};
-    all->trees = TUTTI_ARENA_NEW(&all->arena, packed_tree, p.ntrees + 1);
-    for (int32_t i = 0; i < p.ntrees; i++) set_tree(&p, &p.trees[i], up_and_down, &all->arena, &all->trees[i]);
-    if (p.ntrees) set_shares(&p, all);
+    *all = (trees){0};
+    tutti_status st =
+        is_split(q->topology) && q->nranks > 1 ? split_prepare(q, use, all, err) : wires_prepare(q, use, all, err);
+    if (st != TUTTI_OK) {
+        trees_release(all);
+        return st;
+    }
     number_buffers(q, all);
-    tutti_packing_release(&p);
     *prepared = all;
     return TUTTI_OK;
 }
@@ -185,7 +241,8 @@ static int32_t sums(const planting *g, int32_t rank)
 
 static tutti_message message(const planting *g, int sequence, int32_t stage)
 {
-    return (tutti_message){.sequence = 4 * g->tree + sequence, .stage = stage, .channel = g->tree};
+    return (tutti_message){
+        .sequence = 4 * g->tree + sequence, .stage = stage, .channel = g->all->trees[g->tree].channel};
 }
 
 /* Takes chunk c from all children and adds; returns the step that has the sum. */

@@ -22,4 +22,10 @@ tutti_status tutti_network_of(const tutti_topology *t, int32_t nranks, bool dire
 tutti_status tutti_packing_of(const tutti_topology *t, int32_t nranks, tutti_packing_use use, int32_t root, double loss,
                               tutti_packing *out, bool *shares_only, tutti_failure *err);
 
+/* One tree, the ranks in their order from root 0 (allreduce), or from the root both ways: for wires whose links are shared by many ways, such
+ * as PCIe, where neighbours in number are neighbours. *rate: bytes/s that every way of the tree carries at once on this channel, in both
+ * directions for an allreduce. nranks fit t, a network. */
+void tutti_packing_chain(const tutti_topology *t, int32_t nranks, int32_t channel, tutti_packing_use use, int32_t root,
+                         tutti_packing *out, double *rate);
+
 #endif
