@@ -224,7 +224,7 @@ static tutti_status session_open(session *s, tutti_failure *err)
     size_t nbytes;
     if (!!o->read_profile + !!o->read_trace + !!o->device > 1)
         return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "times come from a profile, from a trace or from a device: from one of them");
+                          "times come from one of a profile, a trace and a device, not from both or all");
     if (o->measured && *o->measured) tutti_strbuf_puts(&s->saved, *o->measured);
     if (o->device) return device_open(s, err);
     if (o->read_profile)

@@ -119,6 +119,7 @@ void tutti_topology_grow(tutti_topology *t, int32_t nranks)
     const double hosts = t->figure[TUTTI_FIGURE_HOSTS];
     const double seats_of_one = row->nseats(t, nranks) / hosts;
     t->figure[TUTTI_FIGURE_HOSTS] = fmax(1, ceil(nranks / seats_of_one));
+    t->from[TUTTI_FIGURE_HOSTS] = TUTTI_FROM_ASSUMED;
 }
 
 /* ---- for people ---- */
@@ -141,7 +142,8 @@ void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutt
     tutti_sourced s;
     if (!t->machine || t->from[f] == TUTTI_FROM_GIVEN || open_file(t->machine, &s, NULL)) return;
     const tutti_sourced_line *l = tutti_sourced_get(&s, tutti_figure_name(f));
-    if (l) tutti_strbuf_printf(out, " [%s]", l->words);
+    const bool has_grown = f == TUTTI_FIGURE_HOSTS && l && strtod(l->value, NULL) != t->figure[f];
+    if (l) tutti_strbuf_printf(out, " [%s]", has_grown ? "as many as the ranks fill" : l->words);
     tutti_sourced_release(&s);
 }
 

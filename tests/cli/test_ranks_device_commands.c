@@ -50,7 +50,7 @@ static void predict_takes_a_device_and_a_machine_by_name(void **state)
     expect("predict examples/lenet.yaml --device v100", 2, "--topology");
     expect("predict examples/lenet.yaml --device v100 --topology @v100-20gbe", 2, "no machine '@v100-20gbe'");
     expect("predict examples/lenet.yaml --device k80 --topology star --set precision=bf16", 2, "no figure peak.bf16");
-    expect("predict examples/lenet.yaml --device k80 --trace x --topology star", 2, "from one of them");
+    expect("predict examples/lenet.yaml --device k80 --trace x --topology star", 2, "from one of a profile");
 }
 
 static void topo_make_grows_a_machine_and_describes_it(void **state)
