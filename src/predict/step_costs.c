@@ -79,11 +79,12 @@ static tutti_status time_servers(const tutti_step_exchange *x, const tutti_topol
     int nhosts, fullest;
     const tutti_status st = find_hosts(t, nranks, &rate, &nhosts, &fullest, err);
     if (st) return st;
-    const double servers = x->servers ? x->servers : nhosts, ranks = nranks;
-    const double most = fmax(fullest, ranks / servers) * bytes;
-    const double way =
-        t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE] * fmax(servers, ranks) + most / rate;
-    *seconds = 2 * way + (ranks - 1) * bytes / servers / t->figure[TUTTI_FIGURE_ADD];
+    const double servers = x->servers ? x->servers : nhosts, ranks = nranks, incast = t->figure[TUTTI_FIGURE_INCAST];
+    const double start = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE] * fmax(servers, ranks);
+    const double of_host = fullest * bytes / rate, of_server = ranks / servers * bytes / rate;
+    const double push = fmax(of_host, of_server * (1 + incast * (ranks - 1))),
+                 pull = fmax(of_server, of_host * (1 + incast * (servers - 1)));
+    *seconds = 2 * start + push + pull + (ranks - 1) * bytes / servers / t->figure[TUTTI_FIGURE_ADD];
     return TUTTI_OK;
 }
 

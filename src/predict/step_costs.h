@@ -4,10 +4,10 @@
  *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one at its best parameters: simulated as the chooser does
  *   ps[:S]                 S parameter servers, hosts of their own on the same switch (default: as many as hosts with ranks): each keeps 1/S of
  *                          every message. Of n bytes over P ranks, r of them on the fullest host, all pushing at once:
- *                            push   lat + soft max(S, P) + max(r n, P n / S) / rate     rate: of a host's link or links, each way
+ *                            push   lat + soft max(S, P) + max(r n, P n / S (1 + incast (P - 1))) / rate
  *                            add    (P - 1) n / S / add
- *                            pull   as push
- *                          after Li et al., OSDI 2014. On a star or a cluster: other machines do not say where servers would stand.
+ *                            pull   lat + soft max(S, P) + max(P n / S, r n (1 + incast (S - 1))) / rate
+ *                          rate: of all links of a host, each way; after Li et al., OSDI 2014. On a star or a cluster: other machines do not say where servers would stand.
  *
  * Sizes are a factor of four apart from the smallest message to all bytes; between them costs are straight. Threads: shared (pure). */
 #ifndef TUTTI_STEP_COSTS_H

@@ -10,10 +10,10 @@ static void servers_cost_what_their_formula_says(void **state)
     tutti_topology star, cluster;
     tutti_step_exchange x;
     tutti_step_costs c;
-    assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=1us,add=1GB", &star, NULL), TUTTI_OK);
-    assert_int_equal(
-        tutti_topology_parse("cluster,hosts=4,ranks=2,nics=1,nic=1GB,lat=10us,soft=1us,add=1GB", &cluster, NULL),
-        TUTTI_OK);
+    assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=1us,add=1GB,incast=0", &star, NULL), TUTTI_OK);
+    assert_int_equal(tutti_topology_parse("cluster,hosts=4,ranks=2,nics=1,nic=1GB,lat=10us,soft=1us,add=1GB,incast=0",
+                                          &cluster, NULL),
+                     TUTTI_OK);
     assert_int_equal(tutti_step_exchange_read("ps:2", &x, NULL), TUTTI_OK);
     assert_int_equal(tutti_step_costs_of(&x, &star, 8, 1000, 64000, &c, NULL), TUTTI_OK);
     /* each way 10 us, 8 messages at a server, 4 n through its link; 7 n / 2 added */
@@ -24,6 +24,11 @@ static void servers_cost_what_their_formula_says(void **state)
     assert_int_equal(c.cost.ns[0], 2 * (10000 + 8000 + 8000) + 7000);
     assert_int_equal(tutti_step_costs_of(&x, &cluster, 8, 8000, 8000, &c, NULL), TUTTI_OK);
     assert_int_equal(c.cost.ns[0], 2 * (10000 + 8000 + 16000) + 14000);
+    assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=1us,add=1GB,incast=0.5", &star, NULL), TUTTI_OK);
+    assert_int_equal(tutti_step_exchange_read("ps:2", &x, NULL), TUTTI_OK);
+    assert_int_equal(tutti_step_costs_of(&x, &star, 8, 1000, 1000, &c, NULL), TUTTI_OK);
+    /* at a server 8 senders: 4.5 times as long; at a rank 2: 1.5 times, less than a server sends */
+    assert_int_equal(c.cost.ns[0], 2 * 18000 + 18000 + 4000 + 3500);
     assert_int_equal(tutti_topology_parse("torus,x=4,y=2", &star, NULL), TUTTI_OK);
     assert_int_equal(tutti_step_costs_of(&x, &star, 8, 8000, 8000, &c, NULL), TUTTI_ERR_USAGE);
 }
@@ -34,7 +39,7 @@ static void an_allreduce_costs_what_its_closed_form_says(void **state)
     tutti_topology star;
     tutti_step_exchange x;
     tutti_step_costs c;
-    assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=0s,add=1GB", &star, NULL), TUTTI_OK);
+    assert_int_equal(tutti_topology_parse("star,bw=1GB,lat=10us,soft=0s,add=1GB,incast=0", &star, NULL), TUTTI_OK);
     assert_int_equal(tutti_step_exchange_read("allreduce:ring", &x, NULL), TUTTI_OK);
     assert_int_equal(tutti_step_costs_of(&x, &star, 4, 4000, 4000000, &c, NULL), TUTTI_OK);
     for (int i = 0; i < c.cost.npoints; i++) /* 6 steps, 6/4 n over a link, 3/4 n added */
