@@ -149,6 +149,8 @@ static tutti_status answer_question(const tutti_flags *f, question *q, tutti_fai
     q->path = f->rest[0];
     tutti_status st = read_flags(f, q, ranks, err);
     if (!st) st = tutti_layer_trace_read(q->path, &trace, err);
+    if (st == TUTTI_ERR_DATA && !tutti_layer_trace_is(q->path))
+        st = tutti_fail_at(err, "read as a layer file, since --batch, --speed, --schedule and --exchange are of those");
     if (!st) st = take_layers(&trace, q, err);
     tutti_layer_trace_release(&trace);
     if (st) return st;

@@ -99,6 +99,7 @@ static void what_cannot_be_answered_is_refused(void **state)
     check("predict $/huge.txt --batch 32", 3, "huge.txt: line 90: up to layer l88");
     check("predict $/long.txt --batch 32 --ranks 2 --topology star", 0, "speed-up");
     check("predict $/none.txt --batch 32", 3, "none.txt");
+    check("predict examples/mlp.yaml --batch 32", 3, "read as a layer file, since --batch");
     check("predict $/two.txt", 2, "--batch is missing");
     check("predict $/two.txt --batch 0", 2, "--batch");
     check("predict $/two.txt --batch 1 --schedule fastest", 2,
