@@ -54,6 +54,7 @@ static const struct {
     {"peak.bf16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_BF16]), false},
     {"peak.f16", "FLOP/s", offsetof(tutti_device, peak[TUTTI_PRECISION_F16]), false},
     {"memory", "B/s", offsetof(tutti_device, rate), true},
+    {"memory_bytes", "B", offsetof(tutti_device, memory_bytes), false},
     {"cache", "B", offsetof(tutti_device, cache_bytes), false},
     {"cache.rate", "B/s", offsetof(tutti_device, cache_rate), false},
     {"launch", "s", offsetof(tutti_device, launch_s), true},
@@ -90,7 +91,7 @@ static tutti_status line_unknown(const tutti_device *d, const tutti_sourced_line
 {
     return tutti_fail(
         err, TUTTI_ERR_DATA,
-        "%s: line %d: no device has '%.40s'; there are peak.f32, peak.bf16, peak.f16, memory, cache, "
+        "%s: line %d: no device has '%.40s'; there are peak.f32, peak.bf16, peak.f16, memory, memory_bytes, cache, "
         "cache.rate, launch, load, CLASS.compute and CLASS.memory (with .forward, .params or .data), and the "
         "texts about, kernels and ranks; docs/devices.md",
         d->file.name, l->line, l->key);

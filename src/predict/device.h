@@ -47,6 +47,7 @@ typedef struct {
     bool shares_host;               /* a processor whose ranks may share a host: topology `host` goes with it */
     double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0: it has no such figure */
     double rate;                    /* of its memory, bytes/s */
+    double memory_bytes;            /* how much it holds; 0: not said */
     double cache_bytes, cache_rate; /* 0: none is told apart */
     double launch_s;                /* of a kernel, whatever it does */
     double load_s_per_byte;         /* of a sample in f32, until it lies in the device's memory; 0: not said */
