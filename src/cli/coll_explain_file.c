@@ -106,7 +106,7 @@ static void print(const char *path, const tutti_schedule_header *h, int64_t byte
 /* What no file goes with. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
-    static const char *const others[] = {"ranks", "collective", "ranges", "policy"};
+    static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is for all algorithms; %s is one", others[i], path);
@@ -125,6 +125,9 @@ tutti_status tutti_coll_explain_file(const tutti_flags *f, int64_t bytes, const 
     if (!st) st = tutti_coll_open(path, &nothing, &s, err);
     if (st) return st;
     const tutti_schedule_header *h = tutti_schedule_head(s.schedule);
+    tutti_topology grown = *t;
+    tutti_topology_grow(&grown, h->nranks);
+    t = &grown;
     const int64_t n = bytes * (h->collective == TUTTI_ALL_TO_ALL ? h->nranks : 1) / TUTTI_ELEMENT_BYTES;
     st = tutti_topology_fits(t, h->nranks, err);
     if (!st) st = check_stages(s.schedule, path, err);
