@@ -77,7 +77,8 @@ static tutti_status question_read(const tutti_flags *f, tutti_predict_question *
                                          .save_profile = tutti_cli_value(f, "save-profile", NULL),
                                          .read_trace = tutti_cli_value(f, "trace", NULL),
                                          .device = tutti_cli_value(f, "device", NULL),
-                                         .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace")};
+                                         .weak = tutti_cli_has(f, "weak") || tutti_cli_has(f, "trace") ||
+                                                 tutti_predict_plans_weakly(f)};
     long fan_in = 0;
     int most = 0;
     q->nranks = 4;
@@ -162,7 +163,8 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     if (tutti_cli_has(f, "check"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--check is for a trace of svm-train; %s is none", f->rest[0]);
     const char *gap = tutti_cli_value(f, "explain-gap", NULL);
-    tutti_status st = question_read(f, &q, err);
+    tutti_status st = gap ? tutti_predict_answers_refuse(f, "--explain-gap", err) : TUTTI_OK;
+    if (!st) st = question_read(f, &q, err);
     q.answers = &answers;
     q.options.measured = &answers.measured;
     if (!st && gap) st = tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err);

@@ -9,6 +9,7 @@
 
 #include "../base/arena.h"
 #include "../job/job_impl.h"
+#include "../predict/device.h"
 
 static const double QUIET_S = 5; /* without a word */
 
@@ -47,12 +48,31 @@ static tutti_status read_epochs(const tutti_flags *f, const tutti_job *job, tutt
     return st;
 }
 
+static bool wants_plan(const tutti_flags *f)
+{
+    return tutti_cli_has(f, "epochs") || tutti_cli_has(f, "deadline") || tutti_cli_has(f, "price");
+}
+
+bool tutti_predict_plans_weakly(const tutti_flags *f)
+{
+    return wants_plan(f) && !tutti_cli_has(f, "strong");
+}
+
+tutti_status tutti_predict_answers_refuse(const tutti_flags *f, const char *what, tutti_failure *err)
+{
+    static const char *const flags[] = {"html",  "epochs", "strong",         "samples", "deadline",
+                                        "price", "memory", "ranks-per-node", "advise",  "what-if"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (tutti_cli_has(f, flags[i])) return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for %s", flags[i], what);
+    return TUTTI_OK;
+}
+
 static tutti_status read_plan(const tutti_flags *f, const tutti_job *job, tutti_predict_answers *a, tutti_failure *err)
 {
-    static const char *const others[] = {"samples", "ranks-per-node"};
+    static const char *const others[] = {"samples", "ranks-per-node", "strong"};
     long samples = 0, per_node = 0;
-    a->plans = tutti_cli_has(f, "epochs") || tutti_cli_has(f, "deadline") || tutti_cli_has(f, "price");
-    for (int i = 0; i < 2 && !a->plans; i++)
+    a->plans = wants_plan(f);
+    for (int i = 0; i < 3 && !a->plans; i++)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s has no effect without --epochs", others[i]);
     if (!a->plans) return TUTTI_OK;
@@ -63,6 +83,17 @@ static tutti_status read_plan(const tutti_flags *f, const tutti_job *job, tutti_
     a->plan.samples = samples;
     a->ranks_per_node = (int)per_node;
     return st || samples ? st : count_samples(job, &a->plan.samples, err);
+}
+
+/* Memory that the device says it has; 0: it does not. */
+static tutti_status read_device(const char *name, long long *bytes, tutti_failure *err)
+{
+    tutti_device device;
+    const tutti_status st = tutti_device_open(name, &device, err);
+    if (st) return st;
+    *bytes = (long long)device.memory_bytes;
+    tutti_device_release(&device);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
@@ -77,6 +108,13 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
     if (!st) st = tutti_predict_changes_read(f, q, out, err);
     if (!st && memory) st = tutti_cli_bytes("--memory", memory, &bytes, err);
     if (!st && memory && bytes == 0) st = tutti_fail(err, TUTTI_ERR_USAGE, "--memory: 0 bytes hold nothing");
+    out->is_other = tutti_cli_has(f, "framework");
+    if (!st && out->is_other && (out->advises || out->nchanges))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--%s is of the job's own steps, not of those of --framework",
+                        out->advises ? "advise" : "what-if");
+    if (!st && tutti_cli_has(f, "strong") && (q->options.weak || q->options.read_trace))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "--strong: kernel times are of the job's batch on each rank");
+    if (!st && q->options.device && !memory) st = read_device(q->options.device, &bytes, err);
     out->device_bytes = bytes;
     return st;
 }
@@ -123,7 +161,8 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
         options.at = NULL;
         tutti_predict_wait_end(wait);
     }
-    if (!st) st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
+    if (!st && !a->is_other)
+        st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
     if (!st) st = tutti_predict_pictures_write(q, a, err);
     return st;
 }
@@ -157,7 +196,7 @@ void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_js
 {
     const tutti_predict_answers *a = q->answers;
     const tutti_run_row *r = &a->rows[i];
-    add_memory(&q->predicted[i].memory, j);
+    if (q->predicted[i].memory.all) add_memory(&q->predicted[i].memory, j);
     if (a->device_bytes) tutti_json_bool(j, "fits", tutti_predict_fits(a, &q->predicted[i]));
     if (a->step.nranks == q->predicted[i].nranks) tutti_predict_step_json(&a->step, j);
     tutti_predict_changes_json(a, i, j);

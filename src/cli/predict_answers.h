@@ -29,6 +29,7 @@ struct tutti_predict_answers {
     bool samples_given;     /* by --samples; else they are the job's */
     int ranks_per_node;     /* 0: as the topology has them */
     int64_t device_bytes;   /* memory that a rank has; 0: not known */
+    bool is_other;          /* --framework: a step is not of the job's own plan */
     const char *svg, *html; /* where to draw; NULL: nowhere */
     tutti_predict_change *changes;
     int nchanges;
@@ -43,6 +44,10 @@ struct tutti_predict_answers {
 /* Flags, after the question has its job, topology and rank counts. TUTTI_ERR_USAGE names the flag. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
+/* TUTTI_ERR_USAGE: one of these flags is given, and it is not for `what` ("layer files"). */
+tutti_status tutti_predict_answers_refuse(const tutti_flags *f, const char *what, tutti_failure *err);
+/* A whole run is asked for, and more ranks bring samples of their own. */
+bool tutti_predict_plans_weakly(const tutti_flags *f);
 /* What follows from the predictions, and what is predicted besides; draws. */
 tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
 void tutti_predict_answers_release(tutti_predict_answers *a);
@@ -88,6 +93,7 @@ tutti_status tutti_predict_pictures_write(const tutti_predict_question *q, const
 #define TUTTI_PREDICT_ANSWERS_FLAGS                                                                                    \
     {"html", "FILE", "a page of it: scaling, one step, memory, what bounds it", TUTTI_FLAG_WRITES},                    \
         {"epochs", "E", "a whole training: hours, nodes, memory, and where it stops to pay", 0},                       \
+        {"strong", NULL, "with --epochs: all ranks share the job's batch (default: each has it)", 0},                  \
         {"samples", "N", "of an epoch (default: those of the job's set)", 0},                                          \
         {"deadline", "T", "with --epochs: nodes needed to end within 12h, 90min or 2d", 0},                            \
         {"price", "P/h", "with --epochs: what it costs, of a node and hour", 0},                                       \

@@ -11,6 +11,7 @@
 #include "../metrics/layer_trace.h"
 #include "../predict/step_costs.h"
 #include "../predict/step_schedule.h"
+#include "predict_answers.h"
 #include "topo.h"
 
 enum { MAX_RANKS = 32 };
@@ -56,7 +57,7 @@ static tutti_status refuse_flags(const tutti_flags *f, tutti_failure *err)
         if (tutti_cli_has(f, others[i]))
             return tutti_fail(err, TUTTI_ERR_USAGE, "--%s is not for layer files, as %s is read", others[i],
                               f->rest[0]);
-    return TUTTI_OK;
+    return tutti_predict_answers_refuse(f, "layer files", err);
 }
 
 /* "100x", "100" or "0.5x" */

@@ -97,6 +97,7 @@ static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
     char words[16], device[16];
     for (int i = 1; i < q->nranks; i++)
         if (q->predicted[i].memory.all > most->memory.all) most = &q->predicted[i];
+    if (!most->memory.all) return; /* of a framework */
     tutti_predict_bytes_words(most->memory.all, words);
     tutti_predict_bytes_words(a->device_bytes, device);
     tutti_strbuf_printf(out, "Memory a rank: %s at %d rank%s (", words, most->nranks, plural(most->nranks));

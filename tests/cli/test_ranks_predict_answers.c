@@ -87,10 +87,34 @@ static void the_screen_says_what_follows(void **state)
     ask("--ranks 1,2", 0, "Busiest link at 2 ranks: ");
 }
 
+/* Weights and batches of a device that says how much it holds; no kernel runs. */
+static void devices_plan_weakly_and_say_whether_it_fits(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "predict examples/resnet50/job.yaml --device v100 --topology @v100-25gbe --ranks 1,2,4,..,64 "
+        "--epochs 90 --price 3/h";
+    char command[300];
+    char *text = command_says(line, 0, "; fits in 14.90 GiB.");
+    assert_non_null(strstr(text, "64 ranks: a batch is more than the 640 samples"));
+    assert_non_null(strstr(text, "16 a rank and step"));
+    assert_non_null(strstr(text, "on the efficiency is below 50 %"));
+    free(text);
+    snprintf(command, sizeof command, "%s --strong", line);
+    expect(command, 2, "batch 16 does not divide");
+    snprintf(command, sizeof command, "%s --framework tensorflow --what-if nic=2x", line);
+    expect(command, 2, "--what-if is of the job's own steps");
+    snprintf(command, sizeof command, "%s --explain-gap cntk,tensorflow", line);
+    expect(command, 2, "--epochs is not for --explain-gap");
+    expect("predict examples/resnet50/layers.txt --batch 16 --epochs 3", 2, "--epochs is not for layer files");
+}
+
 static void what_is_no_plan_is_refused(void **state)
 {
     (void)state;
     ask("--samples 5", 2, "--samples has no effect without --epochs");
+    ask("--strong", 2, "--strong has no effect without --epochs");
+    ask("--epochs 1 --strong", 2, "--strong: kernel times are of the job's batch on each rank");
     ask("--ranks-per-node 5", 2, "--ranks-per-node has no effect without --epochs");
     ask("--epochs 0", 2, "--epochs: 0 is no training");
     ask("--epochs -1", 2, "--epochs");
@@ -225,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_has_hours_nodes_and_cost),
         cmocka_unit_test(the_screen_says_what_follows),
+        cmocka_unit_test(devices_plan_weakly_and_say_whether_it_fits),
         cmocka_unit_test(what_is_no_plan_is_refused),
         cmocka_unit_test(changes_stand_beside_what_is_now),
         cmocka_unit_test(advice_is_no_slower_than_the_job),
