@@ -63,6 +63,11 @@ static tutti_put *direct_read(tutti_wire *w, int rank, uint64_t address, void *t
     return tutti_wire_tcp.read(w, rank, address, to, nbytes);
 }
 
+static void direct_drop(tutti_wire *w, int rank)
+{
+    tutti_wire_tcp.drop(w, rank);
+}
+
 static bool direct_progress(tutti_wire *w)
 {
     return tutti_wire_tcp.progress(w);
@@ -93,6 +98,7 @@ const tutti_wire_row tutti_wire_tcp_direct = {
     .put = direct_put,
     .put_word = direct_put_word,
     .read = direct_read,
+    .drop = direct_drop,
     .progress = direct_progress,
     .descriptor = direct_descriptor,
     .arm = direct_arm,
