@@ -100,6 +100,17 @@ static bool is_in_rank_order(const play *p)
     return p->run->admission == TUTTI_ADMIT_IN_RANK_ORDER;
 }
 
+/* Where it is said who is far, what is brought travels before the turn, and what is taken along behind it: rank 0 visits for them. */
+static bool is_turn_whole(const play *p)
+{
+    return is_in_rank_order(p) && !p->run->far;
+}
+
+static double visit_seconds(const play *p, int worker)
+{
+    return is_far(p, worker) ? p->run->far->visit_s : p->run->visit_s;
+}
+
 /* On its way to the centre, or back; then the worker wants this. */
 static void travel(play *p, int worker, double now, want then)
 {
@@ -122,7 +133,7 @@ static event arrive(play *p)
     return e;
 }
 
-/* In rank order, who has come and has the next turn sets out as soon as the one before is done. */
+/* In rank order, who has come and has the next turn sets out, or is let in, as soon as the one before is done. */
 static void take_turns(play *p, double now)
 {
     event *next = &p->turns[p->nvisits % p->run->nworkers];
@@ -131,25 +142,36 @@ static void take_turns(play *p, double now)
     p->waited_s += out - next->at;
     p->free_at = INFINITY;
     p->nvisits++;
-    travel(p, next->worker, out > now ? out : now, IS_THERE);
+    const double at = out > now ? out : now;
+    if (is_turn_whole(p))
+        travel(p, next->worker, at, IS_THERE);
+    else
+        push(p, (event){at + visit_seconds(p, next->worker), next->worker, LEAVES});
     next->worker = -1;
+}
+
+static void wait_for_turn(play *p, const event *e)
+{
+    p->turns[e->worker] = *e;
+    take_turns(p, e->at);
 }
 
 static void come(play *p, const event *e)
 {
-    if (is_in_rank_order(p)) {
-        p->turns[e->worker] = *e;
-        take_turns(p, e->at);
-    } else {
+    if (is_turn_whole(p))
+        wait_for_turn(p, e);
+    else
         travel(p, e->worker, e->at, IS_THERE);
-    }
 }
 
 /* What it brings is there: it is let in when the centre is free. */
 static void visit(play *p, const event *e)
 {
-    const bool far = is_far(p, e->worker);
-    const double visit_s = far ? p->run->far->visit_s : p->run->visit_s;
+    if (is_in_rank_order(p) && !is_turn_whole(p)) {
+        wait_for_turn(p, e);
+        return;
+    }
+    const double visit_s = visit_seconds(p, e->worker);
     const bool waits = p->run->admission == TUTTI_ADMIT_BY_ARRIVAL && p->free_at > e->at;
     const double in = waits ? p->free_at : e->at;
     p->waited_s += in - e->at;
@@ -166,13 +188,23 @@ static void look_at(play *p, const event *e)
         visit(p, e);
 }
 
+static void end_turn(play *p, double now)
+{
+    p->free_at = now;
+    take_turns(p, now);
+}
+
+static void leave(play *p, const event *e)
+{
+    if (is_in_rank_order(p) && !is_turn_whole(p)) end_turn(p, e->at);
+    travel(p, e->worker, e->at, IS_BACK);
+}
+
 static void come_back(play *p, const event *e)
 {
     const tutti_async_run *r = p->run;
     push(p, (event){e->at + of(p, e->worker, r->after_s, r->far ? r->far->after_s : 0), e->worker, ENDS});
-    if (!is_in_rank_order(p)) return;
-    p->free_at = e->at;
-    take_turns(p, e->at);
+    if (is_turn_whole(p)) end_turn(p, e->at);
 }
 
 /* All have done one more than the least that some had done so far. */
@@ -204,7 +236,7 @@ static void play_event(play *p, const event *e)
     case COMES: come(p, e); break;
     case IS_THERE: look_at(p, e); break;
     case IS_LOOKED_AT: visit(p, e); break;
-    case LEAVES: travel(p, e->worker, e->at, IS_BACK); break;
+    case LEAVES: leave(p, e); break;
     case IS_BACK: come_back(p, e); break;
     case ENDS: end(p, e); break;
     }

@@ -128,6 +128,23 @@ static void turns_in_rank_order_do_not_overlap(void **state)
     expect_step(travelling(9, TUTTI_ADMIT_IN_RANK_ORDER, &t), 9 * 0.5 + 8 * WAY_S);
 }
 
+/* Between hosts rank 0 visits for the others: what they bring is there before, and what they take along travels behind it. */
+static void turns_between_hosts_are_visits_alone(void **state)
+{
+    (void)state;
+    const bool is[9] = {false, true, true, true, true, true, true, true, true};
+    const tutti_async_far far = {.is = is, .before_s = 3, .visit_s = 0.5, .after_s = 1, .other_s = 4};
+    const tutti_topology t = star();
+    tutti_async_run run = travelling(2, TUTTI_ADMIT_IN_RANK_ORDER, &t);
+    run.far = &far;
+    expect_step(run, 4.5 + WAY_S); /* one alone: its own way */
+    run = travelling(9, TUTTI_ADMIT_IN_RANK_ORDER, &t);
+    run.far = &far;
+    const double step_s = tutti_async_run_play(&run, 64).step_s;
+    assert_true(step_s >= 8 * 3 * 0.999);              /* what all take along goes out of one seat */
+    assert_true(step_s < 0.9 * (9 * 0.5 + 8 * WAY_S)); /* and not one after the other */
+}
+
 static void thousands_of_workers_take_moments(void **state)
 {
     (void)state;
@@ -161,6 +178,7 @@ int main(void)
         cmocka_unit_test(what_is_visited_from_afar_travels),
         cmocka_unit_test(visitors_share_the_links_of_the_centre),
         cmocka_unit_test(turns_in_rank_order_do_not_overlap),
+        cmocka_unit_test(turns_between_hosts_are_visits_alone),
         cmocka_unit_test(thousands_of_workers_take_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
