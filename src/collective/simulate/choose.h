@@ -51,6 +51,11 @@ void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, con
 void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request, int64_t n,
                      const tutti_topology *t, tutti_choice *out);
 
+/* As tutti_choose_by without a limit at n[i] elements for each out[i], from one simulation of each schedule: other sizes lie on lines
+ * (lines.h), exactly where slices are whole elements. Closed forms are left at 0. */
+void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request *request, const int64_t *n, int nsizes,
+                        const tutti_topology *t, tutti_choice *out);
+
 /* For which sizes which algorithm is best. */
 typedef struct {
     int64_t first, last; /* elements */
