@@ -210,11 +210,6 @@ static void add_exchanges(const question *q, tutti_strbuf *out)
                             a->costs.smallest, ms(c->ns[0]), (long long)q->bytes, a->costs.whole,
                             ms(c->ns[c->npoints - 1]), a->costs.bottleneck[0] ? ", bound by " : "",
                             a->costs.bottleneck);
-        if (a->costs.nskipped)
-            tutti_strbuf_printf(out,
-                                "  %d schedules have too many steps to be tried at each size; --exchange "
-                                "allreduce:ALGORITHM takes one of them.\n",
-                                a->costs.nskipped);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "../collective/compile/algorithms.h"
 #include "../collective/simulate/choose.h"
 
-enum { GROWTH = 4, MOST_STEPS = 1 << 20, MOST_SERVERS = 65536 };
+enum { GROWTH = 4, EXACT_RANKS = 64, MOST_SERVERS = 65536 };
 
 /* --- how gradients travel --- */
 
@@ -90,61 +90,66 @@ static tutti_status time_servers(const tutti_step_exchange *x, const tutti_topol
 
 /* --- allreduce --- */
 
-static tutti_status time_allreduce(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t bytes,
-                                   double *seconds, tutti_step_costs *out, tutti_failure *err)
+static tutti_status fail_none(const tutti_step_exchange *x, int nranks, const tutti_choice *c, tutti_failure *err)
+{
+    const char *why = c->ncandidates ? c->candidates[0].refusal : "";
+    return tutti_fail(err, TUTTI_ERR_USAGE, "no allreduce over %d ranks%s%s%s%s", nranks, x->algorithm[0] ? " by " : "",
+                      x->algorithm, why[0] ? ": " : "", why);
+}
+
+static tutti_status time_allreduces(const tutti_step_exchange *x, const tutti_topology *t, int nranks, double *seconds,
+                                    tutti_step_costs *out, tutti_failure *err)
 {
     const tutti_policy policy = {.name = x->algorithm, .rows = {x->algorithm[0] ? x->algorithm : NULL}};
     const tutti_compile_request request = {
         .collective = TUTTI_ALLREDUCE, .nranks = nranks, .in_place = true, .topology = t};
-    tutti_choice *choice = tutti_alloc(sizeof *choice);
+    const int nsizes = out->cost.npoints;
+    int64_t n[TUTTI_MAX_COST_POINTS];
+    tutti_choice *choices = tutti_alloc(sizeof *choices * (size_t)nsizes);
     tutti_status st = TUTTI_OK;
-    tutti_choose_by(&policy, x->algorithm[0] ? TUTTI_CHOOSE_STEPS : MOST_STEPS, &request,
-                    (bytes + TUTTI_ELEMENT_BYTES - 1) / TUTTI_ELEMENT_BYTES, t, choice);
-    if (choice->best >= 0) {
-        const tutti_candidate *best = &choice->candidates[choice->best];
-        *seconds = best->sim.seconds;
+    for (int i = 0; i < nsizes; i++) n[i] = (out->cost.bytes[i] + TUTTI_ELEMENT_BYTES - 1) / TUTTI_ELEMENT_BYTES;
+    if (nranks > EXACT_RANKS) tutti_choose_sizes(&policy, &request, n, nsizes, t, choices);
+    for (int i = 0; i < nsizes && !st; i++) {
+        tutti_choice *c = &choices[i];
+        if (nranks <= EXACT_RANKS) tutti_choose_by(&policy, 0, &request, n[i], t, c);
+        if (c->best < 0) {
+            st = fail_none(x, nranks, c, err);
+            break;
+        }
+        const tutti_candidate *best = &c->candidates[c->best];
+        seconds[i] = best->sim.seconds;
         snprintf(out->whole, sizeof out->whole, "%.95s", best->algorithm);
         snprintf(out->bottleneck, sizeof out->bottleneck, "%.31s", best->sim.bottleneck_name);
-    } else {
-        st = tutti_fail(err, TUTTI_ERR_USAGE, "no allreduce over %d ranks%s%s: %s", nranks,
-                        x->algorithm[0] ? " by " : "", x->algorithm,
-                        choice->ncandidates && choice->candidates[0].refusal[0] ? choice->candidates[0].refusal
-                                                                                : "schedules of too many steps");
+        if (i == 0) memcpy(out->smallest, out->whole, sizeof out->smallest);
     }
-    out->nskipped = 0;
-    for (int i = 0; i < choice->ncandidates; i++) out->nskipped += choice->candidates[i].skipped;
-    free(choice);
+    free(choices);
     return st;
 }
 
 /* --- the curve --- */
 
-static tutti_status time_message(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t bytes,
-                                 double *seconds, tutti_step_costs *out, tutti_failure *err)
+static void choose_sizes(int64_t smallest, int64_t total, tutti_exchange_cost *cost)
 {
-    if (!x->has_servers) return time_allreduce(x, t, nranks, bytes, seconds, out, err);
-    snprintf(out->whole, sizeof out->whole, "ps");
-    return time_servers(x, t, nranks, (double)bytes, seconds, err);
+    for (int64_t bytes = smallest;
+         bytes < total && cost->npoints<TUTTI_MAX_COST_POINTS - 1; bytes = bytes> total / GROWTH ? total
+                                                                                                 : bytes * GROWTH)
+        cost->bytes[cost->npoints++] = bytes;
+    cost->bytes[cost->npoints++] = total;
 }
 
 tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
                                  int64_t total, tutti_step_costs *out, tutti_failure *err)
 {
-    tutti_step_costs c = {.cost.overlap = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : 1};
+    tutti_step_costs c = {.cost.overlap = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : 1, .smallest = "ps", .whole = "ps"};
+    double seconds[TUTTI_MAX_COST_POINTS] = {0};
     tutti_exchange_cost *cost = &c.cost;
     tutti_status st = tutti_topology_fits(t, nranks, err);
-    for (int64_t bytes = smallest; !st; bytes = bytes > total / GROWTH ? total : bytes * GROWTH) {
-        const bool is_last = bytes == total || cost->npoints == TUTTI_MAX_COST_POINTS - 1;
-        double seconds = 0;
-        if (is_last) bytes = total;
-        st = time_message(x, t, nranks, bytes, &seconds, &c, err);
-        if (cost->npoints == 0) memcpy(c.smallest, c.whole, sizeof c.smallest);
-        cost->bytes[cost->npoints] = bytes;
-        cost->ns[cost->npoints] = llround(seconds * 1e9);
-        if (cost->npoints > 0 && cost->ns[cost->npoints] < cost->ns[cost->npoints - 1])
-            cost->ns[cost->npoints] = cost->ns[cost->npoints - 1]; /* slices are whole elements */
-        cost->npoints++;
-        if (is_last) break;
+    choose_sizes(smallest, total, cost);
+    if (!st && !x->has_servers) st = time_allreduces(x, t, nranks, seconds, &c, err);
+    for (int i = 0; i < cost->npoints && !st; i++) {
+        if (x->has_servers) st = time_servers(x, t, nranks, (double)cost->bytes[i], &seconds[i], err);
+        cost->ns[i] = llround(seconds[i] * 1e9);
+        if (i > 0 && cost->ns[i] < cost->ns[i - 1]) cost->ns[i] = cost->ns[i - 1]; /* slices are whole elements */
     }
     if (!st) *out = c;
     return st;

@@ -31,10 +31,9 @@ typedef struct {
     tutti_exchange_cost cost;
     char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* how the smallest message and all bytes at once travel */
     char bottleneck[32];                                    /* of all bytes at once; "": nothing moves */
-    int nskipped;                                           /* algorithms that have too many steps to be tried */
 } tutti_step_costs;
-/* Two ranks or more; 1 <= smallest <= total bytes. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule of
- * up to a million steps at up to 16 sizes. */
+/* Two ranks or more; 1 <= smallest <= total bytes. TUTTI_ERR_USAGE: the topology has no room, or no algorithm can. Cost: every schedule at
+ * up to 16 sizes; beyond 64 ranks once, other sizes on lines (collective/simulate/lines.h). */
 tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
                                  int64_t total, tutti_step_costs *out, tutti_failure *err);
 
