@@ -3,8 +3,10 @@
 #include "coll_engines.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../base/arena.h"
 #include "../base/json.h"
 #include "../base/options.h"
 
@@ -33,6 +35,29 @@ tutti_status tutti_coll_read_engines(const char *text, unsigned *engines, tutti_
                                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     tutti_strbuf_release(&names);
     return st;
+}
+
+tutti_status tutti_coll_read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
+{
+    *late_s = NULL;
+    for (int flag = 0; flag < f->nflags; flag++) {
+        if (strcmp(f->flags[flag].name, "late")) continue;
+        for (int i = 0; i < f->count[flag]; i++) {
+            const char *text = f->value[flag][i];
+            char *at, *end = NULL;
+            const long rank = strtol(text, &at, 10);
+            const double ms = at != text && *at == '=' ? strtod(at + 1, &end) : -1;
+            if (!end || end == at + 1 || *end || rank < 0 || rank >= nranks || !(ms >= 0) || ms > 1e9) {
+                free(*late_s);
+                return tutti_fail(err, TUTTI_ERR_USAGE,
+                                  "--late %s: RANK=MILLISECONDS is wanted, of a rank from 0 to %d, such as 1=2.5", text,
+                                  (int)nranks - 1);
+            }
+            if (!*late_s) *late_s = tutti_alloc((size_t)nranks * sizeof **late_s);
+            (*late_s)[rank] = ms * 1e-3;
+        }
+    }
+    return TUTTI_OK;
 }
 
 static void print_json(const tutti_engine_row *row, int e)

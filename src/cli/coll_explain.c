@@ -31,6 +31,9 @@ static const tutti_flag flags[] = {
      "instead: each algorithm's time by these engines, side by side: closed-form, rounds, events, simgrid, "
      "simgrid-tcp, or all",
      0},
+    {"late", "RANK=MS",
+     "with --engine: that rank begins so many milliseconds after the others; events and simgrid can that",
+     TUTTI_FLAG_MANY},
     {"limit", "S", "with --engine: seconds that a run of a helper program may take (default 60)", 0},
     {"json", NULL, "one JSON object a candidate (range, engine) and line", 0},
 };
@@ -189,6 +192,8 @@ static tutti_status explain_engines(const tutti_flags *f, const tutti_policy *po
     const bool json = tutti_cli_has(f, "json");
     tutti_status st = tutti_coll_read_engines(tutti_cli_value(f, "engine", "all"), &engines, err);
     if (!st) st = tutti_cli_int(f, "limit", 1, 86400, 60, &limit_s, err);
+    double *late_s = NULL;
+    if (!st) st = tutti_coll_read_late(f, q->nranks, &late_s, err);
     if (st) return st;
     tutti_engine_row *rows = tutti_alloc(TUTTI_MAX_CANDIDATES * sizeof *rows);
     char size[40];
@@ -197,9 +202,9 @@ static tutti_status explain_engines(const tutti_flags *f, const tutti_policy *po
     fflush(stdout); /* engines may take a while */
     const int nrows =
         tutti_engines_compare(policy, tutti_cli_has(f, "all") ? 0 : TUTTI_CHOOSE_STEPS, q,
-                              bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, engines, (double)limit_s, rows);
+                              bytes * rows_of(q) / TUTTI_ELEMENT_BYTES, t, engines, (double)limit_s, late_s, rows);
     tutti_coll_print_engines(rows, nrows, engines, json);
-    free(rows);
+    free(rows), free(late_s);
     return TUTTI_OK;
 }
 
@@ -249,8 +254,8 @@ static tutti_status explain(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranges goes by the round evaluator alone: without --engine");
     if (ranges) return explain_ranges(f, &policy, &request, bytes, &t, err);
     if (tutti_cli_has(f, "engine")) return explain_engines(f, &policy, &request, bytes, &t, err);
-    if (tutti_cli_has(f, "limit"))
-        return tutti_fail(err, TUTTI_ERR_USAGE, "--limit is for helper programs: with --engine");
+    if (tutti_cli_has(f, "limit") || tutti_cli_has(f, "late"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--limit and --late are for engines: with --engine");
     explain_one(f, &policy, &request, bytes, &t);
     return TUTTI_OK;
 }

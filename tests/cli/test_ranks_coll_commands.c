@@ -47,6 +47,29 @@ static void every_collective_is_compiled_checked_and_explained(void **state)
     expect("coll compile ring --ranks 2 --collective broadcast", 2, "these do: direct, ");
 }
 
+static void engines_answer_side_by_side_or_say_why_not(void **state)
+{
+    (void)state;
+#define ASK "coll explain --bytes 1MB --ranks 4 --topology star "
+    expect(ASK "--engine closed-form,rounds,events", 0, "\nring                 ");
+    expect(ASK "--engine all", 0, "simgrid-tcp");
+    expect("coll explain --bytes 1MB --ranks 4 --topology dgx2 --engine closed-form", 0,
+           "closed-form cannot: formulas are for a star");
+    expect(ASK "--engine events --json", 0, "\"engine\":\"events\",\"can\":true");
+    expect(ASK "--engine roundz", 2, "did you mean 'rounds'?");
+    expect(ASK "--engine events --late 1=2.5", 0, "events");
+    expect(ASK "--engine events --late 4=1", 2, "of a rank from 0 to 3");
+    expect(ASK "--engine events --late 1=", 2, "RANK=MILLISECONDS");
+    expect(ASK "--limit 5", 2, "with --engine");
+    expect(ASK "--ranges --engine rounds", 2, "without --engine");
+#undef ASK
+    expect("coll convert ring --ranks 3 --to goal --bytes 1MB", 0, "num_ranks 3");
+    expect("coll convert ring --ranks 3 --to goal", 2, "--bytes is missing");
+    expect("coll convert ring --ranks 3 --to chakra --bytes 1MB", 2, "--out is missing");
+    expect("coll convert ring --ranks 3 --to text --bytes 1MB", 2, "text is for any size");
+    expect("coll convert ring --ranks 3 --to goal --bytes 1MB --wire mapped", 2, "loads, stores and signals");
+}
+
 static void programs_of_msccl_are_checked_and_converted(void **state)
 {
     (void)state;
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(list_shows_every_algorithm),
         cmocka_unit_test(verify_all_proves_the_table_at_given_rank_counts),
         cmocka_unit_test(every_collective_is_compiled_checked_and_explained),
+        cmocka_unit_test(engines_answer_side_by_side_or_say_why_not),
         cmocka_unit_test(programs_of_msccl_are_checked_and_converted),
         cmocka_unit_test(refusals_are_usage_errors_with_a_way_out),
         cmocka_unit_test(a_written_file_is_the_printed_text_and_a_right_schedule),

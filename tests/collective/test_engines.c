@@ -159,6 +159,27 @@ static void nobody_is_below_the_lower_bound(void **state)
                   all.ncases, all.nabove, 100 * all.events_apart);
 }
 
+/* A rank that begins late: everyone waits for it, and who begins in rounds cannot say that. */
+static void a_late_rank_is_waited_for(void **state)
+{
+    (void)state;
+    tutti_topology t = parsed("star");
+    tutti_schedule *s = compiled("halving-doubling", 8, &t);
+    const double late_s[8] = {[3] = 0.25};
+    tutti_engine_question q = {
+        .schedule = s, .algorithm = "halving-doubling", .topology = &t, .n = 1 << 20, .limit_s = 60};
+    char why[200];
+    const double together = asked("events", &q);
+    q.late_s = late_s;
+    const double events = asked("events", &q);
+    assert_true(fabs(events - (0.25 + together)) < 1e-9); /* its first message is the first of a chain through all */
+    if (has_simgrid()) assert_true(fabs(asked("simgrid", &q) - events) < 1e-9);
+    assert_false(tutti_engine_find("rounds")->can(&q, why));
+    assert_non_null(strstr(why, "at once"));
+    assert_false(tutti_engine_find("closed-form")->can(&q, why));
+    tutti_schedule_destroy(s);
+}
+
 /* Both ends are there, in another order on each: no engine says a time for that. */
 static void schedules_that_hang_are_named(void **state)
 {
@@ -197,6 +218,11 @@ static void what_an_engine_cannot_it_says(void **state)
     assert_false(tutti_engine_find("closed-form")->can(&q, why));
     assert_non_null(strstr(why, "star"));
     assert_true(tutti_engine_find("rounds")->can(&q, why));
+    tutti_topology lossy = parsed("star,incast=0.1");
+    q.topology = &lossy;
+    assert_true(tutti_engine_find("rounds")->can(&q, why));
+    assert_false(tutti_engine_find("events")->can(&q, why));
+    assert_non_null(strstr(why, "incast"));
     q.topology = &host;
     for (int i = 0; i < tutti_engine_count(); i++) { /* two-sided on a host */
         assert_int_equal(tutti_engine_ask(tutti_engine_at(i), &q, &seconds, &err), TUTTI_ERR_USAGE);
@@ -238,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_are_equal_where_nothing_collides),
         cmocka_unit_test(nobody_is_below_the_lower_bound),
+        cmocka_unit_test(a_late_rank_is_waited_for),
         cmocka_unit_test(schedules_that_hang_are_named),
         cmocka_unit_test(what_an_engine_cannot_it_says),
         cmocka_unit_test(a_helper_has_a_deadline_and_is_looked_for),

@@ -66,8 +66,14 @@ static tutti_status rounds_simulate(const tutti_engine_question *q, double *seco
 
 static bool network_can(const tutti_engine_question *q, char why[200])
 {
-    if (q->topology->kind != TUTTI_TOPOLOGY_HOST) return schedule_fits(q, why);
-    snprintf(why, 200, "on a host the ranks' cores move the bytes; this plays networks");
+    const double *figure = q->topology->figure;
+    if (q->topology->kind == TUTTI_TOPOLOGY_HOST)
+        snprintf(why, 200, "on a host the ranks' cores move the bytes; this plays networks");
+    else if (figure[TUTTI_FIGURE_INCAST] > 0 || figure[TUTTI_FIGURE_BURST] > 0)
+        snprintf(why, 200,
+                 "what several senders to one port cost (incast), and bursts of shaped links, only rounds charge");
+    else
+        return schedule_fits(q, why);
     return false;
 }
 

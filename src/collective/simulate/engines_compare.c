@@ -20,7 +20,8 @@ static void ask(const tutti_engine *e, const tutti_engine_question *q, tutti_eng
 }
 
 int tutti_engines_compare(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
-                          int64_t n, const tutti_topology *t, unsigned engines, double limit_s, tutti_engine_row *rows)
+                          int64_t n, const tutti_topology *t, unsigned engines, double limit_s, const double *late_s,
+                          tutti_engine_row *rows)
 {
     tutti_contenders *all = tutti_alloc(sizeof *all);
     int nrows = 0;
@@ -33,7 +34,8 @@ int tutti_engines_compare(const tutti_policy *policy, int64_t most_steps, const 
                                          .algorithm = c->algorithm,
                                          .topology = t,
                                          .n = n,
-                                         .limit_s = limit_s};
+                                         .limit_s = limit_s,
+                                         .late_s = late_s};
         tutti_engine_row *row = &rows[nrows++];
         *row = (tutti_engine_row){0};
         memcpy(row->algorithm, c->algorithm, sizeof row->algorithm);

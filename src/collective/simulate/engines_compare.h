@@ -20,8 +20,10 @@ typedef struct {
 } tutti_engine_row;
 
 /* Every candidate as tutti_choose_by compiles and lowers it, those that cannot be had left out; rows: room for TUTTI_MAX_CANDIDATES.
- * engines: bit i = ask engine i. limit_s: of each run of a helper. Returns how many rows. */
+ * engines: bit i = ask engine i. limit_s: of each run of a helper. late_s: when each rank begins, or NULL. Returns how many
+ * rows. */
 int tutti_engines_compare(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
-                          int64_t n, const tutti_topology *t, unsigned engines, double limit_s, tutti_engine_row *rows);
+                          int64_t n, const tutti_topology *t, unsigned engines, double limit_s, const double *late_s,
+                          tutti_engine_row *rows);
 
 #endif
