@@ -100,14 +100,16 @@ static tutti_job job_of(const session *s, int nranks)
 /* The plan that `tutti train` makes on the topology: which ranks are of one host decides the algorithm and who visits how. */
 static tutti_status view_plan(const session *s, const tutti_job *job, int nranks, rank_view *v, tutti_failure *err)
 {
-    const tutti_status st = tutti_topology_fits(s->topology, nranks, err);
+    tutti_status st = tutti_topology_fits(s->topology, nranks, err);
     if (st) return st;
     v->host_of = tutti_alloc(sizeof *v->host_of * (size_t)nranks);
     tutti_topology_machines(s->topology, nranks, v->host_of);
     const tutti_job_seat seat = {.nranks = nranks,
                                  .host_of = v->host_of,
                                  .prove_later = nranks > MOST_PROVED /* which takes longer than all else */};
-    return tutti_job_resolve(job, &seat, &v->parts, err);
+    const tutti_plan_config config = tutti_job_plan_config(job, &seat);
+    st = tutti_method_find(job->method.name)->accept(&config, err); /* the job was checked for its own count */
+    return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
 static double slowest_of(const double *slowness, int nranks)

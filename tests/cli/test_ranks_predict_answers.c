@@ -106,6 +106,10 @@ static void devices_plan_weakly_and_say_whether_it_fits(void **state)
     expect(command, 2, "--what-if is of the job's own steps");
     snprintf(command, sizeof command, "%s --explain-gap cntk,tensorflow", line);
     expect(command, 2, "--epochs is not for --explain-gap");
+    expect("predict examples/resnet50/job.yaml --device v100 --topology star --ranks 2 --weak --set "
+           "exchange.update=replicated "
+           "--set exchange.update_when=early",
+           2, "early is for exchange.update: sharded"); /* of a job of one rank, which is never early */
     expect("predict examples/resnet50/layers.txt --batch 16 --epochs 3", 2, "--epochs is not for layer files");
 }
 
