@@ -70,6 +70,17 @@ static void add_knee(const tutti_predict_question *q, tutti_strbuf *out)
         tutti_strbuf_puts(out, "At the largest of these counts the efficiency is still 50 % or more.\n");
 }
 
+/* The table of steps says so itself. */
+static void add_above(const tutti_predict_question *q, tutti_strbuf *out)
+{
+    double most = 0;
+    for (int i = 0; i < q->nranks; i++) most = fmax(most, q->predicted[i].efficiency);
+    if (most < 1.0005) return;
+    tutti_strbuf_puts(out,
+                      "Above 100 %: one rank, which it is held against, updates all weights by itself, of several each "
+                      "its share.\n");
+}
+
 /* ---- memory ---- */
 
 static void add_parts(const tutti_rank_memory *m, tutti_strbuf *out)
@@ -112,6 +123,7 @@ void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out)
 {
     if (q->answers->plans) add_run(q, out);
     add_knee(q, out);
+    if (q->answers->plans) add_above(q, out);
     add_memory(q, out);
     tutti_predict_step_words(&q->answers->step, out);
 }

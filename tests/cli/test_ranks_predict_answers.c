@@ -80,6 +80,9 @@ static void the_screen_says_what_follows(void **state)
     ask("--ranks 1,2 --epochs 90 --deadline 90d", 0, "Fewest nodes within 2160.0 h: 1 rank on 1 node");
     ask("--ranks 4,8 --epochs 1 --ranks-per-node 4", 0, " ranks on 1 node, ");
     ask("--ranks 1,2", 0, "Memory a rank: ");
+    check("predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --set kernels=reference --ranks 1,2 "
+          "--topology star,bw=25Gb,lat=10us --epochs 1 --samples 640",
+          0, "Above 100 %: one rank"); /* 100.9 % there: half of the weights to update */
     ask("--ranks 1,2 --memory 1KiB", 0, "; does not fit in 1.00 KiB.");
     ask("--ranks 1,2 --memory 1GiB", 0, "; fits in 1.00 GiB.");
     ask("--ranks 1,2 --memory 1GiB --json -", 0, "\"fits\":true");
