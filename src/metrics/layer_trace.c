@@ -176,7 +176,9 @@ static tutti_status read_note(const reader *r, const char *line, const char *end
     memcpy(text, line, n);
     text[n] = '\0';
     char *stop = rest;
-    const bool pair = sscanf(text, "# %255s %255s", key, rest) == 2;
+    char more[2];
+    const bool whole = (size_t)(end - line) == n && !memchr(text, '\0', n),
+               pair = sscanf(text, "# %255s %255s %1s", key, rest, more) == 2 && whole;
     double *to = !strcmp(key, update_key) ? &t->update_s_per_element
                  : !strcmp(key, load_key) ? &t->load_s_per_sample
                                           : NULL;

@@ -79,6 +79,7 @@ static const struct {
     {HEAD "0 a 1 2 3 4\n# update_s_per_element nan\n", "t: line 3: update_s_per_element: 'nan' is no time"},
     {HEAD "# load_s_per_sample -1\n0 a 1 2 3 4\n", "t: line 2: load_s_per_sample: '-1' is no time"},
     {HEAD "0 a 1 2 3 4\n# load_s_per_sample 1\n# load_s_per_sample 1\n", "t: line 4: load_s_per_sample is said above"},
+    {HEAD "0 a 1 2 3 4\n# load_s_per_sample 1e-3 s\n", "t: line 3: load_s_per_sample: '1e-3' is no time"},
     {"# head\n" HEAD "0 a 1 2 3 4\n", "t: line 1: "},
     {HEAD "0 a x 2 3 4\n", "t: line 2: Forward: 'x' is no time"},
     {HEAD "0 a 1 -2 3 4\n", "t: line 2: Backward: '-2' is no time"},
