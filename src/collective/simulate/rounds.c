@@ -282,9 +282,10 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const bool all_seen =
         nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* else slices differ by an element */
     tutti_traffic_release(&traffic);
-    if (st || all_seen) return st;
-    st = tutti_simulate_seen(s, t, n, nranks, out, &lower, &traffic, err);
-    tutti_traffic_release(&traffic);
+    if (!st && !all_seen) {
+        st = tutti_simulate_seen(s, t, n, nranks, out, &lower, &traffic, err);
+        tutti_traffic_release(&traffic);
+    }
     if (!st) tutti_credit_take(tutti_credit_begin(t).most_s, out);
     return st;
 }
