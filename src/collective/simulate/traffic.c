@@ -12,13 +12,7 @@
 
 #include "../../base/arena.h"
 #include "../compile/algorithms.h"
-#include "simulate_impl.h"
-
-static int64_t slice_bytes(const tutti_slice *s, int64_t n)
-{
-    int64_t begin = (int64_t)s->first * n / s->of, end = ((int64_t)s->first + s->count) * n / s->of;
-    return (end - begin) * TUTTI_ELEMENT_BYTES;
-}
+#include "step_cost.h"
 
 /* One message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go one behind
  * the other, as one flow a path. */
@@ -76,8 +70,8 @@ static void work_add(const tutti_part *part, const tutti_topology *t, const tutt
         work->core_s += traffic / rate;
         work->recall_s += fmax(0, remote / t->figure[TUTTI_FIGURE_REMOTE] - remote / rate);
     } else {
-        work->traffic += (double)bytes * (copies ? 1 : step->nins - 1);
-        work->core_s += (double)bytes * (copies ? 1 : step->nins - 1) / add;
+        work->traffic += tutti_step_added(step, bytes);
+        work->core_s += tutti_step_added(step, bytes) / add;
     }
 }
 
@@ -99,8 +93,7 @@ static void step_collect(const tutti_part *part, const tutti_step *step, const t
                          tutti_traffic *out)
 {
     tutti_work *work = &out->work[(size_t)step->stage * (size_t)out->nseen + (size_t)part->rank];
-    const tutti_slice *first = part->slices + (step->nins ? step->first_in : step->first_out);
-    int64_t bytes = step->nins + step->nouts ? slice_bytes(first, n) : 0;
+    const int64_t bytes = tutti_step_bytes(part, step, n);
     switch (step->kind) {
     case TUTTI_STEP_SEND:
         flow_add(out, (tutti_flow){step->stage, part->rank, step->peer, step->channel, bytes});
@@ -154,7 +147,7 @@ static double part_footprint(const tutti_part *part, bool in_place, int64_t n)
     double bytes = 0;
     for (int32_t i = 0; i < part->nbuffers; i++) {
         const tutti_buffer *b = &part->buffers[i];
-        if (!in_place || b->role != TUTTI_BUFFER_OUT) bytes += (double)slice_bytes(&b->window, n) * b->banks;
+        if (!in_place || b->role != TUTTI_BUFFER_OUT) bytes += (double)tutti_slice_bytes(&b->window, n) * b->banks;
     }
     return bytes;
 }
