@@ -169,7 +169,8 @@ char *tutti_topology_tuned_path(void);
  * the caller's (free()). */
 const char *tutti_topology_machine_at(int i);
 char *tutti_topology_machine_about(const char *name);
-/* A named machine gets as many hosts as nranks fill, unless somebody has given their number; others stay as they are. */
+/* A named machine gets as many hosts as nranks fill, unless somebody has given their number or listed
+ * seats; others stay as they are. */
 void tutti_topology_grow(tutti_topology *t, int32_t nranks);
 
 /* Has it room for nranks? TUTTI_ERR_USAGE says for how many. What follows wants that it has. */

@@ -116,6 +116,7 @@ void tutti_topology_grow(tutti_topology *t, int32_t nranks)
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     const bool has_hosts = tutti_topology_preset(row, TUTTI_FIGURE_HOSTS) != NULL;
     if (!t->machine || !has_hosts || t->from[TUTTI_FIGURE_HOSTS] == TUTTI_FROM_GIVEN || nranks < 1) return;
+    if (t->nlisted) return; /* seats that are listed must stay there */
     const double hosts = t->figure[TUTTI_FIGURE_HOSTS];
     const double seats_of_one = row->nseats(t, nranks) / hosts;
     t->figure[TUTTI_FIGURE_HOSTS] = fmax(1, ceil(nranks / seats_of_one));

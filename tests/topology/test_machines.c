@@ -56,6 +56,9 @@ static void a_machine_has_as_many_hosts_as_its_ranks_fill(void **state)
         assert_int_equal((int)t.figure[TUTTI_FIGURE_HOSTS], cases[i].hosts);
         assert_int_equal(tutti_topology_fits(&t, cases[i].nranks, NULL) == TUTTI_OK, cases[i].hosts != 2 || i > 6);
     }
+    tutti_topology seated = parsed("@manoa,place=100.5"); /* on hosts that two ranks would not fill */
+    tutti_topology_grow(&seated, 2);
+    assert_int_equal((int)seated.figure[TUTTI_FIGURE_HOSTS], 16);
     tutti_topology plain = parsed("cluster,hosts=4,ranks=2"), star = parsed("@e5-fdr");
     tutti_topology_grow(&plain, 64);
     tutti_topology_grow(&star, 64);
