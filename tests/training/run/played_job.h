@@ -60,6 +60,8 @@ static void played_die(const played_rank *r)
         if (p->control >= 0) shutdown(p->control, SHUT_RDWR);
     }
     while (atomic_load(&r->job->nended) < nliving) tutti_clock_sleep_s(1e-3);
+    while (tutti_group_poll(r->group, NULL) == TUTTI_OK)
+        tutti_clock_sleep_s(1e-3); /* or it would visit, as one whose turns are passed on */
 }
 
 static int played_stop(void *arg)
