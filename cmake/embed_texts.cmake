@@ -1,6 +1,6 @@
-# cmake -DFOLDER=src/predict/devices -DTABLE=tutti_shipped_devices -DOUT=FILE.c -P embed_texts.cmake: the files NAME.txt of a folder as one
-# C file, a row each of that table of tutti_embedded_text (src/base/sourced.h), by name. Bytes, because a C compiler may refuse long strings.
-file(GLOB paths ${FOLDER}/*.txt)
+# cmake -DFOLDER=src/predict/devices -DENDING=txt -DTABLE=tutti_shipped_devices -DOUT=FILE.c -P embed_texts.cmake: the files NAME.ENDING of a
+# folder as one C file, a row each of that table of tutti_embedded_text (src/base/sourced.h), by name. Bytes: a C compiler may refuse long strings.
+file(GLOB paths ${FOLDER}/*.${ENDING})
 list(SORT paths)
 set(texts "")
 set(rows "")

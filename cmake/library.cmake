@@ -36,28 +36,21 @@ else()
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_avx(2|512)\\.c$")
 endif()
 
-file(GLOB TUTTI_ZOO CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/training/model/zoo/*.yaml)
-add_custom_command(
-  OUTPUT ${PROJECT_BINARY_DIR}/zoo_texts.c
-  COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/training/model/zoo -DOUT=${PROJECT_BINARY_DIR}/zoo_texts.c
-          -P ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
-  DEPENDS ${TUTTI_ZOO} ${PROJECT_SOURCE_DIR}/cmake/embed_models.cmake
-  VERBATIM)
-
-# tutti_embed(TABLE FOLDER): the files of a folder of src as a table of texts (cmake/embed_texts.cmake).
-macro(tutti_embed table folder)
-  file(GLOB texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.txt)
+# tutti_embed(TABLE FOLDER ENDING): the files of a folder of src as a table of texts (cmake/embed_texts.cmake).
+macro(tutti_embed table folder ending)
+  file(GLOB texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.${ending})
   add_custom_command(
     OUTPUT ${PROJECT_BINARY_DIR}/${table}.c
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/${folder} -DTABLE=${table}
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/src/${folder} -DENDING=${ending} -DTABLE=${table}
             -DOUT=${PROJECT_BINARY_DIR}/${table}.c -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
     DEPENDS ${texts} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
     VERBATIM)
   list(APPEND TUTTI_SOURCES ${PROJECT_BINARY_DIR}/${table}.c)
 endmacro()
-tutti_embed(tutti_shipped_devices predict/devices)
-tutti_embed(tutti_shipped_machines topology/machines)
-tutti_embed(tutti_shipped_frameworks predict/frameworks)
+tutti_embed(tutti_shipped_models training/model/zoo yaml)
+tutti_embed(tutti_shipped_devices predict/devices txt)
+tutti_embed(tutti_shipped_machines topology/machines txt)
+tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})
@@ -96,7 +89,7 @@ foreach(source ${TUTTI_SOURCES})
   endif()
 endforeach()
 
-add_library(tutti_objects OBJECT ${TUTTI_SOURCES} ${PROJECT_BINARY_DIR}/zoo_texts.c)
+add_library(tutti_objects OBJECT ${TUTTI_SOURCES})
 target_include_directories(tutti_objects PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tutti_objects SYSTEM PRIVATE ${UCX_INCLUDE_DIRS} ${PMIX_INCLUDE_DIRS}) # loaded, not linked (base/library.h)
 target_compile_definitions(tutti_objects PRIVATE TUTTI_VERSION="${PROJECT_VERSION}")

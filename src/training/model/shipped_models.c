@@ -2,8 +2,6 @@
 /* shipped_models.c: looks in the table of embedded model files. */
 #include "shipped_models.h"
 
-#include <string.h>
-
 #include "model.h"
 
 const char *tutti_model_shipped_at(int i)
@@ -15,7 +13,5 @@ const char *tutti_model_shipped_at(int i)
 
 const char *tutti_model_shipped_text(const char *name)
 {
-    for (const tutti_shipped_model *m = tutti_shipped_models; m->name; m++)
-        if (strcmp(m->name, name) == 0) return m->text;
-    return NULL;
+    return tutti_embedded_find(tutti_shipped_models, name);
 }
