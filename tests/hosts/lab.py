@@ -64,9 +64,10 @@ class Rank:
 
 
 class Lab:
-    def __init__(self, nhosts, rate=None, name=""):
-        """name: tells labs of one process apart that are there at once."""
-        self.nhosts, self.rate = nhosts, rate
+    def __init__(self, nhosts, rate=None, name="", congestion=None):
+        """name: tells labs of one process apart that are there at once. congestion: of TCP on all hosts; None: the machine's own, which may pace
+        what it sends."""
+        self.nhosts, self.rate, self.congestion = nhosts, rate, congestion
         self.base = f"tutti{os.getpid()}{name}"
         self.switch = f"{self.base}sw"
         self.names = [f"{self.base}h{k}" for k in range(nhosts)]
@@ -92,6 +93,8 @@ class Lab:
         call("ip", "-n", name, "addr", "add", f"10.77.0.{k + 1}/24", "dev", "eth0")
         call("ip", "-n", name, "link", "set", "eth0", "up")
         call("ip", "-n", name, "link", "set", "lo", "up")
+        if self.congestion:
+            call("ip", "netns", "exec", name, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={self.congestion}")
         if self.rate:
             for where, device in ((name, "eth0"), (self.switch, f"p{k}")):
                 call("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
