@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The short form of ./dev bench predicted: over namespaces at 300 Mbit/s what links take is what was predicted by figures of other exchanges.
+
+usage: tests/hosts/test_predicted.py BUILD      exit 77: skipped, says why
+
+Links bind in all cases, and kernels only wait, so that a busy machine matters little; and what is allowed (a quarter of an exchange, half of a step, of
+the median) is far more than what the benchmark aims at. No run is faster than its links."""
+import math
+import pathlib
+import statistics
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/predicted")]
+import judged as judged_rows
+import lab
+import links
+import steps
+
+BUILD, RATE, OF_EXCHANGES, OF_STEPS = sys.argv[1], "300mbit", 0.25, 0.5
+TRACE = """Id Name Forward Backward Comm Size
+0 fc1 20000 40000 0 0
+1 fc2 10000 20000 0 0
+2 fc3 1000 2000 0 0
+3 softmax-cross-entropy1 0 1000 0 0
+"""
+
+
+def expect(right, words):
+    if not right:
+        sys.exit(f"FAILED: {words}")
+
+
+def exchanges_take_what_was_predicted(judged, figures):
+    links.judge(judged, BUILD, figures, 4, 1, ["ring", "halving-doubling"], [1 << 20, 4 << 20], 0.3)
+    for row in judged.rows:
+        nbytes = int(row["case"].split()[-2]) << 20
+        least = 2 * 3 / 4 * nbytes / (300e6 / 8)
+        expect(row["measured_s"] > 0.95 * least, f"{row['case']}: {row['measured_s']:.4f} s, links alone take {least:.4f} s")
+
+
+def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
+    layers = folder / "layers.txt"
+    layers.write_text(TRACE)
+    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
+    where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
+    for name in ("sync-sgd", "sync-easgd3", "async-easgd"):
+        steps.judge(judged, "steps", BUILD, model, layers, where, [f"method.name={name}"], folder, name, 1, name in steps.VISITS, True)
+
+
+def main():
+    lab.skip_unless_possible()
+    judged = judged_rows.Judged(None)
+    figures = links.fit(BUILD, RATE, 4, 0.3)
+    print(figures.words())
+    exchanges_take_what_was_predicted(judged, figures)
+    with tempfile.TemporaryDirectory(prefix="tutti-predicted-") as name:
+        steps_of_four_ranks_take_what_was_predicted(judged, figures, pathlib.Path(name))
+    judged.sum_up()
+    for group in dict.fromkeys(r["group"] for r in judged.rows):
+        median = statistics.median(judged.errors(group))
+        expect(math.isfinite(median) and median <= (OF_STEPS if group == "steps" else OF_EXCHANGES), f"{group}: median error {median:.2f}")
+    print("ok: what links take is what was predicted")
+
+
+if __name__ == "__main__":
+    main()
