@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/file.h"
 
@@ -243,9 +244,10 @@ tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t 
 bool tutti_layer_trace_is(const char *path)
 {
     char head[64] = "", second[8] = "";
-    FILE *f = fopen(path, "r");
-    const bool is_there = f && fgets(head, sizeof head, f);
-    if (f) fclose(f);
+    int fd;
+    if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
+    const bool is_there = pread(fd, head, sizeof head - 1, 0) > 0; /* what is no file stays unread */
+    close(fd);
     return is_there && sscanf(head, "Id%*[ \t]%7[^ \t\r\n]", second) == 1 && !strcmp(second, "Name");
 }
 
