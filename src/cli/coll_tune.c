@@ -30,9 +30,10 @@ static tutti_status fitted_write(const char *path, const tutti_topology *t, cons
     char *line = tutti_topology_print(t), *folder = tutti_file_folder(path);
     tutti_strbuf_puts(&text, "# fitted by 'tutti coll tune' on this machine; run it again when the machine changes\n");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
-        tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what,
-                            algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
-                            (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
+        if (cases[i].n)
+            tutti_strbuf_printf(&text, "# %-6s %s %s, %d ranks, %lld bytes: %.3f us\n", cases[i].what,
+                                algorithm_of(&cases[i]), tutti_collective_name(cases[i].collective), cases[i].nranks,
+                                (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
     tutti_strbuf_printf(&text, "%s\n", line);
     tutti_status st = tutti_file_make_dir(folder, err);
     if (!st) st = tutti_file_write_atomic(path, text.text, text.length, err);
@@ -46,9 +47,12 @@ static void print_cases(const tutti_tune_case *cases)
 {
     printf("%-7s %-10s %-15s %6s %12s %14s\n", "figure", "algorithm", "collective", "ranks", "bytes", "measured");
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++)
-        printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, algorithm_of(&cases[i]),
-               tutti_collective_name(cases[i].collective), cases[i].nranks, (long long)cases[i].n * TUTTI_ELEMENT_BYTES,
-               cases[i].measured_s * 1e6);
+        if (!cases[i].n)
+            printf("%-7s not fitted: more memory than is left would be needed to get past the caches\n", cases[i].what);
+        else
+            printf("%-7s %-10s %-15s %6d %12lld %12.3fus\n", cases[i].what, algorithm_of(&cases[i]),
+                   tutti_collective_name(cases[i].collective), cases[i].nranks,
+                   (long long)cases[i].n * TUTTI_ELEMENT_BYTES, cases[i].measured_s * 1e6);
 }
 
 static tutti_status check(const tutti_topology *t, tutti_failure *err)

@@ -36,6 +36,18 @@ static void an_exchange_over_threads_takes_time_and_larger_ones_more(void **stat
     assert_true(small > 0 && large > small);
 }
 
+/* 264 MB of cache and two ranks: 128 MiB each lay in it, and the memory came out as 38 MB/s. */
+static void the_memory_is_measured_by_what_the_caches_do_not_hold(void **state)
+{
+    (void)state;
+    const int64_t plenty = INT64_C(1) << 40;
+    assert_int_equal(tutti_tune_large_bytes(264 << 20, 2, plenty), 528 << 20);
+    assert_int_equal(tutti_tune_large_bytes(1 << 20, 2, plenty), 1 << 25);
+    assert_int_equal(tutti_tune_large_bytes(64 << 20, 4, INT64_C(1) << 30), 64 << 20);
+    assert_int_equal(tutti_tune_large_bytes(64 << 20, 4, INT64_C(1) << 29), 32 << 20); /* just enough */
+    assert_int_equal(tutti_tune_large_bytes(64 << 20, 4, (INT64_C(1) << 29) - 1), 0);
+}
+
 static void what_cannot_be_compiled_is_refused(void **state)
 {
     (void)state;
@@ -50,6 +62,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_marks_its_figures),
         cmocka_unit_test(an_exchange_over_threads_takes_time_and_larger_ones_more),
+        cmocka_unit_test(the_memory_is_measured_by_what_the_caches_do_not_hold),
         cmocka_unit_test(what_cannot_be_compiled_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

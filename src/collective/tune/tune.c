@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../base/memory.h"
 #include "../compile/algorithms.h"
 #include "../lower/prepare.h"
 
-enum { SMALL_BYTES = 1 << 18, MAX_LARGE_BYTES = 1 << 27 };
+enum { SMALL_BYTES = 1 << 18, LEAST_LARGE_BYTES = 1 << 25 };
 
 /* The schedule simulated with the figures so far: what is not latency is traffic / rate. */
 static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology *t, tutti_simulation *out,
@@ -77,10 +78,17 @@ static tutti_status case_run(tutti_tune_case *c, tutti_figure figure, tutti_topo
     return st;
 }
 
+int64_t tutti_tune_large_bytes(double cache_bytes, int nranks, int64_t left)
+{
+    const double wanted = fmax(4 * cache_bytes / nranks, LEAST_LARGE_BYTES), most = (double)left / (4.0 * nranks);
+    const int64_t large = (int64_t)fmin(wanted, most) & ~(int64_t)4095;
+    return (double)large * nranks < 2 * cache_bytes ? 0 : large;
+}
+
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err)
 {
     int cores = (int)t->figure[TUTTI_FIGURE_CORES], all = cores < 2 ? 2 : cores < 16 ? cores : 16;
-    double large = fmin(fmax(4 * t->figure[TUTTI_FIGURE_CACHE] / all, 1 << 25), MAX_LARGE_BYTES);
+    const int64_t large = tutti_tune_large_bytes(t->figure[TUTTI_FIGURE_CACHE], all, tutti_memory_left());
     const struct {
         tutti_figure figure;
         const char *algorithm; /* NULL: one core alone */
@@ -93,7 +101,7 @@ tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUN
         {TUTTI_FIGURE_ADD, NULL, TUTTI_REDUCE_SCATTER, 1, SMALL_BYTES},
         {TUTTI_FIGURE_COPY, NULL, TUTTI_ALL_GATHER, 1, SMALL_BYTES},
         {TUTTI_FIGURE_REMOTE, "direct", TUTTI_REDUCE_SCATTER, 2, SMALL_BYTES},
-        {TUTTI_FIGURE_BANDWIDTH, "direct", TUTTI_ALLREDUCE, all, (int64_t)large},
+        {TUTTI_FIGURE_BANDWIDTH, "direct", TUTTI_ALLREDUCE, all, large},
     };
     for (int i = 0; i < TUTTI_NTUNE_CASES; i++) {
         cases[i] = (tutti_tune_case){.what = tutti_figure_name(rows[i].figure),
@@ -101,6 +109,7 @@ tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUN
                                      .collective = rows[i].collective,
                                      .nranks = rows[i].nranks,
                                      .n = rows[i].nbytes / TUTTI_ELEMENT_BYTES};
+        if (!cases[i].n) continue;
         tutti_status st = case_run(&cases[i], rows[i].figure, t, err);
         if (st) return tutti_fail_at(err, "tune: %s", cases[i].what);
     }

@@ -22,7 +22,11 @@ typedef struct {
 } tutti_tune_case;
 
 enum { TUTTI_NTUNE_CASES = 6 };
-/* *t: a host, its cores and cache as detected; the fitted figures are set and marked. */
+/* Of a rank's vector by which the memory's rate is measured: in all four times what the caches hold, as far as a quarter of the memory that
+ * is left goes. 0: with that much the caches would hold half of it, and the rate cannot be told. */
+int64_t tutti_tune_large_bytes(double cache_bytes, int nranks, int64_t left);
+/* *t: a host, its cores and cache as detected; the fitted figures are set and marked. What cannot be told stays as it is, and its case has
+ * n = 0. */
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err);
 
 /* The model against this machine on one case: any algorithm, rank count and size. */
