@@ -23,7 +23,7 @@ def panel(title: str, found: dict[str, list[float | None]], top: int) -> tuple[l
     out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{base + 36}" text-anchor="middle">seconds of training</text>')
     for i, (name, seconds) in enumerate(found.items()):
         y, there = top + HEAD + ROW * i + ROW / 2 - 4, sorted(s for s in seconds if s is not None)
-        colour = "#b5481d" if "easgd" in name or "measgd" in name else "#1f5fa8"
+        colour = "#b5481d" if "easgd" in name else "#1f5fa8"
         out.append(f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(name)}</text>')
         out += [f'<circle cx="{x_of(s):.1f}" cy="{y + 4 * (k - (len(there) - 1) / 2):.1f}" r="3.2" fill="{colour}" fill-opacity="0.8"/>'
                 for k, s in enumerate(there)]

@@ -43,9 +43,8 @@ def job_of(which: str, out: pathlib.Path) -> pathlib.Path:
 
 
 def keys_of(which: str, data: str) -> list[str]:
-    if which == "mnist":
-        return [f"data.path={data}", "epochs=3", "eval_every_epochs=0.25", "tensorboard=false"]
-    return ["epochs=3", "eval_every_epochs=0.25", "tensorboard=false"]
+    keys = ["epochs=3", "eval_every_epochs=0.25", "tensorboard=false"]
+    return [f"data.path={data}", *keys] if which == "mnist" else keys
 
 
 def compare(a: argparse.Namespace, which: str, folder: str, labels: list[str], goal: float | None, seed: int, nseeds: int) -> list[dict]:

@@ -154,6 +154,18 @@ static tutti_status print(const tutti_flags *f, const tutti_predict_question *q,
     return TUTTI_OK;
 }
 
+/* All that is asked of a job, but for the gap between two frameworks. */
+static tutti_status answer(const tutti_flags *f, tutti_predict_question *q, tutti_predict_answers *a,
+                           tutti_failure *err)
+{
+    q->answers = a;
+    q->options.measured = &a->measured;
+    tutti_status st = tutti_predict_answers_read(f, q, a, err);
+    if (!st) st = question_answer(f, q, err);
+    if (!st) st = tutti_predict_answers_find(q, a, err);
+    return st ? st : print(f, q, err);
+}
+
 static tutti_status predict(const tutti_flags *f, tutti_failure *err)
 {
     tutti_predict_question q = {0};
@@ -165,13 +177,8 @@ static tutti_status predict(const tutti_flags *f, tutti_failure *err)
     const char *gap = tutti_cli_value(f, "explain-gap", NULL);
     tutti_status st = gap ? tutti_predict_answers_refuse(f, "--explain-gap", err) : TUTTI_OK;
     if (!st) st = question_read(f, &q, err);
-    q.answers = &answers;
-    q.options.measured = &answers.measured;
-    if (!st && gap) st = tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err);
-    if (!st && !gap) st = tutti_predict_answers_read(f, &q, &answers, err);
-    if (!st && !gap) st = question_answer(f, &q, err);
-    if (!st && !gap) st = tutti_predict_answers_find(&q, &answers, err);
-    if (!st && !gap) st = print(f, &q, err);
+    if (!st)
+        st = gap ? tutti_predict_gap(gap, tutti_cli_value(f, "json", NULL), &q, err) : answer(f, &q, &answers, err);
     tutti_predict_answers_release(&answers);
     free(q.layers);
     free(q.slowness);

@@ -207,7 +207,7 @@ tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_p
     static const char *const buckets[] = {"size", "layer", "one", "auto", NULL},
                              *const orders[] = {"ready", "priority", NULL}, *const times[] = {"late", "early", NULL},
                              *const places[] = {"sharded", "replicated", NULL};
-    asker a = {.q = q, .options = *options, .nranks = tutti_predict_last(q)};
+    asker a = {.q = q, .options = *options, .nranks = tutti_predict_last(q)->nranks};
     tutti_prediction now = {0};
     *out = (tutti_advised){.nranks = a.nranks, .samples = q->job->batch / (q->options.weak ? 1 : a.nranks)};
     tutti_status st = predict_with(&a, NULL, 0, &now, err);

@@ -121,13 +121,6 @@ tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predic
 
 /* ---- what follows ---- */
 
-int tutti_predict_last(const tutti_predict_question *q)
-{
-    int i = q->nranks - 1;
-    while (i > 0 && !(q->predicted[i].step_s > 0)) i--;
-    return q->ranks[i];
-}
-
 /* Hosts that the ranks sit on, or so many ranks each. */
 static int nodes_of(const tutti_predict_question *q, const tutti_predict_answers *a, int nranks)
 {
@@ -162,7 +155,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
         tutti_predict_wait_end(wait);
     }
     if (!st && !a->is_other)
-        st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q), &a->step, err);
+        st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q)->nranks, &a->step, err);
     if (!st) st = tutti_predict_pictures_write(q, a, err);
     return st;
 }

@@ -51,8 +51,6 @@ bool tutti_predict_plans_weakly(const tutti_flags *f);
 /* What follows from the predictions, and what is predicted besides; draws. */
 tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
 void tutti_predict_answers_release(tutti_predict_answers *a);
-/* The last of the rank counts of which there is a prediction. */
-int tutti_predict_last(const tutti_predict_question *q);
 /* Keys of an object of --json, of rank count i. */
 void tutti_predict_answers_json(const tutti_predict_question *q, int i, tutti_json *j);
 /* Whether a rank's memory is known to be too much for its device. */

@@ -37,6 +37,8 @@ tutti_status tutti_predict_gap(const char *names, const char *json, const tutti_
 
 /* ---- predict_table.c ---- */
 
+/* Of the last of the rank counts of which there is a prediction; of one there is. */
+const tutti_prediction *tutti_predict_last(const tutti_predict_question *q);
 void tutti_predict_print_table(const tutti_predict_question *q);
 void tutti_predict_print_layers(const tutti_predict_question *q);
 

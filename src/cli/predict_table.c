@@ -47,11 +47,10 @@ static void print_groups(const tutti_predict_question *q)
     }
 }
 
-/* The last that there is; one there is. */
-static const tutti_prediction *last_of(const tutti_predict_question *q)
+const tutti_prediction *tutti_predict_last(const tutti_predict_question *q)
 {
     int i = q->nranks - 1;
-    while (q->predicted[i].refused[0]) i--;
+    while (i > 0 && q->predicted[i].refused[0]) i--;
     return &q->predicted[i];
 }
 
@@ -81,7 +80,7 @@ static void explain_efficiency(const tutti_predict_question *q)
 /* What no file says, and is the same each time. */
 static void print_assumed(const tutti_predict_question *q)
 {
-    const tutti_prediction *p = last_of(q);
+    const tutti_prediction *p = tutti_predict_last(q);
     if (!p->assumes_updates && !p->assumes_loading) return;
     printf("\nAssumed, as %s does not say it (traces of tutti train do):", q->options.read_trace);
     if (p->assumes_updates)
@@ -95,7 +94,7 @@ void tutti_predict_print_table(const tutti_predict_question *q)
     bool measured = false;
     int shared = 0;
     char *described = tutti_topology_describe(&q->topology);
-    const tutti_prediction *last = last_of(q);
+    const tutti_prediction *last = tutti_predict_last(q);
     const double mb = (double)last->exchanged_bytes / 1e6;
     printf("%s\n%s, ", described, q->job_path);
     if (last->visits > 0)
