@@ -58,6 +58,13 @@ const char *tutti_precision_name(tutti_precision p)
     return (unsigned)p < TUTTI_NPRECISIONS ? precisions[p] : "?";
 }
 
+const char *tutti_kernel_pass_name(tutti_kernel_pass p)
+{
+    static const char *const names[] = {"forward", "params", "data"};
+    static_assert(sizeof names / sizeof *names == TUTTI_NPASSES, "a name for each, in their order");
+    return names[p];
+}
+
 tutti_dtype tutti_precision_dtype(tutti_precision p)
 {
     static const tutti_dtype dtypes[TUTTI_NPRECISIONS] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};

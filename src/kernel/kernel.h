@@ -38,6 +38,10 @@ typedef enum {
 } tutti_order;
 struct tutti_kernel_request;
 
+/* Gradients of parameters come before those of inputs. */
+typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_kernel_pass;
+const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params", "data" */
+
 typedef enum {
     TUTTI_PARAM_WEIGHT,    /* updated by the optimiser, with weight decay */
     TUTTI_PARAM_BIAS,      /* updated, without weight decay (also batch norm's scale and shift) */

@@ -24,16 +24,10 @@ static const struct {
     [TUTTI_DEVICE_NORM] = {"norm", TUTTI_DEVICE_PASS},       [TUTTI_DEVICE_LRN] = {"lrn", TUTTI_DEVICE_PASS},
     [TUTTI_DEVICE_POOL] = {"pool", TUTTI_DEVICE_PASS},       [TUTTI_DEVICE_LOSS] = {"loss", TUTTI_DEVICE_PASS},
 };
-static const char *const passes[TUTTI_NPASSES] = {"forward", "params", "data"};
 
 const char *tutti_device_class_name(tutti_device_class c)
 {
     return classes[c].name;
-}
-
-const char *tutti_device_pass_name(tutti_device_pass pass)
-{
-    return passes[pass];
 }
 
 const char *tutti_device_shipped_at(int i)
@@ -77,7 +71,7 @@ static bool efficiency_find(const char *key, tutti_device_class *class, bool *is
         for (int m = 0; m < 2; m++)
             for (int p = -1; p < TUTTI_NPASSES; p++) {
                 snprintf(word, sizeof word, "%s.%s%s%s", classes[c].name, m ? "memory" : "compute", p < 0 ? "" : ".",
-                         p < 0 ? "" : passes[p]);
+                         p < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)p));
                 if (strcmp(word, key) != 0) continue;
                 *class = (tutti_device_class)c;
                 *is_memory = m;
@@ -120,7 +114,7 @@ static tutti_status said(const tutti_device *d, tutti_device_class class, bool i
 {
     char key[40];
     snprintf(key, sizeof key, "%s.%s%s%s", classes[class].name, is_memory ? "memory" : "compute", pass < 0 ? "" : ".",
-             pass < 0 ? "" : passes[pass]);
+             pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)pass));
     const tutti_sourced_line *l = tutti_sourced_get(&d->file, key);
     *out = 0;
     if (!l) return TUTTI_OK;

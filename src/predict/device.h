@@ -33,9 +33,6 @@ typedef enum {
 } tutti_device_class;
 const char *tutti_device_class_name(tutti_device_class c);
 
-typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_device_pass;
-const char *tutti_device_pass_name(tutti_device_pass pass); /* "forward", "params", "data" */
-
 typedef struct {
     double compute, memory; /* shares of the peak and of the rate; above 0 */
 } tutti_device_efficiency;
@@ -70,8 +67,8 @@ typedef struct {
     double flops, bytes;
 } tutti_device_work;
 /* false: that pass is not run. */
-bool tutti_device_work_of(const tutti_graph *graph, int layer, tutti_device_pass pass, tutti_device_work *out);
-double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_device_pass pass,
+bool tutti_device_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass, tutti_device_work *out);
+double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
                             const tutti_device_work *work);
 
 /* Times of all nodes. TUTTI_ERR_USAGE: the device has no figure for the precision. */

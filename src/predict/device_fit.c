@@ -16,7 +16,7 @@ int tutti_device_samples(const tutti_graph *g, const tutti_profile *profile, tut
         const double seconds[TUTTI_NPASSES] = {t->forward_s, t->params_s, t->data_s};
         for (int p = 0; p < TUTTI_NPASSES; p++) {
             tutti_device_sample s = {
-                .pass = (tutti_device_pass)p, .precision = g->config.precision, .seconds = seconds[p]};
+                .pass = (tutti_kernel_pass)p, .precision = g->config.precision, .seconds = seconds[p]};
             if (seconds[p] > 0 && tutti_device_work_of(g, l, s.pass, &s.work)) out[n++] = s;
         }
     }
@@ -162,7 +162,7 @@ static void print_fit(const whole_fit *fit, tutti_strbuf *out)
         for (int p = 0; p < TUTTI_NPASSES; p++) {
             const class_fit *own = &fit->of[c][p];
             const char *class = tutti_device_class_name((tutti_device_class)c),
-                       *pass = tutti_device_pass_name((tutti_device_pass)p);
+                       *pass = tutti_kernel_pass_name((tutti_kernel_pass)p);
             if (!own->n) continue;
             const double error = 100 * (exp(own->cost / own->n) - 1);
             tutti_strbuf_printf(out, "%s.compute.%s %.6g fitted: %d kernels, mean error %.0f %%\n", class, pass,

@@ -12,7 +12,7 @@
 
 typedef struct {
     tutti_device_work work;
-    tutti_device_pass pass;
+    tutti_kernel_pass pass;
     tutti_precision precision;
     double seconds; /* above 0 */
 } tutti_device_sample;

@@ -86,7 +86,7 @@ static double bytes_of_dout(const tutti_kernel *k)
     return (double)k->out.bytes;
 }
 
-bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_device_pass pass, tutti_device_work *out)
+bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pass, tutti_device_work *out)
 {
     const tutti_kernel *k = &g->kernels[layer];
     const tutti_device_class class = class_of(k);
@@ -122,7 +122,7 @@ static double rate_at(const tutti_device *d, double bytes)
     return bytes <= d->cache_bytes ? d->cache_rate : d->rate;
 }
 
-double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_device_pass pass,
+double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
                             const tutti_device_work *w)
 {
     const tutti_device_efficiency *e = &d->efficiency[w->class][pass];
@@ -163,8 +163,8 @@ tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g
         double seconds[TUTTI_NPASSES] = {0};
         tutti_device_work work;
         for (int p = 0; p < TUTTI_NPASSES; p++)
-            if (tutti_device_work_of(g, l, (tutti_device_pass)p, &work))
-                seconds[p] = tutti_device_seconds(d, g->config.precision, (tutti_device_pass)p, &work);
+            if (tutti_device_work_of(g, l, (tutti_kernel_pass)p, &work))
+                seconds[p] = tutti_device_seconds(d, g->config.precision, (tutti_kernel_pass)p, &work);
         out->layers[l] = (tutti_layer_time){.name = tutti_arena_strdup(&out->arena, m->layers[l].name),
                                             .forward_s = seconds[TUTTI_PASS_FORWARD],
                                             .params_s = seconds[TUTTI_PASS_PARAMS],
