@@ -51,7 +51,12 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     half *h = tutti_alloc(sizeof *h);
     tutti_value wide[TUTTI_MAX_OP_INPUTS];
     tutti_kernel_request inner = *r;
+    tutti_kernel_rows by;
     k->state = h;
+    if (r->by) {
+        by = (tutti_kernel_rows){.of = {r->by->of[0], r->by->of[1], r->by->of[2]}};
+        inner.by = &by;
+    }
     for (int i = 0; i < k->ninputs; i++) wide[i] = as_type(&k->in[i], TUTTI_F32);
     inner.in = wide;
     inner.precision = TUTTI_PRECISION_F32;

@@ -138,8 +138,7 @@ static void describe_params(tutti_kernel *k, const tutti_shape *in, const tutti_
     }
 }
 
-/* All but what a row fills in. */
-static tutti_status begin(const tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err)
+tutti_status tutti_kernel_begin(const tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err)
 {
     tutti_shape shapes[TUTTI_MAX_OP_INPUTS], out;
     *made = (tutti_kernel){.op = r->op, .attrs = r->attrs, .ninputs = r->nin};
@@ -159,7 +158,7 @@ tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const tutti_ker
                                     tutti_failure *err)
 {
     tutti_kernel made;
-    tutti_status st = begin(r, &made, err);
+    tutti_status st = tutti_kernel_begin(r, &made, err);
     if (st != TUTTI_OK) return st;
     made.row = row;
     st = row->create(&made, r, err);
@@ -170,8 +169,41 @@ tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const tutti_ker
     return st;
 }
 
+static bool is_same_row(const tutti_kernel_rows *by)
+{
+    bool same = true;
+    for (int p = 1; p < TUTTI_NPASSES; p++) same = same && by->of[p] == by->of[0] && by->in_f32[p] == by->in_f32[0];
+    return same;
+}
+
+/* The row, or what stands before it: the adapter makes what is behind it by the same request. */
+static const tutti_kernel_row *stand_before(const tutti_kernel_rows *by, const tutti_kernel *k, tutti_precision p)
+{
+    const tutti_kernel_row *row = by->of[TUTTI_PASS_FORWARD];
+    if (!is_same_row(by)) return &tutti_kernel_joined_adapter;
+    if (by->in_f32[TUTTI_PASS_FORWARD] || (!is_wide(k, p) && !row->takes_halves)) return &tutti_kernel_half_adapter;
+    if (is_fused(k) && !row->fuses) return &tutti_kernel_fused_adapter;
+    for (int i = 0; i < k->ninputs && row == k->op->reference; i++)
+        if (k->in[i].layout) return &tutti_kernel_plain_adapter;
+    return row;
+}
+
+static tutti_status create_by_rows(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
+{
+    tutti_kernel bare;
+    const tutti_status st = tutti_kernel_begin(r, &bare, err);
+    if (st != TUTTI_OK) return st;
+    const tutti_kernel_row *row = stand_before(r->by, &bare, r->precision);
+    for (int p = 0; p < bare.nparams && row == r->op->reference; p++)
+        if (bare.params[p].layout)
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "parameters of op %s lie in an order that its plain loops do not read", r->op->name);
+    return tutti_kernel_create_by(row, r, k, err);
+}
+
 tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
 {
+    if (r->by) return create_by_rows(r, k, err);
     const tutti_kernel_engine *e = find_engine(r->engine);
     char about[96] = "";
     tutti_kernel bare;
@@ -181,7 +213,7 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
                           e ? "engine %s is not in this build; use reference"
                             : "there is no engine %s; there are onednn and reference",
                           r->engine);
-    tutti_status st = begin(r, &bare, err);
+    tutti_status st = tutti_kernel_begin(r, &bare, err);
     if (st == TUTTI_OK) st = tutti_order_check_forced(err);
     if (st != TUTTI_OK) return st;
     if (is_wide(&bare, r->precision)) return tutti_kernel_create_by(pick_row(e, &bare), r, k, err);

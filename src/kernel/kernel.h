@@ -174,6 +174,12 @@ typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, T
 const char *tutti_precision_name(tutti_precision p);  /* "f32" */
 tutti_dtype tutti_precision_dtype(tutti_precision p); /* of activations */
 
+/* Rows that compute the passes; adapters stand before them where they need it. */
+typedef struct {
+    const tutti_kernel_row *of[TUTTI_NPASSES];
+    bool in_f32[TUTTI_NPASSES]; /* in f32 behind half_adapter.c */
+} tutti_kernel_rows;
+
 typedef struct tutti_kernel_request {
     const char *engine; /* "onednn" or "reference" */
     const tutti_op_row *op;
@@ -185,6 +191,7 @@ typedef struct tutti_kernel_request {
     int nthreads;
     /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
     tutti_order order;
+    const tutti_kernel_rows *by; /* NULL = the engine's choice */
     /* Orders that its parameters have already (a kernel that evaluates weights in training): nparams of them, borrowed.
      * NULL = row-major if !training, else the kernel chooses. */
     const tutti_param_desc *params_as;

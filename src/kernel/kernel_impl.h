@@ -144,6 +144,10 @@ extern const tutti_kernel_row tutti_kernel_plain_adapter;
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
 /* Runs the row that computes in f32 where activations have 16 bits. */
 extern const tutti_kernel_row tutti_kernel_half_adapter;
+/* Runs passes by the rows that request->by names, where these are several. */
+extern const tutti_kernel_row tutti_kernel_joined_adapter;
+/* All of a kernel but what a row fills in. */
+tutti_status tutti_kernel_begin(const struct tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err);
 /* As tutti_kernel_create, by this row. */
 tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const struct tutti_kernel_request *r, tutti_kernel *k,
                                     tutti_failure *err);

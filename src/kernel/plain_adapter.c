@@ -28,6 +28,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     for (int i = 0; i < k->ninputs; i++) plain[i] = tutti_value_plain(&k->in[i].shape);
     tutti_kernel_request inner = *r;
     inner.engine = "reference";
+    inner.by = NULL;
     inner.in = plain;
     tutti_status st = tutti_kernel_create(&inner, &a->inner, err);
     if (st != TUTTI_OK) return st;
