@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c: makes kernels: which engine's row computes an op, and values from one memory order into another.
+/* kernel.c: makes kernels by the rows that the chooser took, and copies values from one memory order into another.
  *
- * An engine without a row for an op is no failure: the op's reference row steps in, behind plain_adapter.c where an input
- * is not row-major; and a row may know f32 only: half_adapter.c stands before it where activations have 16 bits. So every
- * engine has every op in every precision, and a new op needs one file only. */
+ * A row need not do everything: the reference row stands behind plain_adapter.c where an input is not row-major, one that knows f32
+ * only behind half_adapter.c where activations have 16 bits, one of the bare op behind fused_adapter.c, several for one op behind
+ * joined_adapter.c. So every op is there in every precision, and a new op needs one file only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,42 +13,9 @@
 #include "../base/hash.h"
 #include "../base/strbuf.h"
 #include "../tensor/convert.h"
+#include "candidate.h"
 #include "lane_value.h"
 #include "order_rule.h"
-
-static const tutti_kernel_engine *const engines[] = {&tutti_kernel_engine_onednn, &tutti_kernel_engine_reference};
-
-static const tutti_kernel_row *find_nothing(const char *op)
-{
-    (void)op;
-    return NULL;
-}
-
-static void describe_reference(char out[96])
-{
-    snprintf(out, 96, "reference");
-}
-
-static const tutti_kernel_row *find_no_half(const char *op, tutti_precision precision, bool imitated)
-{
-    (void)op, (void)precision, (void)imitated;
-    return NULL;
-}
-
-static const char *multiplies_nothing(tutti_precision precision)
-{
-    (void)precision;
-    return NULL;
-}
-
-static tutti_order prefers_rows(tutti_precision precision)
-{
-    (void)precision;
-    return TUTTI_ORDER_NCHW;
-}
-
-const tutti_kernel_engine tutti_kernel_engine_reference = {"reference",        find_nothing, find_no_half,
-                                                           multiplies_nothing, prefers_rows, describe_reference};
 
 static const char *const precisions[] = {"f32", "bf16", "f16"};
 static_assert(sizeof precisions / sizeof *precisions == TUTTI_NPRECISIONS, "a name for each, in their order");
@@ -71,24 +38,18 @@ tutti_dtype tutti_precision_dtype(tutti_precision p)
     return dtypes[p];
 }
 
-static const tutti_kernel_engine *find_engine(const char *name)
+static bool is_library(const char *engine)
 {
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        if (strcmp(engines[i]->name, name) == 0) return engines[i];
-    return NULL;
+    return strcmp(engine, "reference") != 0;
 }
 
 void tutti_kernel_engine_describe(const char *engine, char out[96])
 {
-    const tutti_kernel_engine *e = find_engine(engine);
     out[0] = '\0';
-    if (e) e->describe(out);
-}
-
-tutti_order tutti_kernel_prefers(const char *engine, tutti_precision p)
-{
-    const tutti_kernel_engine *e = find_engine(engine);
-    return e ? e->prefers(p) : TUTTI_ORDER_NCHW;
+    if (is_library(engine))
+        tutti_onednn_describe(out);
+    else
+        snprintf(out, 96, "reference");
 }
 
 static bool is_wide(const tutti_kernel *k, tutti_precision precision)
@@ -105,22 +66,11 @@ static bool is_fused(const tutti_kernel *k)
 
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96])
 {
-    const tutti_kernel_engine *e = find_engine(engine);
-    const char *by = e ? e->multiplies(p) : NULL;
+    const char *by = is_library(engine) ? tutti_onednn_multiplies(p) : NULL;
     if (p == TUTTI_PRECISION_F32)
         snprintf(out, 96, "f32");
     else
         snprintf(out, 96, "%s (%s)", tutti_precision_name(p), by ? by : "stored; f32 arithmetic");
-}
-
-/* The engine's row, or what stands in for it. */
-static const tutti_kernel_row *pick_row(const tutti_kernel_engine *e, const tutti_kernel *k)
-{
-    const tutti_kernel_row *own = e->find(k->op->name), *row = own ? own : k->op->reference;
-    if (is_fused(k) && !row->fuses) return &tutti_kernel_fused_adapter;
-    for (int i = 0; i < k->ninputs && !own; i++)
-        if (k->in[i].layout) return &tutti_kernel_plain_adapter;
-    return row;
 }
 
 tutti_value tutti_value_plain(const tutti_shape *shape)
@@ -188,10 +138,13 @@ static const tutti_kernel_row *stand_before(const tutti_kernel_rows *by, const t
     return row;
 }
 
-static tutti_status create_by_rows(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
+tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
 {
+    const tutti_candidate_table table = tutti_candidates();
     tutti_kernel bare;
-    const tutti_status st = tutti_kernel_begin(r, &bare, err);
+    tutti_status st = tutti_order_check_forced(err);
+    if (st == TUTTI_OK && !r->by) return tutti_kernel_create_from(&table, r, k, err);
+    if (st == TUTTI_OK) st = tutti_kernel_begin(r, &bare, err);
     if (st != TUTTI_OK) return st;
     const tutti_kernel_row *row = stand_before(r->by, &bare, r->precision);
     for (int p = 0; p < bare.nparams && row == r->op->reference; p++)
@@ -199,28 +152,6 @@ static tutti_status create_by_rows(const tutti_kernel_request *r, tutti_kernel *
             return tutti_fail(err, TUTTI_ERR_USAGE,
                               "parameters of op %s lie in an order that its plain loops do not read", r->op->name);
     return tutti_kernel_create_by(row, r, k, err);
-}
-
-tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k, tutti_failure *err)
-{
-    if (r->by) return create_by_rows(r, k, err);
-    const tutti_kernel_engine *e = find_engine(r->engine);
-    char about[96] = "";
-    tutti_kernel bare;
-    if (e) e->describe(about);
-    if (!about[0])
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          e ? "engine %s is not in this build; use reference"
-                            : "there is no engine %s; there are onednn and reference",
-                          r->engine);
-    tutti_status st = tutti_kernel_begin(r, &bare, err);
-    if (st == TUTTI_OK) st = tutti_order_check_forced(err);
-    if (st != TUTTI_OK) return st;
-    if (is_wide(&bare, r->precision)) return tutti_kernel_create_by(pick_row(e, &bare), r, k, err);
-    const tutti_kernel_row *half = e->find_half(r->op->name, r->precision, false),
-                           *row = half ? half : pick_row(e, &bare);
-    if (row->takes_halves && tutti_kernel_create_by(row, r, k, NULL) == TUTTI_OK) return TUTTI_OK;
-    return tutti_kernel_create_by(&tutti_kernel_half_adapter, r, k, err);
 }
 
 void tutti_kernel_destroy(tutti_kernel *k)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.h: dense math on one rank: the ops, and the engines that compute them.
+/* kernel.h: dense math on one rank: the ops, and what computes them.
  *
  * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape rule,
- * parameters and cost. An *engine* (reference: plain C kept for ever; onednn: the default) makes a kernel for an op at given
- * shapes. A new op = one file + one row; its reference kernel lives in the same file; the oneDNN row in onednn_<op>.c
- * where it pays (an engine without a row for an op falls back to the reference row).
+ * parameters and cost; its reference kernel, plain C, lives in the same file. The *candidates* (candidate.h) are what can compute an op's
+ * passes at given shapes, and the chooser takes one for each pass. A new op = one file + one row; a faster kernel for it = one file + one
+ * row, where it pays.
  *
  * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
  *
@@ -37,10 +37,28 @@ typedef enum {
     TUTTI_NORDERS,
 } tutti_order;
 struct tutti_kernel_request;
+struct tutti_tuned;
 
 /* Gradients of parameters come before those of inputs. */
 typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_kernel_pass;
 const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params", "data" */
+
+/* Why a candidate computes a pass. */
+typedef enum {
+    TUTTI_CHOSEN_ASKED,    /* the request names it */
+    TUTTI_CHOSEN_ALONE,    /* nothing else fits */
+    TUTTI_CHOSEN_RULE,     /* fewest seconds by the calibrated rules */
+    TUTTI_CHOSEN_MEASURED, /* fewest seconds of those that were measured */
+} tutti_chosen_why;
+
+typedef struct {
+    const char *name; /* the candidate's; NULL: the pass is not run, or no chooser was asked */
+    tutti_chosen_why why;
+    bool in_vain;   /* the request names another, which does not fit */
+    double seconds; /* RULE, MEASURED: what it takes, */
+    const char *next;
+    double next_seconds; /* and the next best, NULL: it is made with the passes beside it, for their sake */
+} tutti_kernel_chosen;
 
 typedef enum {
     TUTTI_PARAM_WEIGHT,    /* updated by the optimiser, with weight decay */
@@ -130,7 +148,8 @@ typedef struct tutti_kernel {
     /* Where writes_dout: the first backward pass takes the gradient of out in up to so many parts, args.dout_parts, sums
      * them itself in this order, and leaves what it makes of the sum in dout. 0 = it finds it whole in dout. */
     int max_dout_parts;
-    void *state; /* the row's own */
+    tutti_kernel_chosen chosen[TUTTI_NPASSES]; /* by tutti_kernel_create */
+    void *state;                               /* the row's own */
 } tutti_kernel;
 
 typedef struct {
@@ -181,7 +200,7 @@ typedef struct {
 } tutti_kernel_rows;
 
 typedef struct tutti_kernel_request {
-    const char *engine; /* "onednn" or "reference" */
+    const char *engine; /* the candidates that are wanted: "auto", or a name (candidate.h): those wherever they fit */
     const tutti_op_row *op;
     const void *attrs;     /* alive as long as the kernel */
     const tutti_value *in; /* nin of them */
@@ -191,7 +210,9 @@ typedef struct tutti_kernel_request {
     int nthreads;
     /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
     tutti_order order;
-    const tutti_kernel_rows *by; /* NULL = the engine's choice */
+    bool canonical;                  /* candidates whose sums are of one class (candidate.h), and no measured times */
+    const struct tutti_tuned *tuned; /* measured times (candidate.h); NULL = the calibrated rules alone */
+    const tutti_kernel_rows *by;     /* NULL = the chooser decides */
     /* Orders that its parameters have already (a kernel that evaluates weights in training): nparams of them, borrowed.
      * NULL = row-major if !training, else the kernel chooses. */
     const tutti_param_desc *params_as;
@@ -212,9 +233,9 @@ uint64_t tutti_param_order_hash(const tutti_param_desc *p);
  * leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, out may be one of them. */
 enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
-/* How an engine computes in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
+/* How these candidates compute in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
-/* "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build): for reports and the handshake. */
+/* What products are made by: "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build). */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 
 #endif

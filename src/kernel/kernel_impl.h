@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_impl.h: what the files of the kernel room share: attributes of the ops, their rows, layouts, engines.
+/* kernel_impl.h: what the files of the kernel room share: attributes of the ops, their rows, layouts, adapters.
  *
- * The attributes stand here and not in the op files because a second engine's row (onednn_conv.c) reads them too. */
+ * The attributes stand here and not in the op files because other rows (onednn_conv.c) read them too. */
 #ifndef TUTTI_KERNEL_IMPL_H
 #define TUTTI_KERNEL_IMPL_H
 
@@ -111,36 +111,33 @@ typedef struct tutti_layout {
     /* The shape that the order is of, where it is not the tensor's: as many elements in the same row-major order (weights of a
      * dense layer behind planes are (N, C, H, W)). No dims = the tensor's. */
     tutti_shape view;
-    void *described; /* a parameter's: the engine's own description, owned by the kernel that made the layout */
+    void *described; /* a parameter's: the library's own description, owned by the kernel that made the layout */
 } tutti_layout;
 
-/* --- engines --- */
+/* --- the library (onednn_engine.c; onednn_absent.c where it is not in the build: its rows cannot be made and fit nothing) --- */
 
-typedef struct {
-    const char *name;
-    /* The engine's row for an op, or NULL: then the op's reference row runs, behind the adapter where needed. */
-    const tutti_kernel_row *(*find)(const char *op);
-    /* The engine's row of products of 16-bit numbers, or NULL: then the one for f32 computes, behind an adapter. imitated: also where this
-     * processor has no instructions for them. */
-    const tutti_kernel_row *(*find_half)(const char *op, tutti_precision precision, bool imitated);
-    const char *(*multiplies)(tutti_precision precision); /* by what this processor does so: "AMX", or NULL */
-    tutti_order (*prefers)(tutti_precision precision);    /* of its convolutions, where channels fill blocks */
-    void (*describe)(char out[96]);
-} tutti_kernel_engine;
+extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
+/* bf16 multiplied as such. */
+extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
+/* As a candidate has them (candidate.h). */
+bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+/* By what this processor multiplies 16-bit numbers: "AMX"; NULL = it does not. */
+const char *tutti_onednn_multiplies(tutti_precision precision);
+tutti_order tutti_onednn_prefers(tutti_precision precision); /* of its convolutions, where channels fill blocks */
+void tutti_onednn_describe(char out[96]);                    /* "" = not in this build */
 
-extern const tutti_kernel_engine tutti_kernel_engine_reference, tutti_kernel_engine_onednn;
-/* An engine's, by its name. */
-tutti_order tutti_kernel_prefers(const char *engine, tutti_precision p);
+/* --- adapters --- */
 
 /* Runs a row that computes a bare op where a ReLU is merged into it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
-/* Rows of our own for the oneDNN engine, for what memory bounds: every order of activations, every type, any number of threads. They
+/* Rows of our own for what memory bounds: every order of activations, every type, any number of threads. They
  * refuse inputs of several types and batch norms whose addend lies otherwise: then the adapters step in. */
 extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_add_row, tutti_lane_concat,
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
-/* What an engine's row calls in its create for shapes that it cannot do: the op's reference row computes k. */
+/* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
 /* Runs the row that computes in f32 where activations have 16 bits. */
 extern const tutti_kernel_row tutti_kernel_half_adapter;

@@ -9,11 +9,17 @@
 
 enum { PIECE = 1 << 12, STREAM_BYTES = 1 << 20, LINE = 64 };
 
-tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     bool fits = tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
+    (void)pass;
     for (int i = 0; i < k->ninputs; i++) fits = fits && k->in[i].dtype == tutti_precision_dtype(r->precision);
-    if (!fits)
+    return fits;
+}
+
+tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    if (!tutti_lane_fits(k, r, TUTTI_PASS_FORWARD))
         return tutti_fail(err, TUTTI_ERR_USAGE, "inputs of op %s are not all of one type in orders that are known",
                           k->op->name);
     k->out.dtype = k->in[0].dtype;

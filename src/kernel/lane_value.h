@@ -7,9 +7,11 @@
 #include "lane_impl.h"
 #include "memory_order.h"
 
-/* A kernel whose output lies as its first input does, in the type that the request asks for, which all inputs have; else a failure, and
- * half_adapter.c takes over. */
+/* A kernel whose output lies as its first input does, in the type that the request asks for, which all inputs have; else a failure. */
 tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
+
+/* As candidates have it (candidate.h): that much is known before one is made. */
+bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
 /* Of a row whose state is one piece of memory. */
 void tutti_lane_free_state(tutti_kernel *k);

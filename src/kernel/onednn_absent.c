@@ -1,35 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_absent.c: stands for the oneDNN engine in a build without oneDNN: it is known by name and says that it is not
- * there, so that a job that asks for it is refused with words. CMake takes this file or the other onednn_*.c. */
+/* onednn_absent.c: stands for oneDNN in a build without it: its rows are there by name, fit nothing and say so, so that a job that asks for
+ * them is refused with words. CMake takes this file or the other onednn_*.c. */
 #include "kernel_impl.h"
 
-static const tutti_kernel_row *find(const char *op)
+static tutti_status refuse(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    (void)op;
-    return NULL;
+    (void)r;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "op %s by oneDNN is not in this build", k->op->name);
 }
 
-static const tutti_kernel_row *find_half(const char *op, tutti_precision precision, bool imitated)
+const tutti_kernel_row tutti_onednn_conv = {.engine = "onednn", .create = refuse};
+const tutti_kernel_row tutti_onednn_dense = {.engine = "onednn", .create = refuse};
+const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
+
+bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
-    (void)op, (void)precision, (void)imitated;
-    return NULL;
+    (void)k, (void)r, (void)pass;
+    return false;
 }
 
-static const char *multiplies(tutti_precision precision)
+double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)k, (void)r, (void)pass;
+    return -1;
+}
+
+const char *tutti_onednn_multiplies(tutti_precision precision)
 {
     (void)precision;
     return NULL;
 }
 
-static tutti_order prefers(tutti_precision precision)
+tutti_order tutti_onednn_prefers(tutti_precision precision)
 {
     (void)precision;
     return TUTTI_ORDER_NCHW;
 }
 
-static void describe(char out[96])
+void tutti_onednn_describe(char out[96])
 {
     out[0] = '\0';
 }
-
-const tutti_kernel_engine tutti_kernel_engine_onednn = {"onednn", find, find_half, multiplies, prefers, describe};

@@ -14,7 +14,7 @@
  * in f32. A merged ReLU is a post-op; backward it masks the gradient in place, before the weights' gradient.
  *
  * Where the processor does not multiply bf16 the library computes the same by f32 instructions, four times slower than f32
- * itself: kernel.c does not ask for that there, but tests do. */
+ * itself: it does not fit there (onednn_engine.c), but tests make it. */
 #include <string.h>
 
 #include "onednn_impl.h"
@@ -130,7 +130,7 @@ static bool is_computed(tutti_order order)
 static void build_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
 {
     tutti_onednn_state *s = k->state;
-    const tutti_order preferred = tutti_kernel_prefers(r->engine, r->precision);
+    const tutti_order preferred = tutti_order_preferred(r->engine, r->precision);
     orders tried[4];
     int n = 0;
     if (is_computed(d->wanted)) tried[n++] = in_order(k, d, d->wanted);

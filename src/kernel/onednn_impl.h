@@ -178,8 +178,4 @@ void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);
 
-extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
-/* bf16 multiplied as such. */
-extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
-
 #endif

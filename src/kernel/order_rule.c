@@ -9,6 +9,7 @@
 #include "order_rule.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory_order.h"
 
@@ -36,9 +37,14 @@ static int64_t block_of(tutti_order order)
     return order == TUTTI_ORDER_NCHW8C ? 8 : order == TUTTI_ORDER_NCHW16C ? 16 : 1;
 }
 
+tutti_order tutti_order_preferred(const char *engine, tutti_precision precision)
+{
+    return strcmp(engine, "reference") != 0 ? tutti_onednn_prefers(precision) : TUTTI_ORDER_NCHW;
+}
+
 tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n)
 {
-    const tutti_order forced = tutti_order_forced(), preferred = tutti_kernel_prefers(engine, precision);
+    const tutti_order forced = tutti_order_forced(), preferred = tutti_order_preferred(engine, precision);
     double padded = 0, all = 0;
     if (n == 0) return TUTTI_ORDER_NONE;
     if (forced != TUTTI_ORDER_NONE) return forced;

@@ -21,7 +21,8 @@ typedef struct {
 /* false: the op has nothing to say. */
 bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
                          tutti_order_vote *vote);
-/* For an engine. NONE without votes. */
+/* For the candidates that a request names (kernel.h). Preferred: where channels fill blocks. NONE without votes. */
+tutti_order tutti_order_preferred(const char *engine, tutti_precision precision);
 tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n);
 
 tutti_order tutti_order_forced(void); /* by TUTTI_ORDER; NONE = it says nothing, or nothing that is known */

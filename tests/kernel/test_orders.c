@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "kernel/candidate.h"
 #include "kernel/lane_value.h"
 
 static const tutti_order orders[] = {TUTTI_ORDER_NCHW, TUTTI_ORDER_NCHW8C, TUTTI_ORDER_NCHW16C, TUTTI_ORDER_NCHW32C,
@@ -63,19 +64,26 @@ static bool is_product(const tutti_kernel *k)
     return k->op == &tutti_op_conv || k->op == &tutti_op_dense;
 }
 
+/* What memory bounds: the row of our own, NULL = there is none. */
+static const tutti_kernel_row *find_lanes(const char *op)
+{
+    const tutti_kernel_candidate *c = tutti_candidate_find("lanes", op, TUTTI_PRECISION_F32);
+    return c ? c->row : NULL;
+}
+
 /* An addend that lies otherwise than what is normalised is the adapters': a model has one order, so it does not happen there. */
 static bool has_own_row(const kernel_case *c, const setting *at, const tutti_kernel *k)
 {
     const bool moves = k->op == &tutti_op_batch_norm && k->ninputs > 1 && at->order != at->others && c->in.ndims == 4;
-    return tutti_kernel_engine_onednn.find(c->op) && !is_product(k) && !moves;
+    return find_lanes(c->op) && !is_product(k) && !moves;
 }
 
 static void assert_row_and_order(const kernel_case *c, const setting *at, const tutti_kernel *k)
 {
-    if (has_own_row(c, at, k) && k->row != tutti_kernel_engine_onednn.find(c->op))
+    if (has_own_row(c, at, k) && k->row != find_lanes(c->op))
         FAIL(c, at, "computed by a row of engine '%s'", k->row->engine);
-    /* an op that the engine has no row for runs behind the adapter, which gives row-major */
-    if (k->out.shape.ndims != 4 || !tutti_kernel_engine_onednn.find(c->op)) return;
+    /* an op that only the reference has runs behind the adapter, which gives row-major */
+    if (k->out.shape.ndims != 4 || (!is_product(k) && !find_lanes(c->op))) return;
     tutti_value want = k->out;
     tutti_layout layout;
     tutti_order_apply(at->order, &want, &layout);

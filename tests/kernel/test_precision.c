@@ -3,6 +3,7 @@
  * gives, to the bit, what its f32 kernel gives for the same numbers, rounded once. */
 #include "kernel/kernel_rig.h"
 
+#include "kernel/candidate.h"
 #include "kernel/memory_order.h"
 
 static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
@@ -57,6 +58,15 @@ static void values_of_any_dtype_are_added_padding_included(void **state)
 
 /* ---- kernels ---- */
 
+/* The library's, whether or not this processor has instructions for it. NULL: none, or not in this build. */
+static const tutti_kernel_row *find_row(const char *name, const char *op, tutti_precision precision)
+{
+    char about[96];
+    const tutti_kernel_candidate *c = tutti_candidate_find(name, op, precision);
+    tutti_kernel_engine_describe("onednn", about);
+    return c && about[0] ? c->row : NULL;
+}
+
 /* row: which one computes; NULL = the engine's choice. order: of all inputs, which are of one shape; NULL = row-major. */
 static void rig_open(rig *r, const char *engine, const tutti_kernel_row *row, const tutti_value *order,
                      const kernel_case *c, tutti_precision precision, bool training)
@@ -109,7 +119,7 @@ static void ops_with_a_merged_relu_do_so_too(void **state)
         for (int addend = 0; op->relu_at && addend <= op->takes_addend; addend++, nfused++) {
             const kernel_case fused = with_relu(&kernel_cases[i], attrs, addend);
             compare("reference", &fused, TUTTI_PRECISION_F16, true);
-            if (tutti_kernel_engine_onednn.find("conv")) compare("onednn", &fused, TUTTI_PRECISION_BF16, true);
+            if (find_row("onednn", "conv", TUTTI_PRECISION_F32)) compare("onednn", &fused, TUTTI_PRECISION_BF16, true);
         }
     }
     assert_true(nfused > 8);
@@ -133,7 +143,7 @@ static void assert_equal_values(const kernel_case *c, const char *what, const tu
 static void compare_products(const kernel_case *c, const tutti_value *order, bool training)
 {
     rig stored, native;
-    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16, true);
+    const tutti_kernel_row *row = find_row("onednn", c->op, TUTTI_PRECISION_BF16);
     rig_open(&stored, "reference", &tutti_kernel_half_adapter, NULL, c, TUTTI_PRECISION_BF16, training);
     rig_open(&native, "onednn", row, order, c, TUTTI_PRECISION_BF16, training);
     stored.k.row->forward(&stored.k, &stored.a);
@@ -156,7 +166,7 @@ static void compare_products(const kernel_case *c, const tutti_value *order, boo
 /* Where there are no instructions for products of bf16 the library may imitate them (with AVX-512) or not (with less). */
 static bool has_products(void)
 {
-    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find_half("conv", TUTTI_PRECISION_BF16, true);
+    const tutti_kernel_row *row = find_row("onednn", "conv", TUTTI_PRECISION_BF16);
     const tutti_value in = {.shape = {4, {1, 16, 4, 4}}, .bytes = 512, .dtype = TUTTI_BF16};
     const tutti_kernel_request request = {.engine = "onednn",
                                           .op = &tutti_op_conv,
@@ -195,7 +205,7 @@ static void products_of_bf16_are_those_of_f32_rounded_once(void **state)
     for (int i = 0; i < NCASES; i++) {
         const kernel_case *c = &kernel_cases[i];
         char attrs[128];
-        if (!c->exact || !tutti_kernel_engine_onednn.find_half(c->op, TUTTI_PRECISION_BF16, true)) continue;
+        if (!c->exact || !find_row("onednn", c->op, TUTTI_PRECISION_BF16)) continue;
         const kernel_case fused = with_relu(c, attrs, false);
         compare_products(c, NULL, true);
         compare_products(c, NULL, false);
@@ -269,7 +279,7 @@ static void compare_parts(const tutti_kernel_row *row, const tutti_value *order,
 static void batch_norm_sums_a_gradient_in_two_parts(void **state)
 {
     (void)state;
-    const tutti_kernel_row *row = tutti_kernel_engine_onednn.find("batch-norm");
+    const tutti_kernel_row *row = find_row("lanes", "batch-norm", TUTTI_PRECISION_F32);
     const kernel_case cases[] = {
         {"batch-norm", &norm, {2, {6, 32}}, false, true, 1, .what = "two dims"},
         {"batch-norm", &norm, {4, {3, 20, 5, 4}}, false, true, 1, .what = "blocks, padded"},
@@ -299,7 +309,7 @@ static void a_precision_says_how_it_computes(void **state)
     assert_string_equal(text, "bf16 (stored; f32 arithmetic)");
     tutti_kernel_precision_describe("onednn", TUTTI_PRECISION_F16, text);
     assert_string_equal(text, "f16 (stored; f32 arithmetic)");
-    const char *by = tutti_kernel_engine_onednn.multiplies(TUTTI_PRECISION_BF16);
+    const char *by = tutti_onednn_multiplies(TUTTI_PRECISION_BF16);
     tutti_kernel_precision_describe("onednn", TUTTI_PRECISION_BF16, text);
     assert_non_null(strstr(text, by ? by : "stored"));
 }

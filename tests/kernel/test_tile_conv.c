@@ -86,7 +86,7 @@ static void compare(const tutti_tile_conv *c)
 
 static bool has_tiles(void)
 {
-    const char *how = tutti_kernel_engine_onednn.multiplies(TUTTI_PRECISION_BF16);
+    const char *how = tutti_onednn_multiplies(TUTTI_PRECISION_BF16);
     return how && strcmp(how, "AMX") == 0;
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* candidates.c: the table of what can compute the ops: one line each (candidate.h), and rules for those that are measured by one rate.
+ *
+ * Rates are those of one thread of an EPYC (Zen 4): the reference's on LeNet's layers, that of loops in lanes on values past the caches. */
+#include "candidate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lane_value.h"
+
+static const double REFERENCE_FLOPS = 1e9, REFERENCE_BYTES = 2e9, LANE_BYTES = 8e9;
+
+double tutti_candidate_flops(const tutti_kernel *k)
+{
+    tutti_shape in[TUTTI_MAX_OP_INPUTS];
+    for (int i = 0; i < k->ninputs; i++) in[i] = k->in[i].shape;
+    return k->op->flops ? k->op->flops(k->attrs, in, &k->out.shape) : 0;
+}
+
+double tutti_candidate_bytes(const tutti_kernel *k)
+{
+    double bytes = (double)k->out.bytes;
+    for (int i = 0; i < k->ninputs; i++) bytes += (double)k->in[i].bytes;
+    for (int p = 0; p < k->nparams; p++) bytes += (double)k->params[p].elements * sizeof(float);
+    return bytes;
+}
+
+/* Parameters that lie in an order of another row's are nothing that plain loops can read. */
+static bool reference_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)r, (void)pass;
+    for (int p = 0; p < k->nparams; p++)
+        if (k->params[p].layout) return false;
+    return true;
+}
+
+static double reference_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)r, (void)pass;
+    return tutti_candidate_flops(k) / REFERENCE_FLOPS + tutti_candidate_bytes(k) / REFERENCE_BYTES;
+}
+
+static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)pass;
+    return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
+}
+
+/* Loops in lanes read every order and type: they refuse what they cannot read when they are made. */
+#define LANES(op, row)                                                                                                 \
+    {                                                                                                                  \
+        "lanes", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_lane_fits, lane_seconds, &row      \
+    }
+#define ONEDNN(op, precision, row)                                                                                     \
+    {                                                                                                                  \
+        "onednn", op, TUTTI_DOES_ALL, precision, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits, tutti_onednn_seconds,    \
+            &row                                                                                                       \
+    }
+
+static const tutti_kernel_candidate rows[] = {
+    ONEDNN("conv", TUTTI_IN_F32, tutti_onednn_conv),
+    ONEDNN("conv", TUTTI_IN_BF16, tutti_onednn_bf16_conv),
+    ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
+    ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
+    LANES("relu", tutti_lane_eltwise),
+    LANES("sigmoid", tutti_lane_eltwise),
+    LANES("tanh", tutti_lane_eltwise),
+    LANES("max-pool", tutti_lane_pool),
+    LANES("avg-pool", tutti_lane_pool),
+    LANES("global-avg-pool", tutti_lane_global_pool),
+    LANES("lrn", tutti_lane_lrn),
+    LANES("batch-norm", tutti_lane_norm),
+    LANES("add", tutti_lane_add_row),
+    LANES("concat", tutti_lane_concat),
+    LANES("dropout", tutti_lane_dropout),
+    {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds, NULL},
+};
+enum { NROWS = sizeof rows / sizeof *rows };
+
+tutti_candidate_table tutti_candidates(void)
+{
+    return (tutti_candidate_table){rows, NROWS};
+}
+
+const char *tutti_candidate_name_at(int i)
+{
+    for (int r = 0; r < NROWS; r++) {
+        bool seen = false;
+        for (int before = 0; before < r; before++) seen = seen || !strcmp(rows[before].name, rows[r].name);
+        if (!seen && i-- == 0) return rows[r].name;
+    }
+    return NULL;
+}
+
+const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char *op, tutti_precision precision)
+{
+    for (int i = 0; i < NROWS; i++)
+        if (!strcmp(rows[i].name, name) && (!rows[i].op || !strcmp(rows[i].op, op)) &&
+            rows[i].precisions >> precision & 1)
+            return &rows[i];
+    return NULL;
+}
