@@ -45,7 +45,7 @@ def matrix_flops() -> float:
 
 
 def ours_us(build: pathlib.Path, name: str, batch: int, repeats: int) -> float:
-    command = [build / "bench" / "bench_kernels", name, batch, 1, "onednn", repeats]
+    command = [build / "bench" / "bench_kernels", name, batch, 1, "auto", repeats]
     return float(subprocess.run(map(str, command), check=True, capture_output=True, text=True).stdout)
 
 

@@ -86,7 +86,7 @@ static void open_rig(rig *r, const bench_case *c, tutti_order order, tutti_preci
     *r = (rig){.c = c};
     tutti_order_apply(order, &in[0], &r->layout);
     in[1] = in[0];
-    const tutti_kernel_request request = {.engine = "onednn",
+    const tutti_kernel_request request = {.engine = "auto",
                                           .op = tutti_op_find(c->op),
                                           .attrs = c->attrs,
                                           .in = in,

@@ -115,12 +115,9 @@ static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_fa
     tutti_host_shape machine;
     char engine[96];
     tutti_topology_detect(&machine);
-    tutti_kernel_engine_describe("onednn", engine);
-    const bool has_engine = engine[0] != '\0';
-    if (!has_engine) tutti_kernel_engine_describe("reference", engine);
+    tutti_kernel_engine_describe("auto", engine);
     tutti_strbuf_puts(out, "# Measured by 'tutti tune device'; measure again when the machine or tutti changes.\n");
-    tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: %s\nranks: share a host\n", engine,
-                        has_engine ? "onednn" : "reference");
+    tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n", engine);
     tutti_status st = measure(f, "measuring", fitted, NFITTED, &set, err);
     if (!st) st = tutti_device_fit(set.at, set.n, (double)machine.core_cache, out, err);
     free(set.at);

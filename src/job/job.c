@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: reads, completes and prints jobs.
  *
- * A loaded job is resolved: defaults are filled in, `kernels: auto` is the engine that will run, and paths are absolute
+ * A loaded job is resolved: defaults are filled in, and paths are absolute
  * (those of the file are relative to its folder, those of --set to where the program stands), so that the printed job means
  * the same wherever it is read again: in a folder of results, or by ranks that stand elsewhere. */
 #include <limits.h>
@@ -20,14 +20,6 @@ static void let_override_replace(tutti_job *job, const tutti_job_source *source)
     bool epochs = tutti_job_source_override(source, "epochs"), steps = tutti_job_source_override(source, "steps");
     if (steps && !epochs && job->steps > 0) job->epochs = 0;
     if (epochs && !steps && job->epochs > 0) job->steps = 0;
-}
-
-static void choose_kernels(tutti_job *job)
-{
-    if (!job->kernels || strcmp(job->kernels, "auto") != 0) return;
-    char words[96];
-    tutti_kernel_engine_describe("onednn", words);
-    job->kernels = words[0] ? "onednn" : "reference";
 }
 
 /* Whether they fit is known only when the model and the file are there, and the source of the job is gone. */
@@ -68,7 +60,6 @@ static tutti_status read_job(tutti_job *job, const tutti_job_source *source, tut
     if (st != TUTTI_OK) return st;
     let_override_replace(job, source);
     note_places(job, source);
-    choose_kernels(job);
     st = tutti_job_read_topology(job, source, err);
     if (!st) st = tutti_job_share_out(job, source, source->nlocal, err);
     return st ? st : check(job, source, err);

@@ -79,10 +79,9 @@ static const char *method_name_at(int i)
     return row ? row->name : NULL;
 }
 
-static const char *engine_name_at(int i)
+static const char *kernels_at(int i)
 {
-    static const char *const names[] = {"onednn", "reference", "auto"};
-    return i < 3 ? names[i] : NULL;
+    return i ? tutti_candidate_name_at(i - 1) : "auto";
 }
 
 static const char *algorithm_name_at(int i)
@@ -140,7 +139,7 @@ static tutti_status check_names(const tutti_job *job, const tutti_job_source *so
     if (st == TUTTI_OK)
         st = check_name(source, tutti_job_given_name(source, "method.name", "method"), job->method.name, method_name_at,
                         err);
-    if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, engine_name_at, err);
+    if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, kernels_at, err);
     if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
     if (st != TUTTI_OK) return st;
     char words[96];

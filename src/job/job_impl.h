@@ -125,8 +125,8 @@ struct tutti_job {
 /* Every key of a job: its own, and those of the rules. */
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
-    char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES],
-        methods[TUTTI_JOB_NAMES]; /* what names there are to choose from */
+    char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
+        kernels[TUTTI_JOB_NAMES]; /* what names there are to choose from */
     tutti_field_table table;
 } tutti_job_fields;
 /* Makes the table in the caller's memory and returns it. */

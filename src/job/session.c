@@ -13,37 +13,20 @@
 #include "job_impl.h"
 
 /* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
- * epochs and steps are free only where the rate does not depend on the end. */
+ * epochs and steps are free only where the rate does not depend on the end, kernels only where bits are not the job's own. */
+#define ALWAYS_FREE                                                                                                    \
+    "ranks", "threads", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",               \
+        "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.order", "parallel.layers",     \
+        "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s", "log_every",              \
+        "eval_every_epochs", "checkpoint.every_steps", "checkpoint.keep", "tensorboard", "trace.steps",                \
+        "trace.warmup", NULL
+
 static const char *const *free_keys(const tutti_job *job)
 {
-    static const char *const keys[] = {"epochs",
-                                       "steps", /* these two first */
-                                       "ranks",
-                                       "threads",
-                                       "partition",
-                                       "data.threads",
-                                       "model",
-                                       "exchange.algorithm",
-                                       "exchange.topology",
-                                       "exchange.hybrid_bytes",
-                                       "exchange.buckets",
-                                       "exchange.bucket_bytes",
-                                       "exchange.order",
-                                       "parallel.layers",
-                                       "parallel.groups",
-                                       "exchange.update",
-                                       "exchange.update_when",
-                                       "exchange.deadline_s",
-                                       "log_every",
-                                       "eval_every_epochs",
-                                       "checkpoint.every_steps",
-                                       "checkpoint.keep",
-                                       "tensorboard",
-                                       "trace.steps",
-                                       "trace.warmup",
-                                       NULL};
+    static const char *const fast[] = {"epochs", "steps", "kernels", ALWAYS_FREE}, *const canonical[] = {
+                                                                                       "epochs", "steps", ALWAYS_FREE};
     const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
-    return has_end ? keys + 2 : keys;
+    return (job->reduction == TUTTI_REDUCTION_CANONICAL ? canonical : fast) + (has_end ? 2 : 0);
 }
 
 static char *renew_job(const char *text)

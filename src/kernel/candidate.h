@@ -61,8 +61,6 @@ typedef struct {
     int n;
 } tutti_candidate_table;
 tutti_candidate_table tutti_candidates(void);
-/* Their names, each once, from 0 on; NULL = no more. */
-const char *tutti_candidate_name_at(int i);
 /* The first of this name for an op and a precision, or NULL. */
 const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char *op, tutti_precision precision);
 

@@ -45,11 +45,12 @@ static bool is_library(const char *engine)
 
 void tutti_kernel_engine_describe(const char *engine, char out[96])
 {
-    out[0] = '\0';
-    if (is_library(engine))
-        tutti_onednn_describe(out);
-    else
+    if (!is_library(engine)) {
         snprintf(out, 96, "reference");
+        return;
+    }
+    tutti_onednn_describe(out);
+    if (!out[0] && strcmp(engine, "onednn") != 0) snprintf(out, 96, "without oneDNN");
 }
 
 static bool is_wide(const tutti_kernel *k, tutti_precision precision)

@@ -218,6 +218,8 @@ typedef struct tutti_kernel_request {
     const tutti_param_desc *params_as;
 } tutti_kernel_request;
 
+/* Names of candidates, each once, from 0 on; NULL = no more. */
+const char *tutti_candidate_name_at(int i);
 /* out->shape etc. come from the op's infer. */
 tutti_status tutti_kernel_create(const tutti_kernel_request *request, tutti_kernel *k, tutti_failure *err);
 void tutti_kernel_destroy(tutti_kernel *k);
@@ -235,7 +237,7 @@ enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
 /* How these candidates compute in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
-/* What products are made by: "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "" (not in this build). */
+/* What products are made by: "oneDNN 3.2.0 (avx512_core_bf16)" | "reference" | "without oneDNN" | "" (asked for, not in this build). */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 
 #endif

@@ -53,7 +53,7 @@ static void compare(const kernel_case *c, const tutti_kernel_request *request)
 
 static void compare_everywhere(const kernel_case *c)
 {
-    static const char *const engines[] = {"reference", "onednn"};
+    static const char *const engines[] = {"reference", "auto"};
     static const tutti_precision precisions[] = {TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16};
     static const tutti_order orders[] = {TUTTI_ORDER_NCHW, TUTTI_ORDER_NCHW16C, TUTTI_ORDER_NHWC};
     for (int e = 0; e < 2; e++)

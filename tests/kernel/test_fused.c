@@ -129,7 +129,7 @@ static void run_parts(const char *engine, bool in_parts, float made[4][WIDE])
 static void gradient_in_two_parts_is_as_good_as_their_sum(void **state)
 {
     (void)state;
-    static const char *const engines[] = {"reference", "onednn"};
+    static const char *const engines[] = {"reference", "auto"};
     for (int e = 0; e < 2; e++) {
         char about[96];
         static float whole[4][WIDE], parts[4][WIDE];

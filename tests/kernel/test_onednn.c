@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onednn.c: every op on the engine "onednn" gives what its reference row gives, from row-major inputs and from inputs
+/* test_onednn.c: every op by what the chooser takes for it in a build with oneDNN gives what its reference row gives, from row-major inputs and from inputs
  * in the order that a convolution before it would leave; twice the same bits. Skipped in a build without oneDNN. */
 #include "kernel/kernel_cases.h"
 
@@ -54,7 +54,7 @@ static void compare(const kernel_case *c, const tutti_value *in, bool training, 
 {
     bench want, got;
     bench_open(&want, "reference", c, NULL, training, 1);
-    bench_open(&got, "onednn", c, in, training, nthreads);
+    bench_open(&got, "auto", c, in, training, nthreads);
     run_forward(&want);
     run_forward(&got);
     if (want.k.op->is_loss)
@@ -90,7 +90,7 @@ static bool open_producers(producers *p, const kernel_case *c, unsigned which)
         if (!(which >> i & 1)) continue;
         p->attrs[i] = (tutti_conv_attrs){.out_channels = shape.dim[1], .kernel = 1, .stride = 1, .groups = 1};
         const tutti_value in = tutti_value_plain(&(tutti_shape){4, {shape.dim[0], 16, shape.dim[2], shape.dim[3]}});
-        const tutti_kernel_request request = {.engine = "onednn",
+        const tutti_kernel_request request = {.engine = "auto",
                                               .op = &tutti_op_conv,
                                               .attrs = &p->attrs[i],
                                               .in = &in,
@@ -296,9 +296,9 @@ static void evaluation_takes_over_the_order_of_trained_weights(void **state)
         bench trained, plain;
         tutti_kernel other;
         tutti_failure err = {0};
-        bench_open(&trained, "onednn", c, NULL, true, 1);
-        bench_open(&plain, "onednn", c, NULL, false, 1);
-        const tutti_kernel_request request = {.engine = "onednn",
+        bench_open(&trained, "auto", c, NULL, true, 1);
+        bench_open(&plain, "auto", c, NULL, false, 1);
+        const tutti_kernel_request request = {.engine = "auto",
                                               .op = trained.k.op,
                                               .attrs = c->attrs,
                                               .in = plain.k.in,
@@ -332,8 +332,8 @@ static void running_twice_gives_the_same_bits(void **state)
     if (is_absent()) skip();
     for (int i = 0; i < NCASES; i++) {
         bench a, b;
-        bench_open(&a, "onednn", &kernel_cases[i], NULL, true, 2);
-        bench_open(&b, "onednn", &kernel_cases[i], NULL, true, 2);
+        bench_open(&a, "auto", &kernel_cases[i], NULL, true, 2);
+        bench_open(&b, "auto", &kernel_cases[i], NULL, true, 2);
         memset(b.a.scratch, 0x41, b.k.scratch_bytes); /* scratch may hold anything */
         run_forward(&a), run_backward(&a);
         run_forward(&b), run_backward(&b);
@@ -353,8 +353,8 @@ static void in_place_gives_the_same_bits(void **state)
     int nin_place = 0;
     for (int i = 0; i < NCASES; i++) {
         bench apart, same;
-        bench_open(&apart, "onednn", &kernel_cases[i], NULL, true, 1);
-        bench_open(&same, "onednn", &kernel_cases[i], NULL, true, 1);
+        bench_open(&apart, "auto", &kernel_cases[i], NULL, true, 1);
+        bench_open(&same, "auto", &kernel_cases[i], NULL, true, 1);
         if (apart.k.in_place) {
             nin_place++;
             same.a.out = same.in[0];
@@ -380,8 +380,8 @@ static void a_gradient_that_nobody_wants_is_left_out(void **state)
         if (!c->nmore || !open_producers(&p, c, FIRST)) continue;
         for (int left_out = 0; left_out <= c->nmore; left_out++) {
             bench all, one;
-            bench_open(&all, "onednn", c, p.out, true, 1);
-            bench_open(&one, "onednn", c, p.out, true, 1);
+            bench_open(&all, "auto", c, p.out, true, 1);
+            bench_open(&one, "auto", c, p.out, true, 1);
             one.a.din[left_out] = NULL;
             run_forward(&all), run_backward(&all);
             run_forward(&one), run_backward(&one);
@@ -404,7 +404,7 @@ static void inputs_in_one_order_are_joined_without_copies(void **state)
         const bool adds = strcmp(c->op, "add") == 0;
         if (!(adds || strcmp(c->what, "whole blocks") == 0) || !open_producers(&p, c, ALL)) continue;
         bench b;
-        bench_open(&b, "onednn", c, p.out, true, 1);
+        bench_open(&b, "auto", c, p.out, true, 1);
         assert_non_null(b.k.out.layout);
         assert_int_equal(b.k.passes_gradient, adds ? (2u << c->nmore) - 1 : 0);
         assert_true(b.k.scratch_bytes < b.k.in[0].bytes); /* no room for a copy of an input */

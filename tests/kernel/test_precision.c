@@ -97,7 +97,7 @@ static void compare(const char *engine, const kernel_case *c, tutti_precision pr
 static void every_op_on_16_bits_is_its_f32_kernel_rounded_once(void **state)
 {
     (void)state;
-    static const char *const engines[] = {"reference", "onednn"};
+    static const char *const engines[] = {"reference", "auto"};
     for (int e = 0; e < 2; e++) {
         char about[96];
         tutti_kernel_engine_describe(engines[e], about);
@@ -119,7 +119,7 @@ static void ops_with_a_merged_relu_do_so_too(void **state)
         for (int addend = 0; op->relu_at && addend <= op->takes_addend; addend++, nfused++) {
             const kernel_case fused = with_relu(&kernel_cases[i], attrs, addend);
             compare("reference", &fused, TUTTI_PRECISION_F16, true);
-            if (find_row("onednn", "conv", TUTTI_PRECISION_F32)) compare("onednn", &fused, TUTTI_PRECISION_BF16, true);
+            if (find_row("onednn", "conv", TUTTI_PRECISION_F32)) compare("auto", &fused, TUTTI_PRECISION_BF16, true);
         }
     }
     assert_true(nfused > 8);

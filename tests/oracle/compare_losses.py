@@ -52,13 +52,13 @@ def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
     """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two
     ranks saw, as two micro-batches are."""
     canonical = "reduction: canonical\nslots: 2"
-    more = [("onednn", 1, "f32", canonical)] if model in ON_DIGITS and kind != "local" else []
+    more = [("auto", 1, "f32", canonical)] if model in ON_DIGITS and kind != "local" else []
     if kind in ("lars", "lamb"):
-        more += [("onednn", 1, "f32", "accumulate: 2"), ("onednn", 2, "f32", "exchange: {update: replicated}")]
+        more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update: replicated}")]
     if kind == "freeze":
-        more += [("onednn", 1, "f32", "accumulate: 2"), ("onednn", 2, "f32", "exchange: {update_when: early}")]
-    half = [("onednn", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
-    return [("onednn", 1, "f32", ""), ("onednn", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
+        more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update_when: early}")]
+    half = [("auto", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
+    return [("auto", 1, "f32", ""), ("auto", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
 
 
 def optimiser_of(rule: str, said: dict) -> str:

@@ -23,8 +23,8 @@ ranks: {ranks}
 {extra}
 optimiser: {{lr: {lr}, weight_decay: {decay}, schedule: step, milestones: [{fall_at}], gamma: {fall}, {rule}}}
 """
-RUNS = [("onednn", 1, ""), ("onednn", 2, ""), ("reference", 1, ""), ("onednn", 2, "exchange: {update: replicated}"),
-        ("onednn", 2, "reduction: canonical\nslots: 4")]
+RUNS = [("auto", 1, ""), ("auto", 2, ""), ("reference", 1, ""), ("auto", 2, "exchange: {update: replicated}"),
+        ("auto", 2, "reduction: canonical\nslots: 4")]
 
 
 def rule_keys(case: str) -> str:

@@ -276,6 +276,6 @@ static inline bool is_built(const char *engine)
     return about[0];
 }
 
-static const char *const engines[] = {"reference", "onednn"}; /* the second where it is built */
+static const char *const engines[] = {"reference", "auto"};
 
 #endif

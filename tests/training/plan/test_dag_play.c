@@ -81,7 +81,7 @@ static void engines_agree_on_gradients_through_branches(void **state)
     if (!is_built("onednn")) skip();
     int64_t count, other_count;
     float *expected = step(&(scene){smooth, "reference", 1, 0, false, TUTTI_PRECISION_F32}, true, &count);
-    float *found = step(&(scene){smooth, "onednn", 1, 0, false, TUTTI_PRECISION_F32}, true, &other_count);
+    float *found = step(&(scene){smooth, "auto", 1, 0, false, TUTTI_PRECISION_F32}, true, &other_count);
     assert_int_equal(count, other_count);
     for (int64_t e = 0; e < count; e++)
         assert_true(fabsf(expected[e] - found[e]) <= 1e-5f + 1e-4f * fabsf(expected[e]));
@@ -176,7 +176,7 @@ static void engines_agree_on_merged_layers(void **state)
         char *text = seed ? dag_text(seed) : strdup(residual);
         int64_t count, other_count;
         float *expected = step(&(scene){text, "reference", 1, 0, true, TUTTI_PRECISION_F32}, true, &count);
-        float *found = step(&(scene){text, "onednn", 1, 0, true, TUTTI_PRECISION_F32}, true, &other_count);
+        float *found = step(&(scene){text, "auto", 1, 0, true, TUTTI_PRECISION_F32}, true, &other_count);
         assert_int_equal(count, other_count);
         for (int64_t e = 0; e < count; e++)
             if (!(fabsf(expected[e] - found[e]) <= 2e-4f + 1e-3f * fabsf(expected[e])))
