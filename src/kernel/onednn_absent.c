@@ -14,17 +14,25 @@ const tutti_kernel_row tutti_onednn_dense = {.engine = "onednn", .create = refus
 const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halves = true, .create = refuse};
 const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
 
-bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
-{
-    (void)k, (void)r, (void)pass;
-    return false;
-}
+const tutti_kernel_row tutti_conv_lanes = {.engine = "onednn", .takes_halves = true, .create = refuse};
+const tutti_kernel_row tutti_conv_windows = {.engine = "onednn", .create = refuse};
+const tutti_kernel_row tutti_conv_tiles = {.engine = "onednn", .takes_halves = true, .create = refuse};
 
-double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
-{
-    (void)k, (void)r, (void)pass;
-    return -1;
-}
+#define FITS_NOTHING(name)                                                                                             \
+    bool name##_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)                     \
+    {                                                                                                                  \
+        (void)k, (void)r, (void)pass;                                                                                  \
+        return false;                                                                                                  \
+    }                                                                                                                  \
+    double name##_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)                \
+    {                                                                                                                  \
+        (void)k, (void)r, (void)pass;                                                                                  \
+        return -1;                                                                                                     \
+    }
+FITS_NOTHING(tutti_onednn)
+FITS_NOTHING(tutti_conv_lanes)
+FITS_NOTHING(tutti_conv_windows)
+FITS_NOTHING(tutti_conv_tiles)
 
 const char *tutti_onednn_multiplies(tutti_precision precision)
 {

@@ -34,7 +34,7 @@ typedef struct {
     tutti_order wanted;
 } conv_desc;
 
-static tutti_order wanted_order(const tutti_kernel *k, const tutti_kernel_request *r)
+tutti_order tutti_onednn_wanted_order(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     tutti_order_vote vote;
     if (r->order != TUTTI_ORDER_NONE) return r->order;
@@ -56,7 +56,7 @@ static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_d
         .any_gradient = tutti_onednn_typed(s, dnnl_f32, weights, groups, dnnl_format_tag_any),
         .strides = {at->stride, at->stride},
         .pad = {at->pad, at->pad},
-        .wanted = wanted_order(k, r),
+        .wanted = tutti_onednn_wanted_order(k, r),
     };
 }
 
@@ -127,7 +127,8 @@ static bool is_computed(tutti_order order)
     return order == TUTTI_ORDER_NHWC || order == TUTTI_ORDER_NCHW16C || order == TUTTI_ORDER_NCHW8C;
 }
 
-static void build_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
+/* In which orders all lies, and the primitive that these are of. */
+static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
 {
     tutti_onednn_state *s = k->state;
     const tutti_order preferred = tutti_order_preferred(r->engine, r->precision);
@@ -146,10 +147,6 @@ static void build_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_requ
     tutti_onednn_set_out(k, follows ? d->wanted : left, tutti_precision_dtype(r->precision));
     if (d->type == dnnl_f32)
         d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
-    if (tutti_onednn_convolves_in_lanes(k))
-        tutti_onednn_add_lane_product(k, d->weights);
-    else
-        tutti_onednn_add_product(s, d->weights, d->bias);
 }
 
 /* As the forward pass computes, else with channels last, else as the library likes. */
@@ -164,24 +161,13 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     return find_first(s, d, find, tried, 3, &taken, what);
 }
 
+/* With channels last the sum of the bias is worth a step of its own (onednn_conv_gemm.c). */
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
-    if (tutti_onednn_convolves_in_lanes(k)) {
-        tutti_onednn_add_lane_gradient(k, d->weights);
-        return;
-    }
-    if (tutti_onednn_sums_in_tiles(k)) {
-        tutti_onednn_add_tile_gradient(k, d->weights);
-        return;
-    }
     if (d->type == dnnl_f32 && tutti_onednn_sums_bias(k)) {
         tutti_onednn_add_bias_sum(k);
         d->bias = NULL;
-    }
-    if (d->type == dnnl_f32 && tutti_onednn_multiplies_windows(k)) {
-        tutti_onednn_add_weight_product(k, d->weights);
-        return;
     }
     dnnl_primitive_desc_t pd = find_gradient(k, d, find_weight_gradient, "find a convolution's weight gradient");
     tutti_onednn_add_weight_gradient(s, pd, d->weights, d->bias);
@@ -190,64 +176,85 @@ static void build_backward_params(tutti_kernel *k, conv_desc *d)
 static void build_backward_data(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
-    if (tutti_onednn_spreads_in_lanes(k)) {
-        tutti_onednn_add_lane_spread(k, d->weights);
-        return;
-    }
-    if (d->type == dnnl_f32 && tutti_onednn_multiplies_windows(k)) {
-        tutti_onednn_add_input_product(k, d->weights);
-        return;
-    }
     dnnl_primitive_desc_t pd = find_gradient(k, d, find_input_gradient, "find a convolution's input gradient");
     tutti_onednn_add_input_gradient(s, pd, d->weights);
 }
 
-static tutti_status create_typed(tutti_kernel *k, const tutti_kernel_request *r, dnnl_data_type_t type,
-                                 tutti_failure *err)
+static void build_by_library(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
+{
+    tutti_onednn_state *s = k->state;
+    tutti_onednn_add_product(s, d->weights, d->bias);
+    if (r->training) build_backward_params(k, d);
+    if (r->training) build_backward_data(k, d);
+}
+
+/* Steps of our own in place of the library's primitives, whose orders they keep to; NULL = another row does that pass. */
+typedef void add_step(tutti_kernel *k, const_dnnl_memory_desc_t weights);
+typedef struct {
+    add_step *forward, *params, *data;
+} own_steps;
+
+static void build_by_steps(tutti_kernel *k, const own_steps *own, const conv_desc *d, const tutti_kernel_request *r)
+{
+    tutti_onednn_state *s = k->state;
+    const bool innermost = tutti_onednn_channels_lie_innermost(k);
+    if (!tutti_onednn_ok(s, innermost ? dnnl_success : dnnl_unimplemented, "find channels innermost")) return;
+    if (own->forward) own->forward(k, d->weights);
+    if (r->training && own->params) own->params(k, d->weights);
+    if (r->training && own->data) own->data(k, d->weights);
+}
+
+/* own NULL = the library does it. */
+static tutti_status create_with(tutti_kernel *k, const tutti_kernel_request *r, const own_steps *own,
+                                tutti_failure *err)
 {
     const tutti_conv_attrs *at = k->attrs;
+    const bool halves = r->precision == TUTTI_PRECISION_BF16;
+    if (halves && k->params[0].layout)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
+                          k->op->name);
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);
     k->backward_reads = TUTTI_READS_INPUT;
     if (at->relu) tutti_onednn_merge_relu(k);
     if (s->failed != dnnl_success) return tutti_onednn_finish(k, err);
-    conv_desc d = describe(k, r, type);
-    build_forward(k, &d, r);
+    conv_desc d = describe(k, r, halves ? dnnl_bf16 : dnnl_f32);
+    find_forward(k, &d, r);
     if (r->training && at->relu) tutti_onednn_mask_dout(k);
-    if (r->training) build_backward_params(k, &d);
-    if (r->training) build_backward_data(k, &d);
+    if (s->failed == dnnl_success && own) build_by_steps(k, own, &d, r);
+    if (s->failed == dnnl_success && !own) build_by_library(k, &d, r);
     return tutti_onednn_finish(k, err);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    return create_typed(k, r, dnnl_f32, err);
+    return create_with(k, r, NULL, err);
 }
 
-static tutti_status create_bf16(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+static tutti_status create_lanes(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
-    if (k->params[0].layout) /* half_adapter.c takes over */
-        return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
-                          k->op->name);
-    return create_typed(k, r, dnnl_bf16, err);
+    static const own_steps steps = {tutti_onednn_add_lane_product, tutti_onednn_add_lane_gradient,
+                                    tutti_onednn_add_lane_spread};
+    return create_with(k, r, &steps, err);
 }
 
-const tutti_kernel_row tutti_onednn_conv = {
-    .engine = "onednn",
-    .fuses = true,
-    .create = create,
-    .destroy = tutti_onednn_close,
-    .forward = tutti_onednn_forward,
-    .backward_params = tutti_onednn_backward_params,
-    .backward_data = tutti_onednn_backward_data,
-};
+static tutti_status create_windows(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    static const own_steps steps = {NULL, tutti_onednn_add_weight_product, tutti_onednn_add_input_product};
+    return create_with(k, r, &steps, err);
+}
 
-const tutti_kernel_row tutti_onednn_bf16_conv = {
-    .engine = "onednn",
-    .fuses = true,
-    .takes_halves = true,
-    .create = create_bf16,
-    .destroy = tutti_onednn_close,
-    .forward = tutti_onednn_forward,
-    .backward_params = tutti_onednn_backward_params,
-    .backward_data = tutti_onednn_backward_data,
-};
+static tutti_status create_tiles(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    static const own_steps steps = {NULL, tutti_onednn_add_tile_gradient, NULL};
+    return create_with(k, r, &steps, err);
+}
+
+#define ROW(made, reads_halves)                                                                                        \
+    {                                                                                                                  \
+        .engine = "onednn", .fuses = true, .takes_halves = reads_halves, .create = made,                               \
+        .destroy = tutti_onednn_close, .forward = tutti_onednn_forward,                                                \
+        .backward_params = tutti_onednn_backward_params, .backward_data = tutti_onednn_backward_data                   \
+    }
+const tutti_kernel_row tutti_onednn_conv = ROW(create, false), tutti_onednn_bf16_conv = ROW(create, true),
+                       tutti_conv_lanes = ROW(create_lanes, true), tutti_conv_windows = ROW(create_windows, false),
+                       tutti_conv_tiles = ROW(create_tiles, true);

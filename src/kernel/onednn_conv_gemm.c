@@ -7,7 +7,7 @@
  *
  *   dweights = dout^T windows        dwindows = dout weights        dbias = column sums of dout
  *
- * The library's kernels fill vectors with channels. Products are taken where the output's do not fill blocks of 16 and are at
+ * The library's kernels fill vectors with channels. Products are taken (onednn_conv_rules.c) where the output's do not fill blocks of 16 and are at
  * least twice the input's; one thread with AVX-512, ms, weight gradient with bias and input gradient:
  *
  *   convolution, batch                         library       products     taken
@@ -27,7 +27,7 @@
 #include "../tensor/elementwise.h"
 #include "onednn_impl.h"
 
-enum { BLOCK = 16, TILE_FLOATS = 64 * 1024, SUM_FLOATS = 1024 };
+enum { TILE_FLOATS = 64 * 1024, SUM_FLOATS = 1024 };
 
 static int64_t min64(int64_t a, int64_t b)
 {
@@ -58,16 +58,6 @@ bool tutti_onednn_sums_bias(tutti_kernel *k)
 {
     tutti_onednn_state *s = k->state;
     return s->failed == dnnl_success && s->nthreads == 1 && k->nparams > 1 && lies_innermost(s, s->out, &k->out.shape);
-}
-
-bool tutti_onednn_multiplies_windows(tutti_kernel *k)
-{
-    const tutti_conv_attrs *at = k->attrs;
-    tutti_onednn_state *s = k->state;
-    const int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
-    if (s->failed != dnnl_success || s->nthreads > 1 || at->stride > 1 || at->groups > 1 || at->kernel == 1)
-        return false;
-    return in >= BLOCK / 2 && out >= 2 * in && out % BLOCK != 0 && tutti_onednn_channels_lie_innermost(k);
 }
 
 tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k)
@@ -202,6 +192,7 @@ void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t w
     tutti_onednn_state *s = k->state;
     tutti_onednn_windows w = tutti_onednn_windows_of(k);
     const_dnnl_memory_desc_t flat = tutti_onednn_innermost(s, &k->params[0].shape);
+    if (w.bias) tutti_onednn_add_bias_sum(k);
     w.tile_at = tutti_onednn_take(&s->backward_params, tile_bytes(&w));
     w.product_at = tutti_onednn_take(&s->backward_params, (size_t)(w.size * w.out_channels) * sizeof(float));
     tutti_onednn_add_own(s, &s->backward_params, weight_gradient, &w);

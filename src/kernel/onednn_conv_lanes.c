@@ -49,61 +49,12 @@
 #include "onednn_impl.h"
 #include "tile_conv.h"
 
-enum {
-    LEAST_WIDTH = 16,
-    MOST_VECTORS = 3,
-    MOST_INPUTS = 128,
-    TILE_BYTES = 400 << 10
-}; /* three vectors: all sums of a position stay in registers */
+enum { TILE_BYTES = 400 << 10 };
 
 static const tutti_conv_loops *loops_for(tutti_dtype type)
 {
     if (type != TUTTI_BF16) return &tutti_lane_here()->conv;
     return tutti_onednn_multiplies_pairs() ? tutti_lane_conv_bf16() : NULL;
-}
-
-/* Half a vector at most is left over. */
-static bool fills_lanes(int64_t n, int64_t width)
-{
-    return n >= width && n % width <= width / 2;
-}
-
-static bool is_small(tutti_kernel *k)
-{
-    const tutti_conv_attrs *at = k->attrs;
-    const tutti_onednn_state *s = k->state;
-    if (s->failed != dnnl_success || s->nthreads > 1 || at->stride > 1 || at->groups > 1 || at->kernel == 1)
-        return false;
-    if (k->in[0].shape.dim[1] > MOST_INPUTS || tutti_lane_here()->width < LEAST_WIDTH) return false;
-    return (k->in[0].dtype == TUTTI_F32 || k->in[0].dtype == k->out.dtype) && tutti_onednn_channels_lie_innermost(k);
-}
-
-bool tutti_onednn_convolves_in_lanes(tutti_kernel *k)
-{
-    const tutti_conv_attrs *at = k->attrs;
-    const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
-    if (!fills_lanes(out, width) || out % width == 0 || out / width > MOST_VECTORS) return false;
-    if (k->out.shape.dim[3] < TUTTI_CONV_WIDTH || at->kernel * in < TUTTI_CONV_TAPS) return false;
-    return loops_for(k->out.dtype) && is_small(k);
-}
-
-/* Channels that fill the library's tiles on both sides are left to it. */
-bool tutti_onednn_sums_in_tiles(tutti_kernel *k)
-{
-    enum { TILE = 16 };
-    const int64_t in = k->in[0].shape.dim[1], out = k->out.shape.dim[1];
-    const bool fills = in >= 2 * TILE && in % TILE == 0 && out % (2 * TILE) == 0;
-    return k->out.dtype == TUTTI_BF16 && tutti_onednn_multiplies_tiles() && !fills && out <= TUTTI_TILE_CONV_MOST &&
-           is_small(k);
-}
-
-bool tutti_onednn_spreads_in_lanes(tutti_kernel *k)
-{
-    const tutti_conv_attrs *at = k->attrs;
-    const int64_t width = tutti_lane_here()->width, in = k->in[0].shape.dim[1], taps = at->kernel * in;
-    if (in % width == 0 || k->out.shape.dim[1] < 2 * in || taps < 2 * width) return false;
-    if (!fills_lanes(taps, width) || k->out.shape.dim[2] < TUTTI_CONV_HEIGHT) return false;
-    return k->in[0].dtype == k->out.dtype && tutti_onednn_convolves_in_lanes(k);
 }
 
 static int64_t plane_of(const tutti_onednn_windows *w)
@@ -270,7 +221,7 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
     }
 }
 
-enum { SUMS = 256 }; /* at least (MOST_VECTORS + 1) vectors of any width */
+enum { SUMS = 256 }; /* more than the output channels that fit (onednn_conv_rules.c) */
 
 static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
 {

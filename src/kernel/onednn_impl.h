@@ -141,24 +141,20 @@ void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc
                                       const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_input_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                      const_dnnl_memory_desc_t weights);
-/* Gradients of convolutions by products of our own (onednn_conv_gemm.c): whether they are faster than the library's, and the
- * steps that they add to the backward passes. weights: the order in which those lie in the regions. */
+/* In which a convolution is asked to leave its output. */
+tutti_order tutti_onednn_wanted_order(const tutti_kernel *k, const tutti_kernel_request *r);
 tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
 bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* of input and output */
-bool tutti_onednn_multiplies_windows(tutti_kernel *k);
-bool tutti_onednn_sums_bias(tutti_kernel *k);
+bool tutti_onednn_sums_bias(tutti_kernel *k); /* by a step of our own, beside the library's weight gradient */
+void tutti_onednn_add_bias_sum(tutti_kernel *k);
+/* Steps of convolutions whose channels lie innermost, in place of the library's primitives: gradients by products of windows
+ * (onednn_conv_gemm.c); in f32 and bf16 by loops in lanes, and gradients of bf16 weights by tiles of AMX (onednn_conv_lanes.c). Those of
+ * forward have the bias and a merged ReLU, those of weights the bias' gradient. weights: the order in which those lie in the regions. */
 void tutti_onednn_add_weight_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_input_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-void tutti_onednn_add_bias_sum(tutti_kernel *k);
-/* The same by loops in lanes (onednn_conv_lanes.c), of f32 and bf16: forward with its bias and merged ReLU, the gradients of weights and
- * bias, that of the input. */
-bool tutti_onednn_convolves_in_lanes(tutti_kernel *k);
-bool tutti_onednn_spreads_in_lanes(tutti_kernel *k);
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-/* Gradients of weights of bf16 by tiles of AMX. */
-bool tutti_onednn_sums_in_tiles(tutti_kernel *k);
 void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 /* bf16 in pairs by vectors, or by tiles of AMX (onednn_engine.c). */
 bool tutti_onednn_multiplies_pairs(void);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onednn_conv_rules.c: where convolutions by steps of our own fit, and where they are known to be faster than the library's primitives.
+ *
+ * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c and onednn_conv_gemm.c
+ * have in their tables, where they take less than the library by the ratios below, means of those tables; of all other shapes nothing is
+ * said, so that the library keeps them unless a job or a tune file says otherwise. */
+#include "lane_impl.h"
+#include "onednn_impl.h"
+#include "tile_conv.h"
+
+enum {
+    LEAST_WIDTH = 16, /* of vectors: narrower ones waste little and have half the registers */
+    MOST_VECTORS = 3, /* all sums of a position stay in registers */
+    MOST_INPUTS = 128,
+    BLOCK = 16 /* channels that fill the library's vectors, or a tile's rows */
+};
+
+/* Of the library's seconds. */
+static const double LANES[TUTTI_NPASSES] = {0.8, 0.85, 0.75}, WINDOWS[TUTTI_NPASSES] = {1, 0.9, 0.8}, TILES = 0.7;
+
+static int64_t inputs_of(const tutti_kernel *k)
+{
+    return k->in[0].shape.dim[1];
+}
+
+static int64_t outputs_of(const tutti_kernel *k)
+{
+    return k->out.shape.dim[1];
+}
+
+/* Row-major is the same with one channel, and with one position. */
+static bool is_innermost(tutti_order order, const tutti_shape *s)
+{
+    const bool same = s->dim[1] == 1 || s->dim[2] * s->dim[3] == 1;
+    return order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && same);
+}
+
+/* What all of them want: one group, no steps, one thread (sums of several would have to be added), channels innermost. */
+static bool is_plain(const tutti_kernel *k, const tutti_kernel_request *r)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const bool small = at->stride == 1 && at->groups == 1 && r->nthreads <= 1;
+    return small && tutti_onednn_fits(k, r, TUTTI_PASS_FORWARD) &&
+           is_innermost(tutti_order_of(&k->in[0]), &k->in[0].shape) &&
+           is_innermost(tutti_onednn_wanted_order(k, r), &k->out.shape);
+}
+
+static bool reads_input(const tutti_kernel *k, const tutti_kernel_request *r)
+{
+    return k->in[0].dtype == TUTTI_F32 || k->in[0].dtype == tutti_precision_dtype(r->precision);
+}
+
+/* Half a vector at most is left over. */
+static bool fills_lanes(int64_t n)
+{
+    const int64_t width = tutti_lane_here()->width;
+    return n >= width && n % width <= width / 2;
+}
+
+bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const tutti_dtype type = tutti_precision_dtype(r->precision);
+    const int64_t out = outputs_of(k), taps = at->kernel * inputs_of(k);
+    if (type == TUTTI_BF16 && !tutti_onednn_multiplies_pairs()) return false;
+    if (!is_plain(k, r) || !reads_input(k, r)) return false;
+    if (!fills_lanes(out) || out / tutti_lane_here()->width > MOST_VECTORS) return false;
+    if (k->out.shape.dim[3] < TUTTI_CONV_WIDTH || taps < TUTTI_CONV_TAPS) return false;
+    if (pass != TUTTI_PASS_DATA) return true;
+    return fills_lanes(taps) && k->out.shape.dim[2] >= TUTTI_CONV_HEIGHT && k->in[0].dtype == type;
+}
+
+double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t width = tutti_lane_here()->width, in = inputs_of(k), out = outputs_of(k);
+    if (width < LEAST_WIDTH || at->kernel == 1 || in > MOST_INPUTS || out % width == 0) return -1;
+    if (pass == TUTTI_PASS_DATA && (in % width == 0 || out < 2 * in || at->kernel * in < 2 * width)) return -1;
+    return LANES[pass] * tutti_onednn_seconds(k, r, pass);
+}
+
+bool tutti_conv_windows_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)pass;
+    return is_plain(k, r) && k->in[0].dtype == TUTTI_F32;
+}
+
+double tutti_conv_windows_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t in = inputs_of(k), out = outputs_of(k);
+    if (at->kernel == 1 || in < BLOCK / 2 || out < 2 * in || out % BLOCK == 0) return -1;
+    return WINDOWS[pass] * tutti_onednn_seconds(k, r, pass);
+}
+
+bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    (void)pass;
+    return tutti_onednn_multiplies_tiles() && is_plain(k, r) && reads_input(k, r) && at->kernel > 1 &&
+           outputs_of(k) <= TUTTI_TILE_CONV_MOST;
+}
+
+/* Channels that fill the library's tiles on both sides are left to it. */
+double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const int64_t in = inputs_of(k), out = outputs_of(k);
+    const bool fills = in >= 2 * BLOCK && in % BLOCK == 0 && out % (2 * BLOCK) == 0;
+    if (fills || in > MOST_INPUTS || tutti_lane_here()->width < LEAST_WIDTH) return -1;
+    return TILES * tutti_onednn_seconds(k, r, pass);
+}
