@@ -41,6 +41,7 @@ tutti_comm *tutti_comm_of_group(tutti_group *group)
 {
     tutti_comm *comm = tutti_alloc(sizeof *comm);
     comm->group = group;
+    comm->device = tutti_device_cpu();
     comm->rank = tutti_group_rank(group), comm->nranks = tutti_group_nranks(group);
     comm->home = make_home();
     return comm;

@@ -18,6 +18,7 @@
 #define TUTTI_COMM_IMPL_H
 
 #include "../../base/arena.h"
+#include "../../device/device_row.h"
 #include "../exchange/executor.h"
 #include "../exchange/remote.h"
 #include "../simulate/choose.h"
@@ -122,6 +123,7 @@ typedef struct tutti_board_entry tutti_board_entry;
 
 struct tutti_comm {
     tutti_group *group;
+    const tutti_device *device; /* the host's: callers' memory is plain */
     int rank, nranks;
     tutti_lane *lanes; /* the one used last first */
     tutti_last last;

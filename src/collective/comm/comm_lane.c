@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tensor/reduce.h"
 #include "comm_impl.h"
 
 /* --- pieces --- */
@@ -21,13 +20,14 @@ static int64_t left_of(const tutti_call_block *b, const tutti_request *q)
 static void copy_piece(const tutti_request *q, bool in)
 {
     const tutti_lane *l = q->lane;
+    const tutti_device *device = l->comm->device;
     const size_t apart = (size_t)l->piece * q->bytes;
     const bool past = in ? tutti_way_at((tutti_way)l->key.way)->past_caches : q->large;
     for (int32_t k = 0; k < (in ? q->nin : q->nout); k++) {
         const tutti_call_block *b = in ? &q->in[k] : &q->out[k];
         char *user = b->at + (size_t)q->at * q->bytes, *stage = (in ? l->stage_in : l->stage_out) + (size_t)k * apart;
         const size_t nbytes = (size_t)left_of(b, q) * q->bytes;
-        if (nbytes) tutti_reduce_copy(in ? &stage : &user, 1, in ? user : stage, nbytes, past);
+        if (nbytes) device->copy(device, in ? &stage : &user, 1, in ? user : stage, nbytes, past);
     }
 }
 

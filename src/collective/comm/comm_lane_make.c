@@ -160,7 +160,13 @@ static tutti_status make_exchange(tutti_lane *l, const tutti_call *call, tutti_f
     tutti_place in = {NULL, 0};
     char name[64];
     snprintf(name, sizeof name, "%s", tutti_collective_name(call->collective));
-    tutti_exchange_binding b = {.name = name, .n = l->key.n, .type = call->type, .op = call->op, .in = &in, .nin = 1};
+    tutti_exchange_binding b = {.name = name,
+                                .n = l->key.n,
+                                .type = call->type,
+                                .op = call->op,
+                                .in = &in,
+                                .nin = 1,
+                                .device = l->comm->device};
     bind_places(l, call, &in, &b);
     tutti_status st = tutti_exchange_create(l->comm->group, l->lowered, &b, &l->x, err);
     if (!st) tutti_exchange_on_done(l->x, tutti_lane_turn, l);

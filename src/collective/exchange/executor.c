@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/hash.h"
+#include "device_regions.h"
 #include "executor_impl.h"
 
 enum { WORDS = 400 };
@@ -31,6 +32,7 @@ static const exchange_notice *notice_of(const notice_table *t, int rank, int exc
 /* Memory of exchanges that were made together. */
 struct tutti_exchange_memory {
     tutti_region *region;
+    const tutti_device *device; /* that knows it; NULL: not yet */
     int nusers;
 };
 
@@ -277,6 +279,7 @@ static tutti_exchange *begin(tutti_group *g, const tutti_exchange_request *q)
 {
     tutti_exchange *x = tutti_alloc(sizeof *x);
     x->group = g;
+    x->device = q->binding.device ? q->binding.device : tutti_device_cpu();
     x->me = -1;
     x->priority = q->binding.priority;
     snprintf(x->name, sizeof x->name, "%s", q->binding.name);
@@ -302,7 +305,7 @@ static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size
     tutti_status st = tutti_region_create(g, name, nbytes, &region, err);
     if (st) return st;
     tutti_exchange_memory *memory = tutti_alloc(sizeof *memory);
-    *memory = (tutti_exchange_memory){region, n};
+    *memory = (tutti_exchange_memory){.region = region, .nusers = n};
     for (int i = 0; i < n; i++) x[i]->memory = memory, x[i]->region = region;
     return TUTTI_OK;
 }
@@ -333,10 +336,18 @@ static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti
     return tutti_group_barrier(g, "buffers of exchanges", err);
 }
 
+/* Signal words stand beside the scratch. */
+static tutti_status enrol_memory(tutti_exchange *x, tutti_failure *err)
+{
+    const tutti_status st = tutti_device_enrol_region(x->device, x->group, x->region, true, err);
+    if (!st) x->memory->device = x->device;
+    return st;
+}
+
 static tutti_status bind_all(tutti_exchange **x, const tutti_exchange_request *requests, const tutti_part *parts, int n,
                              tutti_failure *err)
 {
-    tutti_status st = TUTTI_OK;
+    tutti_status st = enrol_memory(x[0], err);
     for (int i = 0; i < n && !st; i++)
         if (x[i]->me >= 0) st = tutti_exchange_bind(x[i], requests[i].schedule, &parts[i], &requests[i].binding, err);
     return tutti_group_all_well(x[0]->group, "exchange bound", st, err); /* so that nobody starts what will never end */
@@ -382,9 +393,10 @@ tutti_status tutti_exchange_create(tutti_group *g, const tutti_schedule *schedul
     return st;
 }
 
-static void leave_memory(tutti_exchange_memory *memory)
+static void leave_memory(const tutti_group *group, tutti_exchange_memory *memory)
 {
     if (!memory || --memory->nusers > 0) return;
+    if (memory->device) tutti_device_forget_region(memory->device, group, memory->region);
     tutti_region_destroy(memory->region);
     free(memory);
 }
@@ -403,7 +415,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
     for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
         tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);
-    leave_memory(x->memory);
+    leave_memory(x->group, x->memory);
     tutti_plain_release(x->plain);
     tutti_arena_release(&x->arena);
     free(x);

@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "../../device/device_row.h"
 #include "../group/group.h"
 #include "tutti/schedule.h"
 #include "tutti/types.h"
@@ -63,6 +64,8 @@ typedef struct {
     /* What is stored for others to read (plain: scratch; regions: every output) bypasses the caches, whatever the length: where a line
      * that another core has written last comes later than one from memory. */
     bool past_caches;
+    /* Where inputs and outputs lie; it does all that is done to them here. NULL: the cpu. Exchanges that are made together have the same. */
+    const tutti_device *device;
     int priority; /* of the group's exchanges in flight, those of the lowest number go on first; equal: in turn */
 } tutti_exchange_binding;
 

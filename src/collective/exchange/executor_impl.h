@@ -88,6 +88,7 @@ typedef struct tutti_exchange_memory tutti_exchange_memory;
 
 struct tutti_exchange {
     tutti_group *group;
+    const tutti_device *device;
     struct tutti_exchange *next;
     tutti_arena arena;
     const int32_t *members; /* the group's rank of each of the schedule's */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tensor/reduce.h"
 #include "executor_impl.h"
 
 /* A piece of a step: operands as the step has them, moved on to the piece. */
@@ -101,7 +100,7 @@ static bool copy_piece(piece *p, char *out[])
     char *first = p->owner[0] < 0 ? here(p, 0) : nown ? out[0] : take_bounce(p);
     if (p->owner[0] >= 0 && !read_in(p, 0, first)) return false;
     for (int32_t i = 0; i < nown; i++)
-        if (out[i] != first) tutti_reduce_copy(&out[i], 1, first, bytes_of(p), false);
+        if (out[i] != first) p->x->device->copy(p->x->device, &out[i], 1, first, bytes_of(p), false);
     return write_out(p, first);
 }
 
@@ -114,7 +113,8 @@ static bool reduce_piece(piece *p, const char *in[], char *out[])
     }
     int32_t nown = own_outputs(p, out);
     if (nown == 0) out[nown++] = take_bounce(p);
-    tutti_reduce(p->x->type, p->x->op, out, nown, in, p->op->nins, p->op->folds, p->n, false);
+    const tutti_device_reduction how = {.in = p->x->type, .out = p->x->type, .op = p->x->op, .folds = p->op->folds};
+    p->x->device->reduce(p->x->device, &how, out, nown, in, p->op->nins, p->n);
     return write_out(p, out[0]);
 }
 

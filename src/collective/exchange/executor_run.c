@@ -7,7 +7,6 @@
 
 #include "../../base/clock.h"
 #include "../../base/rng.h"
-#include "../../tensor/reduce.h"
 #include "../group/flight.h"
 #include "executor_impl.h"
 
@@ -51,14 +50,14 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     }
     char *const *out = base + op->nins;
     const bool stream = stores_past_caches(x, op);
-    if (op->in_bytes > op->out_bytes)
-        tutti_reduce_narrow(x->sent, out, op->nouts, (const char *const *)base, op->nins, op->folds, n);
-    else if (op->in_bytes < op->out_bytes)
-        tutti_reduce_wide(x->sent, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
-    else if (op->kind == TUTTI_STEP_REDUCE)
-        tutti_reduce(x->type, x->op, out, op->nouts, (const char *const *)base, op->nins, op->folds, n, stream);
-    else
-        tutti_reduce_copy(out, op->nouts, base[0], (size_t)n * op->out_bytes, stream);
+    if (op->kind != TUTTI_STEP_REDUCE && op->in_bytes == op->out_bytes) {
+        x->device->copy(x->device, out, op->nouts, base[0], (size_t)n * op->out_bytes, stream);
+        return;
+    }
+    tutti_device_reduction how = {.in = x->type, .out = x->type, .op = x->op, .folds = op->folds, .stream = stream};
+    if (op->in_bytes < op->out_bytes) how.in = x->sent, how.out = TUTTI_F32;
+    if (op->in_bytes > op->out_bytes) how.in = TUTTI_F32, how.out = x->sent;
+    x->device->reduce(x->device, &how, out, op->nouts, (const char *const *)base, op->nins, n);
 }
 
 /* False: peers' memory is not there. */
@@ -209,7 +208,7 @@ static bool average_block(tutti_exchange *x)
 {
     const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
     const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
-    tutti_reduce_average(x->type, x->average + x->averaged * bytes, n, x->nmembers);
+    x->device->average(x->device, x->type, x->average + x->averaged * bytes, n, x->nmembers);
     x->averaged += n;
     if (x->averaged < x->naverage) return false;
     x->averaged = 0;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_regions.h: regions as memory of a device: what this rank maps of all ranks, because schedules for mapped memory reach into peers'.
+ * Threads: owner of the group. */
+#ifndef TUTTI_DEVICE_REGIONS_H
+#define TUTTI_DEVICE_REGIONS_H
+
+#include "../../device/device_row.h"
+#include "../group/group.h"
+
+/* Until it is forgotten, before the region is destroyed. host_too: as in device_row.h; a wire that brings other hosts' bytes counts by itself. */
+tutti_status tutti_device_enrol_region(const tutti_device *d, const tutti_group *group, const tutti_region *region,
+                                       bool host_too, tutti_failure *err);
+void tutti_device_forget_region(const tutti_device *d, const tutti_group *group, const tutti_region *region);
+
+#endif
