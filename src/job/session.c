@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../collective/exchange/prove.h"
+#include "../device/device_row.h"
 #include "job_costs.h"
 #include "job_impl.h"
 
@@ -53,6 +54,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
     const int64_t nsteps = job->steps > 0 ? job->steps : llround(job->epochs * (double)per_epoch);
     s->config = (tutti_train_config){.plan = s->parts.plan,
+                                     .device = tutti_device_cpu(),
                                      .train = data->train,
                                      .test = data->test,
                                      .data_threads = (int)job->data.threads,

@@ -33,7 +33,8 @@ static void play(void *arg, bool beside)
     if (!beside) tutti_did(&p->t->account, TUTTI_DID_EXCHANGE, 0);
     p->beside = beside;
     p->began_ns = tutti_clock_ns();
-    for (int i = 0; i < p->nactions; i++) tutti_step_update(p->t, &p->update, 1, &p->actions[i]);
+    const tutti_device *device = p->t->device;
+    for (int i = 0; i < p->nactions; i++) device->wait(device, tutti_step_update(p->t, &p->update, 1, &p->actions[i]));
     p->ended_ns = tutti_clock_ns();
     if (!beside) tutti_did(&p->t->account, TUTTI_DID_UPDATE, p->actions[0].bucket);
 }

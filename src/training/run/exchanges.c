@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "../../base/pages.h"
+#include "../../collective/exchange/device_regions.h"
 #include "train_impl.h"
 
 enum { ALIGNMENT = 64 };
@@ -76,10 +76,10 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
     if (what->is_region)
         return create_region(group, what->name, nbytes, tutti_group_rank(group), &s->place[m].region, &s->memory[m],
                              err);
-    s->memory[m] = tutti_pages_take((size_t)nbytes);
-    return s->memory[m]
-               ? TUTTI_OK
-               : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %lld bytes of %s", (long long)nbytes, what->name);
+    s->memory[m] = s->device->allocate(s->device, (size_t)nbytes);
+    if (s->memory[m]) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %lld bytes of %s on %s", (long long)nbytes, what->name,
+                      s->device->name);
 }
 
 /* ---- exchanges ---- */
@@ -133,6 +133,7 @@ static void want(order *o, const tutti_shared *s, const tutti_plan *plan, int ex
                                                     .in_window = own_blocks,
                                                     .out_window = own_blocks,
                                                     .moves = moves,
+                                                    .device = s->device,
                                                     .priority = x->turn}};
 }
 
@@ -153,11 +154,41 @@ static tutti_status bind_all(tutti_group *group, const tutti_plan *plan, bool sa
     return st;
 }
 
-tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *out,
-                                 tutti_failure *err)
+/* ---- life ---- */
+
+/* Of one region of several memories: whether this is the first of them. */
+static bool is_first(const tutti_shared *s, int memory)
+{
+    const tutti_region *region = s->place[memory].region;
+    for (int m = 0; m < memory; m++)
+        if (s->place[m].region == region) return false;
+    return region;
+}
+
+static tutti_status enrol_regions(tutti_group *group, tutti_shared *s, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int m = 0; m < s->plan->nmemories && !st; m++) {
+        if (!is_first(s, m)) continue;
+        st = tutti_device_enrol_region(s->device, group, s->place[m].region, false, err);
+        if (!st) s->enrolled = m + 1;
+    }
+    return st;
+}
+
+static void forget_regions(const tutti_shared *s)
+{
+    for (int m = 0; m < s->enrolled; m++)
+        if (is_first(s, m)) tutti_device_forget_region(s->device, s->group, s->place[m].region);
+}
+
+tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device, const tutti_plan *plan, bool saves,
+                                 tutti_shared *out, tutti_failure *err)
 {
     const size_t nmemories = (size_t)plan->nmemories, nexchanges = (size_t)plan->nexchanges;
-    *out = (tutti_shared){.plan = plan,
+    *out = (tutti_shared){.group = group,
+                          .device = device,
+                          .plan = plan,
                           .place = tutti_alloc(nmemories * sizeof *out->place),
                           .memory = tutti_alloc(nmemories * sizeof *out->memory),
                           .exchange = tutti_alloc(nexchanges * sizeof *out->exchange),
@@ -166,6 +197,7 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, boo
     for (int m = 0; m < plan->nmemories && !st; m++) st = create_memory(group, plan, m, out, err);
     if (!st) st = create_together(group, plan, false, "numbers", out, &out->numbers, err);
     if (!st) st = create_together(group, plan, true, "seats", out, &out->seats, err);
+    if (!st) st = enrol_regions(group, out, err);
     return st ? st : bind_all(group, plan, saves, out, err); /* the caller destroys it in any case */
 }
 
@@ -173,9 +205,10 @@ void tutti_shared_destroy(tutti_shared *s)
 {
     const tutti_plan *plan = s->plan;
     for (int x = 0; plan && x < plan->nexchanges; x++) tutti_exchange_destroy(s->exchange[x]);
+    forget_regions(s);
     for (int m = plan ? plan->nmemories - 1 : -1; m >= 0; m--) {
         if (!plan->memories[m].is_region)
-            tutti_pages_give_back(s->memory[m], (size_t)tutti_plan_memory_bytes(&plan->memories[m]));
+            s->device->release(s->device, s->memory[m], (size_t)tutti_plan_memory_bytes(&plan->memories[m]));
         else if (s->place[m].region && s->place[m].region != s->numbers && s->place[m].region != s->seats)
             tutti_region_destroy(s->place[m].region);
     }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hops.c: what ranks that share a layer hand each other, and its kernels on that. Whose is what: training/graph/split.h. */
-#include <string.h>
-
-#include "train_impl.h"
+#include "step_impl.h"
 
 static float *datum_at(const tutti_trainer *t, const tutti_split_layer *s, tutti_split_datum datum)
 {
@@ -26,35 +24,36 @@ void tutti_split_bind(const tutti_trainer *t, const tutti_node *node, tutti_kern
     args->din[0] = s->wants_input_grads ? datum_at(t, s, TUTTI_SPLIT_INPUT_GRADS) : NULL;
 }
 
-/* Rows of all outputs and blocks of a part of them each: into the blocks, or out of them. */
-static void move_blocks(const tutti_split_layer *s, int parts, int64_t nsamples, float *rows, float *blocks, bool into)
+static void move_blocks(tutti_trainer *t, const tutti_split_layer *s, float *rows, float *blocks, bool into)
 {
-    const int64_t n = s->noutputs / parts;
-    for (int64_t row = 0; row < nsamples; row++)
-        for (int part = 0; part < parts; part++) {
-            float *there = blocks + (part * nsamples + row) * n, *here = rows + row * s->noutputs + part * n;
-            memcpy(into ? there : here, into ? here : there, (size_t)n * sizeof(float));
-        }
+    const tutti_blocks_work w = {.rows = rows,
+                                 .blocks = blocks,
+                                 .nsamples = t->plan->samples_per_call,
+                                 .noutputs = s->noutputs,
+                                 .parts = tutti_graph_parts(t->plan->graph),
+                                 .into = into};
+    tutti_step_launch(t, tutti_work_blocks, &w, sizeof w);
 }
 
-void tutti_split_move(const tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations)
+void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations)
 {
     const tutti_split_layer *s = layer_of(t, node);
-    const int parts = tutti_graph_parts(t->plan->graph);
-    const int64_t nsamples = t->plan->samples_per_call;
-    const int64_t own = tutti_plan_position(t->plan, t->rank) * nsamples * s->ninputs;
+    const int64_t own = tutti_plan_position(t->plan, t->rank) * t->plan->samples_per_call * s->ninputs;
+    tutti_plain_work w = {.value = &s->in};
     switch (node->hop) {
     case TUTTI_HOP_SHOW_INPUTS:
-        tutti_value_to_plain(&s->in, activations->in[0], datum_at(t, s, TUTTI_SPLIT_OWN_INPUTS) + own);
+        w.from = activations->in[0];
+        w.to = datum_at(t, s, TUTTI_SPLIT_OWN_INPUTS) + own;
+        tutti_step_launch(t, tutti_work_to_plain, &w, sizeof w);
         break;
-    case TUTTI_HOP_TAKE_OUTPUTS:
-        move_blocks(s, parts, nsamples, activations->out, datum_at(t, s, TUTTI_SPLIT_BLOCKS), false);
-        break;
+    case TUTTI_HOP_TAKE_OUTPUTS: move_blocks(t, s, activations->out, datum_at(t, s, TUTTI_SPLIT_BLOCKS), false); break;
     case TUTTI_HOP_SHOW_GRADS:
-        move_blocks(s, parts, nsamples, activations->dout, datum_at(t, s, TUTTI_SPLIT_BLOCK_GRADS), true);
+        move_blocks(t, s, activations->dout, datum_at(t, s, TUTTI_SPLIT_BLOCK_GRADS), true);
         break;
     case TUTTI_HOP_TAKE_GRADS:
-        tutti_value_from_plain(&s->in, datum_at(t, s, TUTTI_SPLIT_OWN_INPUT_GRADS) + own, activations->din[0]);
+        w.from = datum_at(t, s, TUTTI_SPLIT_OWN_INPUT_GRADS) + own;
+        w.to = activations->din[0];
+        tutti_step_launch(t, tutti_work_from_plain, &w, sizeof w);
         break;
     case TUTTI_HOP_GATHER_INPUTS: /* travel */
     case TUTTI_HOP_SWAP_OUTPUTS:

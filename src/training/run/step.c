@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: plays the actions of a loop. The plan has decided everything; here pointers are filled in and calls are made.
  *
+ * Arithmetic is launched on the device, in the order of the actions; whoever else is to see what came of it, a peer or this host, waits for it
+ * first (tutti_step_sync).
+ *
  * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody else may write it,
  * and a wait stands before whatever needs the end of an exchange. */
 #include <math.h>
-#include <string.h>
 
-#include "../../tensor/convert.h"
-#include "../../tensor/elementwise.h"
 #include "../../tensor/squares.h"
 #include "step_impl.h"
 
 /* ---- the rule: a look, an update ---- */
+
+static void look_at_numbers(const tutti_trainer *t, const int64_t *at, int n, int64_t *numbers)
+{
+    t->device->look(t->device, numbers, at, sizeof *numbers * (size_t)n);
+}
+
+/* The first number of a verdict: of vectors that are not finite. */
+static int64_t count_bad(const tutti_trainer *t, int memory)
+{
+    int64_t bad;
+    look_at_numbers(t, tutti_shared_numbers(&t->shared, memory), 1, &bad);
+    return bad;
+}
 
 /* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
 static bool cut_to_param(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
@@ -41,24 +54,28 @@ static tutti_update rule_of(const tutti_trainer *t, int p)
     return u;
 }
 
-static bool look_at_tensor(const tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
+static void look_at_tensor(tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
                            int64_t first, int64_t n)
 {
-    const tutti_update_slice slice = slice_at(t, a, a->weights, first, n);
-    tutti_update_step step = *update;
-    step.unscale *= a->share;
-    const tutti_update rule = rule_of(t, p);
-    return tutti_update_look(&rule, &step, &slice,
-                             tutti_shared_numbers(&t->shared, a->to) + tutti_plan_norms_of(t->plan, p));
+    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
+    tutti_norms_work w = {.rule = rule_of(t, p),
+                          .step = *update,
+                          .slice = slice_at(t, a, a->weights, first, n),
+                          .squares = seen + tutti_plan_norms_of(t->plan, p),
+                          .bad = seen};
+    w.step.unscale *= a->share;
+    tutti_step_launch(t, tutti_work_norms, &w, sizeof w);
 }
 
 /* Of norms that are no numbers nothing is made. */
 static double trust_of(const tutti_trainer *t, const tutti_update_step *step, const tutti_action *a, int p)
 {
     const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
-    const int64_t *seen = at < 0 ? NULL : tutti_shared_numbers(&t->shared, a->norm);
+    if (at < 0 || count_bad(t, a->norm)) return 1;
+    int64_t seen[TUTTI_RULE_LOOKED];
+    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm) + at, TUTTI_RULE_LOOKED, seen);
     const tutti_update rule = rule_of(t, p);
-    return !seen || seen[0] ? 1 : tutti_update_trust(&rule, step, seen + at);
+    return tutti_update_trust(&rule, step, seen);
 }
 
 /* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
@@ -69,21 +86,20 @@ static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_ac
     const float *sums = tutti_shared_vector(&t->shared, a->from, 0);
     int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
     const bool norms = plan->config.norms == TUTTI_NORMS_OF_TENSORS;
-    bool finite = true;
-    if (a->begins) memset(seen, 0, sizeof *seen * (size_t)plan->memories[a->to].elements);
+    const tutti_clear_work clear = {seen, plan->memories[a->to].elements};
+    if (a->begins) tutti_step_launch(t, tutti_work_clear, &clear, sizeof clear);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = plan->order[i];
         const bool counts =
             plan->config.norms == TUTTI_NORM_OF_ALL && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
         int64_t first = a->first, end = a->first + a->count;
         if (!cut_to_param(plan, p, &first, &end)) continue;
+        const tutti_finite_work w = {sums + first, end - first, counts ? seen + 1 : NULL, seen};
         if (norms && tutti_plan_norms_of(plan, p) > 0)
-            finite &= look_at_tensor(t, &play->update, a, p, first, end - first);
+            look_at_tensor(t, &play->update, a, p, first, end - first);
         else
-            finite &= counts ? tutti_squares_add(sums + first, end - first, seen + 1)
-                             : tutti_elementwise_is_finite(sums + first, end - first);
+            tutti_step_launch(t, tutti_work_finite, &w, sizeof w);
     }
-    *seen += !finite;
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
 }
 
@@ -91,77 +107,93 @@ static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_ac
 static double clip_of(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
     if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
-    const int64_t *seen = tutti_shared_numbers(&t->shared, a->norm);
+    int64_t seen[1 + TUTTI_SQUARES_LIMBS];
+    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm), 1 + TUTTI_SQUARES_LIMBS, seen);
     const double norm = sqrt(tutti_squares_value(seen + 1)) * play->update.unscale * a->share;
     const double clip = t->config->update.clip_norm / (norm + 1e-6);
     return seen[0] == 0 && clip < 1 ? clip : 1;
 }
 
-static void update_param(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *a,
-                         int p)
+static tutti_event update_statistic(const tutti_trainer *t, const tutti_action *a, double take,
+                                    const tutti_update_slice *slice)
 {
-    const tutti_plan *plan = t->plan;
-    const tutti_param *param = &plan->graph->params[p];
-    int64_t first = a->first, end = a->first + a->count;
-    if (!cut_to_param(plan, p, &first, &end)) return;
-    tutti_update_slice slice = slice_at(t, a, a->to, first, end - first);
-    if (param->desc.kind == TUTTI_PARAM_STATISTIC) {
-        const int nslots = plan->config.slots ? plan->config.slots
-                                              : plan->config.nranks * tutti_plan_naccumulated(&plan->config) / a->share;
-        tutti_update_statistic(param->desc.take, nslots, slice.w, slice.sum, slice.n);
-    } else {
-        slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
-        if (slice.alpha != 0) slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
-        tutti_update_step step = *update;
-        step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
-        step.trust = trust_of(t, &step, a, p);
-        step.lr *= t->groups[p].rate;
-        const tutti_update rule = rule_of(t, p);
-        tutti_update_apply(&rule, &step, param->desc.kind, &slice);
-    }
+    const tutti_plan_config *c = &t->plan->config;
+    const int nslots = c->slots ? c->slots : c->nranks * tutti_plan_naccumulated(c) / a->share;
+    const tutti_statistic_work w = {take, nslots, slice->w, slice->sum, slice->n};
+    return t->device->launch(t->device, tutti_work_statistic, &w, sizeof w);
 }
 
-void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *apply)
+static tutti_event update_param(const tutti_trainer *t, const tutti_update_step *update, double clip,
+                                const tutti_action *a, int p, int64_t first, int64_t n)
+{
+    const tutti_param_desc *desc = &t->plan->graph->params[p].desc;
+    tutti_update_work w = {.kind = desc->kind, .slice = slice_at(t, a, a->to, first, n)};
+    if (desc->kind == TUTTI_PARAM_STATISTIC) return update_statistic(t, a, desc->take, &w.slice);
+    w.slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
+    if (w.slice.alpha != 0) w.slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
+    w.step = *update;
+    w.step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
+    w.step.trust = trust_of(t, &w.step, a, p);
+    w.step.lr *= t->groups[p].rate;
+    w.rule = rule_of(t, p);
+    return t->device->launch(t->device, tutti_work_update, &w, sizeof w);
+}
+
+tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
+                              const tutti_action *apply)
 {
     const tutti_bucket *bucket = &t->plan->buckets[apply->bucket];
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++)
-        update_param(t, update, clip, apply, t->plan->order[i]);
+    tutti_event last = {0};
+    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
+        const int p = t->plan->order[i];
+        int64_t first = apply->first, end = apply->first + apply->count;
+        if (cut_to_param(t->plan, p, &first, &end)) last = update_param(t, update, clip, apply, p, first, end - first);
+    }
+    return last;
 }
 
 static void apply(tutti_trainer *t, tutti_step_common *play, const tutti_action *a)
 {
-    if (t->plan->config.only_finite && *tutti_shared_numbers(&t->shared, a->verdict) > 0) play->skips = true;
+    tutti_step_sync(t);
+    if (t->plan->config.only_finite && count_bad(t, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
     const bool is_common = t->plan->memories[a->to].is_common;
     const int64_t begun = is_common ? tutti_visits_change_begin(t->visits, a->bucket) : 0;
-    if (!play->skips) tutti_step_update(t, &play->update, play->clip, a);
+    if (!play->skips) {
+        const tutti_event last = tutti_step_update(t, &play->update, play->clip, a);
+        if (last.number) t->launched = last;
+    }
+    if (is_common) tutti_step_sync(t);
     if (is_common) tutti_visits_change_end(t->visits, a->bucket, begun);
     tutti_did(&t->account, is_common ? TUTTI_DID_CENTRE : TUTTI_DID_UPDATE, a->bucket);
 }
 
 /* ---- the centre ---- */
 
-static void move_param(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a, int p)
+static void move_param(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a, int p)
 {
     const tutti_plan *plan = t->plan;
-    const tutti_centre *rule = &t->config->centre;
     int64_t first = a->first, end = a->first + a->count;
     if (!cut_to_param(plan, p, &first, &end)) return;
-    float *centre = tutti_shared_vector(&t->shared, a->to, 0) + first;
-    float *from = tutti_shared_vector(&t->shared, a->from, 0) + first;
     const bool counts = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
-    if (a->kind == TUTTI_DO_MEET) /* running statistics: each worker brings its part of their mean */
-        tutti_centre_meet(counts ? tutti_centre_alpha(rule, play->update.lr) : 1 / (float)plan->config.nranks, centre,
-                          from, tutti_shared_vector(&t->shared, a->centre, 0) + first, end - first);
-    else if (a->kind == TUTTI_DO_OUTER && counts)
-        tutti_centre_outer(rule, centre, tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 1) + first, from,
-                           end - first);
-    else if (a->kind == TUTTI_DO_OUTER)
-        tutti_centre_mean(1, centre, from, end - first);
-    else if (counts)
-        tutti_centre_elastic(tutti_centre_alpha(rule, play->update.lr), plan->config.nranks, centre, from, end - first);
-    else
-        tutti_centre_mean(plan->config.nranks, centre, from, end - first);
+    tutti_centre_work w = {.rule = t->config->centre,
+                           .alpha = tutti_centre_alpha(&t->config->centre, play->update.lr),
+                           .nworkers = plan->config.nranks,
+                           .centre = tutti_shared_vector(&t->shared, a->to, 0) + first,
+                           .from = tutti_shared_vector(&t->shared, a->from, 0) + first,
+                           .n = end - first};
+    void (*work)(const void *) = counts ? tutti_work_elastic : tutti_work_mean;
+    if (a->kind == TUTTI_DO_MEET) { /* running statistics: each worker brings its part of their mean */
+        work = tutti_work_meet;
+        w.other = tutti_shared_vector(&t->shared, a->centre, 0) + first;
+        if (!counts) w.alpha = 1 / (float)plan->config.nranks;
+    } else if (a->kind == TUTTI_DO_OUTER && counts) {
+        work = tutti_work_outer;
+        w.other = tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 1) + first;
+    } else if (a->kind == TUTTI_DO_OUTER) {
+        w.nworkers = 1;
+    }
+    tutti_step_launch(t, work, &w, sizeof w);
 }
 
 /* Workers that skip a step are not pulled in it, so the centre stays too: what one end gives the other gets. */
@@ -178,13 +210,17 @@ static void meet_centre(tutti_trainer *t, const tutti_step_common *play, const t
 {
     const int64_t begun = tutti_visits_change_begin(t->visits, a->bucket);
     move_centre(t, play, a);
+    tutti_step_sync(t);
     tutti_visits_change_end(t->visits, a->bucket, begun);
 }
 
 static void copy(tutti_trainer *t, const tutti_action *a)
 {
-    tutti_centre_read(tutti_shared_vector(&t->shared, a->from, 0) + a->first,
-                      tutti_shared_vector(&t->shared, a->to, 0) + a->first, a->count);
+    const tutti_centre_work w = {.centre = tutti_shared_vector(&t->shared, a->from, 0) + a->first,
+                                 .other = tutti_shared_vector(&t->shared, a->to, 0) + a->first,
+                                 .n = a->count};
+    tutti_step_launch(t, tutti_work_read, &w, sizeof w);
+    tutti_step_sync(t); /* the centre may go on */
     tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
 }
 
@@ -194,10 +230,8 @@ static void convert(tutti_trainer *t, const tutti_action *a)
     const tutti_dtype from = t->plan->memories[a->from].type, to = t->plan->memories[a->to].type;
     const char *in = t->shared.memory[a->from] + (size_t)a->first * tutti_dtype_bytes(from);
     char *out = t->shared.memory[a->to] + (size_t)a->first * tutti_dtype_bytes(to);
-    if (to == TUTTI_F32)
-        tutti_convert_to_f32(from, in, (float *)(void *)out, a->count);
-    else
-        tutti_convert_from_f32(to, (const float *)(const void *)in, out, a->count);
+    tutti_step_sync(t);
+    t->device->convert(t->device, from, in, to, out, a->count);
     tutti_did(&t->account, TUTTI_DID_CONVERT, a->bucket);
 }
 
@@ -246,6 +280,7 @@ static void start(tutti_trainer *t, const tutti_step_common *play, const tutti_a
 {
     const atomic_bool *gone = tutti_lost_flag(t, a->exchange);
     if (gone && atomic_load(gone)) return; /* it never ends */
+    tutti_step_sync(t);
     tutti_beside_starts(t, a->exchange, &play->update);
     tutti_shared_start(&t->shared, a->exchange, a->when);
     tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
@@ -258,6 +293,7 @@ static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const
     case TUTTI_DO_FOLD: tutti_step_fold(t, a); break;
     case TUTTI_DO_START: start(t, play, a); break;
     case TUTTI_DO_TELL:
+        tutti_step_sync(t);
         tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
         break;
@@ -277,13 +313,25 @@ static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const
     return TUTTI_OK;
 }
 
+static float look_at(const tutti_trainer *t, const float *at)
+{
+    float value;
+    t->device->look(t->device, &value, at, sizeof value);
+    return value;
+}
+
+static double sum_losses(const tutti_trainer *t, const float *losses)
+{
+    double sum = 0;
+    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) sum += (double)look_at(t, losses + i);
+    return sum;
+}
+
 /* Sum over the share's samples, once its forward passes are done. */
 static double loss_of_share(const tutti_trainer *t)
 {
-    const float *losses = tutti_step_gradient(t, 0, t->loss);
-    double loss = 0;
-    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) loss += (double)losses[i];
-    return loss;
+    tutti_step_sync(t);
+    return sum_losses(t, tutti_step_gradient(t, 0, t->loss));
 }
 
 static bool makes_loss(const tutti_plan *p, const tutti_action *a)
@@ -340,6 +388,7 @@ tutti_status tutti_step_play_served(tutti_trainer *t, const tutti_update_step *u
     tutti_step_common play = {.update = *update};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < nactions && !st; i++) st = play_action(t, &play, &actions[i], err);
+    tutti_step_sync(t);
     return st;
 }
 
@@ -354,6 +403,8 @@ tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, t
                               .ends_period = (t->local_steps + 1) % p->config.period == 0,
                               .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
+    tutti_step_sync(t); /* what was launched reads the batch before */
+    tutti_staging_show(&t->staging, batch->samples, batch->labels, t->plan->my_nsamples, &play.samples, &play.labels);
     const tutti_status st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (st) return st;
     tutti_step_hold_up(t, batch->step, computed_ns);
@@ -377,6 +428,8 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
                               .ends_period = (t->step + 1) % t->plan->config.period == 0,
                               .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
+    tutti_step_sync(t); /* what was launched reads the batch before */
+    tutti_staging_show(&t->staging, batch->samples, batch->labels, t->plan->my_nsamples, &play.samples, &play.labels);
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (!st) tutti_step_hold_up(t, t->step, computed_ns);
     if (!st && play.ends_period) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
@@ -394,8 +447,7 @@ tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver,
 /* The step's last action has waited for the sums over all samples of the batch. */
 void tutti_step_settle(tutti_trainer *t)
 {
-    double sum = 0;
-    for (int i = 0; i < tutti_graph_losses(t->plan->graph); i++) sum += (double)tutti_step_value(t, t->loss)[i];
-    t->last_loss = sum / (double)t->plan->config.batch;
-    t->asked_to_stop = *tutti_step_value(t, t->stop) > 0;
+    tutti_step_sync(t);
+    t->last_loss = sum_losses(t, tutti_step_value(t, t->loss)) / (double)t->plan->config.batch;
+    t->asked_to_stop = look_at(t, tutti_step_value(t, t->stop)) > 0;
 }

@@ -3,11 +3,14 @@
 #ifndef TUTTI_STEP_IMPL_H
 #define TUTTI_STEP_IMPL_H
 
+#include "step_work.h"
 #include "train_impl.h"
 
 /* What all actions of one step share. */
 typedef struct {
     const tutti_batch *batch;
+    const float *samples; /* the batch's, where the device finds them */
+    const int32_t *labels;
     tutti_update_step update;
     bool stop; /* this rank was asked to */
     bool ends_period;
@@ -15,6 +18,12 @@ typedef struct {
     double clip; /* what gradients are multiplied by, to be no longer than asked for; 0 = not known yet */
     char *arena;
 } tutti_step_common;
+
+/* Puts work on the device's queue. */
+static inline void tutti_step_launch(tutti_trainer *t, void (*work)(const void *args), const void *args, size_t nbytes)
+{
+    t->launched = t->device->launch(t->device, work, args, nbytes);
+}
 
 /* step_kernels.c. Where a slot's part of a parameter's gradient goes; where its value is. */
 float *tutti_step_gradient(const tutti_trainer *t, int copy, int param);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_kernels.c: the part of a step that computes gradients: for each node of the graph the pointers that its kernel wants, out of the plan's
  * offsets. */
-#include <math.h>
-
-#include "../../tensor/elementwise.h"
 #include "step_impl.h"
 
 /* Of a value, a gradient, a saved state; i < 0: there is none. */
@@ -51,7 +48,7 @@ static void fill_values(const tutti_trainer *t, const tutti_step_common *play, c
     const int l = plan->graph->nodes[a->node].layer;
     const tutti_layer *layer = &plan->graph->model->layers[l];
     const tutti_shape sample = plan->graph->model->input;
-    const float *samples = play->batch->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
+    const float *samples = play->samples + a->slot * plan->samples_per_call * tutti_shape_count(&sample);
     const tutti_layer_grads *grads = &plan->graph->layer_grads[l];
     const unsigned passed = plan->graph->kernels[l].passes_gradient;
     for (int i = 0; i < layer->nin; i++) {
@@ -67,26 +64,29 @@ static void fill_values(const tutti_trainer *t, const tutti_step_common *play, c
 }
 
 /* The main loss counts right answers; whether this rank asks to stop rides along. */
-static void finish_loss(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a, int32_t correct)
+static void finish_loss(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
 {
-    *tutti_step_gradient(t, a->dst, t->correct) = (float)correct;
-    *tutti_step_gradient(t, a->dst, t->stop) = play->stop ? 1 : 0;
+    const tutti_control_work w = {.correct = t->staging.correct,
+                                  .counted = tutti_step_gradient(t, a->dst, t->correct),
+                                  .stops = tutti_step_gradient(t, a->dst, t->stop),
+                                  .stop = play->stop};
+    tutti_step_launch(t, tutti_work_control, &w, sizeof w);
 }
 
-static void compute(tutti_kernel *k, tutti_node_kind kind, const tutti_kernel_args *args)
+static void compute(tutti_trainer *t, tutti_node_kind kind, const tutti_kernel_work *w)
 {
     switch (kind) {
-    case TUTTI_NODE_FORWARD: k->row->forward(k, args); break;
-    case TUTTI_NODE_BACKWARD_PARAMS: k->row->backward_params(k, args); break;
-    default: k->row->backward_data(k, args); break;
+    case TUTTI_NODE_FORWARD: tutti_step_launch(t, tutti_work_forward, w, sizeof *w); break;
+    case TUTTI_NODE_BACKWARD_PARAMS: tutti_step_launch(t, tutti_work_backward_params, w, sizeof *w); break;
+    default: tutti_step_launch(t, tutti_work_backward_data, w, sizeof *w); break;
     }
 }
 
 /* A loss that nobody has computed is no number. */
-static void pretend(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *args)
+static void pretend(tutti_trainer *t, const tutti_node *node, float *loss)
 {
     tutti_pretend(t, node);
-    if (args->loss) *args->loss = NAN;
+    if (loss) tutti_step_launch(t, tutti_work_no_loss, &loss, sizeof loss);
 }
 
 static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
@@ -97,27 +97,26 @@ static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tu
     const tutti_plan *plan = t->plan;
     const tutti_node *node = &plan->graph->nodes[a->node];
     tutti_kernel *k = &plan->graph->kernels[node->layer];
-    int32_t correct = 0;
-    tutti_kernel_args args = {.training = true,
-                              .seed = t->config->seed,
-                              .step = (uint64_t)play->batch->step,
-                              .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
-                              .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
-                              .labels = play->batch->labels + a->slot * plan->samples_per_call,
-                              .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
-                              .loss = k->op->is_loss ? tutti_step_gradient(t, a->dst, t->loss) +
-                                                           tutti_graph_loss_number(plan->graph, node->layer)
-                                                     : NULL,
-                              .correct = &correct};
-    fill_values(t, play, a, &args);
-    fill_params(t, node->layer, a->dst, &args);
-    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &args);
+    tutti_kernel_work w = {.kernel = k,
+                           .args = {.training = true,
+                                    .seed = t->config->seed,
+                                    .step = (uint64_t)play->batch->step,
+                                    .first_sample = (uint64_t)(play->batch->first + a->slot * plan->samples_per_call),
+                                    .layer = (uint32_t)plan->graph->model->layers[node->layer].number,
+                                    .labels = play->labels + a->slot * plan->samples_per_call,
+                                    .loss_scale = (float)(t->scale.scale / (double)plan->config.batch),
+                                    .loss = k->op->is_loss ? tutti_step_gradient(t, a->dst, t->loss) +
+                                                                 tutti_graph_loss_number(plan->graph, node->layer)
+                                                           : NULL,
+                                    .correct = t->staging.correct}};
+    fill_values(t, play, a, &w.args);
+    fill_params(t, node->layer, a->dst, &w.args);
+    if (tutti_graph_split_of(plan->graph, node->layer) >= 0) tutti_split_bind(t, node, &w.args);
     if (tutti_pretends(t))
-        pretend(t, node, &args);
+        pretend(t, node, w.args.loss);
     else
-        compute(k, node->kind, &args);
-    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1)
-        finish_loss(t, play, a, correct);
+        compute(t, node->kind, &w);
+    if (node->kind == TUTTI_NODE_FORWARD && node->layer == plan->graph->model->nlayers - 1) finish_loss(t, play, a);
     tutti_did(&t->account, doing[node->kind], node->layer);
     tutti_exchange_progress(t->group); /* what travels meanwhile gets its turn */
     tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
@@ -128,13 +127,16 @@ static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const
     const int layer = node->layer;
     const tutti_plan *plan = t->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
-    const void *parts[TUTTI_MAX_SUM_PARTS];
-    for (int i = 0; i < own->nparts; i++) parts[i] = place(play, plan->grad_offset, own->parts[i]);
+    tutti_sum_work w;
+    w.value = &plan->graph->kernels[layer].out;
+    w.out = place(play, plan->grad_offset, own->out);
+    w.nparts = own->nparts;
+    w.nthreads = plan->config.nthreads;
+    for (int i = 0; i < own->nparts; i++) w.parts[i] = place(play, plan->grad_offset, own->parts[i]);
     if (tutti_pretends(t))
         tutti_pretend(t, node);
     else
-        tutti_value_sum(&plan->graph->kernels[layer].out, parts, own->nparts, place(play, plan->grad_offset, own->out),
-                        plan->config.nthreads);
+        tutti_step_launch(t, tutti_work_sum, &w, sizeof w);
     tutti_did(&t->account, TUTTI_DID_SUM, layer);
 }
 
@@ -152,8 +154,11 @@ void tutti_step_fold(tutti_trainer *t, const tutti_action *a)
     const tutti_plan *plan = t->plan;
     const tutti_bucket *b = a->bucket == TUTTI_CONTROL_BUCKET ? &plan->control : &plan->buckets[a->bucket];
     const int memory = tutti_plan_gradient_memory(plan, plan->order[b->first_param]);
-    tutti_elementwise_add(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset,
-                          tutti_shared_vector(&t->shared, memory, a->src) + b->offset, b->count);
+    char *sum = (char *)(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset);
+    const char *in[] = {sum, (const char *)(tutti_shared_vector(&t->shared, memory, a->src) + b->offset)};
+    const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
+    tutti_step_sync(t);
+    t->device->reduce(t->device, &how, &sum, 1, in, 2, b->count);
     tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
 }
 

@@ -15,7 +15,6 @@
 #include "../../base/clock.h"
 #include "../../base/hash.h"
 #include "../../base/memory.h"
-#include "../../base/pages.h"
 #include "checkpoint_impl.h"
 #include "tracing.h"
 
@@ -283,7 +282,8 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     tutti_status st = check_memory(t, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     t->groups = tutti_groups_make(c);
-    if (!st) st = tutti_shared_create(t->group, p, c->dir != NULL, &t->shared, err);
+    if (!st) st = tutti_shared_create(t->group, t->device, p, c->dir != NULL, &t->shared, err);
+    if (!st) st = tutti_staging_make(t->device, p->my_nsamples, &p->graph->model->input, &t->staging, err);
     if (!st) st = tutti_beside_create(t, err);
     if (!st) st = fill(t, start, err);
     if (!st) st = tutti_async_create(t, err);
@@ -306,6 +306,7 @@ static void tear_down(tutti_trainer *t)
     tutti_visits_destroy(t->visits);
     tutti_shared_destroy(&t->shared);
     tutti_beside_destroy(t);
+    tutti_staging_release(&t->staging);
     free(t->groups);
     free(t->lost);
 }
@@ -448,6 +449,7 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     const tutti_graph *g = config->plan->graph;
     tutti_start start;
     tutti_trainer t = {.group = group,
+                       .device = config->device,
                        .config = config,
                        .plan = config->plan,
                        .start = &start,

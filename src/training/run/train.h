@@ -11,6 +11,7 @@
 
 #include "../../collective/group/group.h"
 #include "../../data/dataset.h"
+#include "../../device/device_row.h"
 #include "../method/centre.h"
 #include "../method/method.h"
 #include "../method/rule.h"
@@ -58,6 +59,7 @@ typedef struct {
 
 typedef struct {
     const tutti_plan *plan;
+    const tutti_device *device;        /* where the plan's memories lie, and all is computed */
     const tutti_dataset *train, *test; /* test may be NULL */
     int data_threads;                  /* that load batches */
     tutti_rate rate;

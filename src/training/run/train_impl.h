@@ -11,7 +11,8 @@
  *   account.c    what time was spent on                   tracing.c    spans of some steps, as files
  *   forward.c    an inference graph of some samples       groups.c     parameters with a rate or a decay of their own
  *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on
- *   pretend.c    kernels that only wait */
+ *   pretend.c    kernels that only wait                    step_work.c  what runs on a device, launched
+ *   staging.c    samples and labels on their way to a device, figures on theirs back */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -20,12 +21,16 @@
 #include "../../metrics/tensorboard.h"
 #include "account.h"
 #include "checkpoint.h"
+#include "staging.h"
 #include "train.h"
 #include "visits.h"
 
 /* The plan's memories and exchanges, bound (exchanges.c). */
 typedef struct {
+    tutti_group *group;
+    const tutti_device *device;
     const tutti_plan *plan;
+    int enrolled;              /* of the memories, whose regions the device knows */
     tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
     char **memory;             /* a memory: this rank's */
     tutti_region *numbers;     /* that all memories of numbers share */
@@ -35,8 +40,8 @@ typedef struct {
 } tutti_shared;
 
 /* saves: checkpoints are written. */
-tutti_status tutti_shared_create(tutti_group *group, const tutti_plan *plan, bool saves, tutti_shared *out,
-                                 tutti_failure *err);
+tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device, const tutti_plan *plan, bool saves,
+                                 tutti_shared *out, tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s);
 float *tutti_shared_vector(const tutti_shared *s, int memory, int copy);           /* of f32 */
 int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);                  /* of i64 */
@@ -107,6 +112,9 @@ typedef struct {
 
 typedef struct {
     tutti_group *group;
+    const tutti_device *device;
+    tutti_event launched; /* the last that this thread has put on the device's queue */
+    tutti_staging staging;
     const tutti_train_config *config;
     const tutti_plan *plan;
     const tutti_start *start;
@@ -149,6 +157,13 @@ typedef struct {
     int64_t logged_step;
 } tutti_trainer;
 
+/* Waits for all that this thread has put on the device's queue: before a start or a tell of an exchange, a look, a loop of the device's own, a
+ * borrowing, the end of a visit. */
+static inline void tutti_step_sync(const tutti_trainer *t)
+{
+    t->device->wait(t->device, t->launched);
+}
+
 /* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are. */
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err);
 /* One step: a batch, all actions. Afterwards exchanges may still be under way. */
@@ -171,9 +186,10 @@ tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver,
 /* Where the kernel of a split layer finds what it reads and leaves what it writes: args already have the activations of the layer. */
 void tutti_split_bind(const tutti_trainer *t, const tutti_node *node, tutti_kernel_args *args);
 /* Between these activations and memory for what travels. */
-void tutti_split_move(const tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations);
-/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. */
-void tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip, const tutti_action *apply);
+void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations);
+/* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it is over. */
+tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
+                              const tutti_action *apply);
 /* Mean loss, and whether any rank asks to stop, of the step just played. */
 void tutti_step_settle(tutti_trainer *t);
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);

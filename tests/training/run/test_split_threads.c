@@ -218,7 +218,7 @@ static void *count_bytes(void *arg)
     const int rank = tutti_group_rank(c->group), nranks = tutti_group_nranks(c->group);
     const tutti_job_seat seat = {.rank = rank, .nranks = nranks, .host_of = tutti_group_hosts(c->group)};
     tutti_status st = tutti_job_resolve(c->job, &seat, &parts, &c->err);
-    if (!st) st = tutti_shared_create(c->group, parts.plan, false, &shared, &c->err);
+    if (!st) st = tutti_shared_create(c->group, tutti_device_cpu(), parts.plan, false, &shared, &c->err);
     for (int i = 0; !st && i < parts.plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &parts.plan->exchanges[i];
         const bool of_split = x->is_travel || (x->bucket >= 0 && parts.plan->buckets[x->bucket].parts > 1);
