@@ -11,14 +11,16 @@
 #include "forward.h"
 #include "train_impl.h"
 
-enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20, ALIGNMENT = 64 }; /* of a block's input */
+enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20 }; /* of a block's input */
 
 struct tutti_evaluator {
     const tutti_dataset *data;
     tutti_reader *reader;
     int64_t block;
     tutti_forward whole, rest;
-    char *memory; /* of either */
+    tutti_staging staging;
+    char *memory; /* the device's, of either */
+    size_t memory_bytes;
     float *samples;
     int32_t labels[MOST_SAMPLES];
     tutti_arena arena;
@@ -51,8 +53,22 @@ tutti_status tutti_train_check_data(const tutti_model *model, const tutti_datase
         b);
 }
 
-tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
-                                    tutti_failure *err)
+static tutti_status make_memory(tutti_evaluator *e, const tutti_device *device, const tutti_shape *sample,
+                                tutti_failure *err)
+{
+    const int64_t bytes = e->whole.placed.bytes > e->rest.placed.bytes ? e->whole.placed.bytes : e->rest.placed.bytes;
+    tutti_status st = tutti_memory_check(bytes, "a test of the weights", "use a smaller model", err);
+    if (!st) st = tutti_staging_make(device, e->block, sample, &e->staging, err);
+    if (st) return st;
+    e->memory_bytes = (size_t)bytes;
+    e->memory = device->allocate(device, e->memory_bytes);
+    if (e->memory) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of a test of the weights on %s", e->memory_bytes,
+                      device->name);
+}
+
+tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
+                                    tutti_evaluator **out, tutti_failure *err)
 {
     const tutti_model *model = like->model;
     tutti_status st = tutti_train_check_data(model, data, err);
@@ -65,9 +81,7 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     e->samples = tutti_arena_alloc(&e->arena, (size_t)(e->block * tutti_shape_count(&model->input)) * sizeof(float));
     st = tutti_forward_make(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
     if (!st) st = tutti_forward_make(like, n % e->block, &e->arena, &e->rest, err);
-    const int64_t bytes = e->whole.placed.bytes > e->rest.placed.bytes ? e->whole.placed.bytes : e->rest.placed.bytes;
-    if (!st) st = tutti_memory_check(bytes, "a test of the weights", "use a smaller model", err);
-    if (!st) e->memory = tutti_arena_alloc(&e->arena, (size_t)bytes + ALIGNMENT);
+    if (!st) st = make_memory(e, device, &model->input, err);
     if (st)
         tutti_evaluator_destroy(e);
     else
@@ -101,6 +115,8 @@ void tutti_evaluator_destroy(tutti_evaluator *e)
     tutti_forward_release(&e->whole);
     tutti_forward_release(&e->rest);
     tutti_reader_destroy(e->reader);
+    if (e->memory) e->staging.device->release(e->staging.device, e->memory, e->memory_bytes);
+    tutti_staging_release(&e->staging);
     tutti_arena_release(&e->arena);
     free(e);
 }
@@ -109,7 +125,7 @@ static void tell(tutti_evaluator *e, const tutti_forward *b, const tutti_forward
 {
     int32_t predicted[MOST_SAMPLES];
     const int nclasses = b->graph->model->nclasses;
-    tutti_forward_answers(b, a, e->probability, predicted);
+    tutti_forward_answers(b, a, e->staging.device, e->probability, predicted);
     for (int64_t i = 0; i < n; i++) {
         const tutti_answer answer = {first + i, e->labels[i], predicted[i], nclasses, e->probability + i * nclasses};
         e->listener.take(e->listener.arg, &answer);
@@ -130,8 +146,9 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     }
     float loss = 0;
     int32_t correct = 0;
-    const tutti_forward_run_args a = {weights, param_offset, e->samples, e->labels, e->memory};
-    tutti_forward_run(b, &a, &loss, &correct);
+    tutti_forward_run_args a = {.weights = weights, .param_offset = param_offset, .memory = e->memory};
+    tutti_staging_show(&e->staging, e->samples, e->labels, n, &a.samples, &a.labels);
+    tutti_forward_run(b, &a, &e->staging, &loss, &correct);
     if (e->listener.take) tell(e, b, &a, first, n);
     sum->nsamples += n;
     sum->correct += correct;
@@ -161,7 +178,7 @@ tutti_status tutti_evaluate(const tutti_graph *like, const float *weights, const
                             tutti_failure *err)
 {
     tutti_evaluator *e;
-    tutti_status st = tutti_evaluator_create(like, data, &e, err);
+    tutti_status st = tutti_evaluator_create(like, data, tutti_device_cpu(), &e, err);
     if (st) return st;
     tutti_eval_result r;
     if (listener) st = tutti_evaluator_listen(e, listener, err);

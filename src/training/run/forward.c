@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../base/memory.h"
+#include "step_work.h"
 #include "train_impl.h"
 
 enum { ALIGNMENT = 64 };
@@ -44,7 +45,7 @@ static const void *input_of(const tutti_forward *f, const tutti_forward_run_args
     return from < 0 ? a->samples : place(a->memory, f->placed.value, from);
 }
 
-static void run_node(const tutti_forward *f, const tutti_forward_run_args *a, int node, tutti_kernel_args *args)
+static void fill(const tutti_forward *f, const tutti_forward_run_args *a, int node, tutti_kernel_args *args)
 {
     const tutti_graph *g = f->graph;
     const int l = g->nodes[node].layer;
@@ -55,16 +56,23 @@ static void run_node(const tutti_forward *f, const tutti_forward_run_args *a, in
     args->saved = place(a->memory, f->placed.saved, l);
     args->scratch = place(a->memory, f->placed.scratch, node);
     args->layer = (uint32_t)l;
-    g->kernels[l].row->forward(&g->kernels[l], args);
 }
 
-void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, float *loss, int32_t *correct)
+void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,
+                       float *loss, int32_t *correct)
 {
+    const tutti_device *d = staging->device;
+    tutti_event last = {0};
     for (int t = 0; t < f->graph->nnodes; t++) {
         if (f->graph->nodes[t].layer < 0) continue; /* load */
-        tutti_kernel_args args = {.labels = a->labels, .loss = loss, .correct = correct};
-        run_node(f, a, t, &args);
+        tutti_kernel_work w = {.kernel = &f->graph->kernels[f->graph->nodes[t].layer],
+                               .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
+        fill(f, a, t, &w.args);
+        last = d->launch(d, tutti_work_forward, &w, sizeof w);
     }
+    d->wait(d, last);
+    d->look(d, loss, staging->loss, sizeof *loss);
+    d->look(d, correct, staging->correct, sizeof *correct);
 }
 
 /* In place: logits become probabilities. The largest is taken out first, so nothing overflows. */
@@ -81,12 +89,15 @@ static int32_t answer(float *logits, int n)
 }
 
 /* The loss is the last node, so what it read still lies there. */
-void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, float *probability,
-                           int32_t *predicted)
+void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
+                           float *probability, int32_t *predicted)
 {
     const int loss = f->graph->model->nlayers - 1, n = f->graph->model->nclasses;
     const tutti_value *logits = &f->graph->kernels[loss].in[0];
-    tutti_value_to_plain(logits, input_of(f, a, loss, 0), probability);
+    const void *at = input_of(f, a, loss, 0);
+    void *seen = device->borrow(device, at, logits->bytes);
+    tutti_value_to_plain(logits, seen, probability);
+    device->give_back(device, at, seen, logits->bytes, false);
     for (int64_t b = 0; b < logits->shape.dim[0]; b++) predicted[b] = answer(probability + b * n, n);
 }
 
@@ -107,6 +118,7 @@ struct tutti_classifier {
     const float *weights;
     const int64_t *param_offset;
     char *memory;
+    tutti_staging staging; /* of the cpu, as the weights are */
     tutti_arena arena;
 };
 
@@ -121,6 +133,7 @@ tutti_status tutti_classifier_create(const tutti_graph *like, const float *weigh
     st = tutti_forward_make(like, 1, &c->arena, &c->forward, err);
     if (!st) st = tutti_memory_check(c->forward.placed.bytes, "the network", "use a smaller model", err);
     if (!st) c->memory = tutti_arena_alloc(&c->arena, (size_t)c->forward.placed.bytes + ALIGNMENT);
+    if (!st) st = tutti_staging_make(tutti_device_cpu(), 1, &like->model->input, &c->staging, err);
     if (st)
         tutti_classifier_destroy(c);
     else
@@ -134,8 +147,8 @@ int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probabil
     float loss;
     int32_t correct, predicted;
     const tutti_forward_run_args a = {c->weights, c->param_offset, sample, &label, c->memory};
-    tutti_forward_run(&c->forward, &a, &loss, &correct);
-    tutti_forward_answers(&c->forward, &a, probability, &predicted);
+    tutti_forward_run(&c->forward, &a, &c->staging, &loss, &correct);
+    tutti_forward_answers(&c->forward, &a, c->staging.device, probability, &predicted);
     return predicted;
 }
 
@@ -143,6 +156,7 @@ void tutti_classifier_destroy(tutti_classifier *c)
 {
     if (!c) return;
     tutti_forward_release(&c->forward);
+    tutti_staging_release(&c->staging);
     tutti_arena_release(&c->arena);
     free(c);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward.h: a network forward only, for one number of samples: the kernels and the placement of an inference graph, which compute in
- * the caller's memory. Private to src/training/run. Threads: owner. */
+ * the caller's memory of a device. Private to src/training/run. Threads: owner. */
 #ifndef TUTTI_FORWARD_H
 #define TUTTI_FORWARD_H
 
 #include "../graph/graph.h"
 #include "../plan/placement.h"
+#include "staging.h"
 
 typedef struct {
     tutti_graph *graph; /* NULL = no samples */
@@ -17,19 +18,20 @@ tutti_status tutti_forward_make(const tutti_graph *like, int64_t batch, tutti_ar
                                 tutti_failure *err);
 void tutti_forward_release(tutti_forward *f);
 
-/* What one run computes with. */
+/* What one run computes with, all of it the device's. */
 typedef struct {
     const float *weights;
-    const int64_t *param_offset; /* a param of the graph */
+    const int64_t *param_offset; /* a param of the graph; the host's */
     const float *samples;
     const int32_t *labels;
     char *memory; /* placed.bytes, at a multiple of 64 */
 } tutti_forward_run_args;
-/* loss: the sum over the samples; correct: how many are right. */
-void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, float *loss, int32_t *correct);
-/* After a run: (samples, classes) probabilities, and the class of each sample's largest logit, the first of equals: the one that
+/* On the device of `staging`, whose figures it uses. *loss: the sum over the samples; *correct: how many are right. */
+void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,
+                       float *loss, int32_t *correct);
+/* After a run there: (samples, classes) probabilities, and the class of each sample's largest logit, the first of equals: the one that
  * `correct` goes by. */
-void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, float *probability,
-                           int32_t *predicted);
+void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
+                           float *probability, int32_t *predicted);
 
 #endif

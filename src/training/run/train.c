@@ -60,6 +60,7 @@ static tutti_status test_once(tutti_trainer *t, tutti_eval_result *sum, int *own
 {
     tutti_eval_result mine, *all = tutti_alloc(sizeof *all * (size_t)t->nranks);
     *sum = (tutti_eval_result){0};
+    tutti_step_sync(t);
     tutti_group_long_phase_begin(t->group, "evaluation");
     tutti_status st = tutti_evaluator_run(t->evaluator, answer_of(t), t->plan->param_offset,
                                           tutti_group_place(t->group), tutti_group_nliving(t->group), &mine, err);
@@ -288,7 +289,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     if (!st) st = fill(t, start, err);
     if (!st) st = tutti_async_create(t, err);
     if (!st && t->step < c->nsteps) st = make_loader(t, err);
-    if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, &t->evaluator, err);
+    if (!st && c->test) st = tutti_evaluator_create(p->graph, c->test, t->device, &t->evaluator, err);
     if (!st && c->test) tutti_evaluator_watch(t->evaluator, c->stop_asked, c->stop_arg);
     if (!st) st = open_metrics(t, start->path != NULL, err);
     if (!st) t->tracing = tutti_tracing_create(t);

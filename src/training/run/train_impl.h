@@ -57,13 +57,14 @@ double tutti_shared_seconds(const tutti_shared *s); /* in the exchanges of steps
 
 /* Accuracy over blocks of the test set; each rank takes a run of blocks. Block borders do not depend on the rank count. */
 typedef struct tutti_evaluator tutti_evaluator;
-tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, tutti_evaluator **out,
-                                    tutti_failure *err);
+tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
+                                    tutti_evaluator **out, tutti_failure *err);
 /* Asked before each block; what is not 0 ends a test early. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg);
 /* Who hears of each answer of the runs that follow. */
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
+/* weights: the device's. */
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const int64_t *param_offset, int part,
                                  int nparts, tutti_eval_result *out, /* loss: the sum, not the mean */
                                  tutti_failure *err);

@@ -59,7 +59,7 @@ static void parts_of_the_set_add_up_to_the_whole_exactly(void **state)
     tutti_evaluator *e;
     tutti_eval_result whole;
     tutti_failure err = {0};
-    assert_int_equal(tutti_evaluator_create(f->graph, f->data, &e, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_create(f->graph, f->data, tutti_device_cpu(), &e, &err), TUTTI_OK);
     assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &whole, NULL), TUTTI_OK);
     assert_int_equal(whole.nsamples, 330); /* three blocks of 100 and one of 30 */
     assert_true(whole.loss > 0);
@@ -90,7 +90,7 @@ static void a_test_ends_early_when_it_is_asked_to(void **state)
     tutti_eval_result r;
     tutti_failure err = {0};
     int nasked = 0;
-    assert_int_equal(tutti_evaluator_create(f->graph, f->data, &e, &err), TUTTI_OK);
+    assert_int_equal(tutti_evaluator_create(f->graph, f->data, tutti_device_cpu(), &e, &err), TUTTI_OK);
     tutti_evaluator_watch(e, after_two_blocks, &nasked);
     assert_int_equal(tutti_evaluator_run(e, f->weights, f->offset, 0, 1, &r, NULL), TUTTI_OK);
     assert_int_equal(r.stopped, 15);
