@@ -32,12 +32,14 @@ static void fit_to_fill(const tutti_trainer *t, bool is_new, tutti_checkpoint *c
 }
 
 /* Workers that were as many go on as they were; others begin at the answer, with states of zeros. */
-static tutti_status read_own(tutti_trainer *t, const char *path, tutti_checkpoint *c, tutti_failure *err)
+static tutti_status read_own(tutti_trainer *t, const char *path, const tutti_checkpoint *there, tutti_failure *err)
 {
     bool found = true;
-    c->nranks = t->nranks;
-    if (!c->nown) return TUTTI_OK;
-    const tutti_status st = tutti_checkpoint_read_own(path, c, &found, err);
+    if (!there->nown) return TUTTI_OK;
+    tutti_checkpoint c = tutti_lent_borrow(t, there);
+    c.nranks = t->nranks;
+    const tutti_status st = tutti_checkpoint_read_own(path, &c, &found, err);
+    tutti_lent_give_back(t, there, &c, true);
     if (st || found) return st;
     char *note =
         tutti_checkpoint_path("resuming with another number of ranks: each begins with the %s, and its rule anew",
@@ -64,19 +66,27 @@ static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_check
     return TUTTI_OK;
 }
 
+static tutti_status fill(tutti_trainer *t, tutti_start *start, const tutti_checkpoint *there, tutti_failure *err)
+{
+    tutti_checkpoint c = tutti_lent_borrow(t, there);
+    tutti_status st = TUTTI_OK;
+    if (start->path) {
+        st = init_resumed(t, start->path, &c, err);
+    } else {
+        init_new(t, c.weights);
+        st = tutti_start_fill(t->group, t->config, start, &c, err);
+        t->earlier_updates = c.earlier_updates;
+    }
+    tutti_lent_give_back(t, there, &c, true);
+    return st;
+}
+
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err)
 {
-    const char *path = start->path;
-    tutti_status st = TUTTI_OK;
-    fit_to_fill(t, !path, c);
-    if (path) {
-        st = init_resumed(t, path, c, err);
-    } else {
-        init_new(t, c->weights);
-        st = tutti_start_fill(t->group, t->config, start, c, err);
-        t->earlier_updates = c->earlier_updates;
-    }
-    float *weights = tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0);
-    if (weights != c->weights) memcpy(weights, c->weights, (size_t)t->plan->nweights * sizeof(float));
-    return st || !path ? st : read_own(t, path, c, err);
+    fit_to_fill(t, !start->path, c);
+    tutti_status st = fill(t, start, c, err);
+    char *weights = (char *)tutti_shared_of_role(&t->shared, TUTTI_ROLE_WEIGHTS, 0), *from = (char *)c->weights;
+    if (weights != from)
+        t->device->copy(t->device, &weights, 1, from, (size_t)t->plan->nweights * sizeof(float), false);
+    return st || !start->path ? st : read_own(t, start->path, c, err);
 }

@@ -178,11 +178,12 @@ static tutti_status save_own(tutti_trainer *t, const tutti_checkpoint *c, tutti_
 /* The other ranks go on while rank 0 writes: what it writes is its own, or nobody changes it before rank 0 says so or asks again. */
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
-    const tutti_checkpoint c = checkpoint_of(t);
+    const tutti_checkpoint there = checkpoint_of(t);
     tutti_checkpoint_file *files = NULL;
     int nfiles = 0;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_SAVE, err);
-    const bool writes = t->rank == 0 || c.nown;
+    const bool writes = t->rank == 0 || there.nown;
+    tutti_checkpoint c = writes ? tutti_lent_borrow(t, &there) : there;
     if (writes) tutti_group_long_phase_begin(t->group, "checkpoint");
     if (!st && c.nown) st = save_own(t, &c, &files, &nfiles, err);
     if (!st && t->rank == 0) {
@@ -190,6 +191,7 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
         if (!st) st = tutti_checkpoint_write(t->config->dir, &c, files, nfiles, t->config->checkpoint_keep, err);
         if (!st) tutti_report_saved(t);
     }
+    if (writes) tutti_lent_give_back(t, &there, &c, false);
     if (writes) tutti_group_long_phase_end(t->group);
     if (!st && t->visits)
         st = tutti_group_barrier(t->group, "checkpoint", err); /* what is written is what all change */
@@ -411,9 +413,18 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
     return st;
 }
 
+static uint64_t hash_weights(const tutti_trainer *t)
+{
+    tutti_checkpoint there = checkpoint_of(t);
+    there.nstates = there.nown = 0;
+    tutti_checkpoint c = tutti_lent_borrow(t, &there);
+    const uint64_t hash = tutti_weights_hash(&c);
+    tutti_lent_give_back(t, &there, &c, false);
+    return hash;
+}
+
 static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
 {
-    const tutti_checkpoint c = checkpoint_of(t);
     double cost[TUTTI_NCOSTS] = {0}, served = 0;
     tutti_status st = tutti_step_play_between(t, TUTTI_EACH_TEST, err);
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
@@ -427,7 +438,7 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
     r->loss = t->last_loss;
     r->accuracy = t->last_accuracy;
     r->seconds = t->seconds;
-    r->weights_hash = tutti_weights_hash(&c);
+    r->weights_hash = hash_weights(t);
     return tutti_report_end(t, r, err);
 }
 

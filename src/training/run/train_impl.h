@@ -12,7 +12,8 @@
  *   forward.c    an inference graph of some samples       groups.c     parameters with a rate or a decay of their own
  *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on
  *   pretend.c    kernels that only wait                    step_work.c  what runs on a device, launched
- *   staging.c    samples and labels on their way to a device, figures on theirs back */
+ *   staging.c    samples and labels on their way to a device, figures on theirs back
+ *   lent.c       vectors of a device, where the host reads and fills them */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -165,7 +166,11 @@ static inline void tutti_step_sync(const tutti_trainer *t)
     t->device->wait(t->device, t->launched);
 }
 
-/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are. */
+/* Vectors of a checkpoint, as checkpoint_of names them on the device, where this host's loops reach them, until they are given back (lent.c). */
+tutti_checkpoint tutti_lent_borrow(const tutti_trainer *t, const tutti_checkpoint *there);
+void tutti_lent_give_back(const tutti_trainer *t, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
+
+/* The weights to begin with: of the checkpoint that start names, of config->init, or drawn. c: where weights and states are on the device. */
 tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_checkpoint *c, tutti_failure *err);
 /* One step: a batch, all actions. Afterwards exchanges may still be under way. */
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
