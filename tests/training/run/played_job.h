@@ -22,8 +22,10 @@ enum { PLAYED_MAX_RANKS = 8 };
 typedef struct {
     const char *text;
     int nranks;
-    bool wired;                  /* over tcp, as ranks of as many hosts */
-    const tutti_emitter *method; /* instead of the job's; NULL: that */
+    bool wired;                                   /* over tcp, as ranks of as many hosts */
+    const tutti_emitter *method;                  /* instead of the job's; NULL: that */
+    const tutti_device *device[PLAYED_MAX_RANKS]; /* a rank's; NULL: the job's */
+    bool fast;                                    /* by the job's kernels: one rank alone; else those of reference */
     const char *dir;
     bool fresh;
     const char *record, *replay; /* files; NULL = none */
@@ -128,6 +130,7 @@ static void *played_rank_run(void *arg)
     unreadable.row = &row;
     unreadable.own = &j->fails[rank];
     if (j->fails[rank]) s.config.train = &unreadable;
+    if (j->device[rank]) s.config.device = j->device[rank];
     s.config.dir = j->dir;
     s.config.fresh = j->fresh;
     s.config.handicap = j->handicap[rank];
@@ -156,7 +159,7 @@ static void play_job(played_job *j)
     char count[32];
     snprintf(count, sizeof count, "ranks=%d", j->nranks);
     const char *const overrides[] = {count, "kernels=reference"};
-    tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, 2, &job, &err);
+    tutti_status st = tutti_job_parse("test", j->text, strlen(j->text), overrides, j->fast ? 1 : 2, &job, &err);
     if (!st) st = tutti_session_data_open(job, NULL, NULL, &data, &err);
     if (!st) st = (j->wired ? wired_create : tutti_group_create_threads)(j->nranks, 20, groups, &err);
     if (st) fail_msg("%s", err.text);
