@@ -69,6 +69,20 @@ foreach(source ${TUTTI_SOURCES})
   endif()
 endforeach()
 
+# register blocks of matrix products
+foreach(source ${TUTTI_SOURCES})
+  if(source MATCHES "/kernel/gemm_(generic|avx2|avx512)\\.c$")
+    if(NOT TUTTI_SANITIZE) # as above
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+    endif()
+    if(source MATCHES "_avx512\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bw;-mavx512vl;-mavx512dq;-mfma")
+    elseif(source MATCHES "_avx2\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mfma")
+    endif()
+  endif()
+endforeach()
+
 # its loops over a few taps are worth unrolling
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 

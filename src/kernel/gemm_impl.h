@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_impl.h: what the files of the matrix products share: rows, and the panels that they multiply.
+ *
+ * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of C wide, one of B
+ * row->columns columns: cells [k][side] ([side][k] of A where a_by_rows), a side that is not full filled up with zeros, as are steps of k.
+ * Of a whole packed operand come first the panels of the first block of k, and so on: [block of k][panel][k][side]. */
+#ifndef TUTTI_GEMM_IMPL_H
+#define TUTTI_GEMM_IMPL_H
+
+#include "gemm.h"
+
+/* Of k in a block: the same for all plans, because operands are packed by it. */
+enum { TUTTI_GEMM_BLOCK_K = 256, TUTTI_GEMM_ALIGNED = 64 };
+
+typedef uint32_t tutti_gemm_cell;
+
+/* A matrix to pack: element (i, p) lies at from + (i * apart_i + p * apart_p) elements, one of the two is 1. */
+typedef struct {
+    const void *from;
+    tutti_dtype type;
+    int64_t apart_i, apart_p;
+} tutti_gemm_source;
+
+/* Some of a block of k, for one register block of C: cells lie where the distances say, sums begin at `begin` and go to `sums`. */
+typedef struct {
+    const tutti_gemm_cell *a, *b;
+    int64_t a_i, a_p, b_p; /* cells from one row, one step of k to the next; columns lie side by side */
+    int64_t steps;         /* cells of k */
+    const float *begin;    /* NULL: at 0 */
+    int64_t begin_apart;
+    float *sums;
+    int64_t sums_apart; /* floats from one row to the next */
+} tutti_gemm_block;
+
+/* What becomes of finished sums. */
+typedef struct {
+    int64_t rows, columns;
+    const float *sums;
+    int64_t sums_apart;
+    const float *row_bias, *column_bias; /* from the block's first on; NULL: none */
+    tutti_gemm_map map;
+    tutti_dtype type;
+    void *to;
+    int64_t to_apart;
+} tutti_gemm_finish;
+
+typedef struct tutti_gemm_row {
+    const char *name;
+    tutti_dtype multiplied;
+    int rows, columns, vector; /* of a register block; columns that are computed together at least */
+    int pair;                  /* numbers of k in a cell */
+    int step;                  /* numbers of k that are multiplied at once: panels are filled up to multiples */
+    bool a_by_rows;            /* panels of A are cells [side][k] */
+    bool reads_in_place;       /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
+    bool (*is_here)(void);
+    /* n of the side and nk of k into one panel of `side`. */
+    void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
+    void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
+    /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
+    void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
+    void (*finish)(const tutti_gemm_finish *finish);
+    /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
+    void (*enter)(void *state);
+    void (*leave)(const void *state);
+} tutti_gemm_row;
+
+extern const tutti_gemm_row tutti_gemm_portable;
+extern const tutti_gemm_row *const tutti_gemm_rows[]; /* fastest first */
+extern const int tutti_gemm_nrows;
+
+/* Matrix `product` of an operand as a source of cells. */
+tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operand which, const void *matrix,
+                                       int64_t product);
+/* Cells along k of a panel that has nk of it. */
+int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk);
+/* Of a whole operand, with its label. */
+int64_t tutti_gemm_packed_bytes(const tutti_gemm_plan *plan, tutti_gemm_operand which);
+
+#endif

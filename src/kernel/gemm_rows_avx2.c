@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_rows_avx2.c: the table of rows where the vector instructions of x86-64 may exist; gemm_rows_portable.c stands in elsewhere. */
+#include "gemm_impl.h"
+
+const tutti_gemm_row *const tutti_gemm_rows[] = {&tutti_gemm_portable};
+const int tutti_gemm_nrows = sizeof tutti_gemm_rows / sizeof *tutti_gemm_rows;
