@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_plan.c: how a product is multiplied: by which row, in which blocks, by how many threads along which side, and what is packed. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gemm_impl.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- rows ---- */
+
+static const tutti_gemm_row *find_row(const char *name)
+{
+    for (int i = 0; i < tutti_gemm_nrows; i++)
+        if (strcmp(tutti_gemm_rows[i]->name, name) == 0) return tutti_gemm_rows[i];
+    return NULL;
+}
+
+const char *tutti_gemm_row_name(int i)
+{
+    return i >= 0 && i < tutti_gemm_nrows ? tutti_gemm_rows[i]->name : NULL;
+}
+
+bool tutti_gemm_row_is_here(const char *name)
+{
+    const tutti_gemm_row *row = find_row(name);
+    return row && row->is_here();
+}
+
+tutti_dtype tutti_gemm_row_type(const char *name)
+{
+    const tutti_gemm_row *row = find_row(name);
+    return row ? row->multiplied : TUTTI_F32;
+}
+
+const char *tutti_gemm_plan_row(const tutti_gemm_plan *plan)
+{
+    return plan->row->name;
+}
+
+static tutti_status pick_row(const tutti_gemm *g, const tutti_gemm_row **row, tutti_failure *err)
+{
+    *row = g->row ? find_row(g->row) : NULL;
+    if (g->row && !(*row && (*row)->is_here()))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: there is no row %s %s", g->row,
+                          *row ? "on this processor, or TUTTI_ISA rules it out" : "in this build");
+    if (*row && (*row)->multiplied != g->multiplied)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: row %s multiplies %s, not %s", g->row,
+                          tutti_dtype_name((*row)->multiplied), tutti_dtype_name(g->multiplied));
+    for (int i = 0; i < tutti_gemm_nrows && !*row; i++)
+        if (tutti_gemm_rows[i]->multiplied == g->multiplied && tutti_gemm_rows[i]->is_here()) *row = tutti_gemm_rows[i];
+    if (!*row)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: no row multiplies %s; there are f32 and bf16",
+                          tutti_dtype_name(g->multiplied));
+    return TUTTI_OK;
+}
+
+/* ---- what can be asked for ---- */
+
+static bool is_real(tutti_dtype type)
+{
+    return type == TUTTI_F32 || type == TUTTI_BF16 || type == TUTTI_F16;
+}
+
+static tutti_status check(const tutti_gemm *g, tutti_failure *err)
+{
+    enum { MOST = INT32_MAX };
+    if (g->m < 1 || g->n < 1 || g->k < 0 || g->batch < 0 || g->m > MOST || g->n > MOST || g->k > MOST ||
+        g->batch > MOST)
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "matrix product of (%" PRId64 ", %" PRId64 ") and (%" PRId64 ", %" PRId64 "), %" PRId64
+                          " times: sizes are 1 .. 2^31 - 1, k may be 0",
+                          g->m, g->k, g->k, g->n, g->batch);
+    const int64_t row_a = g->transpose_a ? g->m : g->k, row_b = g->transpose_b ? g->k : g->n;
+    if ((g->stride_a && g->stride_a < row_a) || (g->stride_b && g->stride_b < row_b) ||
+        (g->stride_c && g->stride_c < g->n))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: a stride is shorter than its row");
+    if (!is_real(g->type_a) || !is_real(g->type_b) || !is_real(g->type_c))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: matrices are f32, bf16 or f16");
+    if (g->accumulate && (g->type_c != TUTTI_F32 || g->bias || g->map))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: what is summed into is f32, without bias and map");
+    if (g->nthreads < 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product by %d threads: at least 1", g->nthreads);
+    return TUTTI_OK;
+}
+
+/* What 0 stands for. */
+static void fill_in(tutti_gemm *g)
+{
+    if (!g->stride_a) g->stride_a = g->transpose_a ? g->m : g->k;
+    if (!g->stride_b) g->stride_b = g->transpose_b ? g->k : g->n;
+    if (!g->stride_c) g->stride_c = g->n;
+    if (!g->batch) g->batch = 1;
+}
+
+/* ---- blocks ---- */
+
+static int64_t cache_bytes(int name, int64_t otherwise)
+{
+    const long nbytes = sysconf(name);
+    return nbytes > 0 ? nbytes : otherwise;
+}
+
+/* The block of A takes half of the second-level cache, that of B a part of the third, which cores share. Sums of 16 bits are rounded once:
+ * there all of k is one block. */
+static void choose_blocks(tutti_gemm_plan *plan)
+{
+    enum { MOST_B = 4 << 20 };
+    const tutti_gemm *g = &plan->gemm;
+    const tutti_gemm_row *row = plan->row;
+    const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
+                  third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
+    const int64_t one = TUTTI_GEMM_BLOCK_K * row->pair;
+    plan->block_k = g->type_c == TUTTI_F32 || g->k < one ? one : round_up(g->k, row->step);
+    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell + 1;
+    const int64_t rows = second / 2 / line / row->rows, columns = least(third / 8, MOST_B) / line / row->columns;
+    plan->block_m = (rows < 1 ? 1 : rows) * row->rows;
+    plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
+}
+
+/* ---- threads ---- */
+
+/* Products first; then the cut of C that packs least twice, which is the one whose parts are most nearly square. */
+static void choose_teams(tutti_gemm_plan *plan)
+{
+    const tutti_gemm *g = &plan->gemm;
+    const int64_t down = (g->m + plan->row->rows - 1) / plan->row->rows,
+                  across = (g->n + plan->row->columns - 1) / plan->row->columns;
+    int64_t best = INT64_MAX;
+    plan->nteams_batch = (int)least(g->nthreads, g->batch);
+    const int64_t each = g->nthreads / plan->nteams_batch;
+    plan->nteams_m = plan->nteams_n = 1;
+    for (int64_t m = 1; m <= least(each, down); m++) {
+        const int64_t n = least(each / m, across);
+        const int64_t largest = ((down + m - 1) / m) * ((across + n - 1) / n), packed = g->m * n + g->n * m;
+        const int64_t cost = largest * plan->row->rows * plan->row->columns * g->nthreads * 8 + packed;
+        if (cost >= best) continue;
+        best = cost;
+        plan->nteams_m = (int)m;
+        plan->nteams_n = (int)n;
+    }
+}
+
+/* ---- packing ---- */
+
+tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *g, tutti_gemm_operand which, const void *matrix,
+                                       int64_t product)
+{
+    const bool is_a = which == TUTTI_GEMM_A,
+               along = is_a ? !g->transpose_a : g->transpose_b; /* k's neighbours lie side by side */
+    const int64_t stride = is_a ? g->stride_a : g->stride_b, apart = is_a ? g->apart_a : g->apart_b;
+    tutti_gemm_source s = {
+        .type = is_a ? g->type_a : g->type_b, .apart_i = along ? stride : 1, .apart_p = along ? 1 : stride};
+    s.from = (const char *)matrix + (size_t)(apart * product) * tutti_dtype_bytes(s.type);
+    return s;
+}
+
+int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
+{
+    return round_up(nk, row->step) / row->pair;
+}
+
+/* A matrix whose numbers are cells already is read in place where packing would not pay: few reads of each. */
+static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
+{
+    const tutti_gemm *g = &plan->gemm;
+    if (which == TUTTI_GEMM_A ? g->packed_a : g->packed_b) return false;
+    const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
+    if (!plan->row->reads_in_place || plan->row->pair > 1 || type != g->multiplied) return true;
+    if (which == TUTTI_GEMM_A) return g->n > 2 * plan->row->columns;
+    return g->transpose_b || g->n % plan->row->vector || g->m > 4 * plan->row->rows;
+}
+
+static int64_t aligned(int64_t nbytes)
+{
+    return round_up(nbytes, TUTTI_GEMM_ALIGNED);
+}
+
+static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t panel)
+{
+    const int64_t nk = least(plan->block_k, plan->gemm.k);
+    return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
+}
+
+tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err)
+{
+    tutti_gemm_plan made = {.gemm = *gemm};
+    tutti_status st = check(gemm, err);
+    if (st == TUTTI_OK) st = pick_row(gemm, &made.row, err);
+    if (st != TUTTI_OK) return st;
+    const tutti_gemm *g = &made.gemm;
+    const tutti_gemm_row *row = made.row;
+    fill_in(&made.gemm);
+    choose_blocks(&made);
+    choose_teams(&made);
+    made.copies_a = copies(&made, TUTTI_GEMM_A);
+    made.copies_b = copies(&made, TUTTI_GEMM_B);
+    made.packed_a_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_A);
+    made.packed_b_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_B);
+    if (made.copies_a) made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
+    made.thread_bytes = made.block_a_bytes;
+    if (made.copies_b) made.thread_bytes += (size_t)block_bytes(&made, least(made.block_n, g->n), row->columns);
+    made.workspace_bytes = made.thread_bytes * (size_t)(made.nteams_batch * made.nteams_m * made.nteams_n);
+    *plan = made;
+    return TUTTI_OK;
+}
