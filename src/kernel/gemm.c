@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c: multiplies as a plan says: each thread a rectangle of C, which it cuts into blocks of columns, of k, of rows, and those into
+ * register blocks. Threads share nothing: what two of them want packed, each packs. */
+#include "gemm.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "crew.h"
+#include "gemm_impl.h"
+
+enum { MOST_SUMS = 32 * 32 }; /* of a register block */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t up(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* ---- packed operands ---- */
+
+/* Stands before the cells: what the operand was packed for. */
+typedef struct {
+    const tutti_gemm_row *row;
+    int64_t operand, side, k, block_k;
+} packed_label;
+static_assert(sizeof(packed_label) <= TUTTI_GEMM_ALIGNED, "cells begin at the next line");
+
+static int64_t side_of(const tutti_gemm_plan *plan, tutti_gemm_operand which)
+{
+    return which == TUTTI_GEMM_A ? plan->gemm.m : plan->gemm.n;
+}
+
+static int64_t panel_of(const tutti_gemm_plan *plan, tutti_gemm_operand which)
+{
+    return which == TUTTI_GEMM_A ? plan->row->rows : plan->row->columns;
+}
+
+int64_t tutti_gemm_packed_bytes(const tutti_gemm_plan *plan, tutti_gemm_operand which)
+{
+    const int64_t width = up(side_of(plan, which), panel_of(plan, which)) * panel_of(plan, which);
+    const int64_t nbytes = width * tutti_gemm_steps(plan->row, plan->gemm.k) * (int64_t)sizeof(tutti_gemm_cell);
+    return up(nbytes, TUTTI_GEMM_ALIGNED) * TUTTI_GEMM_ALIGNED + TUTTI_GEMM_ALIGNED;
+}
+
+static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand which)
+{
+    return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
+}
+
+/* Panels of n of the side from i on, of nk from p on. */
+static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
+                        int64_t i, int64_t n, int64_t p, int64_t nk, tutti_gemm_cell *to)
+{
+    const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(plan->row, nk);
+    tutti_gemm_source part = *matrix;
+    for (int64_t done = 0; done < n; done += panel, to += cells) {
+        const int64_t at = (i + done) * matrix->apart_i + p * matrix->apart_p;
+        part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
+        if (which == TUTTI_GEMM_A)
+            plan->row->pack_a(&part, least(panel, n - done), nk, (int)panel, to);
+        else
+            plan->row->pack_b(&part, least(panel, n - done), nk, (int)panel, to);
+    }
+}
+
+/* Where the panels from i on of the block at p begin: i is a multiple of the panel. */
+static int64_t packed_at(const tutti_gemm_plan *plan, tutti_gemm_operand which, int64_t i, int64_t p, int64_t nk)
+{
+    const int64_t width = up(side_of(plan, which), panel_of(plan, which)) * panel_of(plan, which);
+    return width * (p / plan->row->pair) + i * tutti_gemm_steps(plan->row, nk);
+}
+
+void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed)
+{
+    const tutti_gemm *g = &plan->gemm;
+    const tutti_gemm_source matrix = tutti_gemm_source_of(g, which, from, 0);
+    const packed_label label = label_of(plan, which);
+    memcpy(packed, &label, sizeof label);
+    tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
+    for (int64_t p = 0; p < g->k; p += plan->block_k) {
+        const int64_t nk = least(plan->block_k, g->k - p);
+        pack_panels(plan, which, &matrix, 0, side_of(plan, which), p, nk, cells + packed_at(plan, which, 0, p, nk));
+    }
+}
+
+/* ---- a rectangle of C ---- */
+
+/* Of one product. */
+typedef struct {
+    const tutti_gemm_plan *plan;
+    tutti_gemm_source a, b;
+    const tutti_gemm_cell *packed_a, *packed_b; /* NULL: not packed before */
+    const float *bias;
+    char *c;
+    int64_t m0, m1, n0, n1;
+    tutti_gemm_cell *block_a, *block_b; /* this thread's own */
+} rectangle;
+
+/* Some of k: from p on. */
+typedef struct {
+    int64_t p, nk, steps;
+    bool is_first, is_last;
+} depth;
+
+/* Cells of an operand, as a register block reads them. */
+typedef struct {
+    const tutti_gemm_cell *at;
+    int64_t apart_i, apart_p, panel; /* panel: from one to the next */
+} panels;
+
+static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
+                            const depth *d)
+{
+    const int64_t side = panel_of(plan, which);
+    const bool by_rows = which == TUTTI_GEMM_A && plan->row->a_by_rows;
+    return (panels){at, by_rows ? d->steps : 1, by_rows ? 1 : side, side * d->steps};
+}
+
+/* Of the side from i on: packed before, packed now into `block`, or as they lie in the matrix. */
+static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n, const depth *d)
+{
+    const tutti_gemm_plan *plan = r->plan;
+    const bool is_a = which == TUTTI_GEMM_A;
+    const tutti_gemm_source *matrix = is_a ? &r->a : &r->b;
+    const tutti_gemm_cell *packed = is_a ? r->packed_a : r->packed_b;
+    tutti_gemm_cell *block = is_a ? r->block_a : r->block_b;
+    if (packed) return panels_packed(plan, which, packed + packed_at(plan, which, i, d->p, d->nk), d);
+    if (block) {
+        pack_panels(plan, which, matrix, i, n, d->p, d->nk, block);
+        return panels_packed(plan, which, block, d);
+    }
+    const tutti_gemm_cell *cells = matrix->from;
+    const int64_t panel = panel_of(plan, which) * matrix->apart_i;
+    return (panels){cells + i * matrix->apart_i + d->p * matrix->apart_p, matrix->apart_i, matrix->apart_p, panel};
+}
+
+static float *floats_at(const rectangle *r, int64_t i, int64_t j)
+{
+    return (float *)(void *)r->c + i * r->plan->gemm.stride_c + j;
+}
+
+/* Sums that went through memory of their own come to C: as they are, or, when all of k is in them, with bias and map. */
+static void put_sums(const rectangle *r, const float *sums, int64_t i, int64_t j, int64_t rows, int64_t columns,
+                     bool is_last)
+{
+    const tutti_gemm *g = &r->plan->gemm;
+    tutti_gemm_finish f = {.rows = rows,
+                           .columns = columns,
+                           .sums = sums,
+                           .sums_apart = r->plan->row->columns,
+                           .type = g->type_c,
+                           .to = r->c + (size_t)(i * g->stride_c + j) * tutti_dtype_bytes(g->type_c),
+                           .to_apart = g->stride_c};
+    if (is_last) {
+        f.row_bias = g->bias == TUTTI_GEMM_BIAS_OF_ROWS ? r->bias + i : NULL;
+        f.column_bias = g->bias == TUTTI_GEMM_BIAS_OF_COLUMNS ? r->bias + j : NULL;
+        f.map = g->map;
+    }
+    r->plan->row->finish(&f);
+}
+
+/* One register block. Sums go to C itself where its vectors are whole and nothing is done to them any more. */
+static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
+                           int64_t columns)
+{
+    const tutti_gemm *g = &r->plan->gemm;
+    const tutti_gemm_row *row = r->plan->row;
+    _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS];
+    const bool is_whole = columns % row->vector == 0, goes_on = !d->is_first || g->accumulate;
+    const bool in_c = is_whole && g->type_c == TUTTI_F32 && (!d->is_last || !(g->bias || g->map));
+    b->begin = goes_on ? floats_at(r, i, j) : NULL;
+    b->begin_apart = g->stride_c;
+    b->sums = in_c ? floats_at(r, i, j) : own;
+    b->sums_apart = in_c ? g->stride_c : row->columns;
+    if (goes_on && !is_whole) {
+        for (int64_t y = 0; y < rows; y++)
+            memcpy(own + y * row->columns, floats_at(r, i + y, j), (size_t)columns * sizeof *own);
+        b->begin = own;
+        b->begin_apart = row->columns;
+    }
+    row->multiply(b, rows, columns);
+    if (!in_c) put_sums(r, own, i, j, rows, columns, d->is_last);
+}
+
+static void multiply_panels(const rectangle *r, const depth *d, const panels *a, int64_t i0, int64_t i1,
+                            const panels *b, int64_t j0, int64_t j1)
+{
+    const tutti_gemm_row *row = r->plan->row;
+    tutti_gemm_block block = {.a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
+    block.b = b->at;
+    for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel) {
+        block.a = a->at;
+        for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel)
+            multiply_block(r, d, &block, i, j, least(row->rows, i1 - i), least(row->columns, j1 - j));
+    }
+}
+
+static void multiply_rectangle(const rectangle *r)
+{
+    const tutti_gemm_plan *plan = r->plan;
+    const int64_t k = plan->gemm.k;
+    for (int64_t j = r->n0; j < r->n1; j += plan->block_n)
+        for (int64_t p = 0; p == 0 || p < k; p += plan->block_k) {
+            const int64_t nk = least(plan->block_k, k - p), nj = least(plan->block_n, r->n1 - j);
+            const depth d = {p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
+            const panels b = find_panels(r, TUTTI_GEMM_B, j, nj, &d);
+            for (int64_t i = r->m0; i < r->m1; i += plan->block_m) {
+                const int64_t ni = least(plan->block_m, r->m1 - i);
+                const panels a = find_panels(r, TUTTI_GEMM_A, i, ni, &d);
+                multiply_panels(r, &d, &a, i, i + ni, &b, j, j + nj);
+            }
+        }
+}
+
+/* ---- threads ---- */
+
+typedef struct {
+    const tutti_gemm_plan *plan;
+    const tutti_gemm_operands *operands;
+    char *workspace;
+} job;
+
+/* Part `which` of `of`, in whole panels. */
+static void cut(int64_t n, int64_t panel, int64_t which, int64_t of, int64_t *from, int64_t *to)
+{
+    const int64_t whole = up(n, panel);
+    *from = least(n, whole * which / of * panel);
+    *to = least(n, whole * (which + 1) / of * panel);
+}
+
+static const tutti_gemm_cell *find_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *packed,
+                                          int64_t product)
+{
+    const bool is_a = which == TUTTI_GEMM_A, one = !(is_a ? plan->gemm.apart_a : plan->gemm.apart_b);
+    const char *at =
+        (const char *)packed + (one ? 0 : (size_t)product * (is_a ? plan->packed_a_bytes : plan->packed_b_bytes));
+    const packed_label label = label_of(plan, which);
+    assert(memcmp(at, &label, sizeof label) == 0); /* packed for another product */
+    return (const tutti_gemm_cell *)(const void *)(at + TUTTI_GEMM_ALIGNED);
+}
+
+static rectangle rectangle_of(const job *w, int64_t product)
+{
+    const tutti_gemm_plan *plan = w->plan;
+    const tutti_gemm *g = &plan->gemm;
+    rectangle r = {.plan = plan, .bias = w->operands->bias};
+    if (g->packed_a)
+        r.packed_a = find_packed(plan, TUTTI_GEMM_A, w->operands->a, product);
+    else
+        r.a = tutti_gemm_source_of(g, TUTTI_GEMM_A, w->operands->a, product);
+    if (g->packed_b)
+        r.packed_b = find_packed(plan, TUTTI_GEMM_B, w->operands->b, product);
+    else
+        r.b = tutti_gemm_source_of(g, TUTTI_GEMM_B, w->operands->b, product);
+    r.c = (char *)w->operands->c + (size_t)(g->apart_c * product) * tutti_dtype_bytes(g->type_c);
+    return r;
+}
+
+/* Team t: its products, and its rectangle of each. */
+static void multiply_team(const job *w, int64_t t)
+{
+    const tutti_gemm_plan *plan = w->plan;
+    const tutti_gemm *g = &plan->gemm;
+    const int64_t m = t % plan->nteams_m, n = t / plan->nteams_m % plan->nteams_n,
+                  batch = t / plan->nteams_m / plan->nteams_n;
+    const int64_t first = g->batch * batch / plan->nteams_batch, end = g->batch * (batch + 1) / plan->nteams_batch;
+    char *own = w->workspace + (size_t)t * plan->thread_bytes;
+    for (int64_t product = first; product < end; product++) {
+        rectangle r = rectangle_of(w, product);
+        cut(g->m, plan->row->rows, m, plan->nteams_m, &r.m0, &r.m1);
+        cut(g->n, plan->row->columns, n, plan->nteams_n, &r.n0, &r.n1);
+        r.block_a = plan->copies_a ? (tutti_gemm_cell *)(void *)own : NULL;
+        r.block_b = plan->copies_b ? (tutti_gemm_cell *)(void *)(own + plan->block_a_bytes) : NULL;
+        multiply_rectangle(&r);
+    }
+}
+
+static void multiply_teams(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const job *w = arg;
+    const tutti_gemm_row *row = w->plan->row;
+    _Alignas(TUTTI_GEMM_ALIGNED) char before[TUTTI_GEMM_ALIGNED];
+    (void)thread;
+    if (row->enter) row->enter(before);
+    for (int64_t t = begin; t < end; t++) multiply_team(w, t);
+    if (row->leave) row->leave(before);
+}
+
+void tutti_gemm_run(const tutti_gemm_plan *plan, const tutti_gemm_operands *operands, void *workspace)
+{
+    job w = {plan, operands, workspace};
+    const int64_t nteams = (int64_t)plan->nteams_batch * plan->nteams_m * plan->nteams_n;
+    tutti_crew_run(plan->gemm.nthreads, nteams, multiply_teams, &w);
+}
