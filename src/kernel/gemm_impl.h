@@ -64,7 +64,7 @@ typedef struct tutti_gemm_row {
     void (*leave)(const void *state);
 } tutti_gemm_row;
 
-extern const tutti_gemm_row tutti_gemm_portable;
+extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_portable;
 extern const tutti_gemm_row *const tutti_gemm_rows[]; /* fastest first */
 extern const int tutti_gemm_nrows;
 
