@@ -90,21 +90,24 @@ static bool may_wait_for(const tutti_action *a)
     return a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_TELL;
 }
 
-/* The part from where it takes what was brought. */
+/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
 static bool play_part(stand_in *s, const tutti_update_step *update)
 {
     tutti_trainer *t = &s->own;
     const tutti_loop *l = &s->part;
+    const int push = tutti_plan_push_of(t->plan, s->worker);
     for (int i = s->before, n; i < l->nactions; i += n) {
         const tutti_action *a = &l->actions[i];
         n = 1;
         if (a->kind == TUTTI_DO_START) {
+            if (a->exchange == push && tutti_visits_bring_begin(t->visits, NULL)) return false;
             if (has_lost_its_worker(s)) return false;
             tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_TELL) {
             tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
         } else if (a->kind == TUTTI_DO_WAIT) {
             if (!await_end(s, t->shared.exchange[a->exchange])) return false;
+            if (a->exchange == push) tutti_visits_bring_end(t->visits);
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
             if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */

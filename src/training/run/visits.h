@@ -69,6 +69,10 @@ int64_t tutti_visits_unplayed(const tutti_visits *v);
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
 void tutti_visits_leave(tutti_visits *v);
+/* Of a stand-in, before what its worker brings sets out, and when it is there. In rank order one worker of another host after the other brings:
+ * who is visited with first has the links of rank 0 to himself, and is there as soon as can be. Waits as long as that takes. */
+tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
+void tutti_visits_bring_end(const tutti_visits *v);
 /* Around a change of a bucket of the centre: tells of changes that came in between, one of which is lost. */
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);

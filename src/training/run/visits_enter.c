@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_enter.c: who is let in to the centre when, and who waits for the slowest. A wait spins for a moment, then gives its core away, then
  * sleeps; it looks for deaths all the while, and one that the group bears ends what was waited for. */
+#include <math.h>
 #include <sched.h>
 
 #include "../../base/clock.h"
@@ -31,9 +32,10 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 
+/* what: NULL: others look to the deadline. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
-    const double until = tutti_clock_s() + tutti_group_deadline(v->group);
+    const double until = what ? tutti_clock_s() + tutti_group_deadline(v->group) : INFINITY;
     double looked = tutti_clock_s();
     int rank;
     for (int64_t i = 0; (rank = awaited(v)) >= 0; i++) {
@@ -118,6 +120,26 @@ void tutti_visits_leave(tutti_visits *v)
 {
     v->left_at = atomic_fetch_add(&v->board->count, 1) + 1;
     if (v->plan->admission != TUTTI_ADMIT_EVERYBODY) tutti_turns_leave(&v->turns, v->ticket);
+}
+
+static int who_brings_before(const tutti_visits *v)
+{
+    const int64_t ticket = tutti_turns_next(&v->turns);
+    for (int r = 0; r < v->nranks; r++)
+        if (tutti_plan_is_far(v->plan, r) && tutti_turns_is_to_bring(&v->turns, r, ticket)) return r;
+    return -1;
+}
+
+/* The worker may still be computing: it has the deadline that is for it, and whoever waits for its turn. */
+tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err)
+{
+    if (v->plan->admission != TUTTI_ADMIT_IN_RANK_ORDER) return TUTTI_OK;
+    return await(v, who_brings_before, NULL, err);
+}
+
+void tutti_visits_bring_end(const tutti_visits *v)
+{
+    if (v->plan->admission == TUTTI_ADMIT_IN_RANK_ORDER) tutti_turns_bring(&v->turns, tutti_turns_next(&v->turns));
 }
 
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket)

@@ -28,11 +28,16 @@ int64_t tutti_turns_draw(const tutti_turns *t)
     return ticket;
 }
 
+static int64_t next_of(const tutti_turns *t, int rank)
+{
+    const int64_t head = atomic_load(&t->board->head);
+    return head + (rank - head % t->nranks + t->nranks) % t->nranks;
+}
+
 /* Nobody passes on the turn of who lives and does not rest, so the head stays before it. */
 int64_t tutti_turns_next(const tutti_turns *t)
 {
-    const int64_t head = atomic_load(&t->board->head);
-    return head + (t->rank - head % t->nranks + t->nranks) % t->nranks;
+    return next_of(t, t->rank);
 }
 
 static void pass_on(const tutti_turns *t, int64_t head)
@@ -57,7 +62,7 @@ int tutti_turns_drawn_by(const tutti_turns *t, int64_t ticket)
 {
     for (;;) {
         const int64_t head = atomic_load(&t->board->head);
-        if (head == ticket) return -1;
+        if (head >= ticket) return -1;
         const int owner = owner_of(t, head);
         if (owner >= 0) return owner;
         pass_on(t, head);
@@ -69,7 +74,7 @@ int tutti_turns_awaited(const tutti_turns *t, int64_t ticket)
     for (;;) {
         const int64_t head = atomic_load(&t->board->head);
         const int owner = (int)(head % t->nranks);
-        if (head == ticket) return -1;
+        if (head >= ticket) return -1;
         if (!tutti_turns_is_out(t, owner)) return owner;
         pass_on(t, head);
     }
@@ -78,6 +83,18 @@ int tutti_turns_awaited(const tutti_turns *t, int64_t ticket)
 void tutti_turns_leave(const tutti_turns *t, int64_t ticket)
 {
     atomic_store(&t->board->head, ticket + 1);
+}
+
+/* Of those who are to bring something the one with the lowest ticket waits for nobody, and whose ticket is below that has brought it: all go on. */
+bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket)
+{
+    const int64_t its = next_of(t, rank);
+    return its < ticket && atomic_load(&t->board->workers[rank].brought) <= its && !tutti_turns_is_out(t, rank);
+}
+
+void tutti_turns_bring(const tutti_turns *t, int64_t ticket)
+{
+    atomic_store(&t->board->workers[t->rank].brought, ticket + 1);
 }
 
 void tutti_turns_rest(const tutti_turns *t, bool rests)

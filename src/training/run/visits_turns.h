@@ -21,10 +21,11 @@ enum { TUTTI_TICKET_DRAWS = -1 };
 /* What one worker writes, but for `dealt` and `left`. Zeros at first. */
 typedef struct {
     _Alignas(64) _Atomic int64_t ticket; /* 1 + the one that it drew last, or TUTTI_TICKET_DRAWS: it draws one */
-    _Atomic bool rests;                  /* at a stop: it comes to no turn before the next stretch */
-    _Alignas(64) _Atomic int64_t dealt;  /* shares of its column, to itself, as long as nobody is gone */
-    _Atomic int64_t left;                /* shares of its column that were dealt since */
-    _Atomic int64_t behind; /* the last share that it was dealt, and one: none below comes to it any more */
+    _Atomic int64_t brought; /* in rank order: 1 + the ticket for which what it brings from another host is there */
+    _Atomic bool rests;      /* at a stop: it comes to no turn before the next stretch */
+    _Alignas(64) _Atomic int64_t dealt; /* shares of its column, to itself, as long as nobody is gone */
+    _Atomic int64_t left;               /* shares of its column that were dealt since */
+    _Atomic int64_t behind;             /* the last share that it was dealt, and one: none below comes to it any more */
 } tutti_turns_line;
 
 typedef struct {
@@ -52,6 +53,10 @@ int tutti_turns_drawn_by(const tutti_turns *t, int64_t ticket);
 int tutti_turns_awaited(const tutti_turns *t, int64_t ticket);
 /* After it: the visit has ended. */
 void tutti_turns_leave(const tutti_turns *t, int64_t ticket);
+/* In rank order: whether what that worker brings from another host to a turn before this ticket's is still to come. Then: what this worker
+ * brings is there. */
+bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket);
+void tutti_turns_bring(const tutti_turns *t, int64_t ticket);
 
 /* Where all meet (true) and before they go on (false). */
 void tutti_turns_rest(const tutti_turns *t, bool rests);

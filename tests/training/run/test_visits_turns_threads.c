@@ -144,6 +144,41 @@ static void who_lives_and_draws_is_waited_for(void **state)
     drop(w);
 }
 
+/* Of workers 1 to 3, which bring something from other hosts: who lives, does not rest and has an earlier turn is waited for until it has. */
+static void in_rank_order_one_after_the_other_brings(void **state)
+{
+    (void)state;
+    tutti_turns t[WORKERS];
+    world *w = step_by_step(t);
+    assert_false(tutti_turns_is_to_bring(&t[1], 2, 1));
+    assert_true(tutti_turns_is_to_bring(&t[2], 1, 2));
+    tutti_turns_bring(&t[1], 1);
+    assert_false(tutti_turns_is_to_bring(&t[2], 1, 2));
+    assert_true(tutti_turns_is_to_bring(&t[3], 2, 3)); /* before anybody has visited */
+    tutti_turns_leave(&t[0], 0);
+    tutti_turns_leave(&t[1], 1);
+    assert_false(tutti_turns_is_to_bring(&t[2], 1, 2)); /* its next turn is behind */
+    assert_int_equal(tutti_turns_next(&t[1]), 5);
+    assert_true(tutti_turns_is_to_bring(&t[1], 2, 5) && tutti_turns_is_to_bring(&t[1], 3, 5));
+    tutti_turns_rest(&t[2], true);
+    assert_false(tutti_turns_is_to_bring(&t[3], 2, 3));
+    atomic_store(&w->gone[3], true);
+    assert_false(tutti_turns_is_to_bring(&t[1], 3, 5));
+    drop(w);
+}
+
+/* Whoever asks for a turn that is over is not kept waiting for it. */
+static void a_turn_that_has_been_passed_on_is_awaited_no_more(void **state)
+{
+    (void)state;
+    tutti_turns t[WORKERS];
+    world *w = step_by_step(t);
+    tutti_turns_leave(&t[3], 3);
+    assert_int_equal(tutti_turns_awaited(&t[1], 1), -1);
+    assert_int_equal(tutti_turns_drawn_by(&t[1], 1), -1);
+    drop(w);
+}
+
 static int visits_of(const world *w, int rank)
 {
     int n = 0;
@@ -319,6 +354,8 @@ int main(void)
         cmocka_unit_test(one_goes_on_when_all_others_have_died),
         cmocka_unit_test(in_rank_order_the_rest_keep_theirs),
         cmocka_unit_test(who_lives_and_draws_is_waited_for),
+        cmocka_unit_test(in_rank_order_one_after_the_other_brings),
+        cmocka_unit_test(a_turn_that_has_been_passed_on_is_awaited_no_more),
         cmocka_unit_test(shares_come_in_columns_as_long_as_all_live),
         cmocka_unit_test(shares_of_the_dead_come_to_the_others),
         cmocka_unit_test(who_is_behind_takes_what_is_left),
