@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings is there, and looked at, its visit is over, what it takes
- * along has arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
+/* async_run.c: a heap of events: a worker has computed so far that it comes, what it brings sets out where it had to wait for that, is there, and looked
+ * at, its visit is over, what it takes along has arrived, it has ended a step. What travels meanwhile ends between them (flows.h). */
 #include "async_run.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "../base/arena.h"
 #include "../collective/simulate/flows.h"
 
-typedef enum { COMES, IS_THERE, IS_LOOKED_AT, LEAVES, IS_BACK, ENDS } want;
+typedef enum { COMES, SETS_OUT, IS_THERE, IS_LOOKED_AT, LEAVES, IS_BACK, ENDS } want;
 
 typedef struct {
     double at;
@@ -27,6 +27,10 @@ typedef struct {
     event *turns;    /* in rank order: who has come and must wait for its turn; worker -1 = nobody */
     int64_t nvisits; /* that have begun, in rank order */
     double free_at;  /* when the centre is; INFINITY: in rank order, somebody has his turn */
+    event *brings; /* in rank order between hosts: who has come and must wait until it may bring; worker -1 = nobody */
+    int64_t nbrought;  /* turns for which what is brought is there, or nothing is */
+    bool is_on_way;    /* what the next one brings */
+    double granted_at; /* since when rank 0 lets that one bring */
     double waited_s, travelled_s;
     tutti_flows *flows; /* on a network: routes 2 w to the centre, 2 w + 1 back */
     double *sent_at;    /* a worker */
@@ -111,15 +115,20 @@ static double visit_seconds(const play *p, int worker)
     return is_far(p, worker) ? p->run->far->visit_s : p->run->visit_s;
 }
 
+static bool moves(const play *p, int worker)
+{
+    const bool *travels = p->run->travels;
+    return p->flows && (travels ? travels[worker] : !p->run->far || is_far(p, worker));
+}
+
 /* On its way to the centre, or back; then the worker wants this. */
 static void travel(play *p, int worker, double now, want then)
 {
     const bool brings = then == IS_THERE;
     const int64_t route = 2 * (int64_t)worker + !brings;
-    const bool *travels = p->run->travels;
-    const bool moves = p->flows && (travels ? travels[worker] : !p->run->far || is_far(p, worker));
     p->sent_at[worker] = now;
-    if (!moves || !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
+    if (!moves(p, worker) ||
+        !tutti_flows_send(p->flows, route, brings ? p->run->brought_bytes : p->run->taken_bytes, now))
         push(p, (event){now, worker, then});
 }
 
@@ -156,12 +165,36 @@ static void wait_for_turn(play *p, const event *e)
     take_turns(p, e->at);
 }
 
+/* In rank order one worker of another host after the other brings: rank 0 tells the next one when what the one before has brought is there. */
+static bool brings_in_turn(const play *p, int worker)
+{
+    return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
+}
+
+static void take_bringing(play *p)
+{
+    const int n = p->run->nworkers;
+    while (!brings_in_turn(p, (int)(p->nbrought % n))) p->nbrought++;
+    event *next = &p->brings[p->nbrought % n];
+    if (next->worker < 0 || p->is_on_way) return;
+    const double told = p->granted_at + tutti_flows_latency(p->flows, 2 * (int64_t)next->worker + 1);
+    const double out = told > next->at ? told : next->at;
+    p->waited_s += out - next->at;
+    p->is_on_way = true;
+    push(p, (event){out, next->worker, SETS_OUT});
+    next->worker = -1;
+}
+
 static void come(play *p, const event *e)
 {
-    if (is_turn_whole(p))
+    if (is_turn_whole(p)) {
         wait_for_turn(p, e);
-    else
+    } else if (brings_in_turn(p, e->worker)) {
+        p->brings[e->worker] = *e;
+        take_bringing(p);
+    } else {
         travel(p, e->worker, e->at, IS_THERE);
+    }
 }
 
 /* What it brings is there: it is let in when the centre is free. */
@@ -182,6 +215,12 @@ static void visit(play *p, const event *e)
 /* What a worker of another host has brought is looked at before its visit, while others may be let in. */
 static void look_at(play *p, const event *e)
 {
+    if (brings_in_turn(p, e->worker)) {
+        p->nbrought++;
+        p->is_on_way = false;
+        p->granted_at = e->at;
+        take_bringing(p);
+    }
     if (is_far(p, e->worker))
         push(p, (event){e->at + p->run->far->look_s, e->worker, IS_LOOKED_AT});
     else
@@ -234,6 +273,7 @@ static void play_event(play *p, const event *e)
 {
     switch (e->want) {
     case COMES: come(p, e); break;
+    case SETS_OUT: travel(p, e->worker, e->at, IS_THERE); break;
     case IS_THERE: look_at(p, e); break;
     case IS_LOOKED_AT: visit(p, e); break;
     case LEAVES: leave(p, e); break;
@@ -265,10 +305,11 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
               .is_held = TUTTI_ARENA_NEW(&arena, bool, n),
               .held_at = TUTTI_ARENA_NEW(&arena, double, n),
               .turns = TUTTI_ARENA_NEW(&arena, event, n),
+              .brings = TUTTI_ARENA_NEW(&arena, event, n),
               .sent_at = TUTTI_ARENA_NEW(&arena, double, n),
               .flows = create_flows(run, &arena)};
     double began = 0, ended = 0, waited = 0, travelled = 0;
-    for (int w = 0; w < n; w++) p.turns[w].worker = -1;
+    for (int w = 0; w < n; w++) p.turns[w].worker = p.brings[w].worker = -1;
     for (int w = 0; w < n; w++) begin(&p, w, 0);
     for (int64_t played = 0; played < all;) {
         if (p.flows && tutti_flows_end_by(p.flows, p.n ? p.heap[0].at : INFINITY)) {

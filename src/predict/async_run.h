@@ -6,7 +6,8 @@
  * On a host a visit moves nothing but memory. On a network it has three parts: what the worker brings travels to rank 0, there the centre is
  * visited, and what the worker takes along travels back, each over the links of its way, shared max-min with the others'. In rank order
  * all three are one turn, as the original goes about it; else they come, are served and leave as they may. Rank 0's own lie there, and where
- * it is said who is far, those of all others that are not; then a turn is the visit alone, as tutti train goes about it between hosts.
+ * it is said who is far, those of all others that are not; then a turn is the visit alone, as tutti train goes about it between hosts, where in
+ * rank order those who are far bring in turn, too: the next one sets out when rank 0 has told it that what the one before has brought is there.
  *
  * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a network a solution of
  * shares for each message. Threads: shared (pure). */

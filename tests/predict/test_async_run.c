@@ -145,6 +145,23 @@ static void turns_between_hosts_are_visits_alone(void **state)
     assert_true(step_s < 0.9 * (9 * 0.5 + 8 * WAY_S)); /* and not one after the other */
 }
 
+/* The next one is told, a quarter of a second, when three bytes are there, which takes as long behind the last one; two bytes back are out of the
+ * way before the next one is visited with. */
+static void those_of_other_hosts_bring_in_turn(void **state)
+{
+    (void)state;
+    const bool is[9] = {false, true, true, true, true, true, true, true, true};
+    const tutti_async_far far = {.is = is, .before_s = 3, .visit_s = 0.5, .after_s = 1, .other_s = 4};
+    const tutti_topology t = star();
+    tutti_async_run run = travelling(9, TUTTI_ADMIT_IN_RANK_ORDER, &t);
+    run.far = &far;
+    run.brought_bytes = 3;
+    run.taken_bytes = 2;
+    const tutti_async_time time = tutti_async_run_play(&run, 64);
+    assert_true(time.step_s == 8 * (3 + 0.25 + 0.25));
+    assert_true(fabs(time.travels_s - 8 * (3 + 0.25 + 2 + 0.25) / 9) < 1e-12);
+}
+
 static void thousands_of_workers_take_moments(void **state)
 {
     (void)state;
@@ -179,6 +196,7 @@ int main(void)
         cmocka_unit_test(visitors_share_the_links_of_the_centre),
         cmocka_unit_test(turns_in_rank_order_do_not_overlap),
         cmocka_unit_test(turns_between_hosts_are_visits_alone),
+        cmocka_unit_test(those_of_other_hosts_bring_in_turn),
         cmocka_unit_test(thousands_of_workers_take_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

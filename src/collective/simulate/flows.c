@@ -59,6 +59,11 @@ void tutti_flows_destroy(tutti_flows *f)
     free(f);
 }
 
+double tutti_flows_latency(const tutti_flows *f, int64_t route)
+{
+    return f->latency[route];
+}
+
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
 {
     f->now = fmax(f->now, now);

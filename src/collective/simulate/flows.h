@@ -19,6 +19,8 @@ typedef struct {
 /* A network, no host; nranks fit it. */
 tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n);
 void tutti_flows_destroy(tutti_flows *f); /* NULL is accepted */
+/* Seconds behind its last byte until a message is there; a message of no bytes takes them alone. */
+double tutti_flows_latency(const tutti_flows *f, int64_t route);
 /* Time never goes back, and is not before what was taken last. False: the route has no links, what it carries is there at once. */
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now);
 /* Whether the last byte of some message is sent by then; nothing that was not sent before matters. */
