@@ -42,7 +42,7 @@ static const tutti_flag flags[] = {
     {"batch", "B", "of LAYERS.txt: samples a rank that its times are of", 0},
     {"speed", "FACTOR", "of LAYERS.txt: compute so many times as fast, for example 100x", 0},
     {"schedule", "S", "of LAYERS.txt: bsp, bsp-one, io, wfbp (default), mg-wfbp or priority (see above)", 0},
-    {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM, ps or ps:SERVERS", 0},
+    {"exchange", "X", "of LAYERS.txt: allreduce (default), allreduce:ALGORITHM[,PARAMETER=N], ps or ps:SERVERS", 0},
     TUTTI_PREDICT_ANSWERS_FLAGS,
     {"json", "FILE",
      "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_costs.c: exchanges by the chooser's engines, parameter servers by their formula. */
+/* step_costs.c: exchanges by the chooser's engines. */
 #include "step_costs.h"
 
 #include <math.h>
@@ -37,70 +37,57 @@ tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out
     if (head != strlen("allreduce") || strncmp(text, "allreduce", head) != 0)
         return tutti_fail(err, TUTTI_ERR_USAGE, "no exchange '%.60s': allreduce, allreduce:ALGORITHM, ps or ps:SERVERS",
                           text);
-    if (rest && (strchr(rest, ',') || strlen(rest) >= sizeof out->algorithm || !tutti_algorithm_find(rest)))
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "no algorithm '%.60s': a name of `tutti coll list`, without parameters (its best are taken)",
-                          rest);
+    const tutti_algorithm *row = rest ? tutti_algorithm_find(rest) : NULL;
+    if (rest && (!row || strlen(rest) >= sizeof out->algorithm))
+        return tutti_fail(
+            err, TUTTI_ERR_USAGE,
+            "no algorithm '%.60s': a name of `tutti coll list`, with parameters or without (its best are taken)", rest);
+    int32_t param[TUTTI_MAX_PARAMETERS];
+    if (row && tutti_algorithm_read(row, rest, param, err)) return TUTTI_ERR_USAGE;
     snprintf(out->algorithm, sizeof out->algorithm, "%s", rest ? rest : "");
-    return TUTTI_OK;
-}
-
-/* --- parameter servers --- */
-
-/* Bytes/s that a host sends or takes, and how many ranks are on the fullest. */
-static tutti_status find_hosts(const tutti_topology *t, int nranks, double *rate, int *nhosts, int *fullest,
-                               tutti_failure *err)
-{
-    const double nics = t->figure[TUTTI_FIGURE_NICS];
-    *rate = t->figure[TUTTI_FIGURE_BANDWIDTH], *nhosts = nranks, *fullest = 1;
-    if (t->kind == TUTTI_TOPOLOGY_STAR) return TUTTI_OK;
-    if (t->kind != TUTTI_TOPOLOGY_CLUSTER || t->figure[TUTTI_FIGURE_HOSTS] < 2)
-        return tutti_fail(err, TUTTI_ERR_USAGE,
-                          "ps: parameter servers are predicted on a star or a cluster of hosts, not on a %s",
-                          tutti_topology_kind_name(t->kind));
-    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
-    int *on = tutti_alloc(sizeof *on * (size_t)nranks);
-    tutti_topology_hosts(t, nranks, host_of);
-    *nhosts = 0;
-    for (int r = 0; r < nranks; r++) {
-        *nhosts += on[host_of[r]]++ == 0;
-        if (on[host_of[r]] > *fullest) *fullest = on[host_of[r]];
-    }
-    *rate = nics * t->figure[TUTTI_FIGURE_NIC];
-    free(host_of);
-    free(on);
-    return TUTTI_OK;
-}
-
-static tutti_status time_servers(const tutti_step_exchange *x, const tutti_topology *t, int nranks, double bytes,
-                                 double *seconds, tutti_failure *err)
-{
-    double rate;
-    int nhosts, fullest;
-    const tutti_status st = find_hosts(t, nranks, &rate, &nhosts, &fullest, err);
-    if (st) return st;
-    const double servers = x->servers ? x->servers : nhosts, ranks = nranks, incast = t->figure[TUTTI_FIGURE_INCAST];
-    const double start = t->figure[TUTTI_FIGURE_LATENCY] + t->figure[TUTTI_FIGURE_SOFTWARE] * fmax(servers, ranks);
-    const double of_host = fullest * bytes / rate, of_server = ranks / servers * bytes / rate;
-    const double push = fmax(of_host, of_server * (1 + incast * (ranks - 1))),
-                 pull = fmax(of_server, of_host * (1 + incast * (servers - 1)));
-    *seconds = 2 * start + push + pull + (ranks - 1) * bytes / servers / t->figure[TUTTI_FIGURE_ADD];
     return TUTTI_OK;
 }
 
 /* --- allreduce --- */
 
-static tutti_status fail_none(const tutti_step_exchange *x, int nranks, const tutti_choice *c, tutti_failure *err)
+/* Parameter servers, if nobody says how many. */
+static int count_hosts(const tutti_topology *t, int nranks)
+{
+    int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
+    bool *seen = tutti_alloc(sizeof *seen * (size_t)nranks);
+    int nhosts = 0;
+    tutti_topology_hosts(t, nranks, host_of);
+    for (int r = 0; r < nranks; r++) {
+        nhosts += !seen[host_of[r]];
+        seen[host_of[r]] = true;
+    }
+    free(host_of);
+    free(seen);
+    return nhosts;
+}
+
+/* "": the fastest of all. */
+static void name_algorithm(const tutti_step_exchange *x, const tutti_topology *t, int nranks, char out[TUTTI_STEP_NAME])
+{
+    if (x->has_servers)
+        snprintf(out, TUTTI_STEP_NAME, "ps,servers=%d", x->servers ? x->servers : count_hosts(t, nranks));
+    else
+        snprintf(out, TUTTI_STEP_NAME, "%s", x->algorithm);
+}
+
+static tutti_status fail_none(const char *algorithm, int nranks, const tutti_choice *c, tutti_failure *err)
 {
     const char *why = c->ncandidates ? c->candidates[0].refusal : "";
-    return tutti_fail(err, TUTTI_ERR_USAGE, "no allreduce over %d ranks%s%s%s%s", nranks, x->algorithm[0] ? " by " : "",
-                      x->algorithm, why[0] ? ": " : "", why);
+    return tutti_fail(err, TUTTI_ERR_USAGE, "no allreduce over %d ranks%s%s%s%s", nranks, algorithm[0] ? " by " : "",
+                      algorithm, why[0] ? ": " : "", why);
 }
 
 static tutti_status time_allreduces(const tutti_step_exchange *x, const tutti_topology *t, int nranks, double *seconds,
                                     tutti_step_costs *out, tutti_failure *err)
 {
-    const tutti_policy policy = {.name = x->algorithm, .rows = {x->algorithm[0] ? x->algorithm : NULL}};
+    char name[TUTTI_STEP_NAME];
+    name_algorithm(x, t, nranks, name);
+    const tutti_policy policy = {.name = name, .rows = {name[0] ? name : NULL}};
     const tutti_compile_request request = {
         .collective = TUTTI_ALLREDUCE, .nranks = nranks, .in_place = true, .topology = t};
     const int nsizes = out->cost.npoints;
@@ -113,7 +100,7 @@ static tutti_status time_allreduces(const tutti_step_exchange *x, const tutti_to
         tutti_choice *c = &choices[i];
         if (nranks <= EXACT_RANKS) tutti_choose_by(&policy, 0, &request, n[i], t, c);
         if (c->best < 0) {
-            st = fail_none(x, nranks, c, err);
+            st = fail_none(name, nranks, c, err);
             break;
         }
         const tutti_candidate *best = &c->candidates[c->best];
@@ -140,14 +127,13 @@ static void choose_sizes(int64_t smallest, int64_t total, tutti_exchange_cost *c
 tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topology *t, int nranks, int64_t smallest,
                                  int64_t total, tutti_step_costs *out, tutti_failure *err)
 {
-    tutti_step_costs c = {.cost.overlap = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : 1, .smallest = "ps", .whole = "ps"};
+    tutti_step_costs c = {.cost.overlap = t->kind == TUTTI_TOPOLOGY_HOST ? 0 : 1};
     double seconds[TUTTI_MAX_COST_POINTS] = {0};
     tutti_exchange_cost *cost = &c.cost;
     tutti_status st = tutti_topology_fits(t, nranks, err);
     choose_sizes(smallest, total, cost);
-    if (!st && !x->has_servers) st = time_allreduces(x, t, nranks, seconds, &c, err);
+    if (!st) st = time_allreduces(x, t, nranks, seconds, &c, err);
     for (int i = 0; i < cost->npoints && !st; i++) {
-        if (x->has_servers) st = time_servers(x, t, nranks, (double)cost->bytes[i], &seconds[i], err);
         cost->ns[i] = llround(seconds[i] * 1e9);
         if (i > 0 && cost->ns[i] < cost->ns[i - 1]) cost->ns[i] = cost->ns[i - 1]; /* slices are whole elements */
     }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_costs.h: what messages of a step cost on a topology, where no plan says how they travel.
  *
- *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one at its best parameters: simulated as the chooser does
- *   ps[:S]                 S parameter servers, hosts of their own on the same switch (default: as many as hosts with ranks): each keeps 1/S of
- *                          every message. Of n bytes over P ranks, r of them on the fullest host, all pushing at once:
- *                            push   lat + soft max(S, P) + max(r n, P n / S (1 + incast (P - 1))) / rate
- *                            add    (P - 1) n / S / add
- *                            pull   lat + soft max(S, P) + max(P n / S, r n (1 + incast (S - 1))) / rate
- *                          rate: of all links of a host, each way; after Li et al., OSDI 2014. On a star or a cluster: other machines do not say where servers would stand.
+ *   allreduce[:ALGORITHM]  the fastest algorithm of each size, or that one, at its best parameters if none are given: simulated as the chooser does
+ *   ps[:S]                 allreduce:ps,servers=S: S of the ranks keep 1/S of every message each; default: as many as hosts with ranks
  *
  * Sizes are a factor of four apart from the smallest message to all bytes; between them costs are straight. Threads: shared (pure). */
 #ifndef TUTTI_STEP_COSTS_H

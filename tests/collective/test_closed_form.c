@@ -187,7 +187,8 @@ static void closed_forms_are_the_counts_of_compiled_schedules(void **state)
                                        "split-rail,group=1",   "split-rail,group=4",    "torus,rows=2",
                                        "torus,columns=3",      "torus,rows=1",          "k-nomial,radix=2",
                                        "k-nomial,radix=3",     "k-nomial,radix=64",     "double-tree,chunks=1",
-                                       "double-tree,chunks=2", "double-tree,chunks=16", "dissemination,radix=5"};
+                                       "double-tree,chunks=2", "double-tree,chunks=16", "dissemination,radix=5",
+                                       "ps,servers=2",         "ps,servers=3",          "ps,servers=12"};
     int compared = 0;
     for (int32_t p = 2; p <= 33; p++)
         for (int c = 0; c < TUTTI_NCOLLECTIVES; c++) {

@@ -16,7 +16,7 @@ enum { MAX_RANKS = 1 << 20, MAX_MATRIX_RANKS = 1 << 14, MAX_SLOTS = 1 << 20 };
 #define ALGORITHMS(row)                                                                                                \
     row(direct) row(one_shot) row(two_shot) row(ring) row(halving_doubling) row(recursive_doubling) row(dissemination) \
         row(binomial) row(knomial) row(double_tree) row(binary_blocks) row(bruck) row(hierarchical) row(split_rail)    \
-            row(torus) row(swing) row(trees) row(two_level)
+            row(torus) row(swing) row(trees) row(two_level) row(parameter_servers)
 
 #define DECLARE(name) extern const tutti_algorithm tutti_algorithm_##name;
 ALGORITHMS(DECLARE)

@@ -17,7 +17,7 @@
 
 typedef struct {
     const char *name, *summary;
-    const char *rows[4]; /* until NULL; none = all */
+    const char *rows[4]; /* until NULL; none = all. With parameters: with those and no others */
     int32_t most_fan_in; /* none by which more ranks send to one of another host at a time; 0 = any */
 } tutti_policy;
 int tutti_policy_count(void);

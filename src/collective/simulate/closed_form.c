@@ -8,7 +8,7 @@
  * in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo. bruck: Bruck et al. 1997.
  * split-rail and torus: rings along the two directions of a grid; of them every rank carries 2(p-1)/p. recursive-doubling,
  * binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel and Manber 1988. double-tree: Sanders,
- * Speck and Traeff 2009. */
+ * Speck and Traeff 2009. ps: Li et al. 2014, servers on the ranks' own hosts. */
 #include <math.h>
 #include <string.h>
 
@@ -49,6 +49,14 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
     case TUTTI_BARRIER: *out = (cost){1, 0, 0, p - 1}; return true;
     default: return false;
     }
+}
+
+/* A server's link carries a slice of every other rank, each way. */
+static bool cost_parameter_servers(tutti_collective c, int32_t p, const int32_t *param, cost *out)
+{
+    const double slices = (double)(p - 1) / param[0];
+    *out = (cost){2, 2 * slices, slices, 2 * (p - 1)};
+    return c == TUTTI_ALLREDUCE && param[0] <= p;
 }
 
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
@@ -329,6 +337,7 @@ static const struct {
     {"split-rail", cost_split_rail},
     {"torus", cost_torus},
     {"swing", cost_swing},
+    {"ps", cost_parameter_servers},
 };
 
 /* Values of the parameters, as they would be compiled. */

@@ -25,11 +25,14 @@ const tutti_policy *tutti_policy_at(int i)
     return &policies[i];
 }
 
-static bool allows(const tutti_policy *policy, const char *row)
+/* The row as the policy has it, with or without parameters; NULL: it may not be taken. */
+static const char *allowed(const tutti_policy *policy, const char *row)
 {
-    for (int i = 0; policy->rows[i]; i++)
-        if (!strcmp(policy->rows[i], row)) return true;
-    return !policy->rows[0];
+    for (int i = 0; policy->rows[i]; i++) {
+        const size_t name = strcspn(policy->rows[i], ",");
+        if (strlen(row) == name && !strncmp(policy->rows[i], row, name)) return policy->rows[i];
+    }
+    return policy->rows[0] ? NULL : row;
 }
 
 static bool is_known(const tutti_contenders *all, const char *algorithm)
@@ -71,6 +74,17 @@ static void contender_close(tutti_contender *c)
     tutti_schedule_destroy(c->lowered);
     tutti_schedule_destroy(c->compiled);
     c->lowered = c->compiled = NULL;
+}
+
+/* Whatever becomes of it. */
+static void contender_ask(tutti_contenders *all, const char *text, int64_t most_steps, const tutti_compile_request *q)
+{
+    tutti_contender *c = &all->list[all->n++];
+    tutti_failure err = {0};
+    *c = (tutti_contender){0};
+    snprintf(c->algorithm, sizeof c->algorithm, "%s", text);
+    if (contender_open(c, most_steps, q, &err)) contender_close(c);
+    snprintf(c->refusal, sizeof c->refusal, "%.199s", err.text);
 }
 
 /* variant: parameters, NULL = what stands initially. A variant that is no other or cannot be had is left out. */
@@ -133,7 +147,12 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
     out->n = 0;
     for (int i = 0; i < tutti_algorithm_count(); i++) {
         const tutti_algorithm *a = tutti_algorithm_at(i);
-        if (!allows(policy, a->name) || !(a->collectives & 1u << q.collective)) continue;
+        const char *text = allowed(policy, a->name);
+        if (!text || !(a->collectives & 1u << q.collective)) continue;
+        if (strchr(text, ',')) {
+            contender_ask(out, text, most_steps, &q);
+            continue;
+        }
         contender_add(out, a, NULL, most_steps, &q);
         for (int v = 0; a->variants[v]; v++) contender_add(out, a, a->variants[v], most_steps, &q);
         add_suggested(out, a, most_steps, &q);

@@ -45,7 +45,7 @@ static void rows_say_whether_partial_sums_travel(void **state)
             nonce += row->sums_once;
         }
     }
-    assert_int_equal(nonce, 5); /* direct: three; one-shot, two-shot: allreduce */
+    assert_int_equal(nonce, 6); /* direct: three; one-shot, two-shot, ps: allreduce */
 }
 
 /* In groups of two and four of eight: of so many inputs, or of so many groups' sums. */
