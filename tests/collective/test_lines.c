@@ -119,6 +119,32 @@ static void lines_are_what_simulations_say(void **state)
     assert_true(nserved > 400);
 }
 
+/* What buckets save is no line: it is known at some sizes, and near it between them. */
+static void lines_know_what_shaped_links_save(void **state)
+{
+    (void)state;
+    static const char *const topologies[] = {"star,burst=128KiB", "cluster,hosts=4,ranks=2,burst=64KiB"};
+    static const char *const rows[] = {"ring", "binomial", "double-tree", "direct", "split-rail"};
+    for (int i = 0; i < 2; i++)
+        for (int a = 0; a < 5; a++) {
+            const tutti_topology t = topology_of(topologies[i]);
+            tutti_schedule *compiled, *s = schedule_on(&t, rows[a], TUTTI_ALLREDUCE, 8, &compiled);
+            tutti_time_line line;
+            tutti_simulation fast, slow;
+            assert_int_equal(tutti_simulate_line(s, &t, &line, NULL), TUTTI_OK);
+            for (int64_t n = TUTTI_LINE_SMALLEST; n <= 1 << 24; n *= 2)
+                for (int between = 0; between < 2; between++) {
+                    const int64_t m = n + (between ? n / 2 : 0);
+                    tutti_time_line_at(&line, m, &fast);
+                    assert_int_equal(tutti_simulate_schedule(s, &t, m, &slow, NULL), TUTTI_OK);
+                    if (!is_near(fast.seconds, slow.seconds, between ? 0.07 : 1e-6))
+                        fail_msg("%s of %lld on %s: %.9g, not %.9g", rows[a], (long long)m, topologies[i], fast.seconds,
+                                 slow.seconds);
+                }
+            drop(s, compiled);
+        }
+}
+
 /* ---- rows that rotate ---- */
 
 static int order_flows(const void *a, const void *b)
@@ -285,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_what_simulations_say),
+        cmocka_unit_test(lines_know_what_shaped_links_save),
         cmocka_unit_test(every_part_of_a_row_that_rotates_says_what_the_first_does),
         cmocka_unit_test(what_does_not_rotate_is_looked_at_whole),
         cmocka_unit_test(a_ring_is_its_closed_form),

@@ -304,6 +304,22 @@ static void a_shaped_link_makes_up_for_idling_as_far_as_its_bucket_goes(void **s
     assert_true(full.seconds >= full.lower_s && slow.seconds >= slow.lower_s);
 }
 
+/* Four ranks up and down a tree: each phase takes 1 ms, and the fullest links carry two of the four. */
+static void each_shaped_link_has_a_bucket_of_its_own(void **state)
+{
+    (void)state;
+    const tutti_topology t = parsed("star,bw=1GB,lat=0s,soft=0s,add=1000TB,burst=8MiB"),
+                         wires = parsed("star,bw=1GB,lat=0s,soft=0s,add=1000TB"),
+                         small = parsed("star,bw=1GB,lat=0s,soft=0s,add=1000TB,burst=100B");
+    const tutti_simulation tree = simulated("binomial", 4, &t, 250000), wire = simulated("binomial", 4, &wires, 250000),
+                           ring = simulated("ring", 4, &t, 250000);
+    assert_true(fabs(wire.seconds - 4e-3) < 1e-7);
+    assert_true(fabs(tree.seconds - 2e-3) < 1e-7);
+    assert_true(fabs(ring.seconds - 1.5e-3) < 1e-7); /* whose links never idle */
+    assert_true(tree.seconds >= tree.lower_s * (1 - 1e-12) && fabs(tree.lower_s - 2e-3) < 1e-7);
+    assert_true(fabs(simulated("binomial", 4, &small, 250000).seconds - 4e-3) < 1e-6); /* what it earns is soon spent */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +332,7 @@ int main(void)
         cmocka_unit_test(lowering_for_hosts_moves_no_more_between_them),
         cmocka_unit_test(a_nic_for_each_gpu_reaches_the_closed_form_and_a_shared_one_does_not),
         cmocka_unit_test(a_shaped_link_makes_up_for_idling_as_far_as_its_bucket_goes),
+        cmocka_unit_test(each_shaped_link_has_a_bucket_of_its_own),
         cmocka_unit_test(the_mapper_never_makes_it_worse_and_does_the_same_again),
         cmocka_unit_test(the_mapper_finds_a_seating_as_good_as_parity_mapping),
         cmocka_unit_test(the_mapper_lays_a_ring_along_nvlinks),

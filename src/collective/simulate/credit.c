@@ -17,10 +17,3 @@ double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s)
     c->now_s = has_s - used_s;
     return transfer_s - used_s;
 }
-
-void tutti_credit_take(double most_s, tutti_simulation *s)
-{
-    const double earned_s = fmin(s->latency_s + s->local_s, s->nrounds * most_s);
-    s->transfer_s -= fmin(s->transfer_s, earned_s);
-    s->seconds = s->latency_s + s->transfer_s + s->local_s;
-}

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "../compile/algorithms.h"
-#include "credit.h"
 #include "simulate_impl.h"
+#include "token_buckets.h"
 
 static const int64_t FIRST_GUESS =
     1 << 20; /* elements of a rank: most units divide their product with a power of two */
@@ -24,9 +24,24 @@ static tutti_status check_steps(const tutti_schedule *s, int32_t nseen, tutti_fa
                       tutti_schedule_head(s)->algorithm, nranks, (long long)(nsteps >> 20), TUTTI_LINE_STEPS >> 20);
 }
 
+static double elements_at(int size)
+{
+    return TUTTI_LINE_SMALLEST * exp2((double)size / TUTTI_LINE_DOUBLES);
+}
+
+/* What shaped links save of so many elements. */
+static double saved_at(const tutti_time_line *line, double n)
+{
+    int k = 0;
+    while (k < TUTTI_LINE_SIZES && elements_at(k) < n) k++;
+    if (k == TUTTI_LINE_SIZES) return line->saved_s[k - 1];
+    const double below = k ? elements_at(k - 1) : 0, least_s = k ? line->saved_s[k - 1] : 0;
+    return least_s + (line->saved_s[k] - least_s) * (n - below) / (elements_at(k) - below);
+}
+
 /* At a multiple of what all slices are whole of. */
 static tutti_status find_part(const tutti_schedule *s, const tutti_topology *t, tutti_time_line_part *out,
-                              double *bytes_an_element, tutti_failure *err)
+                              double *bytes_an_element, double saved_s[TUTTI_LINE_SIZES], tutti_failure *err)
 {
     const int32_t nseen = tutti_traffic_alike(s);
     int64_t n = FIRST_GUESS * tutti_schedule_head(s)->nranks;
@@ -36,6 +51,7 @@ static tutti_status find_part(const tutti_schedule *s, const tutti_topology *t, 
     if (!st && traffic.unit && n % traffic.unit) {
         n = (n / traffic.unit + 1) * traffic.unit;
         tutti_traffic_release(&traffic);
+        tutti_token_buckets_destroy(lower.buckets);
         st = tutti_simulate_seen(s, t, n, nseen, &out->at, &lower, &traffic, err);
     }
     *bytes_an_element = traffic.footprint / (double)n;
@@ -43,6 +59,9 @@ static tutti_status find_part(const tutti_schedule *s, const tutti_topology *t, 
     out->elements = (double)n;
     out->least_s = lower.least_s, out->wait_s = lower.wait_s;
     out->link_s = lower.link_s, out->work_s = lower.work_s;
+    for (int k = 0; k < TUTTI_LINE_SIZES && lower.buckets; k++)
+        saved_s[k] = tutti_token_buckets_saved(lower.buckets, elements_at(k) / (double)n);
+    tutti_token_buckets_destroy(lower.buckets);
     return st;
 }
 
@@ -53,13 +72,13 @@ tutti_status tutti_simulate_line(const tutti_schedule *s, const tutti_topology *
     double bytes_an_element = 0;
     tutti_status st = tutti_simulate_fits(tutti_schedule_head(s), t, err);
     if (!st) st = check_steps(s, tutti_traffic_alike(s), err);
-    *out = (tutti_time_line){.turn = INFINITY, .credit_s = tutti_credit_begin(t).most_s};
+    *out = (tutti_time_line){.turn = INFINITY};
     if (st) return st;
-    if (t->kind != TUTTI_TOPOLOGY_HOST) return find_part(s, t, &out->below, &bytes_an_element, err);
+    if (t->kind != TUTTI_TOPOLOGY_HOST) return find_part(s, t, &out->below, &bytes_an_element, out->saved_s, err);
     caches.figure[TUTTI_FIGURE_CACHE] = INFINITY;
-    st = find_part(s, &caches, &out->below, &bytes_an_element, err);
+    st = find_part(s, &caches, &out->below, &bytes_an_element, out->saved_s, err);
     caches.figure[TUTTI_FIGURE_CACHE] = -1;
-    if (!st) st = find_part(s, &caches, &out->above, &bytes_an_element, err);
+    if (!st) st = find_part(s, &caches, &out->above, &bytes_an_element, out->saved_s, err);
     if (bytes_an_element > 0) out->turn = t->figure[TUTTI_FIGURE_CACHE] / bytes_an_element;
     return st;
 }
@@ -69,10 +88,9 @@ void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation
     const tutti_time_line_part *p = (double)n <= line->turn ? &line->below : &line->above;
     const double part = (double)n / p->elements;
     *out = p->at;
-    out->transfer_s = p->at.transfer_s * part;
+    out->transfer_s = p->at.transfer_s * part - saved_at(line, (double)n);
     out->local_s = p->at.local_s * part;
     out->seconds = out->latency_s + out->transfer_s + out->local_s;
-    tutti_credit_take(line->credit_s, out);
     out->lower_s = fmax(p->least_s, fmax(p->wait_s + p->link_s * part, p->work_s * part));
     out->busy_s = fmax(0, out->lower_s - p->wait_s);
     out->bytes_most = (int64_t)((double)p->at.bytes_most * part);

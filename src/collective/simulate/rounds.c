@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "../../base/arena.h"
-#include "credit.h"
 #include "shares.h"
 #include "simulate_impl.h"
+#include "token_buckets.h"
 
 /* Flows that end within this part of the time so far end together: a stage takes a bounded number of solutions. */
 static const double GRAIN = 0.05;
@@ -112,24 +112,29 @@ static double link_bound(const tutti_fabric *net, const double *load, tutti_simu
     return longest;
 }
 
-/* What the ranks do themselves in a stage. */
-typedef struct {
-    int32_t messages; /* that one rank sends, or receives: its core handles one after the other */
-    double most_s;    /* work of the busiest */
-} stage_work;
-
-static stage_work ranks_work(const tutti_traffic *traffic, int32_t stage, double *work, double *longest)
+tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage)
 {
-    stage_work out = {0, 0};
+    tutti_stage_work out = {0, 0};
     for (int32_t r = 0; r < traffic->nseen; r++) {
         const tutti_work *w = &traffic->work[(size_t)stage * (size_t)traffic->nseen + (size_t)r];
         int32_t handled = w->sent > w->received ? w->sent : w->received;
         out.messages = handled > out.messages ? handled : out.messages;
         out.most_s = fmax(out.most_s, w->core_s);
-        work[r] += w->core_s;
-        *longest = fmax(*longest, work[r]);
     }
     return out;
+}
+
+/* Of all stages, by the busiest rank. */
+static double longest_work(const tutti_traffic *traffic)
+{
+    double longest = 0;
+    for (int32_t r = 0; r < traffic->nseen; r++) {
+        double work = 0;
+        for (int32_t stage = 0; stage < traffic->nstages; stage++)
+            work += traffic->work[(size_t)stage * (size_t)traffic->nseen + (size_t)r].core_s;
+        longest = fmax(longest, work);
+    }
+    return longest;
 }
 
 /* By the rank that sends most. Of ranks that were not looked at each sends what the one does that is in its place among those that were. */
@@ -148,13 +153,12 @@ static int64_t most_sent(const tutti_traffic *traffic)
 static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
                                      tutti_simulation *out, tutti_lower *lower, tutti_failure *err)
 {
-    double soft = t->figure[TUTTI_FIGURE_SOFTWARE], longest_work = 0, least_wire = INFINITY;
-    double *load = tutti_alloc((size_t)net->nlinks * sizeof *load);
-    double *work = tutti_alloc((size_t)traffic->nseen * sizeof *work);
+    const double soft = t->figure[TUTTI_FIGURE_SOFTWARE], work_s = longest_work(traffic);
+    double least_wire = INFINITY, *load = tutti_alloc((size_t)net->nlinks * sizeof *load);
     tutti_stages stages;
     const tutti_status st = tutti_stages_solve(traffic, t, net, load, &stages, err);
     for (int32_t stage = 0; stage < traffic->nstages && !st; stage++) {
-        const stage_work own = ranks_work(traffic, stage, work, &longest_work);
+        const tutti_stage_work own = tutti_stage_work_of(traffic, stage);
         if (stages.kind[stage] >= 0) {
             const tutti_filled *filled = &stages.kinds[stages.kind[stage]].filled;
             least_wire = fmin(least_wire, filled->least_latency_s);
@@ -166,13 +170,14 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
         out->local_s += own.most_s;
     }
     out->bytes_sent = most_sent(traffic);
-    const bool waits = out->nrounds && tutti_credit_begin(t).most_s == 0; /* a shaped link makes up for it */
-    *lower = (tutti_lower){0, waits ? least_wire + soft : 0, link_bound(net, load, out), longest_work};
-    out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, longest_work);
+    *lower = (tutti_lower){.link_s = link_bound(net, load, out),
+                           .work_s = work_s,
+                           .buckets = st ? NULL : tutti_token_buckets_create(traffic, t, net, &stages)};
+    if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft; /* a shaped link makes up for it */
+    out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, work_s);
     out->busy_s = fmax(0, out->lower_s - lower->wait_s);
     tutti_stages_release(&stages);
     free(load);
-    free(work);
     return st;
 }
 
@@ -207,7 +212,8 @@ static void host_evaluate(const tutti_traffic *traffic, const tutti_topology *t,
     }
     if (memory > busiest) out->bottleneck = ncores;
     out->bytes_sent = out->bytes_most;
-    *lower = (tutti_lower){out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, 0, 0, fmax(busiest, memory)};
+    *lower =
+        (tutti_lower){.least_s = out->nrounds ? t->figure[TUTTI_FIGURE_LATENCY] : 0, .work_s = fmax(busiest, memory)};
     out->lower_s = fmax(lower->least_s, lower->work_s);
     out->busy_s = out->lower_s;
     free(total);
@@ -283,9 +289,14 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
         nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* else slices differ by an element */
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {
+        tutti_token_buckets_destroy(lower.buckets);
         st = tutti_simulate_seen(s, t, n, nranks, out, &lower, &traffic, err);
         tutti_traffic_release(&traffic);
     }
-    if (!st) tutti_credit_take(tutti_credit_begin(t).most_s, out);
+    if (!st && lower.buckets) {
+        out->transfer_s -= tutti_token_buckets_saved(lower.buckets, 1);
+        out->seconds = out->latency_s + out->transfer_s + out->local_s;
+    }
+    tutti_token_buckets_destroy(lower.buckets);
     return st;
 }

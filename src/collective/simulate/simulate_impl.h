@@ -68,20 +68,29 @@ typedef struct {
     int64_t begin, end; /* flows of the first such stage that there is */
     int32_t times;      /* stages */
     tutti_filled filled;
+    double *load; /* bytes of one such stage on each link; NULL: nobody asked */
 } tutti_stage_kind;
 typedef struct {
     int32_t *kind; /* a stage; -1: nothing moves in it */
     tutti_stage_kind *kinds;
     int32_t nkinds;
 } tutti_stages;
-/* Solves all kinds; load[link] += bytes of all stages. TUTTI_ERR_USAGE: more messages at a time than can be looked at. */
+/* Solves all kinds, with the loads of each where links are shaped; load[link] += bytes of all stages. TUTTI_ERR_USAGE: more messages at a time than can be looked at. */
 tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
                                 double *load, tutti_stages *out, tutti_failure *err);
 void tutti_stages_release(tutti_stages *stages);
 
+/* What the ranks do themselves in a stage. */
+typedef struct {
+    int32_t messages; /* that one rank sends, or receives: its core handles one after the other */
+    double most_s;    /* work of the busiest */
+} tutti_stage_work;
+tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage);
+
 /* What of a simulation is whose multiple: lower_s is the largest of the first, wait + link, and work. */
 typedef struct {
     double least_s, wait_s, link_s, work_s;
+    struct tutti_token_buckets *buckets; /* the caller's; NULL: wires. What they save is not taken off yet */
 } tutti_lower;
 /* As tutti_simulate_schedule, from the parts of nseen ranks; it has looked at whether the schedule fits. out_unit: of the traffic. */
 tutti_status tutti_simulate_seen(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,

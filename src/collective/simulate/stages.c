@@ -186,7 +186,7 @@ static int32_t most_pairs(const tutti_traffic *traffic, const tutti_stage_kind *
 
 /* ---- solving ---- */
 
-static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, double *load)
+static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, double *own)
 {
     const tutti_flow *first = &g->traffic->flows[k->begin];
     const double together = (double)(k->end - k->begin) / g->traffic->nseen * (double)first->bytes;
@@ -205,7 +205,7 @@ static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, doub
     }
     out.least_latency_s = out.most_latency_s;
     out.end_s = together / rate;
-    for (int32_t l = 0; l < g->net->nlinks; l++) load[l] += together * k->times;
+    for (int32_t l = 0; l < g->net->nlinks; l++) own[l] = together;
     return out;
 }
 
@@ -219,12 +219,13 @@ static tutti_filled fill(const ground *g, const tutti_flow *flows, int64_t n, do
     return out;
 }
 
-static tutti_status solve(const ground *g, tutti_stage_kind *k, double *load, double *own, tutti_failure *err)
+/* own: bytes on each link. */
+static tutti_status solve(const ground *g, tutti_stage_kind *k, double *own, tutti_failure *err)
 {
     const tutti_traffic *traffic = g->traffic;
     int64_t n = (k->end - k->begin) * (traffic->nranks / traffic->nseen);
     if (is_even(traffic, g->t, k)) {
-        k->filled = fill_evenly(g, k, load);
+        k->filled = fill_evenly(g, k, own);
         return TUTTI_OK;
     }
     if (n > MOST_TOGETHER)
@@ -236,7 +237,6 @@ static tutti_status solve(const ground *g, tutti_stage_kind *k, double *load, do
     tutti_flow *flows = lay_out(traffic, k, &n);
     memset(own, 0, (size_t)g->net->nlinks * sizeof *own);
     k->filled = fill(g, flows ? flows : traffic->flows + k->begin, n, own);
-    for (int32_t l = 0; l < g->net->nlinks; l++) load[l] += own[l] * k->times;
     free(flows);
     return TUTTI_OK;
 }
@@ -252,7 +252,12 @@ tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topolo
     const ground g = {traffic, t, net, host_of};
     tutti_topology_machines(t, traffic->nranks, host_of);
     find_kinds(traffic, out);
-    for (int32_t i = 0; i < out->nkinds && !st; i++) st = solve(&g, &out->kinds[i], load, own, err);
+    for (int32_t i = 0; i < out->nkinds && !st; i++) {
+        tutti_stage_kind *k = &out->kinds[i];
+        if (t->figure[TUTTI_FIGURE_BURST] > 0) k->load = tutti_alloc((size_t)net->nlinks * sizeof *k->load);
+        st = solve(&g, k, k->load ? k->load : own, err);
+        for (int32_t l = 0; l < net->nlinks && !st; l++) load[l] += (k->load ? k->load : own)[l] * k->times;
+    }
     free(host_of);
     free(own);
     return st;
@@ -260,6 +265,7 @@ tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topolo
 
 void tutti_stages_release(tutti_stages *stages)
 {
+    for (int32_t i = 0; i < stages->nkinds; i++) free(stages->kinds[i].load);
     free(stages->kind);
     free(stages->kinds);
     *stages = (tutti_stages){0};
