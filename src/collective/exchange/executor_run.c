@@ -143,6 +143,16 @@ static bool launch(tutti_exchange *x, tutti_op *op)
     return op->launched || op->cursor > before;
 }
 
+/* For a later stage, while the wire has not taken all of an earlier put to another peer: who serves several one after the other would have its
+ * link shared by all of them, and the first, on whom the next level of a tree waits, would get its bytes with the last. Who asks for room has
+ * the wire take little ahead, so that the first's bytes are nearly there when the next one's begin. */
+static bool is_too_early(const tutti_op *op, const tutti_op *first)
+{
+    if (op->stage <= first->stage || (first->launched && has_landed(first))) return false;
+    if (first->wire->row->has_room) (void)first->wire->row->has_room(first->wire, first->peer);
+    return true;
+}
+
 /* Puts and signals over the wire need not wait for those before them to end: a put only reads, and a signal is not seen before
  * what went to the same peer has landed. Behind puts to other peers it waits, for it says that their sources are free; and behind puts of
  * which some is still to go. */
@@ -155,6 +165,7 @@ static bool launch_ahead(tutti_exchange *x, const tutti_sequence *sequence)
         behind |= op->peer != first;
         if (!op->wire || (!op->launched && !may_start(x, op))) break;
         if (op->launched) continue;
+        if (behind && is_too_early(op, &x->ops[sequence->ops[sequence->at]])) break;
         if (behind && op->kind == TUTTI_STEP_SIGNAL) break;
         moved |= launch(x, op);
         behind |= !op->launched;
