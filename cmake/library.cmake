@@ -54,17 +54,17 @@ tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 
 # loops over registers, unrolled; what AVX-512 and AVX2 bring along (tutti_elementwise_isa asks for all of it)
 foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/kernel/lane_(avx512|conv_bf16_avx512|avx2|generic)\\.c$" AND NOT TUTTI_SANITIZE) # instrumented, that would take minutes
+  if(source MATCHES "/kernel/(lane|sparse|lane_conv_bf16)_(avx512|avx2|generic)\\.c$" AND NOT TUTTI_SANITIZE) # instrumented, that would take minutes
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
-  if(source MATCHES "/kernel/lane_(conv_bf16_)?avx512\\.c$")
+  if(source MATCHES "/kernel/(lane_conv_bf16|lane|sparse)_avx512\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bw;-mavx512vl;-mavx512dq;-mfma")
     if(source MATCHES "_bf16_")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bf16")
     endif()
   elseif(source MATCHES "/kernel/tile_conv_avx512\\.c$") # AMX: asked for where oneDNN has it
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3;-mavx512bw;-mavx512vl;-mamx-tile;-mamx-bf16")
-  elseif(source MATCHES "/kernel/lane_avx2\\.c$")
+  elseif(source MATCHES "/kernel/(lane|sparse)_avx2\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mfma")
   endif()
 endforeach()
