@@ -162,8 +162,7 @@ void tutti_kernel_destroy(tutti_kernel *k)
     *k = (tutti_kernel){0};
 }
 
-/* What coordinate x of dim d contributes to the address. */
-static int64_t offset_of(const tutti_layout *l, int d, int64_t x)
+int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x)
 {
     int64_t offset = 0, inner_stride = 1;
     for (int i = l->ninner - 1; i >= 0; i--) {
@@ -189,7 +188,7 @@ static void copy_row(const tutti_layout *l, int dim, int64_t n, int64_t row, con
 {
     bool in_steps = !is_blocked(l, dim);
     for (int64_t x = 0; x < n; x++) {
-        int64_t address = row + (in_steps ? x * l->stride[dim] : offset_of(l, dim, x));
+        int64_t address = row + (in_steps ? x * l->stride[dim] : tutti_layout_offset(l, dim, x));
         if (to_plain)
             to_plain[x] = from[address];
         else
@@ -209,7 +208,7 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             for (int64_t c = 0; c < n[2]; c++, at += n[3]) {
                 const int64_t x[TUTTI_MAX_DIMS - 1] = {a, b, c};
                 int64_t row = 0;
-                for (int d = lead; d < TUTTI_MAX_DIMS - 1; d++) row += offset_of(l, d - lead, x[d]);
+                for (int d = lead; d < TUTTI_MAX_DIMS - 1; d++) row += tutti_layout_offset(l, d - lead, x[d]);
                 if (to_plain)
                     copy_row(l, ndims - 1, n[3], row, from, to_plain + at, NULL);
                 else

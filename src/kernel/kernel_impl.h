@@ -114,6 +114,9 @@ typedef struct tutti_layout {
     void *described; /* a parameter's: the library's own description, owned by the kernel that made the layout */
 } tutti_layout;
 
+/* What coordinate x of dim d contributes to an address. */
+int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
+
 /* --- the library (onednn_engine.c; onednn_absent.c where it is not in the build: its rows cannot be made and fit nothing) --- */
 
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
@@ -144,6 +147,8 @@ extern const tutti_kernel_row tutti_kernel_fused_adapter;
  * refuse inputs of several types and batch norms whose addend lies otherwise: then the adapters step in. */
 extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_add_row, tutti_lane_concat,
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
+/* Convolutions of f32 that skip zeros (sparse_impl.h): any shape, groups, order and number of threads. */
+extern const tutti_kernel_row tutti_sparse_conv;
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */
