@@ -208,6 +208,9 @@ typedef struct tutti_kernel_request {
     tutti_precision precision; /* the output's dtype; a kernel takes inputs of any dtype */
     bool training;
     int nthreads;
+    /* Bit i: a ReLU made input i, perhaps with pools, LRN, dropout or concatenation behind it: it has no negative elements, and nobody wants
+     * its gradient where it is zero, because the ReLU masks that. A kernel may leave zeros there instead. */
+    unsigned rectified;
     /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
     tutti_order order;
     bool canonical;                  /* candidates whose sums are of one class (candidate.h), and no measured times */
