@@ -89,6 +89,9 @@ typedef struct tutti_op_row {
     /* Where its attributes say that a ReLU is merged into it (a bool, which no model file sets); 0 = that cannot be. */
     size_t relu_at;
     bool takes_addend; /* with a ReLU merged into it, a second input may be added before that */
+    /* Of inputs without negative elements it makes none, and where its output is zero so is whatever its gradient there would go to: what a
+     * ReLU masks before it, it masks too. */
+    bool keeps_zeros;
     bool is_loss;      /* reads labels, writes no output: its shape has no dims, its value no bytes */
     /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and the same part of each
      * parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
@@ -229,7 +232,9 @@ void tutti_kernel_destroy(tutti_kernel *k);
 /* Copies a value of any dtype into row-major f32 and back (what tests and mixed engines need). */
 void tutti_value_to_plain(const tutti_value *v, const void *from, float *plain);
 void tutti_value_from_plain(const tutti_value *v, const float *plain, void *to);
-/* The same for a parameter: what initial values and checkpoints need. Padding becomes zero. */
+/* How many of a value's elements are zero, padding not counted; a NaN is not. Cost: reads it once. */
+int64_t tutti_value_zeros(const tutti_value *v, const void *memory);
+/* The same as of values for a parameter: what initial values and checkpoints need. Padding becomes zero. */
 void tutti_param_to_plain(const tutti_param_desc *p, const float *from, float *plain);
 void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float *to);
 /* Of the order in which its elements lie, 0 = row-major: ranks that add up gradients must have the same. */

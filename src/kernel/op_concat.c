@@ -77,6 +77,7 @@ const tutti_op_row tutti_op_concat = {
     .name = "concat",
     .ninputs = 2,
     .max_inputs = TUTTI_MAX_OP_INPUTS,
+    .keeps_zeros = true,
     .infer = infer,
     .flops = flops,
     .reference = &reference,

@@ -92,6 +92,7 @@ const tutti_op_row tutti_op_dropout = {
     .attrs_bytes = sizeof(tutti_dropout_attrs),
     .ninputs = 1,
     .random = true,
+    .keeps_zeros = true,
     .infer = tutti_op_infer_same,
     .flops = tutti_op_flops_each,
     .reference = &reference,

@@ -50,6 +50,7 @@ static const tutti_kernel_row reference = {
 const tutti_op_row tutti_op_flatten = {
     .name = "flatten",
     .ninputs = 1,
+    .keeps_zeros = true,
     .infer = infer,
     .flops = flops,
     .reference = &reference,

@@ -58,6 +58,7 @@ static const tutti_kernel_row reference = {
 const tutti_op_row tutti_op_global_avg_pool = {
     .name = "global-avg-pool",
     .ninputs = 1,
+    .keeps_zeros = true,
     .infer = infer,
     .flops = flops,
     .reference = &reference,

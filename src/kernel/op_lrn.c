@@ -126,6 +126,7 @@ const tutti_op_row tutti_op_lrn = {
     .fields = {fields, sizeof fields / sizeof *fields},
     .attrs_bytes = sizeof(tutti_lrn_attrs),
     .ninputs = 1,
+    .keeps_zeros = true,
     .infer = infer,
     .flops = flops,
     .reference = &reference,

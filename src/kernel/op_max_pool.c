@@ -76,6 +76,7 @@ const tutti_op_row tutti_op_max_pool = {
     .fields = {tutti_op_pool_fields, TUTTI_OP_POOL_NFIELDS},
     .attrs_bytes = sizeof(tutti_pool_attrs),
     .ninputs = 1,
+    .keeps_zeros = true,
     .infer = tutti_op_pool_infer,
     .flops = tutti_op_pool_flops,
     .reference = &reference,

@@ -134,11 +134,22 @@ static tutti_order find_order(const tutti_graph *g)
     return order;
 }
 
+/* Which inputs of a layer a ReLU made, or what keeps its zeros, as a request has it; outputs: those of the layers before that are such. */
+static unsigned find_rectified(const tutti_layer *layer, bool *outputs, int l)
+{
+    unsigned inputs = 0;
+    for (int i = 0; i < layer->nin; i++)
+        if (layer->in[i] >= 0 && outputs[layer->in[i]]) inputs |= 1u << i;
+    outputs[l] = tutti_layer_relu(layer) || (layer->op->keeps_zeros && inputs == (1u << layer->nin) - 1);
+    return inputs;
+}
+
 static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 {
     const tutti_model *m = g->model;
     const tutti_graph_config *c = &g->config;
     const tutti_order order = find_order(g);
+    bool *rectified = TUTTI_ARENA_NEW(&g->arena, bool, m->nlayers);
     g->kernels = TUTTI_ARENA_NEW(&g->arena, tutti_kernel, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {
         const tutti_layer *layer = &m->layers[l];
@@ -154,6 +165,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
                                         .precision = c->precision,
                                         .training = c->training,
                                         .nthreads = c->nthreads,
+                                        .rectified = find_rectified(layer, rectified, l),
                                         .order = order,
                                         .params_as =
                                             as && tutti_graph_split_of(as, l) < 0 ? as->kernels[l].params : NULL};

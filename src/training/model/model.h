@@ -40,6 +40,8 @@ void tutti_model_destroy(tutti_model *m);
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err);
 int64_t tutti_model_nparams(const tutti_model *m);             /* learned ones (no statistics) */
 bool tutti_layer_reads_once(const tutti_layer *layer);         /* its first input is no other input as well */
+/* The name of the ReLU that makes its output: its own, or that of the one that was merged into it; NULL = none does. */
+const char *tutti_layer_relu(const tutti_layer *layer);
 double tutti_model_flops(const tutti_model *m, int64_t batch); /* forward */
 const char *tutti_model_shipped_at(int i);                     /* names, NULL past the end */
 const char *tutti_model_shipped_text(const char *name);

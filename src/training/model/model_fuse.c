@@ -30,6 +30,15 @@ static bool has_relu(const tutti_layer *layer)
     return ((const char *)layer->attrs)[layer->op->relu_at];
 }
 
+const char *tutti_layer_relu(const tutti_layer *layer)
+{
+    if (is_op(layer, "relu")) return layer->name;
+    if (!layer->op->relu_at || !has_relu(layer)) return NULL;
+    if (!layer->merged) return layer->name; /* whoever made the model has said so */
+    const char *last = strrchr(layer->merged, ' ');
+    return last ? last + 1 : layer->merged;
+}
+
 /* The output of l goes into one layer, and that can be a ReLU of its own. */
 static bool can_take_relu(const fusing *f, int l)
 {
