@@ -123,12 +123,15 @@ static void print_wires(const player *p)
     printf("%d ranks on %d hosts over %s\n", tutti_group_nranks(p->group), nhosts, tutti_group_wires(p->group));
 }
 
-static void print_method(const player *p)
+static void print_method(const player *p, const tutti_graph *g)
 {
     if (p->quiet || tutti_group_rank(p->group) != 0) return;
+    char *kernels = tutti_graph_say_choices(g);
     if (p->seat.is_bound) printf("%s\n%s", p->seat.words.text, p->seat.list.text);
     tutti_train_print_method("", p->job->method.name);
     tutti_train_print_preset("", p->job);
+    if (kernels) printf("kernels, passes: %s ('tutti plan' says why)\n", kernels);
+    free(kernels);
 }
 
 /* Memory that is of no single rank. */
@@ -183,7 +186,7 @@ static void *play(void *arg)
     tutti_cli_reporter reporter = {"train", p->group}; /* until the group is left */
     tutti_status st = prepare(p, &reporter, &own, &s);
     if (!st) print_wires(p);
-    if (!st) print_method(p);
+    if (!st) print_method(p, s.parts.graph);
     tutti_progress progress = tutti_progress_begin(p->quiet, p->dir);
     s.config.dir = p->dir;
     s.config.fresh = p->fresh;

@@ -51,6 +51,14 @@ static void show_split(const tutti_plan *p)
     printf("\n");
 }
 
+static void show_kernels(const tutti_graph *g)
+{
+    tutti_strbuf sb = {0};
+    tutti_graph_add_choices(g, "# ", &sb);
+    fputs(sb.text, stdout);
+    tutti_strbuf_release(&sb);
+}
+
 static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_session_data *data)
 {
     const tutti_plan *p = s->parts.plan;
@@ -68,6 +76,7 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
            visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
            engine, precision);
     show_split(p);
+    show_kernels(p->graph);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);
     printf("# memory of a rank: ");
     for (int i = 0; i < p->nmemories; i++)

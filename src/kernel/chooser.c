@@ -60,9 +60,14 @@ static bool is_wide(const tutti_kernel *k, tutti_precision precision)
     return wide;
 }
 
+static bool is_for(const tutti_kernel_candidate *c, const tutti_op_row *op)
+{
+    return !c->op || strcmp(c->op, op->name) == 0;
+}
+
 static bool fits(const tutti_kernel_candidate *c, const view *v, tutti_kernel_pass pass)
 {
-    if ((c->op && strcmp(c->op, v->r.op->name) != 0) || !(c->passes >> pass & 1)) return false;
+    if (!is_for(c, v->r.op) || !(c->passes >> pass & 1)) return false;
     if (!(c->precisions >> v->r.precision & 1)) return false;
     if (!is_wide(&v->k, v->r.precision) && !row_of(c, v->r.op)->takes_halves) return false;
     return !c->fits || c->fits(&v->k, &v->r, pass);
@@ -208,10 +213,14 @@ static way choose(const search *s)
 
 /* ---- what is said of it ---- */
 
-static bool names_a_row(const search *s)
+/* For this op, or for any. */
+static bool names_a_row(const search *s, bool any)
 {
     bool named = false;
-    for (int i = 0; i < s->table->n; i++) named = named || is_named(s, &s->table->rows[i]);
+    for (int i = 0; i < s->table->n; i++) {
+        const tutti_kernel_candidate *c = &s->table->rows[i];
+        named = named || (is_named(s, c) && (any || is_for(c, s->views[0].r.op)));
+    }
     return named;
 }
 
@@ -219,12 +228,12 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
 {
     tutti_kernel_chosen chosen = {.name = p->c->name, .why = TUTTI_CHOSEN_ASKED, .seconds = p->seconds};
     if (p->rank == NAMED) return chosen;
-    chosen.in_vain = names_a_row(s);
+    chosen.in_vain = names_a_row(s, false);
     chosen.why = p->measured ? TUTTI_CHOSEN_MEASURED : TUTTI_CHOSEN_RULE;
     int nothers = 0;
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
-        if (other.c == p->c || other.rank != p->rank) continue;
+        if (other.c == p->c || other.rank != p->rank || !other.c->op) continue; /* plain loops always fit */
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;
         chosen.next = other.c->name;
@@ -327,7 +336,8 @@ tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const 
 {
     search s = {.table = table};
     tutti_status st = open_search(&s, r, err);
-    if (st == TUTTI_OK && strcmp(r->engine, "auto") != 0 && !names_a_row(&s)) st = refuse_name(table, r->engine, err);
+    if (st == TUTTI_OK && strcmp(r->engine, "auto") != 0 && !names_a_row(&s, true))
+        st = refuse_name(table, r->engine, err);
     if (st != TUTTI_OK) return st;
     bool *barred = tutti_alloc((size_t)(NVIEWS * table->n) * sizeof *barred);
     for (int at = 0; at < NVIEWS; at++) s.barred[at] = barred + at * table->n;

@@ -54,7 +54,7 @@ typedef enum {
 typedef struct {
     const char *name; /* the candidate's; NULL: the pass is not run, or no chooser was asked */
     tutti_chosen_why why;
-    bool in_vain;   /* the request names another, which does not fit */
+    bool in_vain;   /* the request names another for this op, which does not fit */
     double seconds; /* RULE, MEASURED: what it takes, */
     const char *next;
     double next_seconds; /* and the next best, NULL: it is made with the passes beside it, for their sake */

@@ -167,6 +167,8 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
                                         .nthreads = c->nthreads,
                                         .rectified = find_rectified(layer, rectified, l),
                                         .order = order,
+                                        .canonical = c->canonical,
+                                        .tuned = c->tuned,
                                         .params_as =
                                             as && tutti_graph_split_of(as, l) < 0 ? as->kernels[l].params : NULL};
         const tutti_status st = tutti_graph_split_of(g, l) < 0 ? tutti_kernel_create(&request, &g->kernels[l], err)

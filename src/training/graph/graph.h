@@ -102,10 +102,12 @@ typedef struct tutti_graph tutti_graph;
 
 typedef struct {
     int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
-    const char *engine; /* as asked for; a layer's own is kernels[l].row->engine */
+    const char *engine; /* candidates that are asked for (kernel.h); what computes a layer is kernels[l].chosen */
     int nthreads;
     bool training; /* false: forward nodes of what the last loss needs, no control numbers */
     tutti_precision precision;
+    bool canonical;                  /* kernels whose sums are of one class */
+    const struct tutti_tuned *tuned; /* measured times to choose kernels by; NULL = none */
     tutti_frozen frozen;
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
@@ -157,6 +159,16 @@ int tutti_graph_split_of(const tutti_graph *g, int layer);    /* its number amon
 int tutti_graph_split_place(const tutti_graph *g, int index); /* where a datum of these lies: of split_places */
 const char *tutti_hop_name(tutti_hop h);
 char *tutti_graph_print(const tutti_graph *g); /* text form, caller frees */
+/* Which candidates compute the layers, and why: a table of the layers that had a choice, `before` each line. */
+void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_strbuf *sb);
+/* In one line how many passes each computes, of ops that had a choice, "conv by onednn 1, lanes 5"; of a graph that trains. NULL: none had.
+ * The caller frees it. */
+char *tutti_graph_say_choices(const tutti_graph *g);
+/* Of one layer, pass after pass where they differ: "onednn", "lanes/onednn". */
+enum { TUTTI_KERNEL_NAME = 64 };
+void tutti_graph_kernel_name(const tutti_kernel *k, char out[TUTTI_KERNEL_NAME]);
+/* What of it ranks must have alike. */
+void tutti_graph_hash_choices(const tutti_graph *g, tutti_strbuf *sb);
 char *tutti_graph_dot(const tutti_graph *g);
 /* Initial values of a parameter, desc.elements of them in its order: a function of (seed, name, row-major element). */
 void tutti_graph_init_param(const tutti_param *p, uint64_t seed, float *out);

@@ -99,8 +99,10 @@ char *tutti_graph_print(const tutti_graph *g)
         const char *merged = g->model->layers[l].merged;
         char op[80];
         snprintf(op, sizeof op, "%s%s%s", k->op->name, merged ? " + " : "", merged ? merged : "");
-        tutti_strbuf_printf(&sb, "  %-24s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, op, shape,
-                            k->row->engine, k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
+        char name[TUTTI_KERNEL_NAME];
+        tutti_graph_kernel_name(k, name);
+        tutti_strbuf_printf(&sb, "  %-24s %-22s %-20s %-10s %10zu %10zu%s\n", g->model->layers[l].name, op, shape, name,
+                            k->saved_bytes, k->scratch_bytes, k->in_place ? "  in place" : "");
     }
     tutti_strbuf_puts(&sb, "\nnodes: number, kind, subject: reads -> writes\n");
     for (int i = 0; i < g->nnodes; i++) {

@@ -325,6 +325,7 @@ uint64_t tutti_plan_hash(const tutti_plan *p)
                         c->slots, c->engine, tutti_precision_name(p->graph->config.precision), c->nthreads);
     if (c->accumulate > 1) tutti_strbuf_printf(&sb, "%d micro-batches a rank\n", c->accumulate);
     if (p->graph->nsplit) tutti_strbuf_printf(&sb, "%d ranks share split layers\n", tutti_graph_parts(p->graph));
+    tutti_graph_hash_choices(p->graph, &sb);
     add_params(p, &sb);
     add_exchanges(p, &sb);
     if (c->by_need) tutti_strbuf_puts(&sb, "by need\n");

@@ -347,6 +347,8 @@ char *tutti_plan_print(const tutti_plan *p)
     tutti_plan_print_split(p, &sb);
     add_buckets(p, &sb);
     tutti_plan_print_times(p, &sb);
+    tutti_strbuf_puts(&sb, "\n");
+    tutti_graph_add_choices(p->graph, "", &sb);
     add_memories(p, &sb);
     if (tutti_plan_is_async(p)) tutti_strbuf_printf(&sb, "\nvisits: %s\n", tutti_admission_words(p->admission));
     if (!tutti_plan_is_async(p) || p->nexchanges) add_exchanges(p, &sb);
