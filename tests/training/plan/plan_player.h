@@ -15,7 +15,10 @@
 #include "../toy_net.h"
 #include "training/plan/placement.h"
 
-enum { BATCH = 48, SEED = 5 };
+#ifndef PLAYED_BATCH
+#define PLAYED_BATCH 48 /* what divides by many numbers of ranks */
+#endif
+enum { BATCH = PLAYED_BATCH, SEED = 5 };
 
 typedef struct {
     tutti_model *read, *model; /* as the text has it; as it is played */
@@ -54,7 +57,8 @@ static inline void begin(player *y, const scene *sc)
                                                 .engine = sc->engine,
                                                 .nthreads = 1,
                                                 .training = true,
-                                                .precision = sc->precision},
+                                                .precision = sc->precision,
+                                                .canonical = sc->slots > 0},
                           &y->graph, &err))
         fail_msg("%s", err.text);
     if (tutti_plan_build(y->graph, &config, &y->plan, &err)) fail_msg("%s", err.text);
