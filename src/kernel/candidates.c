@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dense_ways.h"
 #include "lane_value.h"
 
 static const double REFERENCE_FLOPS = 1e9, REFERENCE_BYTES = 2e9, LANE_BYTES = 8e9;
@@ -57,6 +58,10 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
         "onednn", op, TUTTI_DOES_ALL, precision, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits, tutti_onednn_seconds,    \
             &row                                                                                                       \
     }
+#define DENSE_WAY(name, seconds, row)                                                                                  \
+    {                                                                                                                  \
+        name, "dense", TUTTI_DOES_FORWARD, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, true, tutti_dense_ways_fit, seconds, &row \
+    }
 
 static const tutti_kernel_candidate rows[] = {
     ONEDNN("conv", TUTTI_IN_F32, tutti_onednn_conv),
@@ -69,6 +74,9 @@ static const tutti_kernel_candidate rows[] = {
      tutti_conv_tiles_seconds, &tutti_conv_tiles},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
+    DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),
+    DENSE_WAY("tnn", tutti_dense_tnn_seconds, tutti_dense_tnn),
+    DENSE_WAY("packed", tutti_dense_packed_seconds, tutti_onednn_dense_packed),
     LANES("relu", tutti_lane_eltwise),
     LANES("sigmoid", tutti_lane_eltwise),
     LANES("tanh", tutti_lane_eltwise),

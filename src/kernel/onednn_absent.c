@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_absent.c: stands for oneDNN in a build without it: its rows are there by name, fit nothing and say so, so that a job that asks for
  * them is refused with words. CMake takes this file or the other onednn_*.c. */
-#include "kernel_impl.h"
+#include <assert.h>
+
+#include "dense_ways.h"
+#include "library_product.h"
 
 static tutti_status refuse(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
@@ -11,6 +14,7 @@ static tutti_status refuse(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 const tutti_kernel_row tutti_onednn_conv = {.engine = "onednn", .create = refuse};
 const tutti_kernel_row tutti_onednn_dense = {.engine = "onednn", .create = refuse};
+const tutti_kernel_row tutti_onednn_dense_packed = {.engine = "packed", .create = refuse};
 const tutti_kernel_row tutti_onednn_bf16_conv = {.engine = "onednn", .takes_halves = true, .create = refuse};
 const tutti_kernel_row tutti_onednn_bf16_dense = {.engine = "onednn", .takes_halves = true, .create = refuse};
 
@@ -49,4 +53,15 @@ tutti_order tutti_onednn_prefers(tutti_precision precision)
 void tutti_onednn_describe(char out[96])
 {
     out[0] = '\0';
+}
+
+bool tutti_library_multiplies(void)
+{
+    return false;
+}
+
+void tutti_library_multiply(const tutti_library_product *p)
+{
+    (void)p;
+    assert(!"nobody calls it without tutti_library_multiplies");
 }

@@ -10,7 +10,6 @@
 #include "../base/file.h"
 #include "../base/hash.h"
 #include "../tensor/elementwise.h"
-#include "kernel.h"
 #include "tune_file_impl.h"
 
 tutti_tune_place tutti_tune_here(int nthreads)
@@ -25,7 +24,7 @@ tutti_tune_place tutti_tune_here(int nthreads)
 
 /* ---- making one ---- */
 
-int tutti_tune_entry_compare(const tutti_tune_entry *a, const tutti_tune_entry *b)
+int tutti_tune_entry_compare(const tutti_tuned_entry *a, const tutti_tuned_entry *b)
 {
     const char *const x[] = {a->op, a->shape, a->precision, a->pass, a->candidate}, *const y[] = {b->op, b->shape,
                                                                                                   b->precision, b->pass,
@@ -36,7 +35,7 @@ int tutti_tune_entry_compare(const tutti_tune_entry *a, const tutti_tune_entry *
 }
 
 /* Where it stands, or would stand. */
-static int find_entry(const tutti_tune_file *f, const tutti_tune_entry *wanted, bool *found)
+static int find_entry(const tutti_tune_file *f, const tutti_tuned_entry *wanted, bool *found)
 {
     int begin = 0, end = f->nentries;
     *found = false;
@@ -51,7 +50,7 @@ static int find_entry(const tutti_tune_file *f, const tutti_tune_entry *wanted, 
     return *found ? end : begin;
 }
 
-void tutti_tune_file_add(tutti_tune_file *f, const tutti_tune_entry *e)
+void tutti_tune_file_add(tutti_tune_file *f, const tutti_tuned_entry *e)
 {
     bool found;
     const int at = find_entry(f, e, &found);
@@ -61,11 +60,11 @@ void tutti_tune_file_add(tutti_tune_file *f, const tutti_tune_entry *e)
             f->entries = tutti_realloc(f->entries, sizeof *e * (size_t)(f->nentries ? 2 * f->nentries : 1));
         memmove(f->entries + at + 1, f->entries + at, sizeof *e * (size_t)(f->nentries - at));
         f->nentries++;
-        f->entries[at] = (tutti_tune_entry){.op = tutti_arena_strdup(&f->arena, e->op),
-                                            .shape = tutti_arena_strdup(&f->arena, e->shape),
-                                            .precision = tutti_arena_strdup(&f->arena, e->precision),
-                                            .pass = tutti_arena_strdup(&f->arena, e->pass),
-                                            .candidate = tutti_arena_strdup(&f->arena, e->candidate)};
+        f->entries[at] = (tutti_tuned_entry){.op = tutti_arena_strdup(&f->arena, e->op),
+                                             .shape = tutti_arena_strdup(&f->arena, e->shape),
+                                             .precision = tutti_arena_strdup(&f->arena, e->precision),
+                                             .pass = tutti_arena_strdup(&f->arena, e->pass),
+                                             .candidate = tutti_arena_strdup(&f->arena, e->candidate)};
     }
     f->entries[at].seconds = e->seconds;
 }
@@ -135,7 +134,7 @@ void tutti_tune_file_print(tutti_tune_file *f, tutti_strbuf *out)
                         p->processor.cache[1], p->processor.cache[2]);
     tutti_strbuf_printf(&text, "isa: %s\nlibrary: %s\nthreads: %d\n", p->isa, p->library, p->nthreads);
     for (int i = 0; i < f->nentries; i++) {
-        const tutti_tune_entry *e = &f->entries[i];
+        const tutti_tuned_entry *e = &f->entries[i];
         tutti_strbuf_printf(&text, "entry %s %s %s %s %s ", e->op, e->shape, e->precision, e->pass, e->candidate);
         tutti_strbuf_add_real(&text, e->seconds);
         tutti_strbuf_puts(&text, "\n");
@@ -211,11 +210,16 @@ tutti_status tutti_tune_file_open(const char *path, const tutti_tune_place *here
 double tutti_tune_file_seconds(const tutti_tune_file *f, const char *op, const char *shape, const char *precision,
                                const char *pass, const char *candidate)
 {
-    const tutti_tune_entry wanted = {
+    const tutti_tuned_entry wanted = {
         .op = op, .shape = shape, .precision = precision, .pass = pass, .candidate = candidate};
     bool found;
     const int at = find_entry(f, &wanted, &found);
     return found ? f->entries[at].seconds : 0;
+}
+
+tutti_tuned tutti_tune_file_tuned(const tutti_tune_file *f)
+{
+    return (tutti_tuned){.entries = f->entries, .n = f->nentries, .hash = f->checksum, .file = f};
 }
 
 const tutti_tune_tree *tutti_tune_file_tree(const tutti_tune_file *f, const char *name, const char *precision)

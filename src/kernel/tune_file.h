@@ -19,9 +19,9 @@
 #ifndef TUTTI_TUNE_FILE_H
 #define TUTTI_TUNE_FILE_H
 
-#include "../base/arena.h"
 #include "../base/processor.h"
 #include "../base/strbuf.h"
+#include "candidate.h"
 #include "choice_tree.h"
 
 enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
@@ -35,21 +35,15 @@ typedef struct {
 } tutti_tune_place;
 tutti_tune_place tutti_tune_here(int nthreads);
 
-/* How long a candidate takes for a pass of an op at a shape. */
-typedef struct {
-    const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "tnn" */
-    double seconds;                                        /* above 0 */
-} tutti_tune_entry;
-
 typedef struct {
     const char *name, *precision; /* "nt", "f32": what it chooses for */
     const char *way[TUTTI_TREE_WAYS], *feature[TUTTI_TREE_FEATURES];
     tutti_choice_tree tree;
 } tutti_tune_tree;
 
-typedef struct {
+typedef struct tutti_tune_file {
     tutti_tune_place place;
-    tutti_tune_entry *entries; /* sorted by their words, no two alike */
+    tutti_tuned_entry *entries; /* sorted by their words, no two alike */
     int nentries;
     tutti_tune_tree tree[TUTTI_TUNE_TREES];
     int ntrees;
@@ -58,7 +52,8 @@ typedef struct {
 } tutti_tune_file;
 
 /* Building one: zero-initialise, fill in place, add, print. Words are copied; they must be as the file wants them (no blanks, not empty). */
-void tutti_tune_file_add(tutti_tune_file *f, const tutti_tune_entry *entry); /* in the place of one of the same words */
+void tutti_tune_file_add(tutti_tune_file *f,
+                         const tutti_tuned_entry *entry); /* in the place of one of the same words */
 void tutti_tune_file_add_tree(tutti_tune_file *f, const tutti_tune_tree *tree); /* likewise */
 /* The text, with checksum; sets f->checksum. */
 void tutti_tune_file_print(tutti_tune_file *f, tutti_strbuf *out);
@@ -82,6 +77,8 @@ double tutti_tune_file_seconds(const tutti_tune_file *f, const char *op, const c
                                const char *pass, const char *candidate);
 /* The tree of this name and precision, or NULL. */
 const tutti_tune_tree *tutti_tune_file_tree(const tutti_tune_file *f, const char *name, const char *precision);
+/* As the chooser takes it (candidate.h); borrows f. */
+tutti_tuned tutti_tune_file_tuned(const tutti_tune_file *f);
 /* What a text ends with so that parse believes it: the line of its checksum. */
 void tutti_tune_file_seal(tutti_strbuf *text);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/hash.h"
+#include "nt_selector.h"
 #include "tune_file_impl.h"
 
 enum { MAX_WORDS = 8, HEADS = 5 };
@@ -108,7 +109,8 @@ static tutti_status read_head(reader *r, const char *line, tutti_failure *err)
 
 static tutti_status read_entry(const reader *r, char **word, int n, tutti_failure *err)
 {
-    tutti_tune_entry e = {.op = word[1], .shape = word[2], .precision = word[3], .pass = word[4], .candidate = word[5]};
+    tutti_tuned_entry e = {
+        .op = word[1], .shape = word[2], .precision = word[3], .pass = word[4], .candidate = word[5]};
     tutti_tune_file *f = r->file;
     if (n != TUTTI_TUNE_WORDS + 2 || !read_real(word[6], &e.seconds) || !(e.seconds > 0))
         return bad_line(r, "entry: op, shape, precision, pass, candidate and seconds above 0", err);
@@ -192,8 +194,11 @@ static tutti_status end_tree(reader *r, tutti_failure *err)
 {
     const tutti_tune_tree *t = r->tree;
     r->tree = NULL;
-    if (!t || !tutti_choice_tree_check(&t->tree, err)) return TUTTI_OK;
-    return tutti_fail_at(err, "%s: tree %s %s", r->name, t->name, t->precision);
+    if (!t) return TUTTI_OK;
+    if (tutti_choice_tree_check(&t->tree, err))
+        return tutti_fail_at(err, "%s: tree %s %s", r->name, t->name, t->precision);
+    const bool is_nt = strcmp(t->name, TUTTI_NT_TREE) == 0;
+    return is_nt && tutti_nt_check_tree(t, err) ? tutti_fail_at(err, "%s", r->name) : TUTTI_OK;
 }
 
 static tutti_status read_line(reader *r, char *line, tutti_failure *err)

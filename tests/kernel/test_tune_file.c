@@ -22,9 +22,9 @@ static tutti_tune_file make(void)
     static const char *const candidates[] = {"tnn", "nt", "packed", "nt"};
     for (int i = 0; i < 4; i++) /* the last one in the place of the second */
         tutti_tune_file_add(
-            &f, &(tutti_tune_entry){"dense", "64x800:units=500", "f32", "forward", candidates[i], 0.1 / (i + 1)});
-    tutti_tune_file_add(&f, &(tutti_tune_entry){"conv", "1x3x8x8:kernel=3", "bf16", "params", "onednn", 1e-300});
-    tutti_tune_file_add_tree(&f, &(tutti_tune_tree){"nt", "f32", {"nt", "tnn"}, {"log2_m", "log2_n"}, small_tree});
+            &f, &(tutti_tuned_entry){"dense", "64x800:units=500", "f32", "forward", candidates[i], 0.1 / (i + 1)});
+    tutti_tune_file_add(&f, &(tutti_tuned_entry){"conv", "1x3x8x8:kernel=3", "bf16", "params", "onednn", 1e-300});
+    tutti_tune_file_add_tree(&f, &(tutti_tune_tree){"turn", "f32", {"nt", "tnn"}, {"log2_m", "log2_n"}, small_tree});
     return f;
 }
 
@@ -49,9 +49,9 @@ static void what_is_printed_is_read_again(void **state)
     assert_true(tutti_tune_file_seconds(&g, "dense", "64x800:units=500", "f32", "forward", "packed") == 0.1 / 3);
     assert_true(tutti_tune_file_seconds(&g, "conv", "1x3x8x8:kernel=3", "bf16", "params", "onednn") == 1e-300);
     assert_true(tutti_tune_file_seconds(&g, "dense", "64x800:units=500", "f32", "params", "nt") == 0);
-    const tutti_tune_tree *t = tutti_tune_file_tree(&g, "nt", "f32");
+    const tutti_tune_tree *t = tutti_tune_file_tree(&g, "turn", "f32");
     assert_non_null(t);
-    assert_null(tutti_tune_file_tree(&g, "nt", "bf16"));
+    assert_null(tutti_tune_file_tree(&g, "turn", "bf16"));
     assert_string_equal(t->way[tutti_choice_tree_ask(&t->tree, (double[]){0, 10})], "tnn");
     assert_string_equal(t->way[tutti_choice_tree_ask(&t->tree, (double[]){0, 10.25})], "nt");
     tutti_strbuf_release(&first);
@@ -69,7 +69,7 @@ static void every_entry_of_many_is_found(void **state)
     char shape[32];
     for (int i = 0; i < MANY; i++) {
         snprintf(shape, sizeof shape, "%d", i * STEP % MANY);
-        tutti_tune_file_add(&f, &(tutti_tune_entry){"dense", shape, "f32", "data", "nt", 1 + i * STEP % MANY});
+        tutti_tune_file_add(&f, &(tutti_tuned_entry){"dense", shape, "f32", "data", "nt", 1 + i * STEP % MANY});
     }
     assert_int_equal(f.nentries, MANY);
     for (int i = 0; i < MANY; i++) {
@@ -113,7 +113,7 @@ static void what_is_not_whole_is_refused(void **state)
 }
 
 #define HEAD "tutti tuned kernels 1\nprocessor: P\ncaches: 1 2 3\nisa: avx2\nlibrary: none\nthreads: 1\n"
-#define TREE HEAD "tree nt f32 ways a,b features x,y\n"
+#define TREE HEAD "tree turn f32 ways a,b features x,y\n"
 
 /* With checksums that are right. */
 static void lines_that_say_nothing_are_refused(void **state)
@@ -135,14 +135,15 @@ static void lines_that_say_nothing_are_refused(void **state)
         {HEAD "entry b 1 f32 forward nt 1\nentry a 1 f32 forward nt 1\n", "line 8: an entry"},
         {HEAD "entry b 1 f32 forward nt 1\nentry b 1 f32 forward nt 2\n", "line 8: an entry"},
         {HEAD "node 0 x 1 1 2\n", "no tree before it"},
-        {HEAD "tree nt f32 ways a,a features x\n", "no name twice"},
-        {HEAD "tree nt f32 ways a features x\n", "tree nt f32: a tree of 0 nodes"},
+        {HEAD "tree turn f32 ways a,a features x\n", "no name twice"},
+        {HEAD "tree turn f32 ways a features x\n", "tree turn f32: a tree of 0 nodes"},
         {TREE "leaf 0 c\n", "a way that the tree does not name"},
         {TREE "node 0 z 1 1 2\n", "a feature that the tree names"},
         {TREE "leaf 1 a\n", "its number"},
         {TREE "node 0 x 1 1 1\nleaf 1 a\n", "each its own"},
         {TREE "node 0 x inf 1 2\nleaf 1 a\nleaf 2 b\n", "a threshold"},
-        {TREE "leaf 0 a\ntree nt f32 ways a features x\nleaf 0 a\n", "there already"},
+        {HEAD "tree nt f32 ways a features warps\nleaf 0 a\n", "'warps', which this tutti does not know"},
+        {TREE "leaf 0 a\ntree turn f32 ways a features x\nleaf 0 a\n", "there already"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tutti_strbuf text = {0};
@@ -183,7 +184,7 @@ static void a_file_is_opened_where_it_was_measured(void **state)
     const tutti_tune_place here = tutti_tune_here(3), there = tutti_tune_here(4);
     tutti_tune_file f = {.place = here}, g;
     close(mkstemp(path));
-    tutti_tune_file_add(&f, &(tutti_tune_entry){"dense", "1x1", "f32", "forward", "nt", 1});
+    tutti_tune_file_add(&f, &(tutti_tuned_entry){"dense", "1x1", "f32", "forward", "nt", 1});
     assert_int_equal(tutti_tune_file_write(&f, path, NULL), TUTTI_OK);
     assert_int_equal(tutti_tune_file_open(path, &here, &g, NULL), TUTTI_OK);
     assert_true(f.checksum == g.checksum && g.nentries == 1);

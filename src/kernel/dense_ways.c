@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense_ways.c: the forward pass of dense, C (m, n) = A (m, k) B (n, k)^T: A the batch, B the weights as they lie. Two ways by the library's
+ * sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks (arXiv 1702.03192), on GPUs:
+ *
+ *   nt   it reads B as it lies
+ *   tnn  B is transposed into scratch first, and it reads that: a pass over B more, and then rows that follow each other
+ *
+ * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, B as it lies and turned before: m 64, n 2048, k 26752 (fcn5) 48 and 92;
+ * 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. Which one is sooner says a tree that `tutti tune kernels` grows (nt_selector.h).
+ *
+ * The input gradient is dout B, the weight gradient dout^T A: neither has a B^T in it. So these rows have a forward pass alone. */
+#include "dense_ways.h"
+
+#include <string.h>
+
+#include "lane_value.h"
+#include "library_product.h"
+#include "nt_selector.h"
+#include "transpose.h"
+
+typedef struct {
+    int64_t m, n, k;
+    int nthreads;
+    bool turns; /* tnn */
+} dense_way;
+
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool turns, tutti_failure *err)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    if (!tutti_dense_ways_fit(k, r, TUTTI_PASS_FORWARD))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "op dense has this way with oneDNN, for row-major matrices of f32 alone");
+    dense_way *w = tutti_alloc(sizeof *w);
+    *w = (dense_way){.m = k->out.shape.dim[0],
+                     .n = k->out.shape.dim[1],
+                     .k = k->params[0].shape.dim[1],
+                     .nthreads = r->nthreads < 1 ? 1 : r->nthreads,
+                     .turns = turns};
+    k->state = w;
+    k->scratch_bytes = turns ? (size_t)(w->n * w->k) * sizeof(float) : 0;
+    /* as the rows leave it that go back: joined_adapter.c */
+    k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
+    k->writes_dout = k->feeds_data = at->relu;
+    return TUTTI_OK;
+}
+
+static tutti_status create_nt(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    return create(k, r, false, err);
+}
+
+static tutti_status create_tnn(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    return create(k, r, true, err);
+}
+
+/* Each row of C begins as the bias. */
+static void fill_bias(const dense_way *w, const float *bias, float *c)
+{
+    for (int64_t i = 0; i < w->m; i++) memcpy(c + i * w->n, bias, (size_t)w->n * sizeof *c);
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const dense_way *w = k->state;
+    const tutti_dense_attrs *at = k->attrs;
+    const float *b = a->param[0];
+    if (w->turns) {
+        tutti_transpose(TUTTI_F32, b, w->n, w->k, TUTTI_F32, a->scratch, w->nthreads);
+        b = a->scratch;
+    }
+    if (at->bias) fill_bias(w, a->param[1], a->out);
+    tutti_library_multiply(&(tutti_library_product){.m = w->m,
+                                                    .n = w->n,
+                                                    .k = w->k,
+                                                    .a = a->in[0],
+                                                    .b = b,
+                                                    .c = a->out,
+                                                    .b_turned = !w->turns,
+                                                    .adds = at->bias,
+                                                    .nthreads = w->nthreads});
+    if (at->relu)
+        tutti_lane_map(tutti_lane_here()->map.relu, TUTTI_F32, a->out, NULL, a->out, w->m * w->n, w->nthreads);
+}
+
+#define WAY(way)                                                                                                       \
+    {                                                                                                                  \
+        .engine = #way, .fuses = true, .create = create_##way, .destroy = tutti_lane_free_state, .forward = forward,   \
+    }
+const tutti_kernel_row tutti_dense_nt = WAY(nt);
+const tutti_kernel_row tutti_dense_tnn = WAY(tnn);
+
+/* ---- as candidates ---- */
+
+bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)pass;
+    return tutti_library_multiplies() && r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 &&
+           !k->in[0].layout && !k->params[0].layout;
+}
+
+/* The selector says which way is the soonest and not by how much: a little sooner than the library's inner product, and the others a little
+ * later. Canonical sums do without what was measured. */
+static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
+{
+    const tutti_nt_size size = {k->in[0].shape.dim[0], k->params[0].shape.dim[0], k->params[0].shape.dim[1]};
+    const tutti_tune_file *f = r->tuned && !r->canonical ? r->tuned->file : NULL;
+    const tutti_tune_tree *t = f ? tutti_tune_file_tree(f, TUTTI_NT_TREE, "f32") : NULL;
+    const char *chosen = tutti_nt_choose(t, f ? &f->place.processor : NULL, &size);
+    return tutti_onednn_seconds(k, r, pass) * (strcmp(chosen, way) == 0 ? 0.95 : 1.05);
+}
+
+double tutti_dense_nt_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    return seconds(k, r, pass, "nt");
+}
+
+double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    return seconds(k, r, pass, "tnn");
+}
+
+double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    return seconds(k, r, pass, "packed");
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense_ways.h: ways to dense's forward pass on row-major matrices of f32, as candidates (candidates.c): nt, tnn (dense_ways.c) and packed
+ * (onednn_dense.c). Threads: shared tables. */
+#ifndef TUTTI_DENSE_WAYS_H
+#define TUTTI_DENSE_WAYS_H
+
+#include "kernel_impl.h"
+
+extern const tutti_kernel_row tutti_dense_nt, tutti_dense_tnn, tutti_onednn_dense_packed;
+
+/* As a candidate has them: all three fit alike; which of them is the soonest says the selector (nt_selector.h). */
+bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_dense_nt_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+
+#endif

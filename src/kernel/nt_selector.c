@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nt_selector.c: features of a product, and the tree's or the rule's answer (nt_selector.h). */
+#include "nt_selector.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const names[TUTTI_NT_FEATURES] = {
+    "log2_m",    "log2_n",    "log2_k",    "log2_m/n",  "log2_m/k", "log2_n/k", "log2_mnk",
+    "log2_a/l2", "log2_b/l2", "log2_b/l3", "log2_c/l2", "twos_n",   "twos_k",
+};
+
+const char *tutti_nt_feature_name(int i)
+{
+    return names[i];
+}
+
+static double twos(int64_t n)
+{
+    return n ? __builtin_ctzll((unsigned long long)n) : 0;
+}
+
+void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES])
+{
+    const double m = log2((double)s->m), n = log2((double)s->n), k = log2((double)s->k),
+                 each = 2; /* log2 of four bytes */
+    const double l2 = p->cache[1] > 0 ? log2((double)p->cache[1]) : 0,
+                 l3 = p->cache[2] > 0 ? log2((double)p->cache[2]) : l2;
+    const double features[TUTTI_NT_FEATURES] = {
+        m,
+        n,
+        k,
+        m - n,
+        m - k,
+        n - k,
+        m + n + k,
+        m + k + each - l2,
+        n + k + each - l2,
+        n + k + each - l3,
+        m + n + each - l2,
+        twos(s->n),
+        twos(s->k),
+    };
+    memcpy(out, features, sizeof features);
+}
+
+tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
+{
+    for (int i = 0; i < t->tree.nfeatures; i++)
+        if (i >= TUTTI_NT_FEATURES || strcmp(t->feature[i], names[i]) != 0)
+            return tutti_fail(err, TUTTI_ERR_DATA,
+                              "tree %s %s asks for '%s', which this tutti does not know there; measure again with "
+                              "'tutti tune kernels --out FILE'",
+                              t->name, t->precision, t->feature[i]);
+    return TUTTI_OK;
+}
+
+const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s)
+{
+    double features[TUTTI_NT_FEATURES];
+    if (!t) return "nt";
+    tutti_nt_features(p, s, features);
+    return t->way[tutti_choice_tree_ask(&t->tree, features)];
+}
