@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune_trial.h: passes of kernels, run again and again on memory of their own: what tuning measures by. Threads: owner. */
+#ifndef TUTTI_TUNE_TRIAL_H
+#define TUTTI_TUNE_TRIAL_H
+
+#include "kernel.h"
+
+enum { TUTTI_TRIAL_BUFFERS = 4 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS + 5 };
+
+/* Memory that kernels of one shape share, whichever orders they want; it grows with the largest. */
+typedef struct {
+    void *at[TUTTI_TRIAL_BUFFERS];
+    size_t nbytes[TUTTI_TRIAL_BUFFERS];
+} tutti_trial_memory; /* zero-initialise */
+void tutti_trial_memory_release(tutti_trial_memory *m);
+
+/* Seconds of a pass of each of n kernels, which compute the same: the shortest of `rounds` rounds, in which they take turns, so that what
+ * else the machine does meets all of them. A round runs each as often as fills a fifth of a millisecond. Of one thread the
+ * time that it computes counts, so that others on its core do not. Numbers are small and of both signs. */
+void tutti_trial_measure(tutti_kernel *const *kernels, int n, tutti_kernel_pass pass, int nthreads, int rounds,
+                         tutti_trial_memory *memory, double *seconds);
+
+#endif
