@@ -124,3 +124,9 @@ double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_requ
 {
     return seconds(k, r, pass, "packed");
 }
+
+double tutti_dense_gemm_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const bool is_known = pass == TUTTI_PASS_FORWARD && r->precision == TUTTI_PRECISION_F32;
+    return is_known ? seconds(k, r, pass, "gemm") : -1;
+}

@@ -79,7 +79,7 @@ static void ask(asked *a, const tutti_nt_size *s, int nthreads)
                                         .nthreads = nthreads};
 }
 
-/* Plain loops are never the soonest. */
+/* Plain loops are never the soonest; the library's inner product is its sgemm, which is nt. */
 static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
 {
     const tutti_kernel_candidate *all[2 * TUTTI_PRODUCT_WAYS];
@@ -87,7 +87,7 @@ static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
     const int n = tutti_candidates_that_fit(&table, &a->request, TUTTI_PASS_FORWARD, all, 2 * TUTTI_PRODUCT_WAYS);
     int nways = 0;
     for (int i = 0; i < n && nways < TUTTI_PRODUCT_WAYS; i++)
-        if (all[i]->sums != TUTTI_SUMS_PLAIN) ways[nways++] = all[i];
+        if (all[i]->row && all[i]->row != &tutti_onednn_dense) ways[nways++] = all[i];
     return nways;
 }
 
@@ -95,7 +95,7 @@ static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
 static int rounds_for(const tutti_nt_size *s)
 {
     const double products = products_of(s);
-    return products < 1e8 ? 7 : products < 2e9 ? 4 : 2;
+    return products < 3e7 ? 20 : products < 3e8 ? 12 : products < 2e9 ? 5 : 3;
 }
 
 static tutti_status measure(tutti_products_tuned *t, tutti_products_sample *s, int nthreads, tutti_trial_memory *memory,

@@ -15,7 +15,7 @@ typedef struct {
 void tutti_trial_memory_release(tutti_trial_memory *m);
 
 /* Seconds of a pass of each of n kernels, which compute the same: the shortest of `rounds` rounds, in which they take turns, so that what
- * else the machine does meets all of them. A round runs each as often as fills a fifth of a millisecond. Of one thread the
+ * else the machine does meets all of them. A round runs each as often as fills half a millisecond. Of one thread the
  * time that it computes counts, so that others on its core do not. Numbers are small and of both signs. */
 void tutti_trial_measure(tutti_kernel *const *kernels, int n, tutti_kernel_pass pass, int nthreads, int rounds,
                          tutti_trial_memory *memory, double *seconds);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense_gemm.c: dense by products of our own (gemm.h): all three passes on row-major matrices, in f32 and, where a row multiplies it, in bf16
+ * with weights in f32, which are rounded as they are packed. Bias and ReLU are part of the product; weights are read as they lie and packed
+ * block by block, so that a B^T costs what a B does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tensor/elementwise.h"
+#include "dense_ways.h"
+#include "gemm.h"
+#include "lane_value.h"
+
+typedef struct {
+    tutti_gemm_plan plan[TUTTI_NPASSES];
+    int64_t m, n, k;
+    int nthreads;
+} dense_gemm;
+
+static bool multiplies(tutti_dtype type)
+{
+    for (int i = 0; tutti_gemm_row_name(i); i++)
+        if (tutti_gemm_row_type(tutti_gemm_row_name(i)) == type && tutti_gemm_row_is_here(tutti_gemm_row_name(i)))
+            return true;
+    return false;
+}
+
+bool tutti_dense_gemm_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_dtype type = tutti_precision_dtype(r->precision);
+    (void)pass;
+    return k->in[0].dtype == type && !k->in[0].layout && !k->params[0].layout && multiplies(type);
+}
+
+static tutti_status plan_passes(dense_gemm *g, const tutti_kernel *k, tutti_dtype type, bool training,
+                                tutti_failure *err)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    const tutti_gemm forward = {.m = g->m,
+                                .n = g->n,
+                                .k = g->k,
+                                .transpose_b = true,
+                                .type_a = type,
+                                .type_c = type,
+                                .multiplied = type,
+                                .bias = at->bias ? TUTTI_GEMM_BIAS_OF_COLUMNS : TUTTI_GEMM_NO_BIAS,
+                                .map = at->relu ? TUTTI_GEMM_RELU : TUTTI_GEMM_AS_IS,
+                                .nthreads = g->nthreads},
+                     params = {.m = g->n,
+                               .n = g->k,
+                               .k = g->m,
+                               .transpose_a = true,
+                               .type_a = type,
+                               .type_b = type,
+                               .multiplied = type,
+                               .nthreads = g->nthreads},
+                     data = {.m = g->m,
+                             .n = g->k,
+                             .k = g->n,
+                             .type_a = type,
+                             .type_c = type,
+                             .multiplied = type,
+                             .nthreads = g->nthreads};
+    tutti_status st = tutti_gemm_plan_make(&forward, &g->plan[TUTTI_PASS_FORWARD], err);
+    if (!st && training) st = tutti_gemm_plan_make(&params, &g->plan[TUTTI_PASS_PARAMS], err);
+    if (!st && training) st = tutti_gemm_plan_make(&data, &g->plan[TUTTI_PASS_DATA], err);
+    return st;
+}
+
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    const tutti_dense_attrs *at = k->attrs;
+    const tutti_dtype type = tutti_precision_dtype(r->precision);
+    if (!tutti_dense_gemm_fits(k, r, TUTTI_PASS_FORWARD))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "op dense has no such product for these orders or types");
+    dense_gemm *g = tutti_alloc(sizeof *g);
+    k->state = g;
+    g->m = k->out.shape.dim[0];
+    g->n = k->out.shape.dim[1];
+    g->k = k->params[0].shape.dim[1];
+    g->nthreads = r->nthreads < 1 ? 1 : r->nthreads;
+    const tutti_status st = plan_passes(g, k, type, r->training, err);
+    if (st) return st;
+    for (int pass = 0; pass < TUTTI_NPASSES; pass++)
+        if (g->plan[pass].workspace_bytes > k->scratch_bytes) k->scratch_bytes = g->plan[pass].workspace_bytes;
+    k->out.dtype = type;
+    k->out.bytes = (size_t)(g->m * g->n) * tutti_dtype_bytes(type);
+    k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
+    k->writes_dout = k->feeds_data = at->relu;
+    return TUTTI_OK;
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const dense_gemm *g = k->state;
+    const tutti_dense_attrs *at = k->attrs;
+    tutti_gemm_run(
+        &g->plan[TUTTI_PASS_FORWARD],
+        &(tutti_gemm_operands){.a = a->in[0], .b = a->param[0], .bias = at->bias ? a->param[1] : NULL, .c = a->out},
+        a->scratch);
+}
+
+/* Row by row, so that a sum takes its numbers in the order of the batch. */
+static void sum_bias(const dense_gemm *g, tutti_dtype type, const void *dout, float *dbias)
+{
+    enum { BLOCK = 1024 };
+    float wide[BLOCK];
+    const size_t each = tutti_dtype_bytes(type);
+    memset(dbias, 0, (size_t)g->n * sizeof *dbias);
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j += BLOCK) {
+            const int64_t n = g->n - j < BLOCK ? g->n - j : BLOCK;
+            const void *row = (const char *)dout + (size_t)(i * g->n + j) * each;
+            if (type != TUTTI_F32) tutti_lane_convert(type, row, TUTTI_F32, wide, n, 1);
+            tutti_elementwise_add(dbias + j, type == TUTTI_F32 ? row : wide, n);
+        }
+}
+
+static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const dense_gemm *g = k->state;
+    const tutti_dense_attrs *at = k->attrs;
+    const tutti_dtype type = k->out.dtype;
+    if (at->relu)
+        tutti_lane_map(tutti_lane_here()->map.relu_gradient, type, a->out, a->dout, a->dout, g->m * g->n, g->nthreads);
+    if (!tutti_kernel_params_wanted(k, a)) return;
+    tutti_gemm_run(&g->plan[TUTTI_PASS_PARAMS], &(tutti_gemm_operands){.a = a->dout, .b = a->in[0], .c = a->dparam[0]},
+                   a->scratch);
+    if (at->bias) sum_bias(g, type, a->dout, a->dparam[1]);
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const dense_gemm *g = k->state;
+    if (!a->din[0]) return;
+    tutti_gemm_run(&g->plan[TUTTI_PASS_DATA], &(tutti_gemm_operands){.a = a->dout, .b = a->param[0], .c = a->din[0]},
+                   a->scratch);
+}
+
+const tutti_kernel_row tutti_dense_gemm = {
+    .engine = "gemm",
+    .fuses = true,
+    .takes_halves = true,
+    .create = create,
+    .destroy = tutti_lane_free_state,
+    .forward = forward,
+    .backward_params = backward_params,
+    .backward_data = backward_data,
+};
