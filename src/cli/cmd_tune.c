@@ -6,14 +6,16 @@
 
 static const tutti_command verbs[] = {
     {"device", "this processor as a file for `tutti predict --device`", tutti_tune_device},
+    {"kernels", "what computes products and a job's layers the soonest: `kernels.tuned`", tutti_tune_kernels},
     {"host", "its memory and cores as ranks share them: `tutti coll tune`", tutti_coll_tune},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
 static int run_command(int argc, char **argv)
 {
-    return tutti_cli_verb("tune", "Measures this machine and writes files that predictions are made from.", verbs,
-                          NVERBS, argc, argv);
+    return tutti_cli_verb("tune",
+                          "Measures this machine and writes files that predictions and kernels' choices are made from.",
+                          verbs, NVERBS, argc, argv);
 }
 
-const tutti_command tutti_command_tune = {"tune", "measure this machine for predictions: device, host", run_command};
+const tutti_command tutti_command_tune = {"tune", "measure this machine: device, kernels, host", run_command};

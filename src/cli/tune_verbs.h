@@ -4,5 +4,6 @@
 #define TUTTI_CLI_TUNE_VERBS_H
 
 int tutti_tune_device(int argc, char **argv);
+int tutti_tune_kernels(int argc, char **argv);
 
 #endif

@@ -148,7 +148,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 {
     const tutti_model *m = g->model;
     const tutti_graph_config *c = &g->config;
-    const tutti_order order = find_order(g);
+    const tutti_order order = g->order = find_order(g);
     bool *rectified = TUTTI_ARENA_NEW(&g->arena, bool, m->nlayers);
     g->kernels = TUTTI_ARENA_NEW(&g->arena, tutti_kernel, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {

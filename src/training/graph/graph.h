@@ -120,6 +120,7 @@ struct tutti_graph {
     tutti_graph_config config;
     tutti_kernel *kernels; /* one a layer, made for that batch */
     int nkernels;          /* = model->nlayers once built */
+    tutti_order order;     /* that convolutions were asked to leave their outputs in */
     /* These four only where training. */
     /* A layer: its backward_params is run: it has learned parameters, or backward_data goes on from it. */
     bool *runs_params;
