@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_selector.c: the ways to C = A B^T at the sizes of `tutti tune kernels`, and the tree that is grown from them. usage: bench_selector
- * MOST_PRODUCTS [THREADS]
+ * MOST_PRODUCTS TUNE_FILE
  *
- * Prints a line "way NAME.." and then one a size: "grid | between | held M N K", seconds by each way, and what the tree chooses. */
+ * Writes the tune file. Prints a line "way NAME.." and then one a size: "grid | between | held M N K", seconds by each way, and what the tree
+ * chooses; how long a choice takes, and where. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,33 +50,33 @@ static void print_samples(const tutti_products_tuned *t)
     }
 }
 
-static void print_file(const tutti_products_tuned *t, int nthreads)
+static tutti_status finish(const tutti_products_tuned *t, const char *path, tutti_failure *err)
 {
-    tutti_tune_file f = {.place = tutti_tune_here(nthreads)};
-    tutti_strbuf text = {0};
+    tutti_tune_file f = {.place = tutti_tune_here(1)};
     tutti_tune_products_add(t, &f);
-    tutti_tune_file_print(&f, &text);
-    fprintf(stderr, "%s", text.text);
     printf("choice %.1f\nprocessor %s, %s\n",
            choice_ns(tutti_tune_file_tree(&f, TUTTI_NT_TREE, "f32"), &f.place.processor), f.place.processor.name,
            f.place.library);
-    tutti_strbuf_release(&text);
+    const tutti_status st = tutti_tune_file_write(&f, path, err);
     tutti_tune_file_release(&f);
+    return st;
 }
 
 int main(int argc, char **argv)
 {
     tutti_products_tuned t;
     tutti_failure err = {0};
-    if (argc < 2) return 2;
-    const tutti_products_request r = {
-        .nthreads = argc > 2 ? atoi(argv[2]) : 1, .most_products = atof(argv[1]), .progress = show};
-    if (tutti_tune_products(&r, &t, &err)) {
-        fprintf(stderr, "bench_selector: %s\n", err.text);
-        return (int)err.status;
+    if (argc != 3) {
+        fprintf(stderr, "usage: bench_selector MOST_PRODUCTS TUNE_FILE\n");
+        return TUTTI_ERR_USAGE;
     }
-    print_samples(&t);
-    print_file(&t, r.nthreads);
-    free(t.samples);
-    return 0;
+    const tutti_products_request r = {.nthreads = 1, .most_products = atof(argv[1]), .progress = show};
+    tutti_status st = tutti_tune_products(&r, &t, &err);
+    if (!st) {
+        print_samples(&t);
+        st = finish(&t, argv[2], &err);
+        free(t.samples);
+    }
+    if (st) fprintf(stderr, "bench_selector: %s\n", err.text);
+    return (int)st;
 }

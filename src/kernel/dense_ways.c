@@ -99,6 +99,14 @@ bool tutti_dense_ways_fit(const tutti_kernel *k, const tutti_kernel_request *r, 
            !k->in[0].layout && !k->params[0].layout;
 }
 
+/* Of the library's inner product; of plain products where there is no library. */
+static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    static const double rate = 4.5e10;
+    const double library = tutti_onednn_seconds(k, r, pass);
+    return library >= 0 ? library : tutti_candidate_flops(k) / rate / (r->nthreads > 1 ? r->nthreads : 1);
+}
+
 /* The selector says which way is the soonest and not by how much: a little sooner than the library's inner product, and the others a little
  * later. Canonical sums do without what was measured. */
 static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
@@ -107,7 +115,7 @@ static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutt
     const tutti_tune_file *f = r->tuned && !r->canonical ? r->tuned->file : NULL;
     const tutti_tune_tree *t = f ? tutti_tune_file_tree(f, TUTTI_NT_TREE, "f32") : NULL;
     const char *chosen = tutti_nt_choose(t, f ? &f->place.processor : NULL, &size);
-    return tutti_onednn_seconds(k, r, pass) * (strcmp(chosen, way) == 0 ? 0.95 : 1.05);
+    return usual_seconds(k, r, pass) * (strcmp(chosen, way) == 0 ? 0.95 : 1.05);
 }
 
 double tutti_dense_nt_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
@@ -127,6 +135,7 @@ double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_requ
 
 double tutti_dense_gemm_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
-    const bool is_known = pass == TUTTI_PASS_FORWARD && r->precision == TUTTI_PRECISION_F32;
-    return is_known ? seconds(k, r, pass, "gemm") : -1;
+    if (r->precision != TUTTI_PRECISION_F32) return -1;
+    if (pass == TUTTI_PASS_FORWARD) return seconds(k, r, pass, "gemm");
+    return tutti_library_multiplies() ? -1 : usual_seconds(k, r, pass);
 }

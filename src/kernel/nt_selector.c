@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "gemm.h"
+
 static const char *const names[TUTTI_NT_FEATURES] = {
     "log2_m",    "log2_n",    "log2_k",    "log2_m/n",  "log2_m/k", "log2_n/k", "log2_mnk",
     "log2_a/l2", "log2_b/l2", "log2_b/l3", "log2_c/l2", "twos_n",   "twos_k",
@@ -55,10 +57,26 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
+/* Means over 520 sizes up to 2^27, times the soonest way's time, EPYC (Zen 4), one thread, three runs (docs/kernels.md):
+ *
+ *   m           nt     tnn    packed  gemm
+ *   16          1.31   1.39   1.54    1.04
+ *   17 .. 63    1.24   1.28   1.15    1.02
+ *   64 .. 127   1.13   1.10   1.12    1.03
+ *   128 .. 255  1.09   1.05   1.07    1.05
+ *   256 ..      1.08   1.02   1.04    1.10
+ *
+ * Where our products have no AVX-512 nobody has measured: the library's product as it is. */
+static const char *rule_of_thumb(const tutti_nt_size *s)
+{
+    if (!tutti_gemm_row_is_here("avx512")) return "nt";
+    return s->m < 256 ? "gemm" : "tnn";
+}
+
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s)
 {
     double features[TUTTI_NT_FEATURES];
-    if (!t) return "nt";
+    if (!t) return rule_of_thumb(s);
     tutti_nt_features(p, s, features);
     return t->way[tutti_choice_tree_ask(&t->tree, features)];
 }

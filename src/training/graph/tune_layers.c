@@ -2,6 +2,9 @@
 /* tune_layers.c: candidates of a graph's layers, made and timed one pass after the other (tune_layers.h). */
 #include "tune_layers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "../../kernel/candidate.h"
 #include "../../kernel/tune_trial.h"
 
@@ -54,6 +57,14 @@ static bool is_known(const tutti_tune_file *f, const tutti_tuned_entry *e)
     return tutti_tune_file_seconds(f, e->op, e->shape, e->precision, e->pass, e->candidate) > 0;
 }
 
+/* To four digits: more of them say nothing. */
+static double rounded(double seconds)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.3e", seconds);
+    return strtod(text, NULL);
+}
+
 /* Returns whether anything was measured. */
 static bool measure_pass(const tutti_graph *g, int l, tutti_kernel_pass pass, tutti_trial_memory *memory,
                          tutti_tune_file *f)
@@ -82,7 +93,7 @@ static bool measure_pass(const tutti_graph *g, int l, tutti_kernel_pass pass, tu
     }
     for (int i = 0; i < n; i++) {
         e.candidate = contenders[i].of->name;
-        e.seconds = measures ? seconds[i] : 0;
+        e.seconds = measures ? rounded(seconds[i]) : 0;
         if (measures) tutti_tune_file_add(f, &e);
         tutti_kernel_destroy(&contenders[i].kernel);
     }
