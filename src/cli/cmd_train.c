@@ -164,10 +164,13 @@ static void hear(void *arg, const tutti_train_event *e)
 /* Who has words says them before anybody ends: a launcher kills the rest when the first one does. */
 static tutti_status prepare(player *p, tutti_cli_reporter *reporter, tutti_session_data *own, tutti_session *s)
 {
+    char *times = NULL;
     tutti_status st = tutti_cli_report(reporter, &p->err);
     if (!st) st = tutti_train_tell_seat(p->group, p->job, &p->seat, &p->err);
+    if (!st) st = tutti_job_share_times(p->job, p->group, &times, &p->err);
     if (!st) st = p->data ? TUTTI_OK : tutti_session_data_open(p->job, p->group, p->seat.memory_of, own, &p->err);
-    if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, s, &p->err);
+    if (!st) st = tutti_session_open(p->job, p->data ? p->data : own, p->group, times, s, &p->err);
+    free(times);
     if (!st && p->pretend) st = tutti_session_pretend(p->pretend, s, &p->err);
     st = tutti_group_all_ready(p->group, "preparation", st, &p->err);
     if (!st) st = tutti_train_check_domains(p->group, p->job, &p->seat, s, own, &p->err);
@@ -279,7 +282,8 @@ static int run_threads(const player *like, int nranks)
 static bool sets_kernels(const tutti_flags *f)
 {
     for (int i = 0; i < f->count[FLAG_SET]; i++)
-        if (!strncmp(f->value[FLAG_SET][i], "kernels=", 8)) return true;
+        if (!strncmp(f->value[FLAG_SET][i], "kernels=", 8) || !strncmp(f->value[FLAG_SET][i], "kernels.name=", 13))
+            return true;
     return false;
 }
 

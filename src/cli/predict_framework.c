@@ -17,7 +17,7 @@ static tutti_status input_bytes(const tutti_predict_question *q, int nranks, dou
 {
     tutti_job job = *q->job;
     tutti_resolved r = {0};
-    job.kernels = "reference";
+    job.kernels.name = "reference";
     if (!q->options.weak) job.batch = job.batch / nranks > 0 ? job.batch / nranks : 1;
     const tutti_status st = tutti_job_resolve(&job, &(tutti_job_seat){.nranks = 1}, &r, err);
     if (!st) *out = (double)job.batch * (double)tutti_shape_count(&r.model->input) * sizeof(float);

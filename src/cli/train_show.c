@@ -134,7 +134,7 @@ tutti_status tutti_train_dry_run(const tutti_job *job, tutti_failure *err)
     tutti_session_data data = {0};
     tutti_session s = {0};
     tutti_status st = tutti_session_data_open(job, NULL, NULL, &data, err);
-    if (!st) st = tutti_session_open(job, &data, NULL, &s, err);
+    if (!st) st = tutti_session_open(job, &data, NULL, NULL, &s, err);
     if (!st) st = merge_as_here(job, &s, err);
     if (!st) {
         fputs(s.job_text, stdout);

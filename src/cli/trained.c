@@ -65,7 +65,7 @@ static tutti_status open_parts(const tutti_flags *f, tutti_trained *t, tutti_fai
     if (!st) st = tutti_model_parse("model.yaml", t->model_text, strlen(t->model_text), &t->model, err);
     if (st) return st;
     const tutti_graph_config graph = {.batch = 1,
-                                      .engine = t->job->kernels,
+                                      .engine = t->job->kernels.name,
                                       .nthreads = (int)t->job->threads,
                                       .precision = (tutti_precision)t->job->precision};
     if (t->job->fuse) t->fused = tutti_model_fuse(t->model);

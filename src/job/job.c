@@ -130,6 +130,7 @@ static tutti_status load(const char *path, tutti_job_source source, tutti_job **
     if (st != TUTTI_OK) return st;
     make_absolute(job, &source, "data.path", NULL, &job->data.path);
     make_absolute(job, &source, "init.from", "init", &job->init.from);
+    make_absolute(job, &source, "kernels.tuned", NULL, &job->kernels.tuned);
     if (is_model_path(job->model)) make_absolute(job, &source, "model", NULL, &job->model);
     *out = job;
     return TUTTI_OK;

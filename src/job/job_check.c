@@ -135,16 +135,19 @@ static tutti_status check_algorithm_name(const tutti_job_source *source, const c
 static tutti_status check_names(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     if (!job->model) return REFUSE("model", "a name or path is needed");
+    const char *kernels = tutti_job_given_name(source, "kernels.name", "kernels");
     tutti_status st = check_name(source, "data.set", job->data.set, tutti_dataset_name_at, err);
     if (st == TUTTI_OK)
         st = check_name(source, tutti_job_given_name(source, "method.name", "method"), job->method.name, method_name_at,
                         err);
-    if (st == TUTTI_OK) st = check_name(source, "kernels", job->kernels, kernels_at, err);
+    if (st == TUTTI_OK) st = check_name(source, kernels, job->kernels.name, kernels_at, err);
     if (st == TUTTI_OK) st = check_algorithm_name(source, job->exchange.algorithm, err);
     if (st != TUTTI_OK) return st;
     char words[96];
-    tutti_kernel_engine_describe(job->kernels, words);
-    if (!words[0]) return REFUSE("kernels", "%s is not in this build; use auto or reference", job->kernels);
+    tutti_kernel_engine_describe(job->kernels.name, words);
+    if (!words[0]) return REFUSE(kernels, "%s is not in this build; use auto or reference", job->kernels.name);
+    if (job->kernels.tuned && job->reduction == TUTTI_REDUCTION_CANONICAL)
+        return REFUSE("kernels.tuned", "measured times choose nothing where sums are canonical; leave one out");
     return TUTTI_OK;
 }
 

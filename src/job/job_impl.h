@@ -80,7 +80,9 @@ struct tutti_job {
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
     const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
-    const char *kernels;    /* onednn | reference; "auto" is replaced at load by the best of this build */
+    struct {
+        const char *name, *tuned; /* auto or a candidate's name; a tune file, NULL = none */
+    } kernels;
     bool fuse;              /* tutti_model_fuse */
     int precision;          /* tutti_precision */
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */

@@ -92,7 +92,7 @@ static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
     if (s->options->weak || s->options->read_trace) job.batch *= nranks;
-    if (s->options->device) job.kernels = s->device.kernels;
+    if (s->options->device) job.kernels.name = s->device.kernels;
     if (nranks == 1) job.exchange.algorithm = "auto";
     return job;
 }

@@ -81,7 +81,9 @@ static const tutti_field own[] = {
     JOB(INT, "threads", threads, "1", 1, TUTTI_JOB_MAX_THREADS, "compute threads a rank"),
     JOB(TEXT, "partition", partition, "none", 1, 0,
         "ranks on cores of their own: none, numa, l3 or a number of groups (docs/partition.md)"),
-    JOB(TEXT, "kernels", kernels, "auto", 1, 0, "auto, or what is taken wherever it fits: "),
+    JOB(TEXT, "kernels.name", kernels.name, "auto", 1, 0, "auto, or what is taken wherever it fits: "),
+    JOB(TEXT, "kernels.tuned", kernels.tuned, "", 1, 0,
+        "tune file of `tutti tune kernels`, whose times choose them; rank 0's counts"),
     JOB(BOOL, "fuse", fuse, "true", 1, 0, "merge ReLU and residual adds into the layers before them"),
     CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),
     JOB(TEXT, "loss_scale", loss_scale, "auto", 1, 0, "auto, dynamic or a number; auto = dynamic with f16, else 1"),
@@ -180,7 +182,7 @@ const tutti_field_table *tutti_job_fields_list(tutti_job_fields *space)
             space->field[n].choices = list_names("", tutti_job_preset_name, "|", space->presets);
         if (!strcmp(own[i].key, "data.set"))
             space->field[n].help = list_names(own[i].help, tutti_dataset_name_at, ", ", space->sets);
-        if (!strcmp(own[i].key, "kernels"))
+        if (!strcmp(own[i].key, "kernels.name"))
             space->field[n].help = list_names(own[i].help, kernels_name, ", ", space->kernels);
         if (!strcmp(own[i].key, "method.name"))
             space->field[n].help = list_names(own[i].help, method_name, ", ", space->methods);

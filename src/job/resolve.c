@@ -98,7 +98,7 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .norms = norms_of(job),
                                .nstates = rule->nstates,
                                .states = rule->states,
-                               .engine = job->kernels,
+                               .engine = job->kernels.name,
                                .nthreads = (int)job->threads};
 }
 
@@ -109,6 +109,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
     tutti_resolved r = {0};
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
+    if (!st) st = tutti_job_open_times(job, seat->times, &r.times, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
     tutti_graph_config graph = {.batch = samples,
                                 .engine = config.engine,
@@ -116,6 +117,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
                                 .training = true,
                                 .precision = (tutti_precision)job->precision,
                                 .canonical = config.slots > 0,
+                                .tuned = tutti_job_times_tuned(r.times),
                                 .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     const tutti_model *model = r.fused ? r.fused : r.model;
@@ -149,5 +151,6 @@ void tutti_resolved_release(tutti_resolved *r)
     tutti_graph_destroy(r->graph);
     tutti_model_destroy(r->fused);
     tutti_model_destroy(r->model);
+    tutti_job_times_close(r->times);
     *r = (tutti_resolved){0};
 }

@@ -4,10 +4,22 @@
 #ifndef TUTTI_RESOLVE_H
 #define TUTTI_RESOLVE_H
 
+#include "../collective/group/group.h"
 #include "../training/plan/plan.h"
 #include "tutti/job.h"
 
+/* Measured times that kernels are chosen by (job_tuned.c), as long as there are graphs of them. */
+typedef struct tutti_job_times tutti_job_times;
+/* text NULL = the job's file, which is refused where it is damaged or of another processor. *out NULL: the job has none. */
+tutti_status tutti_job_open_times(const tutti_job *job, const char *text, tutti_job_times **out, tutti_failure *err);
+const struct tutti_tuned *tutti_job_times_tuned(const tutti_job_times *t);
+void tutti_job_times_close(tutti_job_times *t);
+/* Collective: the text of rank 0's, which it has looked at so, on every rank; the caller frees it. NULL: the job has none. Where rank 0 fails the
+ * others do with empty words. */
+tutti_status tutti_job_share_times(const tutti_job *job, tutti_group *group, char **text, tutti_failure *err);
+
 typedef struct {
+    tutti_job_times *times;     /* NULL = calibrated rules */
     tutti_model *model, *fused; /* as the file has it; as it is run, NULL = so too */
     tutti_graph *graph;
     tutti_plan *plan;
@@ -18,6 +30,7 @@ typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
     const int32_t *host_of; /* the host of each rank, NULL = one */
     bool prove_later;       /* see tutti_plan_config */
+    const char *times;      /* what tutti_job_share_times has given; NULL = the job's file is read here */
 } tutti_job_seat;
 
 /* Buckets of rule `auto` are merged up to 1 MiB until tutti_resolved_replan is told what exchanges cost (job_costs.h).

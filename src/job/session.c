@@ -24,8 +24,8 @@
 
 static const char *const *free_keys(const tutti_job *job)
 {
-    static const char *const fast[] = {"epochs", "steps", "kernels", ALWAYS_FREE}, *const canonical[] = {
-                                                                                       "epochs", "steps", ALWAYS_FREE};
+    static const char *const fast[] = {"epochs", "steps", "kernels.name", "kernels.tuned", ALWAYS_FREE},
+                             *const canonical[] = {"epochs", "steps", ALWAYS_FREE};
     const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
     return (job->reduction == TUTTI_REDUCTION_CANONICAL ? canonical : fast) + (has_end ? 2 : 0);
 }
@@ -91,14 +91,15 @@ static tutti_job_seat seat_in(const tutti_group *group)
 }
 
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
-                                tutti_session *out, tutti_failure *err)
+                                const char *times, tutti_session *out, tutti_failure *err)
 {
     const int64_t count = tutti_dataset_count(data->train);
     tutti_session s = {0};
     if (job->batch > count)
         return tutti_fail(err, TUTTI_ERR_USAGE, "a batch of %" PRId64 " is more than the %" PRId64 " training samples",
                           job->batch, count);
-    const tutti_job_seat seat = seat_in(group);
+    tutti_job_seat seat = seat_in(group);
+    seat.times = times;
     tutti_status st = tutti_job_resolve(job, &seat, &s.parts, err);
     if (!st) st = tutti_train_check_data(s.parts.model, data->train, err);
     if (st) {

@@ -27,10 +27,10 @@ typedef struct {
     tutti_pretended_layer *pretended; /* NULL: kernels compute */
 } tutti_session;
 
-/* As a rank of the group, whose plan tutti_session_settle completes; group NULL: as rank 0 of the job's ranks on one host, to be looked
+/* times: of tutti_job_share_times, NULL = read here. As a rank of the group, whose plan tutti_session_settle completes; group NULL: as rank 0 of the job's ranks on one host, to be looked
  * at. job, data and group are borrowed until release. A set that does not fit the model or the batch is TUTTI_ERR_USAGE. */
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
-                                tutti_session *out, tutti_failure *err);
+                                const char *times, tutti_session *out, tutti_failure *err);
 /* Collective, before training: schedules are proved, once for all ranks; with `exchange.buckets: auto` the plan is made by costs measured
  * in this group. dir: see job_costs.h. */
 tutti_status tutti_session_settle(const tutti_job *job, tutti_group *group, const char *dir, tutti_session *s,

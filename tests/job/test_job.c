@@ -44,7 +44,7 @@ static void missing_keys_take_their_defaults(void **state)
     assert_int_equal(job->ranks, 1);
     assert_true(job->epochs == 2.0 && tutti_job_update(job).value[0] == 0.9);
     assert_int_equal(job->exchange.bucket_bytes, 1 << 20);
-    assert_string_equal(job->kernels, "auto"); /* chosen by layer and pass */
+    assert_string_equal(job->kernels.name, "auto"); /* chosen by layer and pass */
     assert_null(job->data.path);
     tutti_job_destroy(job);
 }

@@ -120,7 +120,7 @@ static void *played_rank_run(void *arg)
     played_job *j = r->job;
     const int rank = tutti_group_rank(r->group);
     tutti_session s = {0};
-    tutti_status st = tutti_session_open(r->resolved, r->data, r->group, &s, &j->err[rank]);
+    tutti_status st = tutti_session_open(r->resolved, r->data, r->group, NULL, &s, &j->err[rank]);
     if (!st && j->method) st = played_replan(j->method, &s, &j->err[rank]);
     const tutti_dataset_row row = {.reader_open = played_reader_open,
                                    .reader_close = played_reader_close,
