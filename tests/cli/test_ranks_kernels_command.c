@@ -153,7 +153,8 @@ static void names_that_there_are_not_are_refused(void **state)
     const folder *f = *state;
     says(f, "train", "--set kernels=refrence --dry-run", 2,
          "--set kernels=refrence: kernels: 'refrence' is unknown; did you mean 'reference'?");
-    says(f, "plan", "--set kernels.name=lanes", 0, "relu1                    forward data        lanes      asked for\n");
+    says(f, "plan", "--set kernels.name=lanes", 0,
+         "relu1                    forward data        lanes      asked for\n");
 }
 
 int main(void)
