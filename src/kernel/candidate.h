@@ -76,7 +76,7 @@ typedef struct {
 typedef struct tutti_tuned {
     const tutti_tuned_entry *entries; /* ascending by op, shape, precision, pass, candidate (strcmp) */
     int n;
-    uint64_t hash;                      /* of the file's text: part of the plan's */
+    uint64_t hash;                      /* of the file's text */
     const struct tutti_tune_file *file; /* what else rules of candidates may read there; may be NULL */
 } tutti_tuned;
 
