@@ -149,6 +149,8 @@ extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_ad
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Convolutions of f32 that skip zeros (sparse_impl.h): any shape, groups, order and number of threads. */
 extern const tutti_kernel_row tutti_sparse_conv;
+/* Convolutions of 3 x 3 by Winograd's products, f32 (winograd_row.c). */
+extern const tutti_kernel_row tutti_winograd_conv;
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */

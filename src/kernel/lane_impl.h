@@ -159,6 +159,40 @@ typedef struct {
     void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
 } tutti_conv_loops;
 
+/* --- convolutions of 3 x 3 by the products of Winograd (winograd.c) --- */
+
+/* A vector of channels at each position of a sample. */
+typedef struct {
+    float *at;         /* those of position (0, 0) */
+    int64_t step, row; /* floats to the right neighbour, to the one below */
+    int64_t height, width;
+} tutti_winograd_plane;
+
+/* c (rows, lanes) = a (rows, sums) b (sums, lanes), or plus that: strides in floats. Lanes of b are in blocks of two vectors; the last may be
+ * one. */
+typedef struct {
+    int64_t nrows, nsums, nlanes;
+    const float *a, *b;
+    float *c;
+    int64_t a_row, a_step, b_step, b_block, c_row;
+    bool adds;
+} tutti_winograd_product;
+
+enum { TUTTI_WINOGRAD_TILE = 4, TUTTI_WINOGRAD_PRODUCTS = 36 };
+
+/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from (y, x) on, of the 4 x 4 of the output's
+ * gradient; and from them those of the output. What lies outside is zero and is not written. Weights are nine vectors `tap` floats apart. */
+typedef struct {
+    void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
+    void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
+    void (*output)(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
+                   int64_t y, int64_t x);
+    void (*weights)(const float *from, int64_t tap, float *to, int64_t apart);
+    void (*weight_gradient)(const float *from, int64_t apart, float *to, int64_t tap);
+    void (*square)(const float *from, float *to); /* as many vectors as have lanes, turned */
+    void (*product)(const tutti_winograd_product *p);
+} tutti_winograd_loops;
+
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
 /* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no channel. */
@@ -192,6 +226,7 @@ typedef struct {
     tutti_pool_loop *pool, *pool_gradient;
     tutti_plane_sums *plane_sums;
     tutti_conv_loops conv;
+    tutti_winograd_loops winograd;
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);
     /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd.h: the three passes of a convolution of 3 x 3 and stride 1 in f32 by Winograd's products F(4 x 4, 3 x 3): 36 multiplications for
+ * 16 outputs where the sum as it is written takes 144 (Lavin and Gray, CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h). All sums, of
+ * the transforms too, are f32.
+ *
+ * ERROR. Of an output, at most about 32 u sum |d| |g| over its window for the sum of a hundred inputs, u = 2^-24; the sum as it is written
+ * comes to a tenth of that. tests/kernel/test_winograd.c holds it against float64.
+ *
+ * Tiles of 4 x 4 outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products of matrices) and
+ * turned back. What is written does not depend on the number of threads. Infinities and NaN reach the whole of a tile.
+ *
+ * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares (tutti_winograd_weights_order). Threads: owner
+ * of the scratch; up to `nthreads` of the crew compute. */
+#ifndef TUTTI_KERNEL_WINOGRAD_H
+#define TUTTI_KERNEL_WINOGRAD_H
+
+#include "lane_impl.h"
+#include "memory_order.h"
+
+typedef struct {
+    tutti_blocks in, out;
+    int64_t pad; /* 0 .. 2 */
+    const tutti_lane_row *row;
+    int nthreads;
+} tutti_winograd;
+
+/* false: channels do not fill vectors, or the order is none of ours. */
+bool tutti_winograd_of(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
+/* Elements (o, i, y, x) in squares of a vector's width: o within, around it i, then taps. */
+void tutti_winograd_weights_order(const tutti_winograd *w, tutti_layout *to);
+/* Bytes for any of the passes. */
+size_t tutti_winograd_scratch(const tutti_winograd *w);
+
+/* bias: NULL = none. relu: of the sum. */
+void tutti_winograd_forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias,
+                            bool relu, float *out, void *scratch);
+/* dbias: NULL = nobody wants it. Both are written. */
+void tutti_winograd_weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights,
+                                    float *dbias, void *scratch);
+void tutti_winograd_input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din,
+                                   void *scratch);
+
+#endif
