@@ -22,10 +22,11 @@
 
 /* In which order numbers are added up; rows of one class may take turns in canonical mode. */
 typedef enum {
-    TUTTI_SUMS_LIBRARY, /* the library's, and of what was calibrated beside it */
-    TUTTI_SUMS_BLOCKED, /* products of our own: over k from first to last, in blocks */
-    TUTTI_SUMS_SPARSE,  /* terms that are zero are left out */
-    TUTTI_SUMS_PLAIN,   /* the reference's */
+    TUTTI_SUMS_LIBRARY,  /* the library's, and of what was calibrated beside it */
+    TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
+    TUTTI_SUMS_WINOGRAD, /* of transforms (winograd.h) */
+    TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
+    TUTTI_SUMS_PLAIN,    /* the reference's */
 } tutti_sums;
 
 enum {

@@ -72,6 +72,8 @@ static const tutti_kernel_candidate rows[] = {
      tutti_conv_windows_fits, tutti_conv_windows_seconds, &tutti_conv_windows},
     {"tiles", "conv", TUTTI_DOES_PARAMS, TUTTI_IN_BF16, TUTTI_SUMS_LIBRARY, true, tutti_conv_tiles_fits,
      tutti_conv_tiles_seconds, &tutti_conv_tiles},
+    {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
+     tutti_winograd_seconds, &tutti_winograd_conv},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),

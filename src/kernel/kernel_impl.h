@@ -151,6 +151,8 @@ extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_ad
 extern const tutti_kernel_row tutti_sparse_conv;
 /* Convolutions of 3 x 3 by Winograd's products, f32 (winograd_row.c). */
 extern const tutti_kernel_row tutti_winograd_conv;
+bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */

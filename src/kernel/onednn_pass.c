@@ -230,6 +230,28 @@ bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd)
     return strncmp(name, "ref", 3) == 0;
 }
 
+/* An order that a parameter has already: the library's own, or squares that another row has chosen (winograd.h). */
+static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
+{
+    static const dnnl_format_tag_t squares[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a};
+    dnnl_memory_desc_t copy = NULL;
+    if (p->layout->described) {
+        tutti_onednn_ok(s, dnnl_memory_desc_clone(&copy, p->layout->described), "copy a description");
+        return own(s, copy);
+    }
+    for (size_t i = 0; i < sizeof squares / sizeof *squares && s->failed == dnnl_success && p->shape.ndims == 4; i++) {
+        const_dnnl_memory_desc_t tried = tutti_onednn_typed(s, dnnl_f32, &p->shape, 0, squares[i]);
+        tutti_layout layout;
+        tutti_param_desc as = *p;
+        as.layout = &layout;
+        if (s->failed == dnnl_success && layout_of(tried, &layout) &&
+            tutti_param_order_hash(&as) == tutti_param_order_hash(p))
+            return tried;
+    }
+    tutti_onednn_ok(s, dnnl_unimplemented, "describe weights");
+    return NULL;
+}
+
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain)
 {
@@ -237,10 +259,7 @@ const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_k
     tutti_param_desc *param = &k->params[p];
     dnnl_memory_desc_t chosen = NULL;
     if (s->failed != dnnl_success || (r->params_as && !param->layout)) return plain;
-    if (param->layout) {
-        tutti_onednn_ok(s, dnnl_memory_desc_clone(&chosen, param->layout->described), "copy a description");
-        return own(s, chosen);
-    }
+    if (param->layout) return describe_param(s, param);
     tutti_layout *layout = &s->param_layout[p];
     if (!r->training || tutti_onednn_same_order(wanted, plain) || !layout_of(wanted, layout)) return plain;
     if (!tutti_onednn_ok(s, dnnl_memory_desc_clone(&chosen, wanted), "copy a description")) return plain;
