@@ -188,12 +188,40 @@ static void a_zero_is_never_multiplied_and_a_nan_always(void **state)
     rig_close(&r);
 }
 
+/* Seven channels: blocks have padding, whose zeros are none of the value's. */
+static void zeros_of_a_value_are_counted_without_its_padding(void **state)
+{
+    (void)state;
+    static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
+    for (int i = 0; i < 3 * TUTTI_NORDERS; i++) {
+        const tutti_order order = (tutti_order)(i / 3);
+        tutti_value v = {.shape = {4, {2, 7, 3, 5}}, .dtype = types[i % 3]};
+        tutti_layout layout;
+        if (order == TUTTI_ORDER_NONE) continue;
+        tutti_order_apply(order, &v, &layout);
+        const tutti_value wide = {
+            .shape = v.shape, .layout = v.layout, .bytes = v.bytes / tutti_dtype_bytes(v.dtype) * 4};
+        float plain[2 * 7 * 3 * 5], *ordered = numbers(wide.bytes);
+        int64_t zeros = 0;
+        for (int e = 0; e < 2 * 7 * 3 * 5; e++) {
+            plain[e] = e % 3 ? (float)(e % 5 - 2) : e == 6 ? NAN : -0.0f;
+            zeros += plain[e] == 0;
+        }
+        tutti_value_from_plain(&wide, plain, ordered);
+        void *memory = numbers(v.bytes);
+        tutti_convert_from_f32(v.dtype, ordered, memory, tutti_value_elements(&v));
+        assert_int_equal(tutti_value_zeros(&v, memory), zeros);
+        free(ordered), free(memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_equals_the_reference_at_each_sparsity),
         cmocka_unit_test(orders_and_threads_change_nothing),
         cmocka_unit_test(a_zero_is_never_multiplied_and_a_nan_always),
+        cmocka_unit_test(zeros_of_a_value_are_counted_without_its_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include "../../base/arena.h"
 #include "../../base/memory.h"
 #include "forward.h"
+#include "sparsity.h"
+#include "step_work.h"
 #include "train_impl.h"
 
 enum { MOST_SAMPLES = 100, MOST_BYTES = 8 << 20 }; /* of a block's input */
@@ -28,6 +30,8 @@ struct tutti_evaluator {
     void *stop_arg;
     tutti_answer_listener listener; /* take may be NULL */
     float *probability;             /* a block's, where somebody listens */
+    tutti_relus relus;
+    int64_t *zeros, *counted; /* a ReLU: of the run, the device's; of the last one */
 };
 
 static int64_t samples_of_a_block(const tutti_shape *sample)
@@ -53,6 +57,11 @@ tutti_status tutti_train_check_data(const tutti_model *model, const tutti_datase
         b);
 }
 
+static size_t zeros_bytes(const tutti_evaluator *e)
+{
+    return sizeof *e->zeros * (size_t)(e->relus.n + 1);
+}
+
 static tutti_status make_memory(tutti_evaluator *e, const tutti_device *device, const tutti_shape *sample,
                                 tutti_failure *err)
 {
@@ -60,9 +69,10 @@ static tutti_status make_memory(tutti_evaluator *e, const tutti_device *device, 
     tutti_status st = tutti_memory_check(bytes, "a test of the weights", "use a smaller model", err);
     if (!st) st = tutti_staging_make(device, e->block, sample, &e->staging, err);
     if (st) return st;
+    e->zeros = device->allocate(device, zeros_bytes(e));
     e->memory_bytes = (size_t)bytes;
     e->memory = device->allocate(device, e->memory_bytes);
-    if (e->memory) return TUTTI_OK;
+    if (e->memory && e->zeros) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of a test of the weights on %s", e->memory_bytes,
                       device->name);
 }
@@ -81,6 +91,8 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
     e->samples = tutti_arena_alloc(&e->arena, (size_t)(e->block * tutti_shape_count(&model->input)) * sizeof(float));
     st = tutti_forward_make(like, n >= e->block ? e->block : 0, &e->arena, &e->whole, err);
     if (!st) st = tutti_forward_make(like, n % e->block, &e->arena, &e->rest, err);
+    if (!st) tutti_relus_find(e->whole.graph ? e->whole.graph : e->rest.graph, &e->arena, &e->relus);
+    e->counted = TUTTI_ARENA_NEW(&e->arena, int64_t, e->relus.n + 1);
     if (!st) st = make_memory(e, device, &model->input, err);
     if (st)
         tutti_evaluator_destroy(e);
@@ -109,6 +121,12 @@ tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_liste
     return TUTTI_OK;
 }
 
+const tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros)
+{
+    *zeros = e->counted;
+    return &e->relus;
+}
+
 void tutti_evaluator_destroy(tutti_evaluator *e)
 {
     if (!e) return;
@@ -116,6 +134,7 @@ void tutti_evaluator_destroy(tutti_evaluator *e)
     tutti_forward_release(&e->rest);
     tutti_reader_destroy(e->reader);
     if (e->memory) e->staging.device->release(e->staging.device, e->memory, e->memory_bytes);
+    if (e->zeros) e->staging.device->release(e->staging.device, e->zeros, zeros_bytes(e));
     tutti_staging_release(&e->staging);
     tutti_arena_release(&e->arena);
     free(e);
@@ -146,7 +165,8 @@ static tutti_status run_block(tutti_evaluator *e, int64_t block, const float *we
     }
     float loss = 0;
     int32_t correct = 0;
-    tutti_forward_run_args a = {.weights = weights, .param_offset = param_offset, .memory = e->memory};
+    tutti_forward_run_args a = {
+        .weights = weights, .param_offset = param_offset, .memory = e->memory, .relus = &e->relus, .zeros = e->zeros};
     tutti_staging_show(&e->staging, e->samples, e->labels, n, &a.samples, &a.labels);
     tutti_forward_run(b, &a, &e->staging, &loss, &correct);
     if (e->listener.take) tell(e, b, &a, first, n);
@@ -162,6 +182,9 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     const int64_t nblocks = (tutti_dataset_count(e->data) + e->block - 1) / e->block;
     tutti_status st = TUTTI_OK;
     *out = (tutti_eval_result){0};
+    const tutti_device *d = e->staging.device;
+    const tutti_clear_work clear = {e->zeros, e->relus.n};
+    d->launch(d, tutti_work_clear, &clear, sizeof clear);
     const char *why;
     const int64_t before = tutti_reader_nreplaced(e->reader, &why);
     for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++) {
@@ -169,6 +192,7 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
         if (out->stopped) break;
         st = run_block(e, block, weights, param_offset, out, err);
     }
+    d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* each block was waited for */
     tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }

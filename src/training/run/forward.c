@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../base/memory.h"
+#include "sparsity.h"
 #include "step_work.h"
 #include "train_impl.h"
 
@@ -69,6 +70,8 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
                                .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
         fill(f, a, t, &w.args);
         last = d->launch(d, tutti_work_forward, &w, sizeof w);
+        if (a->relus)
+            last = tutti_relus_count(a->relus, w.kernel, f->graph->nodes[t].layer, w.args.out, a->zeros, d, last);
     }
     d->wait(d, last);
     d->look(d, loss, staging->loss, sizeof *loss);
@@ -146,7 +149,7 @@ int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probabil
     const int32_t label = 0; /* nobody looks at the loss */
     float loss;
     int32_t correct, predicted;
-    const tutti_forward_run_args a = {c->weights, c->param_offset, sample, &label, c->memory};
+    const tutti_forward_run_args a = {c->weights, c->param_offset, sample, &label, c->memory, NULL, NULL};
     tutti_forward_run(&c->forward, &a, &c->staging, &loss, &correct);
     tutti_forward_answers(&c->forward, &a, c->staging.device, probability, &predicted);
     return predicted;

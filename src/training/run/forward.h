@@ -24,7 +24,9 @@ typedef struct {
     const int64_t *param_offset; /* a param of the graph; the host's */
     const float *samples;
     const int32_t *labels;
-    char *memory; /* placed.bytes, at a multiple of 64 */
+    char *memory;                    /* placed.bytes, at a multiple of 64 */
+    const struct tutti_relus *relus; /* whose zeros are added to zeros, one a ReLU; NULL = nobody counts them */
+    int64_t *zeros;
 } tutti_forward_run_args;
 /* On the device of `staging`, whose figures it uses. *loss: the sum over the samples; *correct: how many are right. */
 void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,

@@ -3,10 +3,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/clock.h"
 #include "../../base/hash.h"
+#include "sparsity.h"
 #include "train_impl.h"
 
 enum { MAX_METRICS = 16 };
@@ -173,6 +175,31 @@ tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tut
     const tutti_scalar scalars[] = {{"test/accuracy", accuracy}, {"test/loss", r->loss}};
     tutti_status st = put(t, "eval", line, n, err);
     return st ? st : plot(t, scalars, sizeof scalars / sizeof *scalars, err);
+}
+
+tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+{
+    int64_t *zeros;
+    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    tutti_scalar *scalars = tutti_alloc(sizeof *scalars * (size_t)(relus->n + 1));
+    tutti_strbuf *tags = tutti_alloc(sizeof *tags * (size_t)(relus->n + 1));
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < relus->n; i++) {
+        const tutti_relu *relu = &relus->relus[i];
+        const int64_t elements = nsamples * relu->elements;
+        const double sparsity = (double)zeros[i] / (double)elements;
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("relu", relu->name),
+                                     TUTTI_METRIC_INT("zeros", zeros[i]), TUTTI_METRIC_INT("elements", elements),
+                                     TUTTI_METRIC_REAL("sparsity", sparsity)};
+        if (!st) st = put(t, "sparsity", line, sizeof line / sizeof *line, err);
+        tutti_strbuf_printf(&tags[i], "sparsity/%s", relu->name);
+        scalars[i] = (tutti_scalar){tags[i].text, sparsity};
+    }
+    if (!st && relus->n) st = plot(t, scalars, relus->n, err);
+    for (int i = 0; i < relus->n; i++) tutti_strbuf_release(&tags[i]);
+    free(tags);
+    free(scalars);
+    return st;
 }
 
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)

@@ -94,6 +94,12 @@ void tutti_work_norms(const void *norms_work)
     *w->bad += !tutti_update_look(&w->rule, &w->step, &w->slice, w->squares);
 }
 
+void tutti_work_zeros(const void *zeros_work)
+{
+    const tutti_zeros_work *w = zeros_work;
+    *w->zeros += tutti_value_zeros(w->value, w->memory);
+}
+
 void tutti_work_clear(const void *clear_work)
 {
     const tutti_clear_work *w = clear_work;

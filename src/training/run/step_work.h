@@ -88,6 +88,14 @@ typedef struct {
 } tutti_norms_work;
 void tutti_work_norms(const void *norms_work);
 
+/* Zeros of a value are added to *zeros. */
+typedef struct {
+    const tutti_value *value;
+    const void *memory;
+    int64_t *zeros;
+} tutti_zeros_work;
+void tutti_work_zeros(const void *zeros_work);
+
 typedef struct {
     int64_t *numbers, n;
 } tutti_clear_work;

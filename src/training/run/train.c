@@ -16,6 +16,7 @@
 #include "../../base/hash.h"
 #include "../../base/memory.h"
 #include "checkpoint_impl.h"
+#include "sparsity.h"
 #include "tracing.h"
 
 static const double LOOK_S = 1; /* at the folder, at least so often */
@@ -74,6 +75,9 @@ static tutti_status test_once(tutti_trainer *t, tutti_eval_result *sum, int *own
         tutti_replaced_add(&sum->replaced, all[r].replaced.n, all[r].replaced.first);
     }
     free(all);
+    int64_t *zeros;
+    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    if (!st) st = tutti_relus_sum(relus, zeros, t->group, t->nranks, err);
     *own = st ? 0 : mine.stopped;
     return st;
 }
@@ -99,7 +103,8 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     }
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
-    return report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
+    st = report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
+    return report && !st ? tutti_report_sparsity(t, sum.nsamples, err) : st;
 }
 
 /* ---- checkpoint ---- */

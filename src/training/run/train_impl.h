@@ -62,6 +62,8 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
                                     tutti_evaluator **out, tutti_failure *err);
 /* Asked before each block; what is not 0 ends a test early. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg);
+/* The model's ReLUs; zeros: of the outputs of each, in the last run. */
+const struct tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);
 /* Who hears of each answer of the runs that follow. */
 tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_listener *listener, tutti_failure *err);
 void tutti_evaluator_destroy(tutti_evaluator *e);
@@ -245,6 +247,8 @@ void tutti_report_note(const tutti_trainer *t, const char *text);
 void tutti_report_begin(tutti_trainer *t);
 tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
+/* A line a ReLU, of a test of so many samples. */
+tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_failure *err);
 void tutti_report_bears(const tutti_trainer *t);
 void tutti_report_saved(const tutti_trainer *t);
 void tutti_report_traced(const tutti_trainer *t, int64_t first, int64_t last);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "training/run/sparsity.h"
 #include "training/run/train_impl.h"
 
 static const char model_text[] = "name: tiny\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n"
@@ -217,6 +218,87 @@ static void a_loss_without_classes_has_no_answers(void **state)
     f->model->layers[f->model->nlayers - 1].op = loss;
 }
 
+/* ---- zeros of ReLUs ---- */
+
+static const char relu_text[] = "name: rectified\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n"
+                                "  - flatten: {}\n"
+                                "  - dense: {name: hidden, units: 12}\n"
+                                "  - relu: {name: middle}\n"
+                                "  - dense: {name: out, units: 10}\n"
+                                "  - softmax-cross-entropy: {}\n";
+
+typedef struct {
+    tutti_model *parsed, *model;
+    tutti_graph *graph;
+    float *weights;
+    int64_t offset[4];
+    tutti_evaluator *e;
+} rectified;
+
+static void open_rectified(rectified *r, const fixture *f, bool merged)
+{
+    tutti_failure err = {0};
+    int64_t n = 0;
+    if (tutti_model_parse("rectified", relu_text, strlen(relu_text), &r->parsed, &err)) fail_msg("%s", err.text);
+    r->model = merged ? tutti_model_fuse(r->parsed) : r->parsed;
+    const tutti_graph_config config = {.batch = 1, .engine = "reference", .nthreads = 1};
+    if (tutti_graph_build(r->model, &config, &r->graph, &err)) fail_msg("%s", err.text);
+    assert_int_equal(r->graph->nparams, 4);
+    for (int p = 0; p < 4; p++) r->offset[p] = n, n += r->graph->params[p].count;
+    r->weights = calloc((size_t)n, sizeof(float));
+    for (int p = 0; p < 4; p++) tutti_graph_init_param(&r->graph->params[p], 1, r->weights + r->offset[p]);
+    assert_int_equal(tutti_evaluator_create(r->graph, f->data, tutti_device_cpu(), &r->e, &err), TUTTI_OK);
+}
+
+static void close_rectified(rectified *r)
+{
+    tutti_evaluator_destroy(r->e);
+    tutti_graph_destroy(r->graph);
+    if (r->model != r->parsed) tutti_model_destroy(r->model);
+    tutti_model_destroy(r->parsed);
+    free(r->weights);
+}
+
+static int64_t zeros_of(rectified *r, int part, int nparts)
+{
+    int64_t *zeros;
+    tutti_eval_result ignored;
+    assert_int_equal(tutti_evaluator_run(r->e, r->weights, r->offset, part, nparts, &ignored, NULL), TUTTI_OK);
+    const tutti_relus *relus = tutti_evaluator_relus(r->e, &zeros);
+    assert_int_equal(relus->n, 1);
+    assert_string_equal(relus->relus[0].name, "middle");
+    assert_int_equal(relus->relus[0].elements, 12);
+    return zeros[0];
+}
+
+/* Weights of zero leave the biases: five of twelve are not above it. */
+static void zeros_of_a_relu_are_counted_exactly(void **state)
+{
+    static const float bias[12] = {-1, 1, 0, 2, -3, 4, 5, -0.0f, 6, 7, 8, -9};
+    for (int merged = 0; merged < 2; merged++) {
+        rectified r;
+        open_rectified(&r, *state, merged);
+        memset(r.weights + r.offset[0], 0, (size_t)r.graph->params[0].count * sizeof(float));
+        memcpy(r.weights + r.offset[1], bias, sizeof bias);
+        assert_int_equal(zeros_of(&r, 0, 1), 5 * 330);
+        close_rectified(&r);
+    }
+}
+
+static void zeros_of_parts_add_up_to_those_of_the_whole(void **state)
+{
+    rectified r;
+    open_rectified(&r, *state, true);
+    const int64_t whole = zeros_of(&r, 0, 1);
+    assert_in_range(whole, 1, 12 * 330 - 1);
+    for (int nparts = 2; nparts <= 7; nparts++) {
+        int64_t sum = 0;
+        for (int part = 0; part < nparts; part++) sum += zeros_of(&r, part, nparts);
+        assert_int_equal(sum, whole);
+    }
+    close_rectified(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_come_in_order_and_agree_with_accuracy_and_loss, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_sample_alone_has_the_answer_that_it_has_in_the_set, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_loss_without_classes_has_no_answers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(zeros_of_a_relu_are_counted_exactly, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(zeros_of_parts_add_up_to_those_of_the_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(data_that_do_not_fit_the_model_are_refused_with_both_shapes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sparsity.h: how many elements of each ReLU's output are zero while a test set is run: whole numbers, so that sums over ranks are the same
+ * however many ranks there are. Private to src/training/run. Threads: owner. */
+#ifndef TUTTI_SPARSITY_H
+#define TUTTI_SPARSITY_H
+
+#include "../../collective/group/group.h"
+#include "forward.h"
+
+typedef struct {
+    const char *name; /* the ReLU's, the model's */
+    int layer;        /* of the graph, whose output it makes */
+    int64_t elements; /* of one sample's */
+} tutti_relu;
+
+typedef struct tutti_relus {
+    tutti_relu *relus; /* in the order of the graph */
+    int n;
+} tutti_relus;
+
+/* The array is the arena's. */
+void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out);
+/* Behind a layer's forward pass, on its device: launches the count of zeros of its output, added to those of its ReLU, if it is one. The event of
+ * that, or `last`. */
+tutti_event tutti_relus_count(const tutti_relus *relus, const tutti_kernel *k, int layer, const void *out,
+                              int64_t *zeros, const tutti_device *d, tutti_event last);
+/* Sums of all ranks take the place of this rank's, behind a test that each has run its part of. */
+tutti_status tutti_relus_sum(const tutti_relus *relus, int64_t *zeros, tutti_group *group, int nranks,
+                             tutti_failure *err);
+
+#endif
