@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c: `tutti report DIR`: what came out of a run, from its metrics.jsonl, as a few lines and as DIR/report.svg; from its
- * layers.txt, if steps were traced, DIR/layers.svg. A file is a trace of svm-train: report_svm.c. */
+ * layers.txt, if steps were traced, DIR/layers.svg; if it was tested and has ReLUs, DIR/sparsity.svg. A file is a trace of svm-train: report_svm.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "../metrics/chart.h"
 #include "../metrics/cost.h"
 #include "../metrics/layer_chart.h"
+#include "../metrics/sparsity_chart.h"
 #include "cli.h"
 #include "report_svm.h"
 #include "run_lines.h"
@@ -69,6 +70,38 @@ static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err
     return st;
 }
 
+/* DIR/sparsity.svg, where zeros of ReLUs have been counted. */
+static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tutti_failure *err)
+{
+    tutti_strbuf to = {0}, svg = {0};
+    if (r->nrelus == 0) return TUTTI_OK;
+    tutti_sparsity_row *rows = tutti_alloc(sizeof *rows * (size_t)r->nrelus);
+    for (int i = 0; i < r->nrelus; i++)
+        rows[i] = (tutti_sparsity_row){r->relus[i].name, r->relus[i].first, r->relus[i].last};
+    tutti_strbuf_printf(&to, "%s/sparsity.svg", dir);
+    tutti_sparsity_chart_svg(dir, rows, r->nrelus, &svg);
+    const tutti_status st = tutti_file_write_atomic(to.text, svg.text, svg.length, err);
+    tutti_strbuf_release(&to);
+    tutti_strbuf_release(&svg);
+    free(rows);
+    return st;
+}
+
+/* Of all elements that ReLUs made in the last test. */
+static void print_sparsity(const tutti_run_lines *r, const char *dir)
+{
+    double zeros = 0, elements = 0, least = 1, most = 0;
+    for (int i = 0; i < r->nrelus; i++) {
+        zeros += r->relus[i].last * r->relus[i].elements;
+        elements += r->relus[i].elements;
+        least = fmin(least, r->relus[i].last);
+        most = fmax(most, r->relus[i].last);
+    }
+    if (elements > 0)
+        printf("sparsity  %.1f %% of what ReLUs make is zero (%.1f to %.1f %%), %s/sparsity.svg\n",
+               100 * zeros / elements, 100 * least, 100 * most, dir);
+}
+
 static void print_cost(const tutti_run_lines *r)
 {
     tutti_strbuf table = {0};
@@ -97,16 +130,19 @@ static void print_summary(const tutti_run_lines *r, const char *path)
 /* Of a run's folder: the picture must not take the place of what is read, nor of the other picture. */
 static tutti_status check_out(const char *dir, const char *metrics, const char *picture, tutti_failure *err)
 {
-    tutti_strbuf layers = {0}, layers_picture = {0};
+    tutti_strbuf layers = {0}, layers_picture = {0}, relus_picture = {0};
     tutti_strbuf_printf(&layers, "%s/layers.txt", dir);
     tutti_strbuf_printf(&layers_picture, "%s/layers.svg", dir);
+    tutti_strbuf_printf(&relus_picture, "%s/sparsity.svg", dir);
     const tutti_cli_file files[] = {{"the run's lines", metrics, false},
                                     {"the run's layers", layers.text, false},
                                     {"the picture", picture, true},
-                                    {"the layers' picture", layers_picture.text, true}};
+                                    {"the layers' picture", layers_picture.text, true},
+                                    {"the ReLUs' picture", relus_picture.text, true}};
     const tutti_status st = tutti_cli_check_files(files, sizeof files / sizeof *files, err);
     tutti_strbuf_release(&layers);
     tutti_strbuf_release(&layers_picture);
+    tutti_strbuf_release(&relus_picture);
     return st;
 }
 
@@ -124,9 +160,11 @@ static tutti_status report(const tutti_flags *f, tutti_failure *err)
     if (st == TUTTI_OK) st = read_run(metrics.text, &r, err);
     if (st == TUTTI_OK) st = draw(&r, f->rest[0], path, err);
     if (st == TUTTI_OK) st = draw_layers(f->rest[0], &layers, err);
+    if (st == TUTTI_OK) st = draw_sparsity(&r, f->rest[0], err);
     if (st == TUTTI_OK) {
         print_summary(&r, path);
         if (layers) printf("layers    %s/layers.svg\n", f->rest[0]);
+        print_sparsity(&r, f->rest[0]);
         print_cost(&r);
     }
     tutti_run_lines_release(&r);
@@ -141,7 +179,8 @@ static int run_command(int argc, char **argv)
         .name = "report",
         .usage = "tutti report DIR|FILE [--out FILE]",
         .about = "Sums up a run from DIR/metrics.jsonl and draws its loss and accuracy as SVG; the costs of its layers "
-                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N). Of a FILE made by `tutti svm-train "
+                 "as DIR/layers.svg if\nsteps were traced (tutti train --trace N), zeros of its ReLUs as "
+                 "DIR/sparsity.svg. Of a FILE made by `tutti svm-train "
                  "--trace FILE`: active samples and gap "
                  "over time.",
         .flags = flags,

@@ -42,6 +42,8 @@ void tutti_run_lines_release(tutti_run_lines *r)
         free(all[i]->y);
     }
     free(r->tests);
+    for (int i = 0; i < r->nrelus; i++) free(r->relus[i].name);
+    free(r->relus);
     free(r->bound);
     free(r->staleness);
     *r = (tutti_run_lines){0};
@@ -87,6 +89,20 @@ static void take_test(reader *c, const cJSON *line, int64_t step)
         (tutti_run_test){step, r->seconds, number(line, "accuracy", 0), number(line, "loss", (double)NAN)};
 }
 
+static void take_sparsity(tutti_run_lines *r, const cJSON *line)
+{
+    const char *name = words(line, "relu");
+    const double sparsity = number(line, "sparsity", 0);
+    int i = 0;
+    while (i < r->nrelus && strcmp(r->relus[i].name, name) != 0) i++;
+    if (i == r->nrelus) {
+        r->relus = tutti_grow(r->relus, r->nrelus, &r->relu_capacity, sizeof *r->relus);
+        r->relus[r->nrelus++] = (tutti_run_relu){.name = strdup(name), .first = sparsity};
+    }
+    r->relus[i].last = sparsity;
+    r->relus[i].elements = number(line, "elements", 0);
+}
+
 static void take_resume(reader *c, int64_t step)
 {
     c->r->nstretches++;
@@ -113,6 +129,8 @@ static void take_line(reader *c, const cJSON *line)
         take_step(c, line, step);
     } else if (!strcmp(ev, "eval")) {
         take_test(c, line, step);
+    } else if (!strcmp(ev, "sparsity")) {
+        take_sparsity(r, line);
     } else if (!strcmp(ev, "cost")) {
         r->nranks = (int)number(line, "ranks", 1);
         for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);

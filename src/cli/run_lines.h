@@ -21,10 +21,18 @@ typedef struct {
     double accuracy, loss;
 } tutti_run_test;
 
+/* A ReLU's output, at the first and the last test. */
+typedef struct {
+    char *name;
+    double first, last, elements; /* fractions that are zero */
+} tutti_run_relu;
+
 typedef struct {
     tutti_run_points loss, speed; /* over steps; a loss that was not finite is NaN; samples/s */
     tutti_run_test *tests;
     int ntests, test_capacity;
+    tutti_run_relu *relus;
+    int nrelus, relu_capacity;
     double comm_ms, step_ms;   /* sums over lines */
     double cost[TUTTI_NCOSTS]; /* of all stretches of the run */
     int nranks;                /* of the last one; 0 = none has ended */
