@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/file.h"
+#include "kernel/memory_order.h"
 #include "training/run/checkpoint.h"
 
 typedef struct {
@@ -47,11 +48,33 @@ static void compare(const golden *g, const kernel_case *c, const char *what, con
     }
 }
 
-static void compare_case(const kernel_case *c, const char *engine)
+/* The same in the same orders, by this row. */
+static void compute_by(bench *b, const tutti_kernel_row *row)
+{
+    tutti_failure err = {0};
+    tutti_kernel k;
+    const tutti_kernel_request request = {.engine = "reference",
+                                          .op = b->k.op,
+                                          .attrs = b->k.attrs,
+                                          .in = b->k.in,
+                                          .nin = b->k.ninputs,
+                                          .training = true,
+                                          .nthreads = 2,
+                                          .order = tutti_order_of(&b->k.out)};
+    if (tutti_kernel_create_by(row, &request, &k, &err) != TUTTI_OK) fail_msg("%s", err.text);
+    tutti_kernel_destroy(&b->k);
+    free(b->a.scratch);
+    b->k = k;
+    b->a.scratch = numbers(k.scratch_bytes);
+}
+
+/* row: NULL = the engine's. */
+static void compare_case(const kernel_case *c, const char *engine, const tutti_kernel_row *row)
 {
     golden g = open_golden(c->op);
     bench b;
     bench_open(&b, engine, c, NULL, true, 1);
+    if (row) compute_by(&b, row);
     run_forward(&b);
     run_backward(&b);
     int64_t nout = count_of(&b.k.out.shape);
@@ -86,7 +109,7 @@ static void compare_case(const kernel_case *c, const char *engine)
 static void reference_kernels_give_what_pytorch_gives(void **state)
 {
     (void)state;
-    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "reference");
+    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "reference", NULL);
 }
 
 static void onednn_kernels_give_what_pytorch_gives(void **state)
@@ -95,7 +118,14 @@ static void onednn_kernels_give_what_pytorch_gives(void **state)
     char text[96];
     tutti_kernel_engine_describe("onednn", text);
     if (!text[0]) skip();
-    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "auto");
+    for (int i = 0; i < NCASES; i++) compare_case(&kernel_cases[i], "auto", NULL);
+}
+
+static void sparse_convolutions_give_what_pytorch_gives(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NCASES; i++)
+        if (strcmp(kernel_cases[i].op, "conv") == 0) compare_case(&kernel_cases[i], "reference", &tutti_sparse_conv);
 }
 
 int main(void)
@@ -103,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_kernels_give_what_pytorch_gives),
         cmocka_unit_test(onednn_kernels_give_what_pytorch_gives),
+        cmocka_unit_test(sparse_convolutions_give_what_pytorch_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
