@@ -38,8 +38,8 @@ tutti_status tutti_model_parse(const char *name, const char *text, size_t nbytes
 void tutti_model_destroy(tutti_model *m);
 /* Shapes of all layers' outputs for a batch; failures name the layer and both shapes. out: nlayers entries. */
 tutti_status tutti_model_infer(const tutti_model *m, int64_t batch, tutti_shape *out, tutti_failure *err);
-int64_t tutti_model_nparams(const tutti_model *m);             /* learned ones (no statistics) */
-bool tutti_layer_reads_once(const tutti_layer *layer);         /* its first input is no other input as well */
+int64_t tutti_model_nparams(const tutti_model *m);     /* learned ones (no statistics) */
+bool tutti_layer_reads_once(const tutti_layer *layer); /* its first input is no other input as well */
 /* The name of the ReLU that makes its output: its own, or that of the one that was merged into it; NULL = none does. */
 const char *tutti_layer_relu(const tutti_layer *layer);
 double tutti_model_flops(const tutti_model *m, int64_t batch); /* forward */
