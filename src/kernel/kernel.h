@@ -92,7 +92,7 @@ typedef struct tutti_op_row {
     /* Of inputs without negative elements it makes none, and where its output is zero so is whatever its gradient there would go to: what a
      * ReLU masks before it, it masks too. */
     bool keeps_zeros;
-    bool is_loss;      /* reads labels, writes no output: its shape has no dims, its value no bytes */
+    bool is_loss; /* reads labels, writes no output: its shape has no dims, its value no bytes */
     /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and the same part of each
      * parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
     bool (*divide)(const void *attrs, int parts, void *out);
