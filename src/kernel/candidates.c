@@ -48,6 +48,13 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
+/* How long it takes is a matter of zeros, which no shape tells: taken where it is asked for (and by sparse_switch.h, which counts them). */
+static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)r, (void)pass;
+    return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
+}
+
 /* Loops in lanes read every order and type: they refuse what they cannot read when they are made. */
 #define LANES(op, row)                                                                                                 \
     {                                                                                                                  \
@@ -74,6 +81,7 @@ static const tutti_kernel_candidate rows[] = {
      tutti_conv_tiles_seconds, &tutti_conv_tiles},
     {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
      tutti_winograd_seconds, &tutti_winograd_conv},
+    {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL, &tutti_sparse_conv},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),
