@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernel/memory_order.h"
+#include "kernel/sparse_switch.h"
 
 #define CONV(n, k, s, p, g, ...)                                                                                       \
     {                                                                                                                  \
@@ -188,6 +189,91 @@ static void a_zero_is_never_multiplied_and_a_nan_always(void **state)
     rig_close(&r);
 }
 
+/* ---- switches ---- */
+
+/* Dense and sparse passes in every mixture, and back: what is multiplied is small and whole, so both are the reference's. */
+static void check_switch(const setting *at)
+{
+    tutti_conv_attrs attrs;
+    const kernel_case c = case_of(at, &attrs);
+    tutti_layout layout, plain;
+    rig want, got;
+    make(&want, at, &c, NULL, &plain);
+    tutti_value in = {.shape = c.in};
+    tutti_order_apply(at->order, &in, &layout);
+    const tutti_kernel_request r = {
+        .engine = "auto", .in = &in, .training = true, .nthreads = at->nthreads, .rectified = 1, .order = at->order};
+    rig_make(&got, &c, NULL, &r);
+    tutti_kernel_request full = r;
+    full.op = got.k.op, full.attrs = &attrs, full.nin = 1;
+    tutti_sparse_switch_around(&full, &got.k);
+    assert_true(tutti_sparse_is_switch(&got.k));
+    free(got.a.scratch);
+    got.a.scratch = numbers(got.k.scratch_bytes);
+    for (int p = 0; p < got.k.nparams; p++)
+        tutti_param_from_plain(&got.k.params[p], want.a.param[p], (float *)(uintptr_t)got.a.param[p]);
+    fill_sparse(at, 0, &got.k.in[0], got.a.in[0]);
+    rig_forward(&want);
+    rig_backward(&want);
+    for (unsigned passes = 0; passes < 1u << TUTTI_NPASSES; passes++) {
+        const setting half = {.sparsity = at->form == OWN_RELU ? 500 : at->sparsity};
+        tutti_sparse_set_passes(&got.k, passes);
+        assert_int_equal(tutti_sparse_passes(&got.k), passes);
+        fill_sparse(&half, 1, &got.k.out, got.a.dout);
+        rig_forward(&got);
+        assert_same(at, "output", &got.k.out, got.a.out, want.a.out, NULL);
+        rig_backward(&got);
+        const bool masked = at->form != OWN_RELU && passes >> TUTTI_PASS_DATA & 1;
+        assert_same(at, "input gradient", &got.k.in[0], got.a.din[0], want.a.din[0], masked ? want.a.in[0] : NULL);
+        float *dweights = numbers((size_t)count_of(&got.k.params[0].shape) * sizeof(float));
+        tutti_param_to_plain(&got.k.params[0], got.a.dparam[0], dweights);
+        for (int64_t i = 0; i < want.k.params[0].elements; i++)
+            if (dweights[i] != want.a.dparam[0][i]) fail_at(at, "weight", i, dweights[i], want.a.dparam[0][i]);
+        free(dweights);
+    }
+    rig_close(&want), rig_close(&got);
+}
+
+static void a_switch_gives_the_same_in_every_mixture_of_passes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * NFORMS; i++)
+        check_switch(&(setting){.shape = 2 + i,
+                                .form = (form)(i % NFORMS),
+                                .order = i % 2 ? TUTTI_ORDER_NCHW16C : TUTTI_ORDER_NHWC,
+                                .sparsity = 600,
+                                .nthreads = 1});
+}
+
+static void the_rule_takes_more_passes_the_more_is_zero(void **state)
+{
+    (void)state;
+    const tutti_conv_attrs attrs = CONV(128, 3, 1, 1, 1, .bias = true);
+    const kernel_case c = {.op = "conv", .attrs = &attrs, .in = {4, {1, 64, 8, 8}}, .what = "wide"};
+    const tutti_kernel_request r = {.engine = "reference", .training = true, .nthreads = 1, .rectified = 1};
+    rig made;
+    rig_make(&made, &c, NULL, &r);
+    const tutti_value in = made.k.in[0];
+    tutti_kernel_request full = r;
+    full.op = made.k.op, full.attrs = &attrs, full.in = &in, full.nin = 1;
+    assert_int_equal(tutti_sparse_rule(&made.k, 1, 1), 0); /* it is no switch */
+    full.rectified = 0;
+    tutti_sparse_switch_around(&full, &made.k);
+    assert_false(tutti_sparse_is_switch(&made.k)); /* no ReLU made its input */
+    full.rectified = 1;
+    tutti_sparse_switch_around(&full, &made.k);
+    unsigned before = 0;
+    for (int percent = 0; percent <= 100; percent += 5) {
+        const unsigned passes = tutti_sparse_rule(&made.k, percent / 100.0, 0);
+        assert_int_equal(before & ~passes, 0);
+        before = passes;
+    }
+    assert_int_equal(tutti_sparse_rule(&made.k, 0, 0), 0);
+    free(made.a.scratch);
+    made.a.scratch = numbers(made.k.scratch_bytes);
+    rig_close(&made);
+}
+
 /* Seven channels: blocks have padding, whose zeros are none of the value's. */
 static void zeros_of_a_value_are_counted_without_its_padding(void **state)
 {
@@ -221,6 +307,8 @@ int main(void)
         cmocka_unit_test(each_pass_equals_the_reference_at_each_sparsity),
         cmocka_unit_test(orders_and_threads_change_nothing),
         cmocka_unit_test(a_zero_is_never_multiplied_and_a_nan_always),
+        cmocka_unit_test(a_switch_gives_the_same_in_every_mixture_of_passes),
+        cmocka_unit_test(the_rule_takes_more_passes_the_more_is_zero),
         cmocka_unit_test(zeros_of_a_value_are_counted_without_its_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
