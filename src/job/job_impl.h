@@ -13,6 +13,8 @@
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
 
+typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
+
 typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
@@ -114,6 +116,7 @@ struct tutti_job {
         const char *said_layers, *said_groups; /* not keys: where they were said */
     } parallel;
     bool tensorboard;
+    int sparse;        /* TUTTI_SPARSE_OFF or _AUTO */
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */

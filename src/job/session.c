@@ -24,7 +24,8 @@
 
 static const char *const *free_keys(const tutti_job *job)
 {
-    static const char *const fast[] = {"epochs", "steps", "kernels.name", "kernels.tuned", ALWAYS_FREE},
+    static const char *const fast[] = {"epochs",        "steps",          "kernels.name",
+                                       "kernels.tuned", "kernels.sparse", ALWAYS_FREE},
                              *const canonical[] = {"epochs", "steps", ALWAYS_FREE};
     const bool has_end = job->optimiser.schedule == TUTTI_RATE_POLY || job->optimiser.schedule == TUTTI_RATE_COSINE;
     return (job->reduction == TUTTI_REDUCTION_CANONICAL ? canonical : fast) + (has_end ? 2 : 0);

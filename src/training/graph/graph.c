@@ -9,6 +9,7 @@
 #include "../../base/hash.h"
 #include "../../base/rng.h"
 #include "../../kernel/order_rule.h"
+#include "../../kernel/sparse_switch.h"
 #include "graph_impl.h"
 
 const char *tutti_node_kind_name(tutti_node_kind k)
@@ -174,6 +175,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
         const tutti_status st = tutti_graph_split_of(g, l) < 0 ? tutti_kernel_create(&request, &g->kernels[l], err)
                                                                : tutti_graph_create_split(g, l, &request, err);
         if (st) return tutti_fail_at(err, "%s: line %d: layer '%s'", m->name, layer->line, layer->name);
+        if (c->sparse && tutti_graph_split_of(g, l) < 0) tutti_sparse_switch_around(&request, &g->kernels[l]);
         g->nkernels = l + 1;
     }
     return TUTTI_OK;

@@ -25,12 +25,14 @@ typedef struct {
     uint64_t hash;
 } tutti_checkpoint_file;
 
+enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
 typedef struct {
     int64_t step;   /* steps done */
     int64_t cursor; /* samples done, global */
     double loss;    /* of the last step, for people; NaN = unknown */
     tutti_loss_scale_state scale;
-    int64_t earlier_updates; /* that the states had seen before step 0 (init.h) */
+    int64_t earlier_updates;            /* that the states had seen before step 0 (init.h) */
+    char skips[TUTTI_CHECKPOINT_SKIPS]; /* passes of convolutions that skip zeros (sparsity.h); "" = none */
     const char *job_text, *model_text;
     const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
@@ -58,7 +60,7 @@ tutti_status tutti_checkpoint_write(const char *dir, const tutti_checkpoint *c, 
 /* Path of the newest complete one under the run's folder, *path NULL if there is none (caller frees). Torn ones are passed over and
  * told in *notes, a line each, NULL if there are none (caller frees; notes itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates, plan_hash and nranks; everything is verified
+/* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates, skips, plan_hash and nranks; everything is verified
  * on the way. job_text and model_text are left alone: see tutti_checkpoint_read_text. */
 tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_failure *err);
 /* Fills c->own, if it was saved by as many ranks; else *found is false and nothing is touched. */
@@ -91,6 +93,7 @@ typedef struct {
     double loss;
     tutti_loss_scale_state scale;
     int64_t earlier_updates;
+    char skips[TUTTI_CHECKPOINT_SKIPS];
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
     tutti_checkpoint_file files[TUTTI_CHECKPOINT_MAX_FILES];

@@ -107,6 +107,7 @@ tutti_status tutti_checkpoint_read(const char *path, tutti_checkpoint *c, tutti_
     c->loss = m.loss;
     c->scale = m.scale;
     c->earlier_updates = m.earlier_updates;
+    memcpy(c->skips, m.skips, sizeof c->skips);
     c->plan_hash = m.plan_hash;
     c->nranks = m.nranks;
     return TUTTI_OK;

@@ -125,6 +125,7 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
                         .nranks = c->nranks};
+    memcpy(m.skips, c->skips, sizeof m.skips);
     const struct {
         const char *name, *text;
     } texts[] = {{"job.yaml", c->job_text}, {"model.yaml", c->model_text}, {TUTTI_COSTS_FILE, c->costs_text}};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkpoint_impl.h"
+#include "sparsity.h"
 #include "train_impl.h"
 
 static void init_new(const tutti_trainer *t, float *weights)
@@ -59,6 +60,8 @@ static tutti_status init_resumed(tutti_trainer *t, const char *path, tutti_check
     t->step = t->logged_step = c->step;
     t->last_loss = c->loss;
     t->earlier_updates = c->earlier_updates;
+    if (!tutti_relus_set_skips(t->plan->graph, c->skips))
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: passes that skip zeros are of another network", path);
     if (t->config->loss_scale.dynamic)
         t->scale = c->scale;
     else

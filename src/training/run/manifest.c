@@ -44,6 +44,7 @@ char *tutti_manifest_print(const tutti_manifest *m)
     tutti_json_int(&j, "clean_steps", m->scale.clean_steps);
     tutti_json_int(&j, "skipped", m->scale.skipped);
     if (m->earlier_updates) tutti_json_int(&j, "earlier_updates", m->earlier_updates);
+    if (m->skips[0]) tutti_json_text(&j, "skips", m->skips);
     add_hash(&j, "plan", m->plan_hash);
     add_hash(&j, "weights", m->weights_hash);
     tutti_json_open(&j, "files", '[');
@@ -111,6 +112,18 @@ static bool get_file(const cJSON *item, tutti_manifest *m)
     return good;
 }
 
+/* "" where there is none. */
+static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "skips");
+    out[0] = '\0';
+    if (!item) return true;
+    const size_t n = cJSON_IsString(item) ? strlen(item->valuestring) : 0;
+    if (n == 0 || n >= TUTTI_CHECKPOINT_SKIPS || strspn(item->valuestring, "01234567") != n) return false;
+    memcpy(out, item->valuestring, n + 1);
+    return true;
+}
+
 static bool get_manifest(const cJSON *root, tutti_manifest *m)
 {
     int64_t nranks = 0;
@@ -121,6 +134,7 @@ static bool get_manifest(const cJSON *root, tutti_manifest *m)
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
     if (cJSON_HasObjectItem(root, "earlier_updates"))
         good = good && get_int(root, "earlier_updates", &m->earlier_updates);
+    good = good && get_skips(root, m->skips);
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
     m->loss = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
     const cJSON *scale = cJSON_GetObjectItemCaseSensitive(root, "loss_scale");

@@ -184,8 +184,10 @@ tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_fai
     tutti_scalar *scalars = tutti_alloc(sizeof *scalars * (size_t)(relus->n + 1));
     tutti_strbuf *tags = tutti_alloc(sizeof *tags * (size_t)(relus->n + 1));
     tutti_status st = TUTTI_OK;
+    int n = 0;
     for (int i = 0; i < relus->n; i++) {
         const tutti_relu *relu = &relus->relus[i];
+        if (!relu->name) continue;
         const int64_t elements = nsamples * relu->elements;
         const double sparsity = (double)zeros[i] / (double)elements;
         const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("relu", relu->name),
@@ -193,12 +195,28 @@ tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_fai
                                      TUTTI_METRIC_REAL("sparsity", sparsity)};
         if (!st) st = put(t, "sparsity", line, sizeof line / sizeof *line, err);
         tutti_strbuf_printf(&tags[i], "sparsity/%s", relu->name);
-        scalars[i] = (tutti_scalar){tags[i].text, sparsity};
+        scalars[n++] = (tutti_scalar){tags[i].text, sparsity};
     }
-    if (!st && relus->n) st = plot(t, scalars, relus->n, err);
+    if (!st && n) st = plot(t, scalars, n, err);
     for (int i = 0; i < relus->n; i++) tutti_strbuf_release(&tags[i]);
     free(tags);
     free(scalars);
+    return st;
+}
+
+tutti_status tutti_report_skips(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
+{
+    int64_t *zeros;
+    tutti_strbuf words = {0};
+    const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
+    tutti_relus_decide(relus, zeros, nsamples, t->plan->graph, &words);
+    tutti_status st = TUTTI_OK;
+    if (words.length) {
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words.text)};
+        tutti_report_note(t, words.text);
+        st = put(t, "skips", line, 2, err);
+    }
+    tutti_strbuf_release(&words);
     return st;
 }
 

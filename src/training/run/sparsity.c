@@ -3,6 +3,16 @@
 #include "sparsity.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "../../kernel/sparse_switch.h"
+
+static bool is_counted(const tutti_relus *relus, int layer)
+{
+    bool found = false;
+    for (int i = 0; i < relus->n; i++) found = found || relus->relus[i].layer == layer;
+    return found;
+}
 
 #include "step_work.h"
 
@@ -11,9 +21,12 @@ void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out
     const tutti_model *m = g->model;
     *out = (tutti_relus){.relus = TUTTI_ARENA_NEW(arena, tutti_relu, m->nlayers)};
     for (int l = 0; l < m->nlayers; l++) {
-        const char *name = tutti_layer_relu(&m->layers[l]);
+        const tutti_layer *layer = &m->layers[l];
+        const char *name = tutti_layer_relu(layer);
         const tutti_shape *shape = &g->kernels[l].out.shape;
-        if (name) out->relus[out->n++] = (tutti_relu){name, l, tutti_shape_count(shape) / shape->dim[0]};
+        bool keeps = layer->op->keeps_zeros;
+        for (int i = 0; i < layer->nin; i++) keeps = keeps && layer->in[i] >= 0 && is_counted(out, layer->in[i]);
+        if (name || keeps) out->relus[out->n++] = (tutti_relu){name, l, tutti_shape_count(shape) / shape->dim[0]};
     }
 }
 
@@ -25,6 +38,64 @@ tutti_event tutti_relus_count(const tutti_relus *relus, const tutti_kernel *k, i
         if (relus->relus[i].layer == layer) last = d->launch(d, tutti_work_zeros, &w, sizeof w);
     }
     return last;
+}
+
+/* What part of a layer's output is zero; 0 if nobody has counted. */
+static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, int layer)
+{
+    for (int i = 0; i < relus->n; i++)
+        if (relus->relus[i].layer == layer) return (double)zeros[i] / (double)(nsamples * relus->relus[i].elements);
+    return 0;
+}
+
+static void say(const tutti_graph *g, tutti_strbuf *words)
+{
+    tutti_strbuf_puts(words, "convolutions that skip zeros:");
+    const size_t none = words->length;
+    for (int l = 0; l < g->model->nlayers; l++) {
+        const unsigned passes = tutti_sparse_passes(&g->kernels[l]);
+        if (!passes) continue;
+        tutti_strbuf_printf(words, "%s %s (", words->length == none ? "" : ",", g->model->layers[l].name);
+        for (int pass = 0, said = 0; pass < TUTTI_NPASSES; pass++)
+            if (passes >> pass & 1)
+                tutti_strbuf_printf(words, "%s%s", said++ ? ", " : "", tutti_kernel_pass_name((tutti_kernel_pass)pass));
+        tutti_strbuf_puts(words, ")");
+    }
+    if (words->length == none) tutti_strbuf_puts(words, " none");
+}
+
+void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
+                        tutti_strbuf *words)
+{
+    bool changed = false;
+    for (int l = 0; l < g->model->nlayers; l++) {
+        tutti_kernel *k = &g->kernels[l];
+        if (!tutti_sparse_is_switch(k)) continue;
+        const unsigned passes = tutti_sparse_rule(k, sparsity_of(relus, zeros, nsamples, g->model->layers[l].in[0]),
+                                                  sparsity_of(relus, zeros, nsamples, l));
+        changed = changed || passes != tutti_sparse_passes(k);
+        tutti_sparse_set_passes(k, passes);
+    }
+    if (changed) say(g, words);
+}
+
+void tutti_relus_skips(const tutti_graph *g, char out[TUTTI_CHECKPOINT_SKIPS])
+{
+    size_t n = 0;
+    for (int l = 0; l < g->model->nlayers && l < TUTTI_CHECKPOINT_SKIPS - 1; l++) {
+        out[l] = (char)('0' + (int)tutti_sparse_passes(&g->kernels[l]));
+        if (out[l] != '0') n = (size_t)l + 1;
+    }
+    out[n] = '\0';
+}
+
+bool tutti_relus_set_skips(const tutti_graph *g, const char *text)
+{
+    const size_t n = strlen(text);
+    if (n > (size_t)g->model->nlayers || strspn(text, "01234567") != n) return false;
+    for (int l = 0; l < g->model->nlayers; l++)
+        tutti_sparse_set_passes(&g->kernels[l], (size_t)l < n ? (unsigned)(text[l] - '0') : 0);
+    return true;
 }
 
 tutti_status tutti_relus_sum(const tutti_relus *relus, int64_t *zeros, tutti_group *group, int nranks,

@@ -104,7 +104,8 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     sum.loss /= (double)sum.nsamples;
     t->last_accuracy = (double)sum.correct / (double)sum.nsamples;
     st = report ? tutti_report_eval(t, &sum, err) : TUTTI_OK;
-    return report && !st ? tutti_report_sparsity(t, sum.nsamples, err) : st;
+    if (report && !st) st = tutti_report_sparsity(t, sum.nsamples, err);
+    return st ? st : tutti_report_skips(t, sum.nsamples, err);
 }
 
 /* ---- checkpoint ---- */
@@ -127,6 +128,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
                           .offset = p->param_offset,
                           .weights = answer_of(t),
                           .rank = t->rank};
+    tutti_relus_skips(p->graph, c.skips);
     for (int m = 0; m < p->nmemories; m++) {
         const tutti_plan_memory *what = &p->memories[m];
         const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
