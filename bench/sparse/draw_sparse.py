@@ -4,8 +4,8 @@ over its layers and passes), a panel a peer."""
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, HEAD, FOOT = 760, 250, 56, 130, 40, 56
-LEVELS = (0.5, 1, 2, 4, 8)
-LOW, HIGH = 0.5, 10
+LEVELS = (0.25, 0.5, 1, 2, 4, 8)
+LOW, HIGH = 0.25, 10
 COLOURS = ("#1f5fa8", "#b5481d", "#2e7d4f", "#7a4fa3", "#8a6d1f", "#555555")
 
 
