@@ -10,12 +10,12 @@
  * same bits at any offset and in any cut, and the same on all rows (tensor/reduce.h and tensor/convert.h say which).
  *
  * Work. launch puts a function and its arguments on the row's queue and returns an event; what is launched runs in the order in which it was
- * launched, and is over when the event was waited for. Nothing else waits for it: who wants its results for a loop, a look, a borrowing or
- * another rank waits first. The cpu runs it at once. Another row finds its own code for a function by its address.
+ * launched, by whatever thread, and is over when its event was waited for. Nothing else waits for it: who wants its results for a loop, a
+ * look, a borrowing or another rank waits first. The cpu runs it at once. Another row finds its own code for a function by its address.
  *
  * A row that keeps something begins with a tutti_device, and is reached through it.
- * Threads: shared; no two calls at the same time touch the same elements unless both read. Errors: where memory is had; nothing else fails.
- * Cost: a loop is one indirect call, then its one pass over memory. */
+ * Threads: shared; no two calls at the same time touch the same elements unless both read, or a method says so (tensor/relaxed.h).
+ * Errors: where memory is had; nothing else fails. Cost: a loop is one indirect call, then its one pass over memory. */
 #ifndef TUTTI_DEVICE_ROW_H
 #define TUTTI_DEVICE_ROW_H
 
@@ -49,7 +49,7 @@ struct tutti_device {
     tutti_status (*enrol)(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err);
     void (*forget)(const tutti_device *d, void *at, size_t nbytes);
 
-    /* Each output = input. Any address, any length; an output may be the input. */
+    /* Each output = input, which may be the host's own memory. Any address, any length; an output may be the input. */
     void (*copy)(const tutti_device *d, char *const *outputs, int nout, const char *input, size_t nbytes, bool stream);
     /* n elements. An output may be one of the inputs (same address, same type); else outputs overlap nothing. nin, nout >= 1. */
     void (*reduce)(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
@@ -67,8 +67,8 @@ struct tutti_device {
     /* Its memory as the host sees it: a few numbers, copied to `to`. */
     void (*look)(const tutti_device *d, void *to, const void *from, size_t nbytes);
     /* ... or all of it, for a host's loops that are no part of a step: drawing, reading and writing weights. The host has it alone until it
-     * gives it back; what it has not changed stays as it was there. The cpu lends the memory itself; who must make a copy ends the process where there is no memory
-     * for it. */
+     * gives it back; unless changed, nothing is written there. The cpu lends the memory itself; who must make a copy ends the process where
+     * there is no memory for one, as tutti_alloc does. */
     void *(*borrow)(const tutti_device *d, const void *at, size_t nbytes);
     void (*give_back)(const tutti_device *d, const void *at, void *borrowed, size_t nbytes, bool changed);
 };
