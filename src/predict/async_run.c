@@ -290,7 +290,9 @@ static tutti_flows *create_flows(const tutti_async_run *run, tutti_arena *work)
         routes[2 * w] = (tutti_flow_route){w, 0, 0};
         routes[2 * w + 1] = (tutti_flow_route){0, w, 0};
     }
-    return tutti_flows_create(run->network, run->nworkers, routes, 2 * (int64_t)run->nworkers);
+    tutti_flows *flows = tutti_flows_create(run->network, run->nworkers, routes, 2 * (int64_t)run->nworkers);
+    tutti_flows_prefer_earlier(flows);
+    return flows;
 }
 
 tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps)

@@ -13,6 +13,8 @@
 static const double CRUMB = 1e-6;
 /* Of what the message takes that ends soonest: how long shares are not found anew. */
 static const double GRAIN = 5e-3;
+/* So much more than who began last who began first gets of a link that both share. */
+static const double ADVANTAGE = 0.25;
 
 struct tutti_flows {
     tutti_fabric net;
@@ -26,6 +28,8 @@ struct tutti_flows {
     int64_t first;   /* ends first, at first_s; INFINITY: none does, as shares are */
     double first_s;
     int64_t ended; /* a message that has ended and was not taken yet; -1 = none is known */
+    bool prefers;  /* who began earlier */
+    int64_t *after, *before, oldest, youngest, n; /* routes by when their messages began; -1 = none */
 };
 
 tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n)
@@ -38,6 +42,9 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
     tutti_shares_begin(t, &f->net, flows, n, &f->shares);
     f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
     f->ends = tutti_alloc((size_t)n * sizeof *f->ends);
+    f->after = tutti_alloc((size_t)n * sizeof *f->after);
+    f->before = tutti_alloc((size_t)n * sizeof *f->before);
+    f->oldest = f->youngest = -1;
     f->first_s = INFINITY;
     f->ended = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -56,6 +63,8 @@ void tutti_flows_destroy(tutti_flows *f)
     tutti_fabric_release(&f->net);
     free(f->latency);
     free(f->ends);
+    free(f->after);
+    free(f->before);
     free(f);
 }
 
@@ -64,10 +73,42 @@ double tutti_flows_latency(const tutti_flows *f, int64_t route)
     return f->latency[route];
 }
 
+void tutti_flows_prefer_earlier(tutti_flows *f)
+{
+    f->prefers = true;
+}
+
+static void take_in(tutti_flows *f, int64_t route)
+{
+    f->before[route] = f->youngest;
+    f->after[route] = -1;
+    if (f->youngest >= 0)
+        f->after[f->youngest] = route;
+    else
+        f->oldest = route;
+    f->youngest = route;
+    f->n++;
+}
+
+static void let_out(tutti_flows *f, int64_t route)
+{
+    const int64_t before = f->before[route], after = f->after[route];
+    if (before >= 0)
+        f->after[before] = after;
+    else
+        f->oldest = after;
+    if (after >= 0)
+        f->before[after] = before;
+    else
+        f->youngest = before;
+    f->n--;
+}
+
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
 {
     f->now = fmax(f->now, now);
     if (bytes <= 0 || !tutti_shares_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
+    take_in(f, route);
     f->ends[route] = INFINITY;
     f->has_shares = false;
     return true;
@@ -84,6 +125,13 @@ static void find_first(tutti_flows *f)
     }
 }
 
+static void weigh(tutti_flows *f)
+{
+    int64_t younger = f->n - 1;
+    for (int64_t i = f->oldest; i >= 0; i = f->after[i], younger--)
+        f->shares.weight[i] = 1 + (f->n > 1 ? ADVANTAGE * (double)younger / (double)(f->n - 1) : 0);
+}
+
 static void find_shares(tutti_flows *f)
 {
     tutti_shares *s = &f->shares;
@@ -91,6 +139,7 @@ static void find_shares(tutti_flows *f)
         const int64_t i = s->active[k];
         if (s->rest[i] > 0 && f->ends[i] < INFINITY) s->rest[i] = fmax(CRUMB / 2, (f->ends[i] - f->now) * s->share[i]);
     }
+    if (f->prefers) weigh(f);
     tutti_shares_find(&f->net, s);
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
@@ -120,6 +169,7 @@ int64_t tutti_flows_take(tutti_flows *f, double *arrives)
     const int64_t route = f->ended;
     *arrives = f->now + f->latency[route];
     f->shares.rest[route] = 0;
+    let_out(f, route);
     f->has_shares = false;
     f->ended = -1;
     find_first(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.c: water filling: the smallest equal share that any link can still give is what the flows over it get; then the next one. */
+/* shares.c: water filling: the smallest share, for a weight of one, that any link can still give is what the flows over it get; then the next one. */
 #include "shares.h"
 
 #include <math.h>
@@ -15,6 +15,8 @@ void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const 
     *out = (tutti_shares){.nflows = nflows,
                           .left = tutti_alloc((size_t)net->nlinks * sizeof *out->left),
                           .waiting = tutti_alloc((size_t)net->nlinks * sizeof *out->waiting),
+                          .weighing = tutti_alloc((size_t)net->nlinks * sizeof *out->weighing),
+                          .weight = tutti_alloc((size_t)nflows * sizeof *out->weight),
                           .used = tutti_alloc((size_t)net->nlinks * sizeof *out->used),
                           .share = tutti_alloc((size_t)nflows * sizeof *out->share),
                           .rest = tutti_alloc((size_t)nflows * sizeof *out->rest),
@@ -30,6 +32,7 @@ void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const 
         for (int h = 0; h < nhops; h++) out->hops[out->first[i] + h] = links[h];
         out->first[i + 1] = out->first[i] + nhops;
         out->share[i] = INFINITY;
+        out->weight[i] = 1;
     }
 }
 
@@ -49,18 +52,20 @@ void tutti_shares_release(tutti_shares *s)
     free(s->used);
     free(s->left);
     free(s->waiting);
+    free(s->weighing);
+    free(s->weight);
     free(s->share);
     free(s->rest);
     free(s->active);
 }
 
-/* Smallest equal share that any link can still give. */
+/* Smallest share, for a weight of one, that any link can still give. */
 static double level_find(const tutti_shares *s)
 {
     double level = INFINITY;
     for (int32_t i = 0; i < s->nused; i++) {
         int32_t l = s->used[i];
-        if (s->waiting[l] > 0 && s->left[l] / (double)s->waiting[l] < level) level = s->left[l] / (double)s->waiting[l];
+        if (s->waiting[l] > 0 && s->left[l] / s->weighing[l] < level) level = s->left[l] / s->weighing[l];
     }
     return level;
 }
@@ -75,15 +80,17 @@ static int64_t level_fix(double level, tutti_shares *s)
         if (s->share[i] > 0) continue;
         bool full = false;
         for (int64_t h = s->first[i]; h < s->first[i + 1]; h++)
-            full |= s->left[s->hops[h]] / (double)s->waiting[s->hops[h]] <= limit;
-        if (full) s->share[i] = -level, fixed++; /* negative: counted below, so that one level is one state */
+            full |= s->left[s->hops[h]] / s->weighing[s->hops[h]] <= limit;
+        if (full)
+            s->share[i] = -level * s->weight[i], fixed++; /* negative: counted below, so that one level is one state */
     }
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
         if (s->share[i] >= 0) continue;
-        s->share[i] = level;
+        s->share[i] = -s->share[i];
         for (int64_t h = s->first[i]; h < s->first[i + 1]; h++) {
-            s->left[s->hops[h]] -= level;
+            s->left[s->hops[h]] -= s->share[i];
+            s->weighing[s->hops[h]] -= s->weight[i];
             s->waiting[s->hops[h]]--;
         }
     }
@@ -110,6 +117,7 @@ static void count_waiting(const tutti_fabric *net, tutti_shares *s)
     for (int64_t k = 0; k < s->nactive; k++)
         for (int64_t h = s->first[s->active[k]]; h < s->first[s->active[k] + 1]; h++) {
             const int32_t l = s->hops[h];
+            s->weighing[l] = s->weight[s->active[k]] + (s->waiting[l] ? s->weighing[l] : 0);
             if (s->waiting[l]++) continue;
             s->left[l] = net->links[l].bytes_per_s;
             s->used[s->nused++] = l;

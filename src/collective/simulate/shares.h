@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.h: max-min fair shares of a network's links, for flows whose routes are known; private to src/collective/simulate.
+/* shares.h: weighted max-min fair shares of a network's links, for flows whose routes are known; private to src/collective/simulate.
  *
  * Who has bytes left is under way. Cost of a solution: the links of those, once for each different share. */
 #ifndef TUTTI_SHARES_H
@@ -17,6 +17,8 @@ typedef struct {
     int32_t nused;
     double *left;     /* a link: capacity that no fixed flow has taken */
     int64_t *waiting; /* a link: flows without a share yet */
+    double *weighing; /* a link: their weights */
+    double *weight;   /* a flow: of a link that it shares it gets so much more; ones, for the caller to change */
     int64_t *active;  /* flows under way, and some that have ended since shares were found */
     int64_t nactive;
 } tutti_shares;
