@@ -108,7 +108,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     bool *is_far = tutti_alloc((size_t)plan->config.nranks * sizeof *is_far);
     tutti_async_far far = {.is = is_far};
     run.slowness = slowness;
-    if (plan->config.host_of) run.far = &far;
+    if (tutti_plan_has_far(plan)) run.far = &far; /* else a turn is whole */
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
     bool *travels = find_travellers(plan, t, is_far);

@@ -159,6 +159,15 @@ static void only_workers_of_other_hosts_travel_to_the_centre(void **state)
     }
 }
 
+/* Cards of one server, which the original is about: a turn is the way there, the visit and the way back, and nobody else's. */
+static void on_cards_of_one_server_a_turn_is_whole(void **state)
+{
+    (void)state;
+    const tutti_prediction p = predicted("method.name=easgd", "pcie,sockets=1,switches=1,slots=4,pcie=1MB", 4);
+    const double way_s = (double)p.bytes_per_rank / 1e6;
+    assert_true(p.step_s > 6 * way_s && p.step_s < 6.5 * way_s);
+}
+
 static void a_count_that_is_not_served_is_refused_beside_those_that_are(void **state)
 {
     (void)state;
@@ -196,6 +205,7 @@ int main(void)
         cmocka_unit_test(the_algorithm_is_that_of_the_hosts),
         cmocka_unit_test(what_auto_takes_is_timed_as_if_it_were_said),
         cmocka_unit_test(only_workers_of_other_hosts_travel_to_the_centre),
+        cmocka_unit_test(on_cards_of_one_server_a_turn_is_whole),
         cmocka_unit_test(a_count_that_is_not_served_is_refused_beside_those_that_are),
         cmocka_unit_test(what_no_count_goes_with_is_no_refusal),
     };
