@@ -64,9 +64,10 @@ class Rank:
 
 
 class Lab:
-    def __init__(self, nhosts, rate=None, name="", congestion=None):
+    def __init__(self, nhosts, rate=None, name="", congestion=None, second=False):
         """name: tells labs of one process apart that are there at once. congestion: of TCP on all hosts; None: the machine's own, which may pace
-        what it sends."""
+        what it sends. second: a network more, eth1 and 10.78.0.x, with a switch of its own."""
+        self.second = second
         self.nhosts, self.rate, self.congestion = nhosts, rate, congestion
         self.base = f"tutti{os.getpid()}{name}"
         self.switch = f"{self.base}sw"
@@ -81,6 +82,8 @@ class Lab:
             call("ip", "-n", self.switch, "link", "set", "br0", "up")
             for k, name in enumerate(self.names):
                 self.add_host(k, name)
+            if self.second:
+                self.add_second()
         except BaseException:
             self.__exit__()
             raise
@@ -99,6 +102,15 @@ class Lab:
             for where, device in ((name, "eth0"), (self.switch, f"p{k}")):
                 call("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst",
                      str(burst_of(self.rate)), "latency", "10ms")
+
+    def add_second(self):
+        call("ip", "-n", self.switch, "link", "add", "br1", "type", "bridge")
+        call("ip", "-n", self.switch, "link", "set", "br1", "up")
+        for k, name in enumerate(self.names):
+            call("ip", "-n", name, "link", "add", "eth1", "type", "veth", "peer", "name", f"q{k}", "netns", self.switch)
+            call("ip", "-n", self.switch, "link", "set", f"q{k}", "master", "br1", "up")
+            call("ip", "-n", name, "addr", "add", f"10.78.0.{k + 1}/24", "dev", "eth1")
+            call("ip", "-n", name, "link", "set", "eth1", "up")
 
     def __exit__(self, *_):
         for name in [*self.names, self.switch]:
@@ -153,6 +165,6 @@ class Lab:
             counts.append(json.loads(shown.stdout)[0]["stats64"]["tx"]["bytes"])
         return counts
 
-    def cut(self, host):
-        """The cable of a host is pulled."""
-        call("ip", "-n", self.switch, "link", "set", f"p{host}", "down")
+    def cut(self, host, second=False):
+        """The cable of a host is pulled, that of the second network or of the first one."""
+        call("ip", "-n", self.switch, "link", "set", f"{'q' if second else 'p'}{host}", "down")

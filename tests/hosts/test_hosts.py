@@ -5,7 +5,7 @@
 usage: tests/hosts/test_hosts.py TUTTI TEST_RANKS_HOSTS SOURCE_DIR      exit 77: skipped, says why
 
 TEST_RANKS_HOSTS is the program of tests/collective, which is also a rank (modes `counted`, `die-summing`, `notice`).
-TUTTI_LONG=1: also the notice of 15 s.
+TUTTI_LONG=1: also the notice of 15 s, and a wire that is cut while control lives.
 """
 import json
 import os
@@ -237,6 +237,33 @@ def the_others_go_on(hosts, ranks_a_host, wire, method, cut):
           f"{'cut off' if cut else 'killed'} and named {named_s:.2f} s later")
 
 
+def who_has_lost_its_wire_is_lost(hosts):
+    """Data goes by eth1, control by eth0. The last worker stands still for longer than the deadline, the others wait for its turn; its host's eth1 is
+    cut, which rank 0 alone looks at: it goes on without that worker, before the deadline."""
+    method, steps, lost = "easgd", 10**7, hosts.nhosts - 1
+    job = [os.path.join(SOURCE, "examples/mlp.yaml"), "--set", f"method.name={method}", "--set", f"steps={steps}", "--set", "log_every=1", "--set",
+           "checkpoint.every_steps=10000000", "--set", "eval_every_epochs=0", "--set", "threads=1", "--fresh", "--quiet", "--set",
+           "optimiser.lr=0.001", "--set", "batch=60", "--set", "exchange.deadline_s=15"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/out/metrics.jsonl"
+        ranks = hosts.start(1, [TUTTI, "train", *job, "--out", f"{folder}/out", "--stall", f"{lost}=24@1000"],
+                            {"TUTTI_WIRE": "tcp", "TUTTI_NET_IF": "eth1"})
+        wait_for(lambda: len(events(path, "step")) > 900, 60, ranks, f"{method}: does not begin")
+        wait_for(lambda: time.time() - os.path.getmtime(path) > 1, 60, ranks, f"{method}: nobody stands still")
+        hosts.cut(lost, second=True)
+        cut_s = time.time()
+        wait_for(lambda: len(events(path, "lost")) == 1, 30, ranks, f"{method}: nobody names whose wire is cut")
+        seen = len(events(path, "step"))
+        wait_for(lambda: len(events(path, "step")) > seen + 50, 30, ranks, f"{method}: the others do not go on")
+        ranks[0].process.send_signal(signal.SIGTERM)
+        for rank in lab.Lab.finish(ranks, 60):
+            wanted = 4 if rank.rank == lost else 128 + signal.SIGTERM
+            expect(rank.process.returncode == wanted, f"{method}: rank {rank.rank} ends with {rank.process.returncode}: {rank.text}")
+        (line,) = events(path, "lost")
+        expect(line["rank"] == lost and " is lost: the wire to it: " in line["words"], f"{method}: {line}")
+    print(f"ok: {method} goes on without rank {lost}, whose wire is cut while its control lives, {line['ts'] - cut_s:.1f} s later")
+
+
 def main():
     lab.skip_unless_possible()
     with lab.Lab(2, rate="2gbit") as hosts:
@@ -258,6 +285,9 @@ def main():
         with lab.Lab(3) as hosts:
             the_others_go_on(hosts, 2, wire, method, False)
             the_others_go_on(hosts, 2, wire, method, True)
+    if os.environ.get("TUTTI_LONG"):
+        with lab.Lab(3, second=True) as hosts:
+            who_has_lost_its_wire_is_lost(hosts)
 
 
 if __name__ == "__main__":

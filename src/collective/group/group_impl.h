@@ -142,8 +142,9 @@ struct tutti_group {
     atomic_bool over;    /* the same, for any thread: soon after */
     int culprit;         /* who died, -1 = nobody in particular */
     char words[TUTTI_WORDS];
-    bool bears; /* deaths of others than rank 0 (group_bear.c) */
-    bool lists; /* replies say who is gone */
+    bool bears;           /* deaths of others than rank 0 (group_bear.c) */
+    int64_t broken_since; /* then: the wire to one of them, 0 = none */
+    bool lists;           /* replies say who is gone */
     atomic_int ngone;
     int nlong;             /* peers in a long phase */
     int only;              /* 1 + the rank whose ring alone wakes us; 0: anybody's does */

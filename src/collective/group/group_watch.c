@@ -377,6 +377,21 @@ static void look_around(tutti_group *g)
     g->look(g->look_arg);
 }
 
+/* Where deaths are borne, of a rank whose connections of the wire are dead while its control lives nothing comes any more, and it may wait for us as
+ * long: it is lost, and told so. Others look themselves, where they wait for an exchange. */
+static void look_at_wire(tutti_group *g)
+{
+    if (!g->bears || !g->wire || g->failed) return;
+    tutti_group_lock(g);
+    const int lost = tutti_group_lost_on_wire(g, &g->broken_since);
+    tutti_group_unlock(g);
+    if (lost < 0 || !tutti_group_does_without(g, lost)) return;
+    char words[TUTTI_WORDS];
+    snprintf(words, sizeof words, "%s is lost: the wire to it: %.600s", g->peers[lost].describe, g->wire->broken[lost]);
+    g->broken_since = 0;
+    tutti_group_record_gone(g, lost, words);
+}
+
 void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double timeout_s, bool (*recheck)(void *),
                        void *arg)
 {
@@ -397,8 +412,8 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
     if (timeout_s > 0 && own) atomic_store(&own->asleep, 0);
     look_at_abort(g);
     for (int i = 0; i < nextra; i++) extra[i].revents = ready > 0 ? polls[3 + i].revents : 0;
-    if (ready <= 0) return;
-    if (polls[1].revents) empty_bell(g);
-    if (polls[2].revents) tutti_group_take_signal(g);
-    if (polls[0].revents) hear_news(g);
+    if (ready > 0 && polls[1].revents) empty_bell(g);
+    if (ready > 0 && polls[2].revents) tutti_group_take_signal(g);
+    if (ready > 0 && polls[0].revents) hear_news(g);
+    look_at_wire(g);
 }
