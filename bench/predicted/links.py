@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """links.py: exchanges over shaped links between namespaces, measured and predicted by figures that were fitted to other traffic.
 
-Fitted on a star of P hosts: the payload rate of plain TCP streams between two of them, the fastest of three; half the round trip of 64 to 256 bytes (binomial,
-a ping-pong); what each message more costs, from all-gathers by `direct` of as few among all P: hosts that are namespaces share cores,
-so that the work for a message grows with them; and from the same of 1 to 2 MiB a rank, what a port loses for each further sender (`incast`). `burst` is how the
+Fitted on a star of P hosts: the payload rate of plain TCP streams between two of them, the fastest of three; a step of recursive doubling of 64 to 256
+bytes among all P, in which each has one message: hosts that are namespaces share cores, so that the work for a message grows with them; what each message
+more costs, from all-gathers by `direct` of as few; and from the same of 1 to 2 MiB a rank, what a port loses for each further sender (`incast`). `burst` is how the
 links were shaped. Nothing of that is judged."""
 import dataclasses
 import json
-import statistics
+import math
 import subprocess
 import sys
 
 import lab
 
 MIB, STREAM_BYTES = 1 << 20, 16_000_000
+PASSES, SHORT_S = 3, 0.02
 SMALL, LARGE = (64, 128, 256), (MIB, 3 * MIB // 2, 2 * MIB)  # bytes of a rank
 STREAM = """
 import socket, sys, time
@@ -74,16 +75,26 @@ def measure(hosts: lab.Lab, build: str, ranks_a_host: int, cases: list[str], sec
     return {case: float(s) for case, s in (line.split() for line in ranks[0].text.splitlines())}
 
 
+def measure_again(hosts: lab.Lab, build: str, ranks_a_host: int, cases: list[str], seconds: float, collective: str = "allreduce") -> dict[str, float]:
+    """The least of PASSES, of cases that are waits more than transfers: what else runs on the machine holds them up for seconds at a time."""
+    out = measure(hosts, build, ranks_a_host, cases, seconds, collective)
+    short = [case for case, s in out.items() if s < SHORT_S]
+    for _ in range(PASSES - 1 if short else 0):
+        for case, s in measure(hosts, build, ranks_a_host, short, seconds, collective).items():
+            out[case] = min(out[case], s)
+    return out
+
+
 def fit(build: str, rate: str, nhosts: int, seconds: float) -> Figures:
-    with Hosts(2, rate) as two:
-        once = statistics.median(measure(two, build, 1, [f"binomial@{n}" for n in SMALL], seconds).values()) / 2
+    with Hosts(nhosts, rate) as hosts:
+        once = min(measure_again(hosts, build, 1, [f"recursive-doubling@{k}" for k in SMALL], seconds).values()) / math.log2(nhosts)
     with Hosts(max(nhosts, 4), rate) as many:
         n = many.nhosts
-        at_once = measure(many, build, 1, [f"direct@{k * n}" for k in (*SMALL, *LARGE)], seconds, "all-gather")
+        at_once = measure_again(many, build, 1, [f"direct@{k * n}" for k in (*SMALL, *LARGE)], seconds, "all-gather")
         bw = max(stream_rate(many) for _ in range(3))
-    soft = max(0, (statistics.median(at_once[f"direct@{k * n}"] for k in SMALL) - once) / (n - 2))
+    soft = min(once, max(0, (min(at_once[f"direct@{k * n}"] for k in SMALL) - once) / (n - 2)))
     slower = min(at_once[f"direct@{k * n}"] * bw / ((n - 1) * k) for k in LARGE)  # the others have waited for a lost packet's timer
-    return Figures(rate, bw, max(0, once - soft), soft, max(0, slower - 1) / (n - 2))
+    return Figures(rate, bw, once - soft, soft, max(0, slower - 1) / (n - 2))
 
 
 def stream_rate(hosts: lab.Lab) -> float:
@@ -120,7 +131,7 @@ def judge(judged, build: str, figures: Figures, nhosts: int, ranks_a_host: int, 
     predicted = {nbytes: explained(build, topology, nranks, nbytes) for nbytes in sizes}
     names = chosen(predicted[sizes[0]], algorithms)
     with Hosts(nhosts, figures.rate) as hosts:
-        measured = measure(hosts, build, ranks_a_host, [f"{name}@{nbytes}" for name in names for nbytes in sizes], seconds)
+        measured = measure_again(hosts, build, ranks_a_host, [f"{name}@{nbytes}" for name in names for nbytes in sizes], seconds)
     for name in names:
         for nbytes in sizes:
             judged.row(group_of(nbytes), f"{figures.rate} {nhosts}x{ranks_a_host} {name} {size_words(nbytes)}", measured[f"{name}@{nbytes}"],

