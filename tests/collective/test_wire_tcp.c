@@ -48,6 +48,30 @@ static void there_is_no_room_behind_what_waits(void **state)
     pair_close(&p);
 }
 
+/* Its source is needed until its word has come, which takes both along, or until the wire is driven. */
+static void a_short_put_goes_with_its_word(void **state)
+{
+    enum { SHORT = 8192 };
+    (void)state;
+    pair p;
+    open_and_connect(&p);
+    char *source = calloc(1, SHORT);
+    const uint64_t to = address_of(bytes_of(&p, 1));
+    tutti_put *with = tutti_wire_tcp.put(p.wire[0], 1, to, source, SHORT, true);
+    assert_true(with && !with->over && p.tcp[0]->ncorked == 1);
+    put_word(&p, 0, 0, 1);
+    assert_true(with->over && p.tcp[0]->ncorked == 0);
+    tutti_put *alone = tutti_wire_tcp.put(p.wire[0], 1, to, source, SHORT, true);
+    assert_true(alone && !alone->over);
+    tutti_wire_tcp.progress(p.wire[0]);
+    assert_true(alone->over && p.tcp[0]->ncorked == 0);
+    tutti_put *asked = tutti_wire_tcp.put(p.wire[0], 1, to, source, SHORT, true);
+    assert_true(asked && !asked->over && tutti_wire_tcp.has_room(p.wire[0], 1) && asked->over);
+    tutti_put_release(with), tutti_put_release(alone), tutti_put_release(asked);
+    free(source);
+    pair_close(&p);
+}
+
 /* Of every size, both ways, over one connection and several, with checksums and without. */
 static void a_word_is_not_seen_before_what_was_put(void **state)
 {
@@ -312,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(there_is_no_room_behind_what_waits, forget_settings),
+        cmocka_unit_test_setup(a_short_put_goes_with_its_word, forget_settings),
         cmocka_unit_test_setup(a_word_is_not_seen_before_what_was_put, forget_settings),
         cmocka_unit_test_setup(many_puts_on_their_way_keep_their_order, forget_settings),
         cmocka_unit_test_setup(reads_are_answered_after_the_puts_before_them, forget_settings),

@@ -102,6 +102,7 @@ bool tutti_tcp_has_room(tutti_wire *base, int rank)
     bool room = p->left || is_lost(w, rank);
     for (int k = 0; k < p->nconnections; k++) {
         make_shallow(&p->connections[k]);
+        if (p->connections[k].corked) tutti_tcp_push(&p->connections[k]);
         room |= !p->connections[k].first;
     }
     return room;

@@ -2,8 +2,8 @@
 /* tcp_send.c: frames into sockets: heads and bytes together, straight from where the bytes lie.
  *
  * A frame goes at once if nothing waits before it; what the socket has no room for is kept as a parcel and goes on when there is
- * room. So a short put or a word costs one call and no memory, and its source may be reused when the call returns: the
- * kernel has it. */
+ * room. A short put is held until its word comes, or until somebody drives the wire: both then cost one call and, on a card that cuts packets,
+ * the other end is woken once. Sent one after the other the first packets of a put would come alone and wake it for nothing. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "tcp_impl.h"
 
-enum { MOST_PARTS = 32 };
+enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 /* bytes: a packet that the card cuts */ };
 
 /* --- the end of parcels --- */
 
@@ -60,6 +60,7 @@ static void mark_corked(tcp_connection *c, bool corked)
 
 void tutti_tcp_push(tcp_connection *c)
 {
+    if (c->first) tutti_tcp_flush(c);
     mark_corked(c, false);
     (void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* sends what was held back */
 }
@@ -179,7 +180,8 @@ void tutti_tcp_post(tcp_connection *c, const tcp_head *head, const void *from, t
     const bool body = head->kind == TUTTI_TCP_PUT || head->kind == TUTTI_TCP_ANSWER;
     const size_t nbytes = body ? head->nbytes : 0;
     size_t gone = 0;
-    if (!c->first && c->state == TUTTI_TCP_UP && !tutti_tcp_may_pin(c, nbytes)) {
+    const bool held = more && nbytes <= MOST_HELD;
+    if (!held && !c->first && c->state == TUTTI_TCP_UP && !tutti_tcp_may_pin(c, nbytes)) {
         struct iovec parts[2] = {{(void *)(uintptr_t)head, sizeof *head}, {(void *)(uintptr_t)from, nbytes}};
         const ssize_t n = send_parts(c, parts, nbytes ? 2 : 1, more);
         if (n < 0) return; /* the caller sees that it broke */
@@ -187,5 +189,8 @@ void tutti_tcp_post(tcp_connection *c, const tcp_head *head, const void *from, t
         if (gone == sizeof *head + nbytes) return;
     }
     keep(c, head, from, gone, flight);
-    tutti_tcp_flush(c);
+    if (held)
+        mark_corked(c, true);
+    else
+        tutti_tcp_flush(c);
 }
