@@ -52,20 +52,24 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* Panels of n of the side from i on, of nk from p on. */
+/* Panels of n of the side from i on, of nk from p on. Where the side's neighbours lie side by side, some of k at a time: so memory is read in
+ * long rows. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         int64_t i, int64_t n, int64_t p, int64_t nk, tutti_gemm_cell *to)
 {
-    const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(plan->row, nk);
+    enum { SOME = 32 };
+    const tutti_gemm_row *row = plan->row;
+    const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(row, nk);
+    const int64_t some = matrix->apart_i == 1 && !(which == TUTTI_GEMM_A && row->a_in_tiles) ? SOME : nk;
     tutti_gemm_source part = *matrix;
-    for (int64_t done = 0; done < n; done += panel, to += cells) {
-        const int64_t at = (i + done) * matrix->apart_i + p * matrix->apart_p;
-        part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
-        if (which == TUTTI_GEMM_A)
-            plan->row->pack_a(&part, least(panel, n - done), nk, (int)panel, to);
-        else
-            plan->row->pack_b(&part, least(panel, n - done), nk, (int)panel, to);
-    }
+    for (int64_t q = 0; q < nk; q += some)
+        for (int64_t done = 0; done < n; done += panel) {
+            const int64_t at = (i + done) * matrix->apart_i + (p + q) * matrix->apart_p;
+            tutti_gemm_cell *panel_to = to + done / panel * cells + q / row->pair * panel;
+            part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
+            (which == TUTTI_GEMM_A ? row->pack_a : row->pack_b)(&part, least(panel, n - done), least(some, nk - q),
+                                                                (int)panel, panel_to);
+        }
 }
 
 /* Where the panels from i on of the block at p begin: i is a multiple of the panel. */
@@ -117,8 +121,7 @@ static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand whic
                             const depth *d)
 {
     const int64_t side = panel_of(plan, which);
-    const bool by_rows = which == TUTTI_GEMM_A && plan->row->a_by_rows;
-    return (panels){at, by_rows ? d->steps : 1, by_rows ? 1 : side, side * d->steps};
+    return (panels){at, 1, side, side * d->steps};
 }
 
 /* Of the side from i on: packed before, packed now into `block`, or as they lie in the matrix. */
@@ -187,16 +190,22 @@ static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block 
     if (!in_c) put_sums(r, own, i, j, rows, columns, d->is_last);
 }
 
+/* Rows of C one below the other, so that it is written in long rows; the panel of A stays in the first-level cache, B passes by. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, int64_t i0, int64_t i1,
                             const panels *b, int64_t j0, int64_t j1)
 {
     const tutti_gemm_row *row = r->plan->row;
-    tutti_gemm_block block = {.a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
-    block.b = b->at;
-    for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel) {
-        block.a = a->at;
-        for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel)
+    const bool fetches = r->plan->gemm.type_c == TUTTI_F32;
+    tutti_gemm_block block = {.a = a->at, .a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
+    for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel) {
+        const int64_t below = i + row->rows < i1 ? i + row->rows : i;
+        block.b = b->at;
+        block.next_a = below == i ? block.a : block.a + a->panel;
+        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel) {
+            const int64_t right = j + row->columns;
+            block.next_sums = !fetches ? NULL : right < j1 ? floats_at(r, i, right) : floats_at(r, below, j0);
             multiply_block(r, d, &block, i, j, least(row->rows, i1 - i), least(row->columns, j1 - j));
+        }
     }
 }
 

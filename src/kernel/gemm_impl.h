@@ -2,7 +2,7 @@
 /* gemm_impl.h: what the files of the matrix products share: rows, and the panels that they multiply.
  *
  * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of C wide, one of B
- * row->columns columns: cells [k][side] ([side][k] of A where a_by_rows), a side that is not full filled up with zeros, as are steps of k.
+ * row->columns columns: cells [k][side] (of A where a_in_tiles: [k / 16][side][16 of k]), a side that is not full filled up with zeros, as are steps of k.
  * Of a whole packed operand come first the panels of the first block of k, and so on: [block of k][panel][k][side]. */
 #ifndef TUTTI_GEMM_IMPL_H
 #define TUTTI_GEMM_IMPL_H
@@ -10,7 +10,7 @@
 #include "gemm.h"
 
 /* Of k in a block: the same for all plans, because operands are packed by it. */
-enum { TUTTI_GEMM_BLOCK_K = 256, TUTTI_GEMM_ALIGNED = 64 };
+enum { TUTTI_GEMM_BLOCK_K = 512, TUTTI_GEMM_ALIGNED = 64 };
 
 typedef uint32_t tutti_gemm_cell;
 
@@ -30,6 +30,9 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
+    /* Where the next panel of A and the next sums will be: fetched meanwhile. NULL: not said. */
+    const tutti_gemm_cell *next_a;
+    const float *next_sums;
 } tutti_gemm_block;
 
 /* What becomes of finished sums. */
@@ -50,7 +53,7 @@ typedef struct tutti_gemm_row {
     int rows, columns, vector; /* of a register block; columns that are computed together at least */
     int pair;                  /* numbers of k in a cell */
     int step;                  /* numbers of k that are multiplied at once: panels are filled up to multiples */
-    bool a_by_rows;            /* panels of A are cells [side][k] */
+    bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k]; a_i and a_p say nothing */
     bool reads_in_place;       /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);
     /* n of the side and nk of k into one panel of `side`. */
@@ -64,8 +67,9 @@ typedef struct tutti_gemm_row {
     void (*leave)(const void *state);
 } tutti_gemm_row;
 
-extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_portable;
-extern const tutti_gemm_row *const tutti_gemm_rows[]; /* fastest first */
+extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_portable;  /* f32 */
+extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* bf16 */
+extern const tutti_gemm_row *const tutti_gemm_rows[];                                 /* of each type, fastest first */
 extern const int tutti_gemm_nrows;
 
 /* Matrix `product` of an operand as a source of cells. */

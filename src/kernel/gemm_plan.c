@@ -169,15 +169,17 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* A matrix whose numbers are cells already is read in place where packing would not pay: few reads of each. */
+/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache, B where a
+ * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
+    enum { PAGE = 1024, FEW_ROWS = 128 }; /* floats of a way of that cache */
     const tutti_gemm *g = &plan->gemm;
     if (which == TUTTI_GEMM_A ? g->packed_a : g->packed_b) return false;
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
     if (!plan->row->reads_in_place || plan->row->pair > 1 || type != g->multiplied) return true;
-    if (which == TUTTI_GEMM_A) return g->n > 2 * plan->row->columns;
-    return g->transpose_b || g->n % plan->row->vector || g->m > 4 * plan->row->rows;
+    if (which == TUTTI_GEMM_A) return g->transpose_a || g->stride_a % PAGE == 0;
+    return g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS;
 }
 
 static int64_t aligned(int64_t nbytes)
@@ -193,6 +195,9 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
 
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err)
 {
+    enum {
+        FEW_PANELS = 4
+    }; /* of a B in place: rows of memory that far apart are read again before they are forgotten */
     tutti_gemm_plan made = {.gemm = *gemm};
     tutti_status st = check(gemm, err);
     if (st == TUTTI_OK) st = pick_row(gemm, &made.row, err);
@@ -204,6 +209,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     choose_teams(&made);
     made.copies_a = copies(&made, TUTTI_GEMM_A);
     made.copies_b = copies(&made, TUTTI_GEMM_B);
+    if (!made.copies_b && !g->packed_b) made.block_n = FEW_PANELS * row->columns;
     made.packed_a_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_A);
     made.packed_b_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_B);
     if (made.copies_a) made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
