@@ -69,9 +69,9 @@ foreach(source ${TUTTI_SOURCES})
   endif()
 endforeach()
 
-# register blocks of matrix products
+# register blocks of matrix products, and their tiles; AMX is asked for at run time
 foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/kernel/gemm_(generic|avx2|avx512)\\.c$")
+  if(source MATCHES "/kernel/gemm_(generic|tiles|avx2|avx512|bf16_avx512|amx_avx512)\\.c$")
     if(NOT TUTTI_SANITIZE) # as above
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
     endif()
@@ -79,6 +79,11 @@ foreach(source ${TUTTI_SOURCES})
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bw;-mavx512vl;-mavx512dq;-mfma")
     elseif(source MATCHES "_avx2\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mfma")
+    endif()
+    if(source MATCHES "_bf16_avx512")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bf16")
+    elseif(source MATCHES "_amx_")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mamx-tile;-mamx-bf16")
     endif()
   endif()
 endforeach()

@@ -2,5 +2,8 @@
 /* gemm_rows_avx2.c: the table of rows where the vector instructions of x86-64 may exist; gemm_rows_portable.c stands in elsewhere. */
 #include "gemm_impl.h"
 
-const tutti_gemm_row *const tutti_gemm_rows[] = {&tutti_gemm_avx512, &tutti_gemm_portable};
+const tutti_gemm_row *const tutti_gemm_rows[] = {
+    &tutti_gemm_avx512, &tutti_gemm_avx2,        &tutti_gemm_portable,
+       &tutti_gemm_avx512_bf16,
+};
 const int tutti_gemm_nrows = sizeof tutti_gemm_rows / sizeof *tutti_gemm_rows;
