@@ -7,11 +7,16 @@
  *
  *   row            multiplies   how
  *   avx512         f32          14 x 32 sums in registers
+ *   avx2           f32          6 x 16 sums, with FMA
  *   portable       f32          plain C with the compiler's vectors
+ *   amx            bf16         tiles: 32 of k at once, 32 x 32 sums
+ *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums
+ *   tiles          bf16         the loops of amx with tiles in plain C
  *
  * SUMS. An element of C is one chain: it begins at 0 (at C where that is summed into, and at the bias never) and takes the products in the
  * order of k, by fused multiply-adds where the instruction set has them. So its bits depend on the row and on nothing else: not on
- * threads, blocks, caches, on its place in C, on who packed what. The error of an element is at most
+ * threads, blocks, caches, on its place in C, on who packed what; avx512 and avx2 give the same ones. Rows of bf16 take two or 32 of k at
+ * once, as their instructions do, for which subnormal numbers are zero. The error of an element is at most
  * 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type; GELU adds 2^-18 of its value, down to 2^-80.
  *
  * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and cannot fail. */

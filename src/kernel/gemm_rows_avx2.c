@@ -4,6 +4,6 @@
 
 const tutti_gemm_row *const tutti_gemm_rows[] = {
     &tutti_gemm_avx512, &tutti_gemm_avx2,        &tutti_gemm_portable,
-       &tutti_gemm_avx512_bf16,
+    &tutti_gemm_amx,    &tutti_gemm_avx512_bf16, &tutti_gemm_tiles,
 };
 const int tutti_gemm_nrows = sizeof tutti_gemm_rows / sizeof *tutti_gemm_rows;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_amx_avx512.c: products of bf16 by tiles of AMX. Written against Intel's manual and against gemm_tiles.c, which runs the same loops;
+ * how fast it is has not been measured yet, for want of such a processor. */
+#include "../tensor/elementwise.h"
+#include "lane_vector_avx512.h"
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gemm_tile_amx.h"
+
+#include "gemm_tile_loops.h"
+
+/* Linux gives a process the registers of tiles when it asks (x86: Documentation/arch/x86/xstate.rst); to ask again is allowed. */
+static bool may_use_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+static bool is_here(void)
+{
+    const unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24, wanted = amx_bf16 | amx_tile;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (strcmp(tutti_elementwise_isa(), "avx512") != 0 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    return (d & wanted) == wanted && may_use_tiles();
+}
+
+const tutti_gemm_row tutti_gemm_amx = {.name = "amx", TILE_ROW, .enter = tile_enter, .leave = tile_leave};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_tile_amx.h: tiles of AMX for gemm_tile_loops.h: each whole, 16 rows of 64 bytes. */
+#ifndef TUTTI_GEMM_TILE_AMX_H
+#define TUTTI_GEMM_TILE_AMX_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef struct {
+    char nothing; /* the processor has them */
+} tiles;
+
+#define tile_clear(t, n)             TILE_DO(t, _tile_zero(n))
+#define tile_load(t, n, from, apart) TILE_DO(t, _tile_loadd(n, from, (size_t)(apart)))
+#define tile_store(t, n, to, apart)  TILE_DO(t, _tile_stored(n, to, (size_t)(apart)))
+#define tile_multiply(t, c, a, b)    TILE_DO(t, _tile_dpbf16ps(c, a, b))
+#define TILE_DO(t, statement)                                                                                          \
+    do {                                                                                                               \
+        (void)(t);                                                                                                     \
+        statement;                                                                                                     \
+    } while (0)
+
+/* As LDTILECFG reads it. */
+typedef struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tile_config;
+
+/* Whoever computed on this thread before (oneDNN) finds its tiles configured as they were. */
+static void tile_enter(void *before)
+{
+    tile_config all = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        all.rows[i] = 16;
+        all.row_bytes[i] = 64;
+    }
+    _tile_storeconfig(before);
+    _tile_loadconfig(&all);
+}
+
+static void tile_leave(const void *before)
+{
+    _tile_loadconfig(before);
+}
+
+#endif
