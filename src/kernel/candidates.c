@@ -82,6 +82,8 @@ static const tutti_kernel_candidate rows[] = {
     {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
      tutti_winograd_seconds, &tutti_winograd_conv},
     {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL, &tutti_sparse_conv},
+    {"gemm", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_BLOCKED, true, tutti_gemm_conv_fits, NULL,
+     &tutti_gemm_conv},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),
