@@ -57,10 +57,11 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         int64_t i, int64_t n, int64_t p, int64_t nk, tutti_gemm_cell *to)
 {
-    enum { SOME = 32 };
+    enum { SOME = 8 }; /* many rows at once would be fetched one by one */
     const tutti_gemm_row *row = plan->row;
     const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(row, nk);
-    const int64_t some = matrix->apart_i == 1 && !(which == TUTTI_GEMM_A && row->a_in_tiles) ? SOME : nk;
+    const bool across = matrix->apart_i == 1 && !(which == TUTTI_GEMM_A && row->a_in_tiles);
+    const int64_t some = !across ? nk : row->step > SOME ? row->step : SOME;
     tutti_gemm_source part = *matrix;
     for (int64_t q = 0; q < nk; q += some)
         for (int64_t done = 0; done < n; done += panel) {
