@@ -72,7 +72,7 @@ static void measured_times_choose_and_are_said(void **state)
 {
     const folder *f = *state;
     char more[200];
-    says(f, "plan", "", 0, "layers: only one candidate fits beside plain loops\n");
+    says(f, "plan", "", 0, "layers: one candidate of known time fits, beside plain loops\n");
     snprintf(more, sizeof more, "--set kernels.tuned=%s", f->tuned);
     says(f, "plan", more, 0, "  relu1                    forward data        reference  measured 0.003 ms");
     says(f, "train", strcat(more, " --dry-run"), 0,

@@ -69,7 +69,7 @@ static void add_why(const tutti_graph *g, const tutti_kernel_chosen *c, tutti_st
     if (c->in_vain) tutti_strbuf_printf(sb, "%s does not fit; ", g->config.engine);
     switch (c->why) {
     case TUTTI_CHOSEN_ASKED: tutti_strbuf_puts(sb, "asked for"); return;
-    case TUTTI_CHOSEN_ALONE: tutti_strbuf_puts(sb, "nothing else fits but plain loops"); return;
+    case TUTTI_CHOSEN_ALONE: tutti_strbuf_puts(sb, "no other of known time fits"); return;
     case TUTTI_CHOSEN_RULE: tutti_strbuf_printf(sb, "by rule %.3g ms", 1e3 * c->seconds); break;
     case TUTTI_CHOSEN_MEASURED: tutti_strbuf_printf(sb, "measured %.3g ms", 1e3 * c->seconds); break;
     }
@@ -94,8 +94,8 @@ void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_str
         }
     }
     if (nothers)
-        tutti_strbuf_printf(sb, "%s  %d layer%s: only one candidate fits beside plain loops\n", before, nothers,
-                            nothers == 1 ? "" : "s");
+        tutti_strbuf_printf(sb, "%s  %d layer%s: one candidate of known time fits, beside plain loops\n", before,
+                            nothers, nothers == 1 ? "" : "s");
 }
 
 /* Passes of the layers of an op that each candidate computes, where any of them had a choice. */
