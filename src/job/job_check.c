@@ -286,8 +286,8 @@ static tutti_status check_slots(const tutti_job *job, const tutti_job_source *so
         if (slots == 0) return TUTTI_OK;
         return REFUSE("slots", "they are of canonical sums only; add 'reduction: canonical'");
     }
-    if (job->sparse == TUTTI_SPARSE_AUTO)
-        return REFUSE("sparse", "canonical sums have the terms of one order; leave 'sparse: auto' out");
+    if (job->kernels.sparse == TUTTI_SPARSE_AUTO)
+        return REFUSE("kernels.sparse", "canonical sums have the terms of one order; leave 'kernels.sparse: auto' out");
     if (slots == 0)
         return REFUSE("reduction", "canonical sums need 'slots: S', a power of two of at least %" PRId64, enough);
     if (slots != power_of_two_from(slots))

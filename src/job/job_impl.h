@@ -84,6 +84,7 @@ struct tutti_job {
     const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
     struct {
         const char *name, *tuned; /* auto or a candidate's name; a tune file, NULL = none */
+        int sparse;               /* TUTTI_SPARSE_OFF or _AUTO */
     } kernels;
     bool fuse;              /* tutti_model_fuse */
     int precision;          /* tutti_precision */
@@ -116,7 +117,6 @@ struct tutti_job {
         const char *said_layers, *said_groups; /* not keys: where they were said */
     } parallel;
     bool tensorboard;
-    int sparse;        /* TUTTI_SPARSE_OFF or _AUTO */
     int64_t log_every; /* metrics line every so many steps */
     double eval_every_epochs;
     /* not keys */

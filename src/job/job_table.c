@@ -88,7 +88,7 @@ static const tutti_field own[] = {
     CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),
     JOB(TEXT, "loss_scale", loss_scale, "auto", 1, 0, "auto, dynamic or a number; auto = dynamic with f16, else 1"),
     JOB(INT, "loss_scale_interval", loss_scale_interval, "2000", 1, 1e12, "dynamic: doubles after so many clean steps"),
-    CHOICE("sparse", sparse, "off", "off|auto",
+    CHOICE("kernels.sparse", kernels.sparse, "off", "off|auto",
            "auto: convolutions behind a ReLU skip its zeros where tests count enough of them"),
     CHOICE("reduction", reduction, "fast", "fast|canonical", "canonical: the same bits at any rank count up to slots"),
     JOB(INT, "slots", slots, "0", 0, 1 << 20, "canonical: virtual shards of the batch, a power of two"),

@@ -118,7 +118,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
                                 .precision = (tutti_precision)job->precision,
                                 .canonical = config.slots > 0,
                                 .tuned = tutti_job_times_tuned(r.times),
-                                .sparse = job->sparse == TUTTI_SPARSE_AUTO,
+                                .sparse = job->kernels.sparse == TUTTI_SPARSE_AUTO,
                                 .frozen = {job->optimiser.groups.freeze, job->optimiser.groups.said_freeze}};
     if (!st && job->fuse) r.fused = tutti_model_fuse(r.model);
     const tutti_model *model = r.fused ? r.fused : r.model;
