@@ -139,8 +139,9 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    const int64_t panel = panel_of(plan, which) * matrix->apart_i;
-    return (panels){cells + i * matrix->apart_i + d->p * matrix->apart_p, matrix->apart_i, matrix->apart_p, panel};
+    const int64_t pair = plan->row->pair; /* neighbours of k: what is apart is rows */
+    const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
+    return (panels){cells + i * apart_i + d->p / pair * apart_p, apart_i, apart_p, panel_of(plan, which) * apart_i};
 }
 
 static float *floats_at(const rectangle *r, int64_t i, int64_t j)

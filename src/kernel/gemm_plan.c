@@ -170,16 +170,19 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
 }
 
 /* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache, B where a
- * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). */
+ * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). Pairs of bf16 are cells where k's
+ * neighbours lie side by side and no row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
-    enum { PAGE = 1024, FEW_ROWS = 128 }; /* floats of a way of that cache */
+    enum { PAGE = 1024, FEW_ROWS = 128 }; /* cells of a way of that cache */
     const tutti_gemm *g = &plan->gemm;
+    const int64_t pair = plan->row->pair;
     if (which == TUTTI_GEMM_A ? g->packed_a : g->packed_b) return false;
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
-    if (!plan->row->reads_in_place || plan->row->pair > 1 || type != g->multiplied) return true;
-    if (which == TUTTI_GEMM_A) return g->transpose_a || g->stride_a % PAGE == 0;
-    return g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS;
+    if (!plan->row->reads_in_place || type != g->multiplied) return true;
+    if (which == TUTTI_GEMM_A)
+        return g->transpose_a || g->k % pair || g->stride_a % pair || g->stride_a % (PAGE * pair) == 0;
+    return pair > 1 || g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS;
 }
 
 static int64_t aligned(int64_t nbytes)

@@ -211,7 +211,14 @@ static void each_row(void (*test)(const char *row, tutti_dtype multiplied))
 
 static tutti_gemm plain(const char *row, tutti_dtype multiplied, int64_t m, int64_t n, int64_t k)
 {
-    return (tutti_gemm){.row = row, .multiplied = multiplied, .m = m, .n = n, .k = k, .nthreads = 1};
+    return (tutti_gemm){.row = row,
+                        .multiplied = multiplied,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .nthreads = 1,
+                        .type_a = multiplied,
+                        .type_b = multiplied};
 }
 
 static void sizes_of(const char *row, tutti_dtype multiplied)
@@ -241,7 +248,7 @@ static void ways_of(const char *row, tutti_dtype multiplied)
     static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
     for (int way = 0; way < 3 * 3 * 3 * 3 * 16; way++) {
         int rest = way;
-        tutti_gemm g = plain(row, multiplied, way % 5 ? 61 : 19, way % 7 ? 45 : 70, way % 11 ? 23 : 0);
+        tutti_gemm g = plain(row, multiplied, way % 5 ? 61 : 19, way % 7 ? 45 : 70, way % 11 ? 23 + way % 2 : 0);
         g.type_a = types[rest % 3], rest /= 3;
         g.type_b = types[rest % 3], rest /= 3;
         g.bias = (tutti_gemm_bias)(rest % 3), rest /= 3;
