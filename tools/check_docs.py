@@ -79,11 +79,11 @@ def commands_document(found):
 
 
 def shown_commands(text):
-    """The words after `tutti` of each command in code, up to a comment or an operator; neither messages nor the packing's text."""
+    """The words after `tutti` of each command in code, up to a comment or an operator; neither messages nor what texts of files begin with."""
     code = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S) + re.findall(r"^    .*", text, re.M)
     spans = re.findall(r"`((?:build/)?tutti [^`]*)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     lines = "\n".join(code + [span.replace("\n", " ") for span in spans]).splitlines()
-    return [words.split() for line in lines for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1)([a-z][^#|&']*)", line)]
+    return [words.split() for line in lines for words in re.findall(r"(?:^|[\s/$'])tutti (?!\w+:|packing 1|tuned kernels 1)([a-z][^#|&']*)", line)]
 
 
 def check_commands(name, text, found, findings):

@@ -31,7 +31,8 @@ static tutti_status measure(const tutti_model *model, const tutti_graph_config *
         back += p.layers[l].params_s + p.layers[l].data_s + p.layers[l].sum_s;
     }
     if (!st && (s->all_s == 0 || forward + back < s->all_s)) s->forward_s = forward, s->all_s = forward + back;
-    for (int l = 0; !st && !s->by.length && l < model->nlayers; l++)
+    const bool is_told = s->by.length > 0;
+    for (int l = 0; !st && !is_told && l < model->nlayers; l++)
         if (strcmp(model->layers[l].op->name, "dense") == 0)
             tutti_strbuf_printf(&s->by, " %s=%s", model->layers[l].name, g->kernels[l].chosen[TUTTI_PASS_FORWARD].name);
     tutti_profile_release(&p);

@@ -3,7 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 760, 120, 96, 16, 48, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 760, 110, 84, 16, 74, 34
 WORST = 2.0  # times the soonest; what takes longer is drawn there
 COLOURS = {"nt": "#b5481d", "tnn": "#1f5fa8", "packed": "#2f7d3b", "gemm": "#7a4fa3", "selected": "#222222"}
 
@@ -28,13 +28,14 @@ def panel(name: str, points: list[tuple[int, float]], low: float, high: float, t
         x = x_of(2.0**power)
         out.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{top + HEIGHT}" stroke="#eeeeee"/>')
     colour = COLOURS.get(name, "#555555")
-    return out + [f'<circle cx="{x_of(p):.1f}" cy="{y_of(t):.1f}" r="2.2" fill="{colour}" fill-opacity="0.55"/>' for p, t in points]
+    dots = "".join(f"M{x_of(p):.0f} {y_of(t):.1f}h0" for p, t in points)
+    return out + [f'<path d="{dots}" stroke="{colour}" stroke-width="4" stroke-linecap="round" stroke-opacity="0.6"/>']
 
 
 def draw(ways: list[str], sizes: list, processor: str) -> str:
     low = math.log2(min(s.products for s in sizes)) - 0.5
     high = math.log2(max(s.products for s in sizes)) + 0.5
-    body, top = [], TOP + 12.0
+    body, top = [], TOP + 0.0
     for name in [*ways, "selected"]:
         points = [(s.products, (s.seconds[s.chosen] if name == "selected" else s.seconds[ways.index(name)]) / s.best) for s in sizes]
         body += panel(name, points, low, high, top)
@@ -49,5 +50,5 @@ def draw(ways: list[str], sizes: list, processor: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" viewBox="0 0 {WIDTH} {height:.0f}" '
         'font-family="sans-serif" font-size="12" fill="#222222">', f'<rect width="{WIDTH}" height="{height:.0f}" fill="#ffffff"/>',
         f'<text x="{LEFT}" y="22" font-size="14" font-weight="bold">C = A B^T: time over the soonest way of the size</text>',
-        f'<text x="{LEFT}" y="38" fill="#555555">{escape(processor)}, one thread, {len(sizes)} sizes</text>',
-        f'<text transform="translate(26 {middle:.0f}) rotate(-90)" text-anchor="middle">times the soonest</text>', *body, "</svg>"]) + "\n"
+        f'<text x="{LEFT}" y="40" fill="#555555">{escape(processor)}, one thread, {len(sizes)} sizes</text>',
+        f'<text transform="translate(24 {middle:.0f}) rotate(-90)" text-anchor="middle">times the soonest</text>', *body, "</svg>"]) + "\n"

@@ -66,10 +66,11 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
  *   128 .. 255  1.09   1.05   1.07    1.05
  *   256 ..      1.08   1.02   1.04    1.10
  *
- * Where our products have no AVX-512 nobody has measured: the library's product as it is. */
+ * Where our products have no AVX-512, and of larger ones, nobody has measured: the library's inner product as it is. */
 static const char *rule_of_thumb(const tutti_nt_size *s)
 {
-    if (!tutti_gemm_row_is_here("avx512")) return "nt";
+    const double measured = 134217728; /* 2^27 */
+    if ((double)s->m * (double)s->n * (double)s->k > measured || !tutti_gemm_row_is_here("avx512")) return "onednn";
     return s->m < 256 ? "gemm" : "tnn";
 }
 
