@@ -50,9 +50,9 @@ static tutti_status run(char **argv, tutti_failure *err)
     if (!st) st = tutti_tune_file_open(argv[3], &here, &file, err);
     if (!st) model = tutti_model_fuse(model);
     const tutti_tuned tuned = tutti_tune_file_tuned(&file);
-    for (int round = 0; round < atoi(argv[4]); round++)
+    for (int round = 0; round < strtol(argv[4], NULL, 10); round++)
         for (int i = 0; i < NKINDS && !st; i++) {
-            const tutti_graph_config config = {.batch = atoll(argv[2]),
+            const tutti_graph_config config = {.batch = strtoll(argv[2], NULL, 10),
                                                .engine = i ? "auto" : "onednn",
                                                .nthreads = 1,
                                                .training = true,

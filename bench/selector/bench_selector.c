@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_selector MOST_PRODUCTS TUNE_FILE\n");
         return TUTTI_ERR_USAGE;
     }
-    const tutti_products_request r = {.nthreads = 1, .most_products = atof(argv[1]), .progress = show};
+    const tutti_products_request r = {.nthreads = 1, .most_products = strtod(argv[1], NULL), .progress = show};
     tutti_status st = tutti_tune_products(&r, &t, &err);
     if (!st) {
         print_samples(&t);
