@@ -291,7 +291,7 @@ static tutti_flows *create_flows(const tutti_async_run *run, tutti_arena *work)
         routes[2 * w + 1] = (tutti_flow_route){0, w, 0};
     }
     tutti_flows *flows = tutti_flows_create(run->network, run->nworkers, routes, 2 * (int64_t)run->nworkers);
-    tutti_flows_prefer_earlier(flows);
+    if (run->nworkers <= TUTTI_ASYNC_FEW) tutti_flows_prefer_earlier(flows);
     return flows;
 }
 

@@ -23,6 +23,9 @@ typedef struct {
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
+/* Up to so many workers messages that began earlier have more of a link (flows.h), so that workers move apart; to play that for more takes minutes. */
+enum { TUTTI_ASYNC_FEW = 64 };
+
 typedef struct {
     int nworkers;
     tutti_admission admission;

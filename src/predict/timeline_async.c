@@ -76,12 +76,12 @@ static double step_of_all(const tutti_async_run *r, bool they_wait, double compu
 }
 
 /* Steps of each worker that are played: of a slow one a few, and where others may be ahead, until they are so in the first quarter. On a network
- * they must have moved apart by then; there are always some of many that have. */
+ * they must have moved apart by then, where they do. */
 static int64_t steps_to_play(const tutti_async_run *r)
 {
-    enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256, FEW = 64 };
+    enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
     const int64_t ahead = r->is_paced ? r->staleness : 0;
-    if (!r->slowness) return (r->network && r->nworkers <= FEW ? NSLOW : NSTEPS) * r->period;
+    if (!r->slowness) return (r->network && r->nworkers <= TUTTI_ASYNC_FEW ? NSLOW : NSTEPS) * r->period;
     return NSLOW * r->period + 8 * (ahead < MOST_AHEAD ? ahead : MOST_AHEAD);
 }
 
