@@ -108,7 +108,7 @@ typedef struct {
     tutti_precision precision;
     bool canonical;                  /* kernels whose sums are of one class */
     const struct tutti_tuned *tuned; /* measured times to choose kernels by; NULL = none */
-    bool sparse; /* convolutions fed by a ReLU may be told to skip zeros (sparse_switch.h) */
+    bool sparse;                     /* convolutions fed by a ReLU may be told to skip zeros (sparse_switch.h) */
     tutti_frozen frozen;
     /* A graph of the same model whose orders of parameters are taken over (evaluation of weights in training; it must
      * outlive this one), or NULL: row-major, or the kernels' choice where training. */
