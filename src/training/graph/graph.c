@@ -9,7 +9,6 @@
 #include "../../base/hash.h"
 #include "../../base/rng.h"
 #include "../../kernel/order_rule.h"
-#include "../../kernel/sparse_switch.h"
 #include "graph_impl.h"
 
 const char *tutti_node_kind_name(tutti_node_kind k)

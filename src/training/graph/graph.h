@@ -17,6 +17,7 @@
 #define TUTTI_GRAPH_H
 
 #include "../../base/options.h"
+#include "../../kernel/sparse_switch.h" /* of its kernels */
 #include "split.h"
 
 typedef enum {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernel/sparse_switch.h"
-
 static bool is_counted(const tutti_relus *relus, int layer)
 {
     bool found = false;
