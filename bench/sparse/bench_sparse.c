@@ -15,10 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "gemm_conv.h"
 #include "kernel/kernel_impl.h"
 #include "kernel/memory_order.h"
 #include "training/graph/graph.h"
+#include "windows_gemm.h"
 
 static const double sparsities[] = {0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99};
 enum { NSPARSITIES = sizeof sparsities / sizeof *sparsities };
@@ -34,7 +34,7 @@ typedef struct {
     float *uniform; /* decides what is zero: inputs, then outputs */
     float *value;
     void *scratch;
-    gemm_conv windows_of;
+    windows_gemm windows_of;
     double sparse_ms[NPASSES][NSPARSITIES], peer_ms[NPASSES][NPEERS];
 } layer;
 
@@ -97,14 +97,14 @@ static void open_layer(layer *l, const tutti_kernel *taken, bool rectified)
     const int64_t nin = tutti_shape_count(&taken->in[0].shape), nout = tutti_shape_count(&taken->out.shape),
                   n = larger(nin, nout), nweights = tutti_shape_count(&taken->params[0].shape);
     l->windows_of =
-        (gemm_conv){in[0], at->groups, in[1], in[2], in[3], out[1], out[2], out[3], at->kernel, at->stride, at->pad};
+        (windows_gemm){in[0], at->groups, in[1], in[2], in[3], out[1], out[2], out[3], at->kernel, at->stride, at->pad};
     l->in = room(taken->in[0].bytes), l->din = room(taken->in[0].bytes);
     l->out = room(taken->out.bytes), l->dout = room(taken->out.bytes);
     l->weights = room((size_t)taken->params[0].elements * sizeof(float));
     l->dweights = room((size_t)taken->params[0].elements * sizeof(float));
     l->plain_in = room((size_t)nin * sizeof(float)), l->plain_out = room((size_t)nout * sizeof(float));
     l->plain_weights = room((size_t)nweights * sizeof(float));
-    l->windows = room((size_t)gemm_conv_windows(&l->windows_of) * sizeof(float));
+    l->windows = room((size_t)windows_gemm_windows(&l->windows_of) * sizeof(float));
     l->result = room((size_t)larger(n, nweights) * sizeof(float));
     l->uniform = room((size_t)(nin + nout) * sizeof(float)), l->value = room((size_t)n * sizeof(float));
     l->scratch = room(larger((int64_t)taken->scratch_bytes, (int64_t)l->sparse.scratch_bytes));
@@ -185,13 +185,13 @@ static void run_products(const layer *l, gemm *multiply, int peer, double ms[NPA
 {
     if (!multiply) return;
     double began = now_ms();
-    gemm_conv_forward(&l->windows_of, multiply, l->plain_in, l->plain_weights, l->windows, l->result);
+    windows_gemm_forward(&l->windows_of, multiply, l->plain_in, l->plain_weights, l->windows, l->result);
     note(&ms[FORWARD][peer], began);
     began = now_ms();
-    gemm_conv_weight_gradient(&l->windows_of, multiply, l->plain_in, l->plain_out, l->windows, l->result);
+    windows_gemm_weight_gradient(&l->windows_of, multiply, l->plain_in, l->plain_out, l->windows, l->result);
     note(&ms[WEIGHTS][peer], began);
     began = now_ms();
-    gemm_conv_input_gradient(&l->windows_of, multiply, l->plain_weights, l->plain_out, l->windows, l->result);
+    windows_gemm_input_gradient(&l->windows_of, multiply, l->plain_weights, l->plain_out, l->windows, l->result);
     note(&ms[INPUT][peer], began);
 }
 
@@ -257,7 +257,7 @@ static void print_ms(double ms)
 
 static void print_layer(const layer *l, const char *name)
 {
-    const gemm_conv *c = &l->windows_of;
+    const windows_gemm *c = &l->windows_of;
     for (int p = 0; p < NPASSES; p++)
         for (int s = 0; s < NSPARSITIES; s++) {
             printf("%s|%lldx%lld|%lldx%lld|%lld|%lld|%s|%g", name, (long long)c->height, (long long)c->width,

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "step_work.h"
+
 static bool is_counted(const tutti_relus *relus, int layer)
 {
     bool found = false;
     for (int i = 0; i < relus->n; i++) found = found || relus->relus[i].layer == layer;
     return found;
 }
-
-#include "step_work.h"
 
 void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out)
 {

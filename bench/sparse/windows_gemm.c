@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_conv.c: see gemm_conv.h. */
-#include "gemm_conv.h"
+/* windows_gemm.c: see windows_gemm.h. */
+#include "windows_gemm.h"
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -10,26 +10,26 @@ typedef struct {
     int64_t channels, out_channels, rows, positions; /* of a group: rows of windows; of an output plane */
 } sizes;
 
-static sizes sizes_of(const gemm_conv *c)
+static sizes sizes_of(const windows_gemm *c)
 {
     const int64_t channels = c->channels / c->groups;
     return (sizes){channels, c->out_channels / c->groups, channels * c->kernel * c->kernel,
                    c->out_height * c->out_width};
 }
 
-static bool has_windows(const gemm_conv *c)
+static bool has_windows(const windows_gemm *c)
 {
     return c->kernel > 1 || c->stride > 1 || c->pad > 0;
 }
 
-int64_t gemm_conv_windows(const gemm_conv *c)
+int64_t windows_gemm_windows(const windows_gemm *c)
 {
     const sizes s = sizes_of(c);
     return has_windows(c) ? s.rows * s.positions : 0;
 }
 
 /* Outputs [first, end) of a row that see an element at column x of the window. */
-static void columns_of(const gemm_conv *c, int64_t x, int64_t *first, int64_t *end)
+static void columns_of(const windows_gemm *c, int64_t x, int64_t *first, int64_t *end)
 {
     const int64_t before = c->pad - x, last = c->width - 1 + before;
     *first = before > 0 ? (before + c->stride - 1) / c->stride : 0;
@@ -39,7 +39,7 @@ static void columns_of(const gemm_conv *c, int64_t x, int64_t *first, int64_t *e
 }
 
 /* One row of the matrix: what element (y, x) of the windows of a channel sees. */
-static void copy_row(const gemm_conv *c, const float *plane, int64_t y, int64_t x, float *to)
+static void copy_row(const windows_gemm *c, const float *plane, int64_t y, int64_t x, float *to)
 {
     int64_t first, end;
     columns_of(c, x, &first, &end);
@@ -59,7 +59,7 @@ static void copy_row(const gemm_conv *c, const float *plane, int64_t y, int64_t 
     }
 }
 
-static void add_row(const gemm_conv *c, const float *from, int64_t y, int64_t x, float *plane)
+static void add_row(const windows_gemm *c, const float *from, int64_t y, int64_t x, float *plane)
 {
     int64_t first, end;
     columns_of(c, x, &first, &end);
@@ -74,7 +74,7 @@ static void add_row(const gemm_conv *c, const float *from, int64_t y, int64_t x,
     }
 }
 
-static const float *windows_of(const gemm_conv *c, const float *in, float *windows)
+static const float *windows_of(const windows_gemm *c, const float *in, float *windows)
 {
     const sizes s = sizes_of(c);
     float *to = windows;
@@ -86,8 +86,8 @@ static const float *windows_of(const gemm_conv *c, const float *in, float *windo
     return windows;
 }
 
-void gemm_conv_forward(const gemm_conv *c, gemm *multiply, const float *in, const float *weights, float *windows,
-                       float *out)
+void windows_gemm_forward(const windows_gemm *c, gemm *multiply, const float *in, const float *weights, float *windows,
+                          float *out)
 {
     const sizes s = sizes_of(c);
     for (int64_t i = 0; i < c->batch * c->groups; i++) {
@@ -98,8 +98,8 @@ void gemm_conv_forward(const gemm_conv *c, gemm *multiply, const float *in, cons
     }
 }
 
-void gemm_conv_weight_gradient(const gemm_conv *c, gemm *multiply, const float *in, const float *dout, float *windows,
-                               float *dweights)
+void windows_gemm_weight_gradient(const windows_gemm *c, gemm *multiply, const float *in, const float *dout,
+                                  float *windows, float *dweights)
 {
     const sizes s = sizes_of(c);
     for (int64_t i = 0; i < c->batch * c->groups; i++) {
@@ -109,8 +109,8 @@ void gemm_conv_weight_gradient(const gemm_conv *c, gemm *multiply, const float *
     }
 }
 
-void gemm_conv_input_gradient(const gemm_conv *c, gemm *multiply, const float *weights, const float *dout,
-                              float *windows, float *din)
+void windows_gemm_input_gradient(const windows_gemm *c, gemm *multiply, const float *weights, const float *dout,
+                                 float *windows, float *din)
 {
     const sizes s = sizes_of(c);
     const int64_t plane = c->height * c->width;
