@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_gone.c: who is gone from a group that bears deaths (group_bear.c), as this rank has seen it and as all have heard. */
+#include "../../base/clock.h"
 #include "group_impl.h"
+
+static const int64_t GRACE_NS = 3000000000; /* the star mostly knows better why a connection broke */
 
 bool tutti_group_does_without(const tutti_group *g, int rank)
 {
     return g->bears && rank > 0 && rank != g->rank;
+}
+
+int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns)
+{
+    for (int r = 0; g->wire && r < g->nranks; r++) {
+        if (!g->wire->broken[r][0] || g->peers[r].state != TUTTI_PEER_HERE) continue;
+        if (!*since_ns) *since_ns = tutti_clock_ns();
+        return tutti_clock_ns() - *since_ns < GRACE_NS ? -1 : r;
+    }
+    return -1;
 }
 
 bool tutti_group_is_gone(const tutti_group *g, int rank)

@@ -240,9 +240,6 @@ void tutti_group_close_wire(tutti_group *g);
 tutti_status tutti_group_enrol(tutti_group *g, const char *name, void *base, size_t nbytes, tutti_wire_memory **memory,
                                uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
-/* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none. *since_ns: when a
- * broken one was first seen; 0 at first. */
-int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* The group goes on without this rank: nothing travels between it and us any more, and who waits looks again. Not with the lock. */
 void tutti_group_drop_on_wire(tutti_group *g, int rank);
 /* Where memory of a far rank begins, as it sees it itself. */
@@ -304,6 +301,9 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
 void tutti_group_record_death(tutti_group *g, int rank);
 /* Whether the group goes on without this rank, as this one has been told. */
 bool tutti_group_does_without(const tutti_group *g, int rank);
+/* A peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none (group_gone.c). *since_ns: when a
+ * broken one was first seen; 0 at first. */
+int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* ... from now on; the words are about why. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words);
 /* Has it said lately that it waits too? */

@@ -11,7 +11,6 @@
 
 enum { MOST_BLOB = 8000 }; /* of an address; they have hundreds of bytes */
 static const double MOST_CONNECT_S = 30;
-static const int64_t GRACE_NS = 3000000000; /* the star mostly knows better why a connection broke */
 
 /* What each rank gives. */
 typedef struct {
@@ -147,16 +146,6 @@ tutti_status tutti_group_open_wire(tutti_group *g, const char *name, tutti_failu
 const char *tutti_group_wires(const tutti_group *g)
 {
     return g->wire ? g->wires : "shm";
-}
-
-int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns)
-{
-    for (int r = 0; g->wire && r < g->nranks; r++) {
-        if (!g->wire->broken[r][0] || g->peers[r].state != TUTTI_PEER_HERE) continue;
-        if (!*since_ns) *since_ns = tutti_clock_ns();
-        return tutti_clock_ns() - *since_ns < GRACE_NS ? -1 : r;
-    }
-    return -1;
 }
 
 void tutti_group_close_wire(tutti_group *g)
