@@ -255,7 +255,7 @@ tutti_status tutti_report_cost(tutti_trainer *t, const double seconds[TUTTI_NCOS
     tutti_cost_table(seconds, nranks, &table);
     if (served > 0) {
         line[n++] = TUTTI_METRIC_REAL("served", served);
-        tutti_strbuf_printf(&table, "  rank 0 was at the centre for workers of other hosts for %.3f s, in their rows\n",
+        tutti_strbuf_printf(&table, "  rank 0 was at the centre for workers of other hosts for %.3g s, in their rows\n",
                             served);
     }
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
