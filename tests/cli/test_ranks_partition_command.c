@@ -148,7 +148,7 @@ static void a_machine_that_is_not_here_is_shown_and_not_run(void **state)
     /* two ranks near one node need more than it has, one does not */
     setenv("HWLOC_SYNTHETIC", "pack:2 [numa(memory=2MiB)] l3:2 core:2 pu:1", 1);
     setenv("TUTTI_CORES", "0-7", 1);
-    check("train $/job.yaml --dry-run --partition numa", 0, "of 2.1 MB");
+    check("train $/job.yaml --dry-run --set kernels=reference --partition numa", 0, "of 2.1 MB");
     check("train $/job.yaml --dry-run --partition l3", 2,
           "tutti train: partition: l3: memory of node 0: 2 ranks need ");
 }

@@ -105,7 +105,8 @@ static void what_cannot_be_answered_is_refused(void **state)
     check("predict $/two.txt --batch 1 --schedule fastest", 2,
           "no schedule 'fastest': bsp, bsp-one, io, wfbp, mg-wfbp, priority");
     check("predict $/two.txt --batch 1 --exchange ps:0", 2, "wants a number of servers");
-    check("predict $/two.txt --batch 1 --exchange ps", 2, "not on a host");
+    check("predict $/two.txt --batch 8 --ranks 2 --exchange ps --topology host", 0, "by ps");
+    check("predict $/two.txt --batch 8 --ranks 2 --exchange ps:3 --topology host", 2, "ps");
     check("predict $/two.txt --batch 1 --speed fast", 2, "wants a factor");
     check("predict $/two.txt --batch 1 --speed 0x", 2, "wants a factor");
     check("predict $/two.txt --batch 1 --weak", 2, "--weak is not for layer files");

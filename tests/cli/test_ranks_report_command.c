@@ -29,7 +29,8 @@ static void a_traced_run_says_where_its_trace_is_and_report_draws_its_layers(voi
     expect(line, 0, "traced steps 4 to 7: ");
     assert_true(is_there(f, "trace.json"));
     snprintf(line, sizeof line, "report %s/out", f->dir);
-    expect(line, 0, "out/layers.svg\nwhere the time went (mean of 2 ranks)\n");
+    expect(line, 0, "out/layers.svg\nsparsity  ");
+    expect(line, 0, "out/sparsity.svg\nwhere the time went (mean of 2 ranks)\n");
     assert_true(is_there(f, "layers.svg"));
     expect(line, 0, "  forward and backward ");
 
@@ -45,7 +46,7 @@ static void a_run_without_a_trace_is_reported_without_layers(void **state)
     train_line(f, "--set tensorboard=false", line);
     expect(line, 0, "where the time went");
     snprintf(line, sizeof line, "report %s/out", f->dir);
-    expect(line, 0, "out/report.svg\nwhere the time went");
+    expect(line, 0, "out/report.svg\nsparsity  ");
     assert_false(is_there(f, "layers.svg"));
     assert_false(is_there(f, "trace.json"));
 }
