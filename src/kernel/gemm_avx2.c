@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_avx2.c: products of f32 by AVX2 and FMA: twelve sums of the 16 registers, two for columns of B, one or two for cells of A. */
 #include "../tensor/elementwise.h"
-#include "lane_vector_avx2.h"
+#include "../tensor/vector_avx2.h"
 
 #define GEMM_ROWS                  6
 #define GEMM_VECTORS               2

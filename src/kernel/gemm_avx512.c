@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_avx512.c: products of f32 by AVX-512: 28 sums of the 32 registers, two for columns of B, one for a cell of A. */
 #include "../tensor/elementwise.h"
-#include "lane_vector_avx512.h"
+#include "../tensor/vector_avx512.h"
 
 #define GEMM_ROWS                  14
 #define GEMM_VECTORS               2

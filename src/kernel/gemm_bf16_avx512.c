@@ -2,7 +2,7 @@
 /* gemm_bf16_avx512.c: products of bf16 by AVX512-BF16 (VDPBF16PS): a lane adds the products of two neighbours of k to its sum, the second
  * one's first; subnormal numbers are zero to it, and sums are rounded to nearest even. */
 #include "../tensor/elementwise.h"
-#include "lane_vector_avx512.h"
+#include "../tensor/vector_avx512.h"
 
 static inline vector multiply_add_pairs(vector a, vector b, vector c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_generic.c: products of f32 in plain C with the compiler's vectors of four floats. */
-#include "lane_vector_generic.h"
+#include "../tensor/vector_generic.h"
 
 #define GEMM_ROWS                  4
 #define GEMM_VECTORS               2

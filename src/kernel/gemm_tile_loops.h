@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_tile_loops.h: products by tiles of 16 x 16 cells, written once for the tiles of AMX and for those of plain C. Included after a
- * lane_vector_*.h and gemm_tile_amx.h or gemm_tile_plain.h, which say what a tile is:
+ * vector_*.h and gemm_tile_amx.h or gemm_tile_plain.h, which say what a tile is:
  *
  *   tiles                       all eight
  *   tile_clear(t, n)            tile n = 0

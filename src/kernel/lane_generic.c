@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_generic.c: the row in plain C with the compiler's vectors of four floats. */
-#include "lane_vector_generic.h"
+#include "../tensor/vector_generic.h"
 
 #include "lane_row.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_row.h: the row of loops that a file an instruction set makes, which has included its lane_vector_*.h before. */
+/* lane_row.h: the row of loops that a file an instruction set makes, which has included its tensor/vector_*.h before. */
 #ifndef TUTTI_LANE_ROW_H
 #define TUTTI_LANE_ROW_H
 

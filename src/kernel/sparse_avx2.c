@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_avx2.c: the loops of sparse convolutions for AVX2 with FMA: eight floats a vector, lists by a table of orders of four lanes. */
-#include "lane_vector_avx2.h"
+#include "../tensor/vector_avx2.h"
 
 static inline float sum_lanes(vector v)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_avx512.c: the loops of sparse convolutions for AVX-512: sixteen floats a vector, lists by compression in a register. */
-#include "lane_vector_avx512.h"
+#include "../tensor/vector_avx512.h"
 
 static inline float sum_lanes(vector v)
 {

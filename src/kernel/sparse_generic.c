@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_generic.c: the loops of sparse convolutions in plain C, with the compiler's vectors of four floats. */
-#include "lane_vector_generic.h"
+#include "../tensor/vector_generic.h"
 
 static inline float sum_lanes(vector v)
 {

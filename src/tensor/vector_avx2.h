@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_vector_avx2.h: what lane_loops.h needs of AVX2 with FMA and F16C: eight floats a vector. */
-#ifndef TUTTI_LANE_VECTOR_AVX2_H
-#define TUTTI_LANE_VECTOR_AVX2_H
+/* vector_avx2.h: what lane_loops.h needs of AVX2 with FMA and F16C: eight floats a vector. */
+#ifndef TUTTI_VECTOR_AVX2_H
+#define TUTTI_VECTOR_AVX2_H
 
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "../tensor/convert_avx2.h"
+#include "convert_avx2.h"
 
 enum { WIDTH = 8 };
 typedef float vector __attribute__((vector_size(32)));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_vector_generic.h: what lane_loops.h needs, in plain C with the compiler's vectors of four floats, which every processor has in
+/* vector_generic.h: what lane_loops.h needs, in plain C with the compiler's vectors of four floats, which every processor has in
  * some form (SSE, NEON, or four scalars). */
-#ifndef TUTTI_LANE_VECTOR_GENERIC_H
-#define TUTTI_LANE_VECTOR_GENERIC_H
+#ifndef TUTTI_VECTOR_GENERIC_H
+#define TUTTI_VECTOR_GENERIC_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "../tensor/convert_one.h"
+#include "convert_one.h"
 
 enum { WIDTH = 4 };
 typedef float vector __attribute__((vector_size(16)));

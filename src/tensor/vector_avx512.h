@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_vector_avx512.h: what lane_loops.h needs of AVX-512 (F, BW, VL): sixteen floats a vector. */
-#ifndef TUTTI_LANE_VECTOR_AVX512_H
-#define TUTTI_LANE_VECTOR_AVX512_H
+/* vector_avx512.h: what lane_loops.h needs of AVX-512 (F, BW, VL): sixteen floats a vector. */
+#ifndef TUTTI_VECTOR_AVX512_H
+#define TUTTI_VECTOR_AVX512_H
 
 #include <immintrin.h>
 #include <stdint.h>
 
-#include "../tensor/convert_avx512.h"
+#include "convert_avx512.h"
 
 enum { WIDTH = 16 };
 typedef float vector __attribute__((vector_size(64)));
