@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "tensor/elementwise.h"
+#include "tensor/isa.h"
 #include "training/method/centre.h"
 #include "training/method/rule.h"
 
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     const int streams = t.elastic ? 3 : t.outer ? 6 : 3 + 2 * t.update.rule->nstates + pulled;
     const double moved = fastest(&t, true, repeats), updated = fastest(&t, false, repeats);
     printf("{\"update_s\": %.9g, \"move_s\": %.9g, \"bytes\": %d, \"isa\": \"%s\"}\n", updated, moved, 4 * streams,
-           tutti_elementwise_isa());
+           tutti_isa_name(tutti_isa_here()));
     tutti_arena_release(&arena);
     return 0;
 }

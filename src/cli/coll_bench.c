@@ -9,7 +9,7 @@
 #include "../base/arena.h"
 #include "../base/json.h"
 #include "../collective/launch/launch.h"
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "bench_exchange.h"
 #include "cli.h"
 #include "coll.h"
@@ -99,7 +99,7 @@ static void print_header(const tutti_group *g, const bench_request *q)
 {
     printf("# tutti coll bench: %s on %ld ranks on %d host%s over %s, %s; time = median of rounds, slowest rank\n",
            tutti_collective_name(q->what.collective), q->nranks, tutti_group_nhosts(g),
-           tutti_group_nhosts(g) == 1 ? "" : "s", tutti_group_wires(g), tutti_elementwise_isa());
+           tutti_group_nhosts(g) == 1 ? "" : "s", tutti_group_wires(g), tutti_isa_name(tutti_isa_here()));
     print_cores(g);
     printf("# %%bound: time of a loop with the same reads and writes and no synchronisation / time\n#\n");
     printf("#%47s  %-43s%-43s\n", "", "out-of-place", "in-place");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/options.h"
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "cli.h"
 #include "process.h"
 
@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 static int run_checked(int argc, char **argv)
 {
     tutti_failure err = {0};
-    if (tutti_elementwise_check_isa(&err) == TUTTI_OK) return run(argc, argv);
+    if (tutti_isa_check(&err) == TUTTI_OK) return run(argc, argv);
     fprintf(stderr, "tutti: %s\n", err.text);
     return TUTTI_ERR_USAGE;
 }

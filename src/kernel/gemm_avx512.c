@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_avx512.c: products of f32 by AVX-512: 28 sums of the 32 registers, two for columns of B, one for a cell of A. */
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "../tensor/vector_avx512.h"
 
 #define GEMM_ROWS                  14
@@ -12,7 +12,7 @@
 
 static bool is_here(void)
 {
-    return strcmp(tutti_elementwise_isa(), "avx512") == 0;
+    return strcmp(tutti_isa_name(tutti_isa_here()), "avx512") == 0;
 }
 
 const tutti_gemm_row tutti_gemm_avx512 = {.name = "avx512",

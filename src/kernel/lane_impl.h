@@ -217,7 +217,7 @@ typedef struct {
 } tutti_draw_call;
 
 typedef struct {
-    const char *name; /* as tutti_elementwise_isa names it */
+    const char *name; /* as tutti_isa_name says */
     int width;        /* floats in a vector; a unit is two vectors */
     tutti_norm_loops norm;
     tutti_map_loops map;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_rows.c: picks the row for this processor, which elementwise.c names. */
+/* lane_rows.c: picks the row for this processor, which isa.h names. */
 #include <string.h>
 
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "lane_impl.h"
 
 const tutti_lane_row *tutti_lane_here(void)
 {
     for (int i = 0; i < tutti_lane_nrows; i++)
-        if (strcmp(tutti_lane_rows[i]->name, tutti_elementwise_isa()) == 0) return tutti_lane_rows[i];
+        if (strcmp(tutti_lane_rows[i]->name, tutti_isa_name(tutti_isa_here())) == 0) return tutti_lane_rows[i];
     return tutti_lane_rows[tutti_lane_nrows - 1];
 }
 

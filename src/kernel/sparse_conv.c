@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "order_rule.h"
 #include "sparse_conv.h"
 
@@ -17,7 +17,7 @@
 static const tutti_sparse_loops *loops_here(void)
 {
     for (int i = 0; i < tutti_sparse_nrows; i++)
-        if (strcmp(tutti_sparse_rows[i]->name, tutti_elementwise_isa()) == 0) return tutti_sparse_rows[i];
+        if (strcmp(tutti_sparse_rows[i]->name, tutti_isa_name(tutti_isa_here())) == 0) return tutti_sparse_rows[i];
     return tutti_sparse_rows[tutti_sparse_nrows - 1];
 }
 

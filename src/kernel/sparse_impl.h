@@ -88,7 +88,7 @@ typedef struct {
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
 typedef struct {
-    const char *name; /* of the instructions, as tutti_elementwise_isa names them */
+    const char *name; /* of the instructions, as tutti_isa_name says */
     int width;        /* floats in a vector */
     tutti_sparse_list_loop *list;
     tutti_sparse_sum_loop *sum;

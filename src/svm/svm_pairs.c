@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "svm_pairs_impl.h"
 
 enum {
@@ -20,7 +20,7 @@ enum {
 static const tutti_svm_pairs_row *row_here(void)
 {
     for (int i = 0; i < tutti_svm_pairs_nrows; i++)
-        if (strcmp(tutti_svm_pairs_rows[i]->isa, tutti_elementwise_isa()) == 0) return tutti_svm_pairs_rows[i];
+        if (strcmp(tutti_svm_pairs_rows[i]->isa, tutti_isa_name(tutti_isa_here())) == 0) return tutti_svm_pairs_rows[i];
     return tutti_svm_pairs_rows[tutti_svm_pairs_nrows - 1];
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_avx2.c: the row for AVX2: four members at once. Compiled with -mavx2; nothing of it runs where tutti_elementwise_isa does
+/* svm_pairs_avx2.c: the row for AVX2: four members at once. Compiled with -mavx2; nothing of it runs where tutti_isa_here does
  * not say avx2. */
 #include <immintrin.h>
 

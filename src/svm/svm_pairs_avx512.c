@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_pairs_avx512.c: the row for AVX-512: eight members at once. Compiled with -mavx512f; nothing of it runs where
- * tutti_elementwise_isa does not say avx512. */
+ * tutti_isa_here does not say avx512. */
 #include <immintrin.h>
 
 #include "svm_pairs_impl.h"

@@ -26,7 +26,7 @@ typedef struct {
 } tutti_svm_extremes;
 
 typedef struct {
-    const char *isa; /* as tutti_elementwise_isa names it */
+    const char *isa; /* as tutti_isa_name says */
     tutti_svm_extremes (*scan)(const tutti_svm_set *s);
     /* gamma[c] += (a K(i, c) + b K(j, c)), then as scan */
     tutti_svm_extremes (*move)(const tutti_svm_set *s, int64_t i, int64_t j, double a, double b);

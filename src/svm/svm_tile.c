@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "svm_tile_impl.h"
 
 enum { LEAST_BITS = 8 };
@@ -20,7 +20,7 @@ static const tutti_svm_tile_row *row_here(tutti_svm_precision precision)
     for (int i = 0; i < tutti_svm_tile_nrows; i++) {
         const tutti_svm_tile_row *row = tutti_svm_tile_rows[i];
         if (row->precision != precision) continue;
-        if (strcmp(row->isa, tutti_elementwise_isa()) == 0) return row;
+        if (strcmp(row->isa, tutti_isa_name(tutti_isa_here())) == 0) return row;
         last = row;
     }
     return last;

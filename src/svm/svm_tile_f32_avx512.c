@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_f32_avx512.c: the row for f32 and AVX-512. Compiled with -mavx512f; nothing of it runs where tutti_elementwise_isa does not
+/* svm_tile_f32_avx512.c: the row for f32 and AVX-512. Compiled with -mavx512f; nothing of it runs where tutti_isa_here does not
  * say avx512. */
 #include <immintrin.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_tile_f64_avx2.c: the row for f64, AVX2 and fused multiply-adds. Compiled with -mavx2 -mfma; nothing of it runs where
- * tutti_elementwise_isa does not say avx2. The same bits as AVX-512. */
+ * tutti_isa_here does not say avx2. The same bits as AVX-512. */
 #include <immintrin.h>
 
 #include "svm_tile_f64.h"

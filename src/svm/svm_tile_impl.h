@@ -44,7 +44,7 @@ struct tutti_svm_tile {
 };
 
 struct tutti_svm_tile_row {
-    const char *isa; /* as tutti_elementwise_isa names it */
+    const char *isa; /* as tutti_isa_name says */
     tutti_svm_precision precision;
     int lanes;
     /* weight: [lanes], 0 behind the sources */

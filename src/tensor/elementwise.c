@@ -1,50 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.c: picks the row for this processor and recognises the commonest expression.
- *
- * Picking reads the environment and cpuid on every call of tutti_elementwise_isa, so the answer is kept in one atomic word:
- * the only state of this file, written with the same value by whoever comes first. */
+/* elementwise.c: hands vectors to the row for this processor and recognises the commonest expression. */
 #include "elementwise.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "elementwise_impl.h"
-
-/* Rows from the ceiling downwards are allowed; an unknown ceiling allows all (who takes it from a user asks
- * tutti_elementwise_check_isa; the handshake compares what was picked). */
-static const tutti_elementwise_row *pick_row(void)
-{
-    const char *ceiling = getenv("TUTTI_ISA");
-    int first = 0;
-    for (int i = 0; ceiling && i < tutti_elementwise_nrows; i++)
-        if (!strcmp(ceiling, tutti_elementwise_rows[i]->name)) first = i;
-    for (int i = first; i < tutti_elementwise_nrows - 1; i++)
-        if (tutti_elementwise_rows[i]->usable()) return tutti_elementwise_rows[i];
-    return tutti_elementwise_rows[tutti_elementwise_nrows - 1];
-}
+#include "isa.h"
 
 const tutti_elementwise_row *tutti_elementwise_current(void)
 {
-    static _Atomic(const tutti_elementwise_row *) picked; /* a pure function's answer, kept */
-    const tutti_elementwise_row *row = atomic_load_explicit(&picked, memory_order_relaxed);
-    if (!row) {
-        row = pick_row();
-        atomic_store_explicit(&picked, row, memory_order_relaxed);
-    }
-    return row;
-}
-
-/* All that there are on any machine: a ceiling above what runs here is no mistake. */
-tutti_status tutti_elementwise_check_isa(tutti_failure *err)
-{
-    static const char *const known[] = {"generic", "avx2", "avx512"};
-    const char *ceiling = getenv("TUTTI_ISA");
-    if (!ceiling || !*ceiling) return TUTTI_OK;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(ceiling, known[i])) return TUTTI_OK;
-    return tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_ISA=%s: there are generic, avx2 and avx512", ceiling);
+    for (int i = 0; i < tutti_elementwise_nrows; i++)
+        if (strcmp(tutti_elementwise_rows[i]->name, tutti_isa_name(tutti_isa_here())) == 0)
+            return tutti_elementwise_rows[i];
+    return tutti_elementwise_rows[tutti_elementwise_nrows - 1];
 }
 
 bool tutti_folds_left_to_right(const uint8_t *folds, int nin)
@@ -122,9 +92,4 @@ bool tutti_elementwise_is_finite(const float *x, int64_t n)
     }
     for (int k = 1; k < BLOCK; k++) seen[0] |= seen[k];
     return !(seen[0] >> 31);
-}
-
-const char *tutti_elementwise_isa(void)
-{
-    return tutti_elementwise_current()->name;
 }

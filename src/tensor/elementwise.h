@@ -2,16 +2,14 @@
 /* elementwise.h: sums and copies of f32 vectors, what collectives mostly do (reduce.h: all types).
  *
  * Body and tail give equal bits at any offset and alignment: each element is computed by the same additions in the same
- * order. The ISA (AVX-512, AVX2, plain C) is picked once at run time. `stream` asks for non-temporal stores and is for
- * vectors larger than the caches. Threads: shared (pure). */
+ * order, with any instruction set (isa.h). `stream` asks for non-temporal stores and is for vectors larger than the
+ * caches. Threads: shared (pure). */
 #ifndef TUTTI_ELEMENTWISE_H
 #define TUTTI_ELEMENTWISE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "tutti/failure.h"
 
 /* outputs[0..nout)[i] = expression over inputs[0..nin)[i], postfix with folds as in tutti/schedule.h.
  * An output may be one of the inputs (same address); else outputs overlap nothing. nin >= 1, nout >= 1. */
@@ -24,9 +22,5 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n);
 void tutti_elementwise_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
 /* Whether no element is infinite or NaN. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n);
-/* "avx512", "avx2", "generic": what runs here. TUTTI_ISA=generic|avx2|avx512 sets a ceiling. */
-const char *tutti_elementwise_isa(void);
-/* TUTTI_ERR_USAGE where TUTTI_ISA is none of them: the loops take it for no ceiling. */
-tutti_status tutti_elementwise_check_isa(tutti_failure *err);
 
 #endif

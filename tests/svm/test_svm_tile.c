@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "svm/svm_tile_impl.h"
-#include "tensor/elementwise.h"
 #include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 
 enum { NROWS = 150, MOST = 40 };
 
@@ -424,7 +424,7 @@ static void squares_are_those_of_the_rows(void **state)
     for (int f64 = 0; f64 < 2; f64++) {
         tutti_svm_tile *tile;
         assert_int_equal(tutti_svm_tile_create(rbf, f64 ? TUTTI_SVM_F64 : TUTTI_SVM_F32, 200, &tile, NULL), TUTTI_OK);
-        assert_string_equal(tile->row->isa, tutti_elementwise_isa());
+        assert_string_equal(tile->row->isa, tutti_isa_name(tutti_isa_here()));
         measure(&s, tile->row);
         tutti_svm_rows_measure(&s.data, square, f64 ? NULL : value32);
         assert_memory_equal(square, s.square, NROWS * sizeof *square);

@@ -13,7 +13,7 @@
 
 #include "../../base/build_id.h"
 #include "../../base/hash.h"
-#include "../../tensor/elementwise.h"
+#include "../../tensor/isa.h"
 #include "join_impl.h"
 
 enum { PROTOCOL = 3 };
@@ -42,7 +42,7 @@ void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config)
     snprintf(h->host_id, sizeof h->host_id, "%s", host_id ? host_id : "");
     snprintf(h->wire, sizeof h->wire, "%s", tutti_group_asked_wire());
     snprintf(h->version, sizeof h->version, "%s", TUTTI_VERSION);
-    snprintf(h->isa, sizeof h->isa, "%s", tutti_elementwise_isa());
+    snprintf(h->isa, sizeof h->isa, "%s", tutti_isa_name(tutti_isa_here()));
     struct stat net;
     if (stat("/proc/self/ns/net", &net) == 0) h->netns = (uint64_t)net.st_ino ^ (uint64_t)net.st_dev << 40;
 }

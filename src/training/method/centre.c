@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "../../tensor/elementwise.h"
+#include "../../tensor/isa.h"
 #include "../../tensor/relaxed.h"
 
 #define ELEMENTS static inline __attribute__((always_inline))
@@ -67,7 +67,7 @@ const int tutti_centre_nrows = sizeof tutti_centre_rows / sizeof *tutti_centre_r
 static const tutti_centre_loops *loops_here(void)
 {
     for (int i = 0; i < tutti_centre_nrows; i++)
-        if (!strcmp(tutti_centre_rows[i].isa, tutti_elementwise_isa())) return &tutti_centre_rows[i];
+        if (!strcmp(tutti_centre_rows[i].isa, tutti_isa_name(tutti_isa_here()))) return &tutti_centre_rows[i];
     return &tutti_centre_rows[tutti_centre_nrows - 1];
 }
 

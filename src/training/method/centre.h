@@ -38,7 +38,7 @@ void tutti_centre_mean(int nworkers, float *centre, const float *sum, int64_t n)
 
 /* One instruction set's loops; the last one runs everywhere. */
 typedef struct {
-    const char *isa; /* as tutti_elementwise_isa names it */
+    const char *isa; /* as tutti_isa_name says */
     void (*elastic)(float alpha, float nworkers, float *centre, const float *sum, int64_t n);
     void (*outer)(float rate, float momentum, float *centre, float *v, float *w, int64_t n);
     void (*meet)(float alpha, float *centre, const float *w, float *seen, int64_t n);

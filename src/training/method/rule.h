@@ -56,7 +56,7 @@ typedef struct {
 
 /* One instruction set's loop; numbers: what prepare made. */
 typedef struct {
-    const char *isa; /* as tutti_elementwise_isa names it */
+    const char *isa; /* as tutti_isa_name says */
     void (*apply)(const float *numbers, const tutti_update_slice *slice);
 } tutti_rule_loop;
 

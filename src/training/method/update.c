@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
+#include "../../tensor/isa.h"
 #include "rule.h"
 
 static const tutti_rule_loop *loop_here(const tutti_rule_row *rule)
 {
     for (int i = 0; i < rule->nloops; i++)
-        if (strcmp(rule->loops[i].isa, tutti_elementwise_isa()) == 0) return &rule->loops[i];
+        if (strcmp(rule->loops[i].isa, tutti_isa_name(tutti_isa_here())) == 0) return &rule->loops[i];
     return &rule->loops[rule->nloops - 1];
 }
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isa.c: asks the processor and the environment what our loops may use.
+ *
+ * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written with the same value
+ * by whoever comes first. */
+#include "isa.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[TUTTI_NISAS] = {"generic", "avx2", "avx512"};
+
+#if defined(TUTTI_X86_LOOPS)
+#include <cpuid.h>
+
+/* F16C by its bit: not all compilers ask for it by name. */
+static bool has_avx2(void)
+{
+    unsigned a, b, c = 0, d;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
+           c & bit_F16C;
+}
+
+bool tutti_isa_runs(tutti_isa isa)
+{
+    if (isa == TUTTI_ISA_GENERIC) return true;
+    if (isa == TUTTI_ISA_AVX2) return has_avx2();
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+bool tutti_isa_runs(tutti_isa isa)
+{
+    return isa == TUTTI_ISA_GENERIC;
+}
+#endif
+
+/* TUTTI_NISAS: it is none of them, or not there. */
+static tutti_isa ceiling_of(const char *text)
+{
+    tutti_isa isa = TUTTI_ISA_GENERIC;
+    while (isa < TUTTI_NISAS && !(text && strcmp(text, names[isa]) == 0)) isa++;
+    return isa;
+}
+
+static tutti_isa pick(void)
+{
+    const tutti_isa ceiling = ceiling_of(getenv("TUTTI_ISA"));
+    tutti_isa isa = ceiling < TUTTI_NISAS ? ceiling : TUTTI_NISAS - 1;
+    while (!tutti_isa_runs(isa)) isa--;
+    return isa;
+}
+
+tutti_isa tutti_isa_here(void)
+{
+    static _Atomic int picked = TUTTI_NISAS;
+    int isa = atomic_load_explicit(&picked, memory_order_relaxed);
+    if (isa == TUTTI_NISAS) {
+        isa = (int)pick();
+        atomic_store_explicit(&picked, isa, memory_order_relaxed);
+    }
+    return (tutti_isa)isa;
+}
+
+const char *tutti_isa_name(tutti_isa isa)
+{
+    return names[isa];
+}
+
+/* A ceiling above what runs here is no mistake. */
+tutti_status tutti_isa_check(tutti_failure *err)
+{
+    const char *ceiling = getenv("TUTTI_ISA");
+    if (!ceiling || !*ceiling || ceiling_of(ceiling) < TUTTI_NISAS) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_USAGE, "TUTTI_ISA=%s: there are generic, avx2 and avx512", ceiling);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isa.h: which instruction set our loops run by here, and tables of rows of loops, one row a set: the one way by which every room finds
+ * its own.
+ *
+ * Loops are written once, in NAME_vector.c, which is compiled once for each set (vector.h, cmake/library.cmake) and makes one row each time.
+ * Builds for other processors than x86-64, and those with TUTTI_X86_LOOPS=OFF, have the generic rows alone.
+ *
+ * Threads: any. */
+#ifndef TUTTI_ISA_H
+#define TUTTI_ISA_H
+
+#include <stdbool.h>
+
+#include "tutti/failure.h"
+
+/* In ascending order: each can do what those before can. */
+typedef enum {
+    TUTTI_ISA_GENERIC, /* any processor: vectors of 16 bytes, which the compiler makes of SSE, NEON or plain code */
+    TUTTI_ISA_AVX2,    /* with FMA and F16C; 32 bytes */
+    TUTTI_ISA_AVX512,  /* F, BW, DQ and VL; 64 bytes */
+    TUTTI_NISAS,
+} tutti_isa;
+
+/* The best that this processor runs, below a ceiling: TUTTI_ISA=generic|avx2|avx512 in the environment, read once. */
+tutti_isa tutti_isa_here(void);
+/* Whether this build has its loops and this processor runs them, whatever the ceiling. */
+bool tutti_isa_runs(tutti_isa isa);
+const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
+/* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
+tutti_status tutti_isa_check(tutti_failure *err);
+
+/* A room's table: in its header TUTTI_ISA_DECLARE(type, name), in one of its files TUTTI_ISA_TABLE(type, name). Then name_rows[isa] is the
+ * row of a set, NULL where tutti_isa_runs says no for want of loops, and name_rows[tutti_isa_here()] this processor's. */
+#define TUTTI_ISA_DECLARE(type, name)                                                                                  \
+    extern const type name##_generic, name##_avx2, name##_avx512;                                                      \
+    extern const type *const name##_rows[TUTTI_NISAS]
+#if defined(TUTTI_X86_LOOPS)
+#define TUTTI_ISA_TABLE(type, name)                                                                                    \
+    const type *const name##_rows[TUTTI_NISAS] = {&name##_generic, &name##_avx2, &name##_avx512}
+#else
+#define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = {&name##_generic}
+#endif
+
+#endif
