@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_conv_bf16_avx512.c: convolutions of bf16 by AVX512-BF16. Nothing of it runs where tutti_lane_conv_bf16 does not name it. */
-#include "../tensor/vector_avx512.h"
-
 #include "lane_conv_bf16.h"
 #include "lane_conv_loops.h"
 

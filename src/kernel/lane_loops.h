@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_loops.h: numbers of any type in vectors of floats, for the loops of lane_*_loops.h. Included once by each row file
- * (lane_avx512.c, lane_avx2.c, lane_generic.c) after its tensor/vector_*.h.
+ * (lane_avx512.c, lane_avx2.c, lane_generic.c).
  *
  * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one register: its even numbers
  * become vector a by a shift and its odd ones vector b by a mask, and rounding joins them again without a shuffle. tutti_lane_index says
@@ -9,26 +9,10 @@
 #ifndef TUTTI_LANE_LOOPS_H
 #define TUTTI_LANE_LOOPS_H
 
+#include "../tensor/vector.h"
 #include "lane_impl.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 enum { UNIT = 2 * WIDTH };
-
-INLINE vector load(const float *from)
-{
-    return *(const loose *)(const void *)from;
-}
-
-INLINE void store(float *to, vector v)
-{
-    *(loose *)(void *)to = v;
-}
-
-INLINE vector all(float x)
-{
-    return x - (vector){0};
-}
 
 /* --- WIDTH numbers in their order; n of them, others zero --- */
 

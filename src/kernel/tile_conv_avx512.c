@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../tensor/vector_avx512.h"
+#include "../tensor/vector.h"
 
 enum { SIDE = 16, POSITIONS = 32, TILE = SIDE * POSITIONS };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.c: hands vectors to the row for this processor, which elementwise.c has picked. */
+/* convert.c: hands vectors to the row for this processor. */
 #include "convert.h"
 
+#include "convert_impl.h"
 #include "elementwise.h"
-#include "elementwise_impl.h"
+
+TUTTI_ISA_TABLE(tutti_convert_row, tutti_convert);
 
 static int index_of(tutti_dtype type)
 {
@@ -15,7 +17,7 @@ void tutti_convert_to_f32(tutti_dtype type, const void *from, float *to, int64_t
     if (type == TUTTI_F32)
         memcpy(to, from, (size_t)n * sizeof(float));
     else
-        tutti_elementwise_current()->convert->widen[index_of(type)](from, to, n);
+        tutti_convert_rows[tutti_isa_here()]->widen[index_of(type)](from, to, n);
 }
 
 void tutti_convert_from_f32(tutti_dtype type, const float *from, void *to, int64_t n)
@@ -23,7 +25,7 @@ void tutti_convert_from_f32(tutti_dtype type, const float *from, void *to, int64
     if (type == TUTTI_F32)
         memcpy(to, from, (size_t)n * sizeof(float));
     else
-        tutti_elementwise_current()->convert->narrow[index_of(type)](from, to, n);
+        tutti_convert_rows[tutti_isa_here()]->narrow[index_of(type)](from, to, n);
 }
 
 void tutti_convert_add(tutti_dtype type, void *y, const void *x, int64_t n)
@@ -31,5 +33,5 @@ void tutti_convert_add(tutti_dtype type, void *y, const void *x, int64_t n)
     if (type == TUTTI_F32)
         tutti_elementwise_add(y, x, n);
     else
-        tutti_elementwise_current()->convert->add[index_of(type)](y, x, n);
+        tutti_convert_rows[tutti_isa_here()]->add[index_of(type)](y, x, n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_impl.h: the rows behind convert.h, one a file. */
+/* convert_impl.h: the rows behind convert.h, one an instruction set, made of convert_vector.c. */
 #ifndef TUTTI_CONVERT_IMPL_H
 #define TUTTI_CONVERT_IMPL_H
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "convert_one.h"
+#include "isa.h"
 
 /* Index of the two arrays of each row: TUTTI_BF16, TUTTI_F16 from 0. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
@@ -24,13 +25,13 @@ typedef struct {
     bool stream;
 } tutti_halves_call;
 
-typedef struct tutti_convert_row {
+typedef struct {
     void (*widen[TUTTI_NCONVERT])(const uint16_t *from, float *to, int64_t n);
     void (*narrow[TUTTI_NCONVERT])(const float *from, uint16_t *to, int64_t n);
     void (*add[TUTTI_NCONVERT])(uint16_t *y, const uint16_t *x, int64_t n);
     void (*sum[TUTTI_NCONVERT])(const tutti_halves_call *call);
 } tutti_convert_row;
 
-extern const tutti_convert_row tutti_convert_avx512, tutti_convert_avx2, tutti_convert_generic;
+TUTTI_ISA_DECLARE(tutti_convert_row, tutti_convert);
 
 #endif

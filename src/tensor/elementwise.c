@@ -7,14 +7,12 @@
 
 #include "../base/arena.h"
 #include "elementwise_impl.h"
-#include "isa.h"
 
-const tutti_elementwise_row *tutti_elementwise_current(void)
+TUTTI_ISA_TABLE(tutti_elementwise_row, tutti_elementwise);
+
+static const tutti_elementwise_row *row_here(void)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, tutti_isa_name(tutti_isa_here())) == 0)
-            return tutti_elementwise_rows[i];
-    return tutti_elementwise_rows[tutti_elementwise_nrows - 1];
+    return tutti_elementwise_rows[tutti_isa_here()];
 }
 
 bool tutti_folds_left_to_right(const uint8_t *folds, int nin)
@@ -48,18 +46,18 @@ void tutti_elementwise_reduce(float *const *outputs, int nout, const float *cons
         call.stack = depth <= TUTTI_ELEMENTWISE_STACK
                          ? fixed
                          : tutti_alloc((size_t)depth * TUTTI_ELEMENTWISE_BLOCK * sizeof *call.stack);
-        tutti_elementwise_current()->reduce(&call);
+        row_here()->reduce(&call);
         if (call.stack != fixed) free(call.stack);
         return;
     }
-    tutti_elementwise_current()->reduce(&call);
+    row_here()->reduce(&call);
 }
 
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream)
 {
     const tutti_elementwise_call call = {
         .outputs = outputs, .nout = nout, .inputs = &input, .nin = 1, .n = n, .stream = stream};
-    if (n > 0) tutti_elementwise_current()->reduce(&call);
+    if (n > 0) row_here()->reduce(&call);
 }
 
 void tutti_elementwise_add(float *y, const float *x, int64_t n)
@@ -70,7 +68,7 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
 
 void tutti_elementwise_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n)
 {
-    tutti_elementwise_current()->add_rows(y, y_apart, x, x_apart, rows, n);
+    row_here()->add_rows(y, y_apart, x, x_apart, rows, n);
 }
 
 /* Bits that stand above the largest exponent, or-ed over all elements: blocks of fixed size become vectors everywhere. */

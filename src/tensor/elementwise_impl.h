@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_impl.h: the rows behind elementwise.h, one a file: AVX-512, AVX2, plain C.
- *
- * A row file defines a vector type and four inline functions, then includes elementwise_loops.h, which holds the loops
- * once for all rows. Every row adds the same operands in the same order, so all rows give equal bits. */
+/* elementwise_impl.h: the rows behind elementwise.h, one an instruction set, made of elementwise_vector.c. */
 #ifndef TUTTI_ELEMENTWISE_IMPL_H
 #define TUTTI_ELEMENTWISE_IMPL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "convert_impl.h"
-#include "reduce_impl.h"
+#include "isa.h"
 
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of a fold expression that need no heap */
 /* Most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
@@ -32,20 +28,9 @@ typedef struct {
 enum { TUTTI_ELEMENTWISE_BLOCK = 64 };
 
 typedef struct {
-    const char *name;
-    bool (*usable)(void);
     void (*reduce)(const tutti_elementwise_call *call);
     void (*add_rows)(float *y, int64_t y_apart, const float *x, int64_t x_apart, int64_t rows, int64_t n);
-    const tutti_convert_row *convert; /* of the same instruction set */
-    const tutti_reduce_row *typed;
 } tutti_elementwise_row;
-
-extern const tutti_elementwise_row tutti_elementwise_avx512, tutti_elementwise_avx2, tutti_elementwise_generic;
-
-/* Best first; the last one is usable everywhere. elementwise_rows_avx2.c or elementwise_rows_portable.c. */
-extern const tutti_elementwise_row *const tutti_elementwise_rows[];
-extern const int tutti_elementwise_nrows;
-/* The row for this processor. */
-const tutti_elementwise_row *tutti_elementwise_current(void);
+TUTTI_ISA_DECLARE(tutti_elementwise_row, tutti_elementwise);
 
 #endif

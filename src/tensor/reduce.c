@@ -11,8 +11,12 @@
 
 #include "../base/arena.h"
 #include "convert.h"
+#include "convert_impl.h"
 #include "elementwise.h"
 #include "elementwise_impl.h"
+#include "reduce_impl.h"
+
+TUTTI_ISA_TABLE(tutti_reduce_row, tutti_reduce);
 
 enum { BLOCK_BYTES = 2048, STACK = 16 }; /* a waiting value; how many need no heap */
 
@@ -64,7 +68,7 @@ static tutti_accumulator accumulator_of(tutti_dtype type)
 static tutti_combine combine_of(tutti_dtype type, tutti_operation op)
 {
     if (is_pair(op)) return tutti_reduce_pairs[type][op == TUTTI_ARGMAX];
-    return tutti_elementwise_current()->typed->combine[accumulator_of(type)][op == TUTTI_AVG ? TUTTI_SUM : op];
+    return tutti_reduce_rows[tutti_isa_here()]->combine[accumulator_of(type)][op == TUTTI_AVG ? TUTTI_SUM : op];
 }
 
 typedef struct {
@@ -159,7 +163,7 @@ void tutti_reduce_wide(tutti_dtype type, char *const *outputs, int nout, const c
                                   depth <= STACK ? fixed : tutti_alloc((size_t)depth * TUTTI_SUM_BLOCK * sizeof(float)),
                               .n = n,
                               .stream = stream};
-    tutti_elementwise_current()->convert->sum[type == TUTTI_BF16 ? TUTTI_CONVERT_BF16 : TUTTI_CONVERT_F16](&call);
+    tutti_convert_rows[tutti_isa_here()]->sum[type == TUTTI_BF16 ? TUTTI_CONVERT_BF16 : TUTTI_CONVERT_F16](&call);
     if (call.stack != fixed) free(call.stack);
 }
 
@@ -199,7 +203,7 @@ void tutti_reduce_copy(char *const *outputs, int nout, const char *input, size_t
 
 void tutti_reduce_average(tutti_dtype type, char *x, int64_t n, int32_t nranks)
 {
-    const tutti_reduce_row *row = tutti_elementwise_current()->typed;
+    const tutti_reduce_row *row = tutti_reduce_rows[tutti_isa_here()];
     if (!is_half(type)) {
         row->divide[accumulator_of(type)](x, n, nranks);
         return;

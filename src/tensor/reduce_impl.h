@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_impl.h: the loops behind reduce.h: one row an ISA (reduce_avx512.c, reduce_avx2.c, reduce_generic.c), made of the one
- * text of reduce_loops.h, which the compiler turns into what vectors there are; and those over pairs (reduce_pairs.c). */
+/* reduce_impl.h: the loops behind reduce.h: rows, one an instruction set, made of reduce_vector.c; and those over pairs
+ * (reduce_pairs.c). */
 #ifndef TUTTI_REDUCE_IMPL_H
 #define TUTTI_REDUCE_IMPL_H
 
+#include "isa.h"
 #include "tutti/types.h"
 
 /* What values are combined in: 16-bit types in f32, argmin and argmax in their elements. */
@@ -18,7 +19,7 @@ typedef struct {
     void (*divide[TUTTI_NACCUMULATORS])(void *x, int64_t n, int32_t by);
 } tutti_reduce_row;
 
-extern const tutti_reduce_row tutti_reduce_avx512, tutti_reduce_avx2, tutti_reduce_generic;
+TUTTI_ISA_DECLARE(tutti_reduce_row, tutti_reduce);
 
 /* [type][0] argmin, [type][1] argmax; NULL for u8. */
 extern const tutti_combine tutti_reduce_pairs[TUTTI_NDTYPES][2];

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector_avx2.h: what lane_loops.h needs of AVX2 with FMA and F16C: eight floats a vector. */
+/* vector_avx2.h: vector.h by AVX2 with FMA and F16C: eight floats a vector. */
 #ifndef TUTTI_VECTOR_AVX2_H
 #define TUTTI_VECTOR_AVX2_H
 
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
-
-#include "convert_avx2.h"
 
 enum { WIDTH = 8 };
 typedef float vector __attribute__((vector_size(32)));
@@ -43,6 +41,11 @@ static inline void stream(float *to, vector v)
 static inline void stream_fence(void)
 {
     _mm_sfence();
+}
+
+static inline void leave_vectors(void)
+{
+    _mm256_zeroupper();
 }
 
 static inline vector multiply_add(vector a, vector b, vector c)
@@ -128,41 +131,36 @@ static inline vector rectify(vector v)
 
 static inline halves load_halves(const uint16_t *from)
 {
-    return tutti_load_halves(from);
+    return _mm_loadu_si128((const __m128i *)(const void *)from);
 }
 
 static inline halves load_some_halves(const uint16_t *from, int64_t n)
 {
     uint16_t some[WIDTH] = {0};
     memcpy(some, from, (size_t)n * sizeof *from);
-    return tutti_load_halves(some);
+    return load_halves(some);
 }
 
 static inline void store_halves(uint16_t *to, halves h)
 {
-    tutti_store_halves(to, h);
+    _mm_storeu_si128((__m128i *)(void *)to, h);
 }
 
 static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
 {
     uint16_t some[WIDTH];
-    tutti_store_halves(some, h);
+    store_halves(some, h);
     memcpy(to, some, (size_t)n * sizeof *to);
 }
 
 static inline vector widen_bf16(halves h)
 {
-    return (vector)tutti_widen_bf16(h);
+    return (vector)_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
 static inline vector widen_f16(halves h)
 {
-    return (vector)tutti_widen_f16(h);
-}
-
-static inline halves narrow_bf16(vector v)
-{
-    return tutti_narrow_bf16((__m256)v);
+    return (vector)_mm256_cvtph_ps(h);
 }
 
 /* The upper halves, of numbers of bf16. */
@@ -174,7 +172,7 @@ static inline halves cut_bf16(vector v)
 
 static inline halves narrow_f16(vector v)
 {
-    return tutti_narrow_f16((__m256)v);
+    return _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 /* --- twice as many --- */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector_avx512.h: what lane_loops.h needs of AVX-512 (F, BW, VL): sixteen floats a vector. */
+/* vector_avx512.h: vector.h by AVX-512 (F, BW, DQ, VL): sixteen floats a vector. bf16 by integer instructions: those of
+ * AVX512-BF16 take subnormal numbers for zero. */
 #ifndef TUTTI_VECTOR_AVX512_H
 #define TUTTI_VECTOR_AVX512_H
 
 #include <immintrin.h>
 #include <stdint.h>
-
-#include "convert_avx512.h"
 
 enum { WIDTH = 16 };
 typedef float vector __attribute__((vector_size(64)));
@@ -37,6 +36,11 @@ static inline void stream(float *to, vector v)
 static inline void stream_fence(void)
 {
     _mm_sfence();
+}
+
+static inline void leave_vectors(void)
+{
+    _mm256_zeroupper();
 }
 
 static inline vector multiply_add(vector a, vector b, vector c)
@@ -110,7 +114,7 @@ static inline vector rectify(vector v)
 
 static inline halves load_halves(const uint16_t *from)
 {
-    return tutti_load_halves(from);
+    return _mm256_loadu_si256((const __m256i *)(const void *)from);
 }
 
 static inline halves load_some_halves(const uint16_t *from, int64_t n)
@@ -120,7 +124,7 @@ static inline halves load_some_halves(const uint16_t *from, int64_t n)
 
 static inline void store_halves(uint16_t *to, halves h)
 {
-    tutti_store_halves(to, h);
+    _mm256_storeu_si256((__m256i *)(void *)to, h);
 }
 
 static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
@@ -130,17 +134,12 @@ static inline void store_some_halves(uint16_t *to, halves h, int64_t n)
 
 static inline vector widen_bf16(halves h)
 {
-    return (vector)tutti_widen_bf16(h);
+    return (vector)_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 
 static inline vector widen_f16(halves h)
 {
-    return (vector)tutti_widen_f16(h);
-}
-
-static inline halves narrow_bf16(vector v)
-{
-    return tutti_narrow_bf16((__m512)v);
+    return (vector)_mm512_cvtph_ps(h);
 }
 
 /* The upper halves, of numbers of bf16. */
@@ -151,7 +150,7 @@ static inline halves cut_bf16(vector v)
 
 static inline halves narrow_f16(vector v)
 {
-    return tutti_narrow_f16((__m512)v);
+    return _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 /* --- twice as many --- */

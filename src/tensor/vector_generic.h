@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector_generic.h: what lane_loops.h needs, in plain C with the compiler's vectors of four floats, which every processor has in
+/* vector_generic.h: vector.h in plain C, with the compiler's vectors of four floats, which every processor has in
  * some form (SSE, NEON, or four scalars). */
 #ifndef TUTTI_VECTOR_GENERIC_H
 #define TUTTI_VECTOR_GENERIC_H
@@ -39,6 +39,10 @@ static inline void stream(float *to, vector v)
 }
 
 static inline void stream_fence(void)
+{
+}
+
+static inline void leave_vectors(void)
 {
 }
 
@@ -161,12 +165,6 @@ static inline vector widen_f16(halves h)
 {
     return (vector){tutti_f32_of_f16(h.number[0]), tutti_f32_of_f16(h.number[1]), tutti_f32_of_f16(h.number[2]),
                     tutti_f32_of_f16(h.number[3])};
-}
-
-static inline halves narrow_bf16(vector v)
-{
-    return (halves){
-        {tutti_bf16_of_f32(v[0]), tutti_bf16_of_f32(v[1]), tutti_bf16_of_f32(v[2]), tutti_bf16_of_f32(v[3])}};
 }
 
 /* The upper halves, of numbers of bf16. */

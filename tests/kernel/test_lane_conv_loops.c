@@ -11,7 +11,7 @@
 
 #include "kernel/lane_impl.h"
 #include "tensor/convert.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 
 static const float UNTOUCHED = 77;
 enum { PAIR_WIDTH = 16 };
@@ -269,8 +269,8 @@ static void compare(const scene *s, const variant *v)
 
 static bool is_usable(const tutti_lane_row *row)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, row->name) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), row->name) == 0) return tutti_isa_runs(i);
     return false;
 }
 

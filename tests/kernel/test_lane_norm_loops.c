@@ -9,7 +9,7 @@
 
 #include "kernel/lane_impl.h"
 #include "tensor/convert.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 
 enum { MOST = 8192, MOST_ENTRIES = 2048 };
 
@@ -133,8 +133,8 @@ static void run_and_compare(scene *s, int64_t at, int64_t n)
 
 static bool is_usable(const tutti_lane_row *row)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, row->name) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), row->name) == 0) return tutti_isa_runs(i);
     return false;
 }
 

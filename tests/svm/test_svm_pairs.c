@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "svm/svm_pairs_impl.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 
 enum { MOST = 300, FEATURES = 5 };
 
@@ -25,8 +25,8 @@ typedef struct {
 
 static bool is_usable(const tutti_svm_pairs_row *row)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, row->isa) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), row->isa) == 0) return tutti_isa_runs(i);
     return false;
 }
 

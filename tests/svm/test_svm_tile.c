@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "svm/svm_tile_impl.h"
-#include "tensor/elementwise_impl.h"
 #include "tensor/isa.h"
 
 enum { NROWS = 150, MOST = 40 };
@@ -29,8 +28,8 @@ static int is_f64(const tutti_svm_tile_row *row)
 
 static bool is_usable(const tutti_svm_tile_row *row)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, row->isa) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), row->isa) == 0) return tutti_isa_runs(i);
     return false;
 }
 

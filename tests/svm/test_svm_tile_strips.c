@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "svm/svm_tile_impl.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 
 enum { NROWS = 150, WIDTH = 300 };
 
@@ -20,8 +20,8 @@ typedef struct {
 
 static bool is_usable(const tutti_svm_tile_row *row)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, row->isa) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), row->isa) == 0) return tutti_isa_runs(i);
     return false;
 }
 

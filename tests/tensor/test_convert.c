@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "tensor/convert.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/convert_impl.h"
 
 enum { NHALVES = 1 << 16 };
 
@@ -74,9 +74,8 @@ static void widen_all(const tutti_convert_row *row, const format *f)
 static void every_half_is_the_number_that_it_stands_for(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_elementwise_nrows; r++)
-        for (int k = 0; k < 2 && tutti_elementwise_rows[r]->usable(); k++)
-            widen_all(tutti_elementwise_rows[r]->convert, &formats[k]);
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int k = 0; k < 2 && tutti_isa_runs(r); k++) widen_all(tutti_convert_rows[r], &formats[k]);
 }
 
 static void narrow_and_compare(const tutti_convert_row *row, const format *f, const float *from, int n)
@@ -112,9 +111,8 @@ static void halfway_numbers_go_to_the_even_neighbour(void **state)
     for (int k = 0; k < 2; k++) {
         const int n = middles(&formats[k], x);
         assert_true(n > 3 * 60000);
-        for (int r = 0; r < tutti_elementwise_nrows; r++)
-            if (tutti_elementwise_rows[r]->usable())
-                narrow_and_compare(tutti_elementwise_rows[r]->convert, &formats[k], x, n);
+        for (int r = 0; r < TUTTI_NISAS; r++)
+            if (tutti_isa_runs(r)) narrow_and_compare(tutti_convert_rows[r], &formats[k], x, n);
     }
     free(x);
 }
@@ -134,9 +132,8 @@ static void any_bits_become_the_nearest_half(void **state)
         x[i] = bits_to_float(i < NEDGES ? edges[i] : r.word[0]);
         if (i % 2 && i >= NEDGES) x[i] = ldexpf(tutti_random_unit(r.word[1]) - 0.5f, (int)(r.word[2] % 48) - 28);
     }
-    for (int r = 0; r < tutti_elementwise_nrows; r++)
-        for (int k = 0; k < 2 && tutti_elementwise_rows[r]->usable(); k++)
-            narrow_and_compare(tutti_elementwise_rows[r]->convert, &formats[k], x, N);
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int k = 0; k < 2 && tutti_isa_runs(r); k++) narrow_and_compare(tutti_convert_rows[r], &formats[k], x, N);
     free(x);
 }
 
@@ -152,11 +149,11 @@ static void rows_agree_at_any_offset_to_the_bit(void **state)
         h[i] = (uint16_t)r.word[1], y[i] = (uint16_t)(r.word[2] & 0x3fff); /* sums of NaN and NaN have no rule */
     }
     const tutti_convert_row *plain = &tutti_convert_generic;
-    for (int row = 0; row < tutti_elementwise_nrows; row++)
-        for (int k = 0; k < 2 && tutti_elementwise_rows[row]->usable(); k++)
+    for (int row = 0; row < TUTTI_NISAS; row++)
+        for (int k = 0; k < 2 && tutti_isa_runs(row); k++)
             for (int at = 0; at < 17; at++)
                 for (int n = 0; n + at < 67; n++) {
-                    const tutti_convert_row *rows[2] = {plain, tutti_elementwise_rows[row]->convert};
+                    const tutti_convert_row *rows[2] = {plain, tutti_convert_rows[row]};
                     for (int which = 0; which < 2; which++) {
                         memset(wide[which], 0x55, sizeof wide[0]), memset(narrow[which], 0x55, sizeof narrow[0]);
                         memcpy(sum[which], y, sizeof sum[0]);

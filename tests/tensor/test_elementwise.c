@@ -82,8 +82,8 @@ static void every_row_gives_the_same_bits_at_any_offset(void **state)
     fill(b);
     static const int counts[] = {1, 2, 3, 4, 5, 8, 13, 32, 40};
     static const int64_t lengths[] = {0, 1, 3, 7, 15, 16, 17, 63, 64, 65, 127, 130, 1003};
-    for (int r = 0; r < tutti_elementwise_nrows; r++) {
-        if (!tutti_elementwise_rows[r]->usable()) continue;
+    for (int r = 0; r < TUTTI_NISAS; r++) {
+        if (!tutti_isa_runs(r)) continue;
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++)
             for (int kind = 0; kind < 3; kind++)
                 for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
@@ -117,8 +117,8 @@ static void rows_of_sums_may_overlap(void **state)
     for (int i = 0; i <= NY; i++) want[i] = (float)i;
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < N; i++) want[row * Y_APART + i] += x[row * X_APART + i];
-    for (int r = 0; r < tutti_elementwise_nrows; r++) {
-        if (!tutti_elementwise_rows[r]->usable()) continue;
+    for (int r = 0; r < TUTTI_NISAS; r++) {
+        if (!tutti_isa_runs(r)) continue;
         float y[NY + 1];
         for (int i = 0; i <= NY; i++) y[i] = (float)i;
         tutti_elementwise_rows[r]->add_rows(y, Y_APART, x, X_APART, ROWS, N);

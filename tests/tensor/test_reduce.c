@@ -8,8 +8,10 @@
 
 #include "base/rng.h"
 #include "reference_reduce.h"
+#include "tensor/convert_impl.h"
 #include "tensor/elementwise_impl.h"
 #include "tensor/reduce.h"
+#include "tensor/reduce_impl.h"
 #include "tensor/tensor.h"
 
 enum { MOST_IN = 40, ROOM = 3000, MOST_BYTES = 16 };
@@ -119,13 +121,13 @@ static void all_rows_give_equal_bits(void **state)
                 reference_draw(types[t], TUTTI_SUM, (uint64_t)r.word[2] << 32 | r.word[3], odd, b + i * bytes);
             }
             tutti_reduce_generic.combine[t][op](want, a, b, N);
-            for (int k = 0; k < tutti_elementwise_nrows; k++) {
-                if (!tutti_elementwise_rows[k]->usable()) continue;
+            for (int k = 0; k < TUTTI_NISAS; k++) {
+                if (!tutti_isa_runs(k)) continue;
                 memset(got, 0, sizeof got);
-                tutti_elementwise_rows[k]->typed->combine[t][op](got, a, b, N);
+                tutti_reduce_rows[k]->combine[t][op](got, a, b, N);
                 assert_memory_equal(got, want, N * bytes);
                 memcpy(got, a, sizeof got);
-                tutti_elementwise_rows[k]->typed->combine[t][op](got, got, b, N); /* in place */
+                tutti_reduce_rows[k]->combine[t][op](got, got, b, N); /* in place */
                 assert_memory_equal(got, want, N * bytes);
             }
         }
@@ -207,12 +209,12 @@ static void sums_of_halves_in_f32_are_not_rounded_to_halves(void **state)
         in[1][i] = in[2][i] = tutti_bf16_of_f32(1.0f / 128 * (float)(i % 64));
         want[i] = 256 + 1.0f / 64 * (float)(i % 64);
     }
-    for (int r = 0; r < tutti_elementwise_nrows; r++) {
-        if (!tutti_elementwise_rows[r]->usable()) continue;
+    for (int r = 0; r < TUTTI_NISAS; r++) {
+        if (!tutti_isa_runs(r)) continue;
         const tutti_halves_call call = {
             .outputs = (float *const *)&out, .nout = 1, .inputs = (const uint16_t *const *)inputs, .nin = 3, .n = N};
         memset(got, 0, sizeof got);
-        tutti_elementwise_rows[r]->convert->sum[TUTTI_CONVERT_BF16](&call);
+        tutti_convert_rows[r]->sum[TUTTI_CONVERT_BF16](&call);
         assert_memory_equal(got, want, sizeof want);
     }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "tensor/elementwise_impl.h"
+#include "tensor/isa.h"
 #include "training/method/rule.h"
 
 enum { N = 101 };
@@ -104,8 +104,8 @@ static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
 
 static bool is_usable(const char *name)
 {
-    for (int i = 0; i < tutti_elementwise_nrows; i++)
-        if (strcmp(tutti_elementwise_rows[i]->name, name) == 0) return tutti_elementwise_rows[i]->usable();
+    for (int i = 0; i < TUTTI_NISAS; i++)
+        if (strcmp(tutti_isa_name(i), name) == 0) return tutti_isa_runs(i);
     return false;
 }
 

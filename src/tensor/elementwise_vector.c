@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_loops.h: the loops of every row, included once by each row file after it has defined
- *   vector, WIDTH (floats in it), load(), add(), store(), stream(), stream_fence() and
- *   leave_vectors(): clears the upper halves of vector registers.
+/* elementwise_vector.c: the loops of every row behind elementwise.h (vector.h). All rows add the same operands in the same order, so all
+ * give equal bits.
  *
  * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body, so an
  * element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an ordinary
  * store makes of each line first; they need aligned targets, hence the head, and a fence before anybody is told. */
-
-#define INLINE static inline __attribute__((always_inline))
+#include "elementwise_impl.h"
+#include "vector.h"
 
 /* One element, in plain C. */
 static float sum_one(const tutti_elementwise_call *c, int64_t at)
@@ -39,7 +38,7 @@ INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, 
     for (int v = 0; v < count; v++) sum[v] = load(c->inputs[0] + at + v * WIDTH);
     if (!c->folds) {
         for (int k = 1; k < c->nin; k++)
-            for (int v = 0; v < count; v++) sum[v] = add(sum[v], load(c->inputs[k] + at + v * WIDTH));
+            for (int v = 0; v < count; v++) sum[v] = sum[v] + load(c->inputs[k] + at + v * WIDTH);
         return;
     }
     /* The topmost pending sum lives in registers, the older ones on the stack. */
@@ -51,7 +50,7 @@ INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, 
         for (int f = 0; f < c->folds[k]; f++) {
             depth--;
             for (int v = 0; v < count; v++)
-                sum[v] = add(load(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH), sum[v]);
+                sum[v] = load(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH) + sum[v];
         }
     }
 }
@@ -109,8 +108,10 @@ static void run_add_rows(float *y, int64_t y_apart, const float *x, int64_t x_ap
 {
     for (int64_t r = 0; r < rows; r++, y += y_apart, x += x_apart) {
         int64_t i = 0;
-        for (; i + WIDTH <= n; i += WIDTH) store(y + i, add(load(y + i), load(x + i)));
+        for (; i + WIDTH <= n; i += WIDTH) store(y + i, load(y + i) + load(x + i));
         for (; i < n; i++) y[i] = y[i] + x[i];
     }
     leave_vectors();
 }
+
+const tutti_elementwise_row TUTTI_ISA_ROW(tutti_elementwise) = {run_reduce, run_add_rows};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_loops.h: the loops of every row of reduce_impl.h, included once by each row file, which is compiled for its ISA.
+/* reduce_vector.c: the loops of every row behind reduce.h. They are plain C, which the compiler turns into what vectors there are.
  *
  * One operation an element and no fused ones, so every ISA gives the same bits. Integers are added and multiplied unsigned,
  * where C defines that they wrap. min and max of floats compare their bits: with all but the sign turned over in negative
@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "reduce_impl.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "vector.h"
 
 /* --- one element --- */
 
@@ -111,8 +110,7 @@ COMBINE_ALL(i64, int64_t)
         [TUTTI_PROD] = combine_prod_##suffix                                                                           \
     }
 
-#define REDUCE_ROW                                                                                                     \
-    {                                                                                                                  \
-        .combine = {ROW_OF(f32), ROW_OF(f64), ROW_OF(i32), ROW_OF(i64)},                                               \
-        .divide = {divide_f32, divide_f64, divide_i32, divide_i64},                                                    \
-    }
+const tutti_reduce_row TUTTI_ISA_ROW(tutti_reduce) = {
+    .combine = {ROW_OF(f32), ROW_OF(f64), ROW_OF(i32), ROW_OF(i64)},
+    .divide = {divide_f32, divide_f64, divide_i32, divide_i64},
+};

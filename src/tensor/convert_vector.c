@@ -1,9 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_sum_loops.h: f32 sums of 16-bit vectors, included once by each row file behind convert_loops.h, after it has defined
- * stream() and stream_fence() too.
+/* convert_vector.c: the loops of every row behind convert.h, and the f32 sums of 16-bit vectors behind reduce.h.
  *
- * Inputs are widened as they are loaded and no sum is rounded to 16 bits: each is read once, in the registers that add it. Order of
- * operands, head and tail are those of elementwise_loops.h, so an element's bits depend neither on where it lies nor on the row. */
+ * What is left over at the end is computed one by one in plain C, with the same result. Inputs of sums are widened as they are loaded and no
+ * sum is rounded to 16 bits: each is read once, in the registers that add it. Order of operands, head and tail are those of
+ * elementwise_vector.c, so an element's bits depend neither on where it lies nor on the row. */
+#include "convert_impl.h"
+#include "vector.h"
+
+INLINE vector take_bf16(const uint16_t *from)
+{
+    return widen_bf16(load_halves(from));
+}
+
+INLINE void put_bf16(uint16_t *to, vector v)
+{
+    store_halves(to, narrow_bf16(v));
+}
+
+INLINE vector take_f16(const uint16_t *from)
+{
+    return widen_f16(load_halves(from));
+}
+
+INLINE void put_f16(uint16_t *to, vector v)
+{
+    store_halves(to, narrow_f16(v));
+}
+
+/* --- there and back --- */
+
+INLINE void widen(const uint16_t *from, float *to, int64_t n, vector (*take)(const uint16_t *), float (*one)(uint16_t))
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) store(to + i, take(from + i));
+    leave_vectors();
+    for (; i < n; i++) to[i] = one(from[i]);
+}
+
+INLINE void narrow(const float *from, uint16_t *to, int64_t n, void (*put)(uint16_t *, vector), uint16_t (*one)(float))
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) put(to + i, load(from + i));
+    leave_vectors();
+    for (; i < n; i++) to[i] = one(from[i]);
+}
+
+static void bf16_to_f32(const uint16_t *from, float *to, int64_t n)
+{
+    widen(from, to, n, take_bf16, tutti_f32_of_bf16);
+}
+
+static void f16_to_f32(const uint16_t *from, float *to, int64_t n)
+{
+    widen(from, to, n, take_f16, tutti_f32_of_f16);
+}
+
+static void f32_to_bf16(const float *from, uint16_t *to, int64_t n)
+{
+    narrow(from, to, n, put_bf16, tutti_bf16_of_f32);
+}
+
+static void f32_to_f16(const float *from, uint16_t *to, int64_t n)
+{
+    narrow(from, to, n, put_f16, tutti_f16_of_f32);
+}
+
+static void add_bf16(uint16_t *y, const uint16_t *x, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) put_bf16(y + i, take_bf16(y + i) + take_bf16(x + i));
+    leave_vectors();
+    for (; i < n; i++) y[i] = tutti_bf16_of_f32(tutti_f32_of_bf16(y[i]) + tutti_f32_of_bf16(x[i]));
+}
+
+static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) put_f16(y + i, take_f16(y + i) + take_f16(x + i));
+    leave_vectors();
+    for (; i < n; i++) y[i] = tutti_f16_of_f32(tutti_f32_of_f16(y[i]) + tutti_f32_of_f16(x[i]));
+}
+
+/* --- sums --- */
 
 /* One element, in plain C. */
 INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))
@@ -36,7 +114,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
     for (int v = 0; v < count; v++) sum[v] = take(c->inputs[0] + at + v * WIDTH);
     if (!c->folds) {
         for (int k = 1; k < c->nin; k++)
-            for (int v = 0; v < count; v++) sum[v] = add(sum[v], take(c->inputs[k] + at + v * WIDTH));
+            for (int v = 0; v < count; v++) sum[v] = sum[v] + take(c->inputs[k] + at + v * WIDTH);
         return;
     }
     int depth = 0; /* entries on the stack below the topmost sum, which lives in registers */
@@ -46,7 +124,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
         for (int v = 0; v < count; v++) sum[v] = take(c->inputs[k] + at + v * WIDTH);
         for (int f = 0; f < c->folds[k]; f++) {
             depth--;
-            for (int v = 0; v < count; v++) sum[v] = add(load(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH), sum[v]);
+            for (int v = 0; v < count; v++) sum[v] = load(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH) + sum[v];
         }
     }
 }
@@ -88,18 +166,17 @@ INLINE void sum_halves(const tutti_halves_call *c, vector (*take)(const uint16_t
 
 static void sum_bf16(const tutti_halves_call *c)
 {
-    sum_halves(c, load_bf16, tutti_f32_of_bf16);
+    sum_halves(c, take_bf16, tutti_f32_of_bf16);
 }
 
 static void sum_f16(const tutti_halves_call *c)
 {
-    sum_halves(c, load_f16, tutti_f32_of_f16);
+    sum_halves(c, take_f16, tutti_f32_of_f16);
 }
 
-#define CONVERT_ROW                                                                                                    \
-    {                                                                                                                  \
-        {widen_bf16, widen_f16}, {narrow_bf16, narrow_f16}, {add_bf16, add_f16},                                       \
-        {                                                                                                              \
-            sum_bf16, sum_f16                                                                                          \
-        }                                                                                                              \
-    }
+const tutti_convert_row TUTTI_ISA_ROW(tutti_convert) = {
+    .widen = {bf16_to_f32, f16_to_f32},
+    .narrow = {f32_to_bf16, f32_to_f16},
+    .add = {add_bf16, add_f16},
+    .sum = {sum_bf16, sum_f16},
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector.h: vectors of the instruction set that a file is compiled for, so that its loops are written once: NAME_vector.c is compiled for
+ * each set and makes a row each time, NAME_avx512.c exists for that one alone (cmake/library.cmake). Nothing of it runs where
+ * tutti_isa_here says less.
+ *
+ *   vector                WIDTH floats; a + b, a < b and the like are C's own, lane by lane
+ *   load, store           WIDTH floats at any address; load_some, store_some: the first n < WIDTH of them, others zero
+ *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence before anybody is told of such
+ *   all(x)                x in every lane
+ *   multiply_add(a, b, c) a * b + c, rounded once but in generic; square_root, rectify: max(0, v), NaN of a NaN
+ *   bits, pair_bits       a bit a lane of one vector, of two: positive, above, is_nan make them, keep and choose take them
+ *   halves                WIDTH numbers of 16 bits: load_halves, store_halves, widen_bf16, narrow_bf16, and so with f16
+ *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
+ *   half_vector, doubles  half as many floats; as many bytes in doubles
+ *   transpose(v)          a square of WIDTH vectors
+ *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it down */
+#ifndef TUTTI_VECTOR_H
+#define TUTTI_VECTOR_H
+
+#if defined(TUTTI_FOR_AVX512)
+#include "vector_avx512.h"
+#define TUTTI_ISA_ROW(name) name##_avx512 /* this file's row in the table of that name (isa.h) */
+#elif defined(TUTTI_FOR_AVX2)
+#include "vector_avx2.h"
+#define TUTTI_ISA_ROW(name) name##_avx2
+#else
+#include "vector_generic.h"
+#define TUTTI_ISA_ROW(name) name##_generic
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vector load(const float *from)
+{
+    return *(const loose *)(const void *)from;
+}
+
+INLINE void store(float *to, vector v)
+{
+    *(loose *)(void *)to = v;
+}
+
+INLINE vector all(float x)
+{
+    return x - (vector){0}; /* less 0, every number stays itself: a bare broadcast */
+}
+
+/* Rounded to nearest even. */
+INLINE halves narrow_bf16(vector v)
+{
+    return cut_bf16((vector)round_bf16(v));
+}
+
+#endif
