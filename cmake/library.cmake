@@ -24,8 +24,8 @@ tutti_optional(HWLOC_FOUND "partition_(groups|even|machine)" partition_absent)
 tutti_optional(PMIX_FOUND discover_pmix discover_pmix_absent)
 
 # Loops in vectors, of which the program picks at run time (src/tensor/isa.h). *_vector.c are written once and compiled for each instruction
-# set, with what its vector_<isa>.h wants; *_avx2.c and *_avx512.c exist for that one alone. Without TUTTI_X86_LOOPS there is what processors
-# other than x86-64 have.
+# set, with what its vector_<isa>.h wants; NAME_avx512.c, NAME_avx512bf16.c and NAME_amx.c exist for that one alone. Without TUTTI_X86_LOOPS
+# there is what processors other than x86-64 have.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TUTTI_IS_X86 ON)
 endif()
@@ -36,18 +36,23 @@ list(REMOVE_ITEM TUTTI_SOURCES ${TUTTI_VECTORS})
 set(TUTTI_ISAS generic)
 set(TUTTI_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TUTTI_FLAGS_avx512 ${TUTTI_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+set(TUTTI_FLAGS_avx512bf16 ${TUTTI_FLAGS_avx512} -mavx512bf16)
+set(TUTTI_FLAGS_amx ${TUTTI_FLAGS_avx512bf16} -mamx-tile -mamx-bf16) # whether there is any: asked for where oneDNN has it
 if(TUTTI_X86_LOOPS)
   list(APPEND TUTTI_ISAS avx2 avx512)
   list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_portable\\.c$")
   foreach(source ${TUTTI_SOURCES})
-    if(source MATCHES "_(avx2|avx512)\\.c$")
-      string(TOUPPER ${CMAKE_MATCH_1} isa)
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${TUTTI_FLAGS_${CMAKE_MATCH_1}}"
-                                                       COMPILE_DEFINITIONS TUTTI_FOR_${isa})
+    if(source MATCHES "_(avx2|avx512|avx512bf16|amx)\\.c$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${TUTTI_FLAGS_${CMAKE_MATCH_1}}")
+      if(CMAKE_MATCH_1 STREQUAL avx2)
+        set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS TUTTI_FOR_AVX2)
+      else()
+        set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS TUTTI_FOR_AVX512)
+      endif()
     endif()
   endforeach()
 else()
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_avx(2|512)\\.c$")
+  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_(avx2|avx512|avx512bf16|amx)\\.c$")
 endif()
 
 # tutti_embed(TABLE FOLDER ENDING): the files of a folder of src as a table of texts (cmake/embed_texts.cmake).
@@ -66,29 +71,10 @@ tutti_embed(tutti_shipped_devices predict/devices txt)
 tutti_embed(tutti_shipped_machines topology/machines txt)
 tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 
-# loops over registers, unrolled
-foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/kernel/(lane|sparse|lane_conv_bf16|tile_conv)_(avx512|avx2|generic)\\.c$" AND NOT TUTTI_SANITIZE) # instrumented, that would take minutes
+# loops over registers, unrolled; instrumented, that would take minutes
+foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
+  if(source MATCHES "/kernel/[^/]*_(vector|generic|avx2|avx512|avx512bf16|amx)\\.c$" AND NOT TUTTI_SANITIZE)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
-  endif()
-  if(source MATCHES "/kernel/lane_conv_bf16_avx512\\.c$")
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bf16")
-  elseif(source MATCHES "/kernel/tile_conv_avx512\\.c$") # AMX: asked for where oneDNN has it
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mamx-tile;-mamx-bf16")
-  endif()
-endforeach()
-
-# register blocks of matrix products, and their tiles; AMX is asked for at run time
-foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/kernel/gemm_(generic|tiles|avx2|avx512|bf16_avx512|amx_avx512)\\.c$")
-    if(NOT TUTTI_SANITIZE) # as above
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
-    endif()
-    if(source MATCHES "_bf16_avx512")
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mavx512bf16")
-    elseif(source MATCHES "_amx_")
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-mamx-tile;-mamx-bf16")
-    endif()
   endif()
 endforeach()
 

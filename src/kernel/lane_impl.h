@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../tensor/isa.h"
 #include "../tensor/tensor.h"
 
 /* --- batch normalisation (lane_norm.c) --- */
@@ -217,8 +218,7 @@ typedef struct {
 } tutti_draw_call;
 
 typedef struct {
-    const char *name; /* as tutti_isa_name says */
-    int width;        /* floats in a vector; a unit is two vectors */
+    int width; /* floats in a vector; a unit is two vectors */
     tutti_norm_loops norm;
     tutti_map_loops map;
     void (*sum)(const tutti_sum_call *c);
@@ -234,17 +234,18 @@ typedef struct {
                  int64_t end);
 } tutti_lane_row;
 
-extern const tutti_lane_row tutti_lane_avx512, tutti_lane_avx2, tutti_lane_generic;
-/* Best first; the last one is usable everywhere. lane_rows_avx2.c or lane_rows_portable.c. */
-extern const tutti_lane_row *const tutti_lane_rows[];
-extern const int tutti_lane_nrows;
-/* The row for this processor; the best of those whose vectors so many lanes fill (the last one's are allowed to be longer). */
-const tutti_lane_row *tutti_lane_here(void);
+TUTTI_ISA_DECLARE(tutti_lane_row, tutti_lane); /* lane_vector.c */
+
+static inline const tutti_lane_row *tutti_lane_here(void)
+{
+    return tutti_lane_rows[tutti_isa_here()];
+}
+/* The best of those whose vectors so many lanes fill (plain C's are allowed to be longer). */
 const tutti_lane_row *tutti_lane_for(int64_t lanes);
 
-/* Loops of bf16 by instructions that multiply it, where this processor has them and its row is AVX-512's; else NULL. */
+/* Loops of bf16 by instructions that multiply it, where there are such; else NULL. */
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
-extern const tutti_conv_loops tutti_lane_conv_avx512_bf16;
+extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
 /* Where number i of units in memory stands among lanes: vector a's of the first unit, vector b's, then the next unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_loops.h: numbers of any type in vectors of floats, for the loops of lane_*_loops.h. Included once by each row file
- * (lane_avx512.c, lane_avx2.c, lane_generic.c).
- *
+/* lane_loops.h: numbers of any type in vectors of floats, for the loops of lane_*_loops.h.  *
  * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one register: its even numbers
  * become vector a by a shift and its odd ones vector b by a mask, and rounding joins them again without a shuffle. tutti_lane_index says
  * where in a table of one value a lane number i of memory stands. Loops that care take WIDTH numbers in their order. The type is a

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_value.c: see lane_value.h. */
+/* lane_value.c: see lane_value.h; and the table of rows of lane_impl.h. */
 #include "lane_value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "crew.h"
+
+TUTTI_ISA_TABLE(tutti_lane_row, tutti_lane);
+
+const tutti_lane_row *tutti_lane_for(int64_t lanes)
+{
+    int isa = (int)tutti_isa_here();
+    while (isa > TUTTI_ISA_GENERIC && tutti_lane_rows[isa]->width > lanes) isa--;
+    return tutti_lane_rows[isa];
+}
+
+const tutti_conv_loops *tutti_lane_conv_bf16(void)
+{
+    return tutti_isa_has_bf16() ? TUTTI_ISA_X86(&tutti_lane_conv_avx512bf16) : NULL;
+}
 
 enum { PIECE = 1 << 12, STREAM_BYTES = 1 << 20, LINE = 64 };
 

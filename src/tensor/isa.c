@@ -29,10 +29,20 @@ bool tutti_isa_runs(tutti_isa isa)
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+
+bool tutti_isa_has_bf16(void)
+{
+    return tutti_isa_here() == TUTTI_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
+}
 #else
 bool tutti_isa_runs(tutti_isa isa)
 {
     return isa == TUTTI_ISA_GENERIC;
+}
+
+bool tutti_isa_has_bf16(void)
+{
+    return false;
 }
 #endif
 

@@ -26,6 +26,8 @@ tutti_isa tutti_isa_here(void);
 /* Whether this build has its loops and this processor runs them, whatever the ceiling. */
 bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
+/* Whether, here being AVX-512, there is AVX512-BF16 as well: for NAME_avx512bf16.c. */
+bool tutti_isa_has_bf16(void);
 /* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
 
@@ -37,8 +39,10 @@ tutti_status tutti_isa_check(tutti_failure *err);
 #if defined(TUTTI_X86_LOOPS)
 #define TUTTI_ISA_TABLE(type, name)                                                                                    \
     const type *const name##_rows[TUTTI_NISAS] = {&name##_generic, &name##_avx2, &name##_avx512}
+#define TUTTI_ISA_X86(row) (row) /* what exists for an instruction set of x86-64 alone; NULL in builds without */
 #else
 #define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = {&name##_generic}
+#define TUTTI_ISA_X86(row)          NULL
 #endif
 
 #endif

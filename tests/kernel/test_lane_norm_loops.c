@@ -21,6 +21,7 @@ typedef struct {
     float channel[TUTTI_NORM_SUM][MOST_ENTRIES];
     double sum[MOST_ENTRIES], product[MOST_ENTRIES], want_sum[MOST_ENTRIES], want_product[MOST_ENTRIES];
     _Alignas(64) unsigned char bits[MOST];
+    tutti_isa isa;
     const tutti_lane_row *row;
     int64_t channels, entries;
     tutti_norm_call call;
@@ -61,13 +62,14 @@ static void fill_table(scene *s)
     }
 }
 
-static scene *open_scene(const tutti_lane_row *row, tutti_dtype type, int64_t channels, unsigned fused)
+static scene *open_scene(int isa, tutti_dtype type, int64_t channels, unsigned fused)
 {
     const bool adds = fused & 1, relu = fused & 2, streams = fused & 4, sums = fused & 8;
+    const tutti_lane_row *row = tutti_lane_rows[isa];
     const int unit = 2 * row->width;
     scene *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
     memset(s, 0, sizeof *s);
-    s->row = row, s->channels = channels, s->entries = channels / gcd(channels, unit) * unit;
+    s->isa = isa, s->row = row, s->channels = channels, s->entries = channels / gcd(channels, unit) * unit;
     s->call = (tutti_norm_call){
         .type = type, .period = s->entries / unit, .in = s->memory[IN], .added = adds ? s->memory[ADDED] : NULL};
     s->call.out = s->memory[OUT], s->call.dout = s->memory[DOUT], s->call.din = s->memory[DIN];
@@ -112,7 +114,7 @@ static void assert_numbers(const scene *s, const char *what, int which, const fl
     }
     for (int i = 0; i < MOST; i++)
         if (got[i] != rounded[i])
-            fail_msg("%s, %s, %d channels, %s, number %d: %g instead of %g", s->row->name,
+            fail_msg("%s, %s, %d channels, %s, number %d: %g instead of %g", tutti_isa_name(s->isa),
                      tutti_dtype_name(s->call.type), (int)s->channels, what, i, (double)got[i], (double)rounded[i]);
 }
 
@@ -131,13 +133,6 @@ static void run_and_compare(scene *s, int64_t at, int64_t n)
     assert_numbers(s, "din", DIN, s->want_din);
 }
 
-static bool is_usable(const tutti_lane_row *row)
-{
-    for (int i = 0; i < TUTTI_NISAS; i++)
-        if (strcmp(tutti_isa_name(i), row->name) == 0) return tutti_isa_runs(i);
-    return false;
-}
-
 /* Channels: a plane, blocks, channels last that fill vectors, and that do not. */
 static const int64_t channels[] = {1, 8, 16, 32, 64, 7, 20, 33};
 enum { NCHANNELS = sizeof channels / sizeof *channels };
@@ -146,14 +141,14 @@ static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
 static void every_row_gives_what_plain_loops_give(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_lane_nrows; r++)
-        for (int c = 0; c < NCHANNELS && is_usable(tutti_lane_rows[r]); c++)
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int c = 0; c < NCHANNELS && tutti_isa_runs(r); c++)
             for (int t = 0; t < 3; t++)
                 for (unsigned fused = 0; fused < 16; fused++) {
                     if (fused & 8 && (fused & 3) != 3) continue; /* only where dout is masked may it be a sum */
                     const int64_t lengths[] = {37 * channels[c], 9 * 32 * channels[c], channels[c]};
                     for (int n = 0; n < 3; n++) {
-                        scene *s = open_scene(tutti_lane_rows[r], types[t], channels[c], fused);
+                        scene *s = open_scene(r, types[t], channels[c], fused);
                         if (lengths[n] + 64 <= MOST) run_and_compare(s, 64, lengths[n]);
                         free(s);
                     }
@@ -163,10 +158,10 @@ static void every_row_gives_what_plain_loops_give(void **state)
 static void sums_are_those_around_the_mean(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_lane_nrows; r++)
-        for (int c = 0; c < NCHANNELS && is_usable(tutti_lane_rows[r]); c++)
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int c = 0; c < NCHANNELS && tutti_isa_runs(r); c++)
             for (int t = 0; t < 3; t++) {
-                scene *s = open_scene(tutti_lane_rows[r], types[t], channels[c], 0);
+                scene *s = open_scene(r, types[t], channels[c], 0);
                 const int64_t n = 41 * channels[c];
                 double sum[MOST_ENTRIES] = {0}, squares[MOST_ENTRIES] = {0};
                 tutti_lane_rows[r]->norm.sums(&s->call, &s->lanes, &(tutti_norm_span){0, n, 0});
@@ -184,9 +179,9 @@ static void sums_are_those_around_the_mean(void **state)
 static void a_relu_lets_nan_through(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_lane_nrows; r++)
-        for (int t = 0; t < 3 && is_usable(tutti_lane_rows[r]); t++) {
-            scene *s = open_scene(tutti_lane_rows[r], types[t], 20, 2);
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int t = 0; t < 3 && tutti_isa_runs(r); t++) {
+            scene *s = open_scene(r, types[t], 20, 2);
             float out[MOST];
             s->in[33] = (float)NAN;
             to_memory(s, IN, s->in);

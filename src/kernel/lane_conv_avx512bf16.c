@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_bf16.h: what lane_conv_loops.h multiplies where numbers are bf16: two a lane, whose products go to one sum of f32 by
- * AVX512-BF16. It takes subnormal numbers for zero, as the library's kernels do. */
-#ifndef TUTTI_LANE_CONV_BF16_H
-#define TUTTI_LANE_CONV_BF16_H
-
+/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes: what lane_conv_loops.h multiplies are two numbers a lane, whose products go to one
+ * sum of f32 by AVX512-BF16. It takes subnormal numbers for zero, as the library's kernels do. Nothing of it runs where
+ * tutti_lane_conv_bf16 does not name it. */
 #include <string.h>
 
 #include "lane_loops.h"
@@ -97,4 +95,7 @@ static void conv_join(tutti_dtype type, const void *from, int64_t apart, int64_t
         conv_join_all(from, apart, rows, n, to, TUTTI_BF16);
 }
 
-#endif
+#include "lane_conv_loops.h"
+
+const tutti_conv_loops tutti_lane_conv_avx512bf16 = {conv_forward, conv_weight_gradient, conv_input_gradient,
+                                                     conv_join};

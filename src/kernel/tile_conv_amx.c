@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_conv_avx512.c: tile_conv.h by AMX. Of the eight tiles four are sums of up to 64 output channels, two hold channels, one the last ones,
+/* tile_conv_amx.c: tile_conv.h by AMX. Of the eight tiles four are sums of up to 64 output channels, two hold channels, one the last ones,
  * which need not be sixteen, and one taps: of a product of 32 positions the taps are loaded once. */
 #include "tile_conv.h"
 
