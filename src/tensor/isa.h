@@ -36,13 +36,26 @@ tutti_status tutti_isa_check(tutti_failure *err);
 #define TUTTI_ISA_DECLARE(type, name)                                                                                  \
     extern const type name##_generic, name##_avx2, name##_avx512;                                                      \
     extern const type *const name##_rows[TUTTI_NISAS]
+#define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = TUTTI_ISA_LIST(&name)
+
+/* A small loop beside other code is an inlined function: TUTTI_ISA_EACH(make) gives make(isa, target) for each set, which defines NAME_<isa>
+ * that calls it, and TUTTI_ISA_LIST(NAME) is the initialiser of an array of these by set. TUTTI_ISA_X86(row): what exists for a set of x86-64
+ * alone; NULL in builds without. */
 #if defined(TUTTI_X86_LOOPS)
-#define TUTTI_ISA_TABLE(type, name)                                                                                    \
-    const type *const name##_rows[TUTTI_NISAS] = {&name##_generic, &name##_avx2, &name##_avx512}
-#define TUTTI_ISA_X86(row) (row) /* what exists for an instruction set of x86-64 alone; NULL in builds without */
+#define TUTTI_ISA_LIST(name)                                                                                           \
+    {                                                                                                                  \
+        name##_generic, name##_avx2, name##_avx512                                                                     \
+    }
+#define TUTTI_ISA_EACH(make)                                                                                           \
+    make(generic, ) make(avx2, __attribute__((target("avx2")))) make(avx512, __attribute__((target("avx512f"))))
+#define TUTTI_ISA_X86(row) (row)
 #else
-#define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = {&name##_generic}
-#define TUTTI_ISA_X86(row)          NULL
+#define TUTTI_ISA_LIST(name)                                                                                           \
+    {                                                                                                                  \
+        name##_generic                                                                                                 \
+    }
+#define TUTTI_ISA_EACH(make) make(generic, )
+#define TUTTI_ISA_X86(row)   NULL
 #endif
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "../../tensor/isa.h"
 #include "../../tensor/relaxed.h"
 
 #define ELEMENTS static inline __attribute__((always_inline))
@@ -35,7 +34,6 @@ ELEMENTS void meet(float alpha, float *c, const float *restrict w, float *restri
     }
 }
 
-/* All loops under one name's instruction set. */
 #define LOOPS(isa, target)                                                                                             \
     target static void elastic_##isa(float alpha, float nworkers, float *c, const float *sum, int64_t n)               \
     {                                                                                                                  \
@@ -48,27 +46,14 @@ ELEMENTS void meet(float alpha, float *c, const float *restrict w, float *restri
     target static void meet_##isa(float alpha, float *c, const float *w, float *seen, int64_t n)                       \
     {                                                                                                                  \
         meet(alpha, c, w, seen, n);                                                                                    \
-    }
-#define ROW(isa)                                                                                                       \
-    {                                                                                                                  \
-#isa, elastic_##isa, outer_##isa, meet_##isa                                                                   \
-    }
-
-LOOPS(generic, )
-#if defined(__x86_64__)
-LOOPS(avx2, __attribute__((target("avx2"))))
-LOOPS(avx512, __attribute__((target("avx512f"))))
-const tutti_centre_loops tutti_centre_rows[] = {ROW(avx512), ROW(avx2), ROW(generic)};
-#else
-const tutti_centre_loops tutti_centre_rows[] = {ROW(generic)};
-#endif
-const int tutti_centre_nrows = sizeof tutti_centre_rows / sizeof *tutti_centre_rows;
+    }                                                                                                                  \
+    static const tutti_centre_loops loops_##isa = {elastic_##isa, outer_##isa, meet_##isa};
+TUTTI_ISA_EACH(LOOPS)
+const tutti_centre_loops *const tutti_centre_rows[TUTTI_NISAS] = TUTTI_ISA_LIST(&loops);
 
 static const tutti_centre_loops *loops_here(void)
 {
-    for (int i = 0; i < tutti_centre_nrows; i++)
-        if (!strcmp(tutti_centre_rows[i].isa, tutti_isa_name(tutti_isa_here()))) return &tutti_centre_rows[i];
-    return &tutti_centre_rows[tutti_centre_nrows - 1];
+    return tutti_centre_rows[tutti_isa_here()];
 }
 
 float tutti_centre_alpha(const tutti_centre *c, double lr)

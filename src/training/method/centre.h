@@ -17,6 +17,8 @@
 
 #include <stdint.h>
 
+#include "../../tensor/isa.h"
+
 typedef struct {
     double rho;                  /* elasticity, 0 = workers go alone */
     double outer_rate, outer_mu; /* of the outer rule */
@@ -36,14 +38,12 @@ void tutti_centre_read(const float *centre, float *to, int64_t n);
 /* The centre's running statistics. */
 void tutti_centre_mean(int nworkers, float *centre, const float *sum, int64_t n);
 
-/* One instruction set's loops; the last one runs everywhere. */
+/* One instruction set's loops. */
 typedef struct {
-    const char *isa; /* as tutti_isa_name says */
     void (*elastic)(float alpha, float nworkers, float *centre, const float *sum, int64_t n);
     void (*outer)(float rate, float momentum, float *centre, float *v, float *w, int64_t n);
     void (*meet)(float alpha, float *centre, const float *w, float *seen, int64_t n);
 } tutti_centre_loops;
-extern const tutti_centre_loops tutti_centre_rows[];
-extern const int tutti_centre_nrows;
+extern const tutti_centre_loops *const tutti_centre_rows[TUTTI_NISAS];
 
 #endif

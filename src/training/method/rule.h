@@ -5,6 +5,7 @@
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 
+#include "../../tensor/isa.h"
 #include "../../tensor/squares.h"
 #include "../graph/graph.h"
 #include "../plan/plan.h"
@@ -54,17 +55,10 @@ typedef struct {
     float alpha;
 } tutti_update_slice;
 
-/* One instruction set's loop; numbers: what prepare made. */
-typedef struct {
-    const char *isa; /* as tutti_isa_name says */
-    void (*apply)(const float *numbers, const tutti_update_slice *slice);
-} tutti_rule_loop;
-
-/* The same of what it holds the weights against: n floats to out, nothing else is written. */
-typedef struct {
-    const char *isa;
-    void (*measure)(const float *numbers, const tutti_update_slice *slice, float *out);
-} tutti_rule_measure;
+/* numbers: what prepare made. */
+typedef void tutti_rule_loop(const float *numbers, const tutti_update_slice *slice);
+/* The same of what a rule holds the weights against: n floats to out, nothing else is written. */
+typedef void tutti_rule_measure(const float *numbers, const tutti_update_slice *slice, float *out);
 
 struct tutti_rule_row {
     const char *name, *help;
@@ -74,13 +68,12 @@ struct tutti_rule_row {
     const tutti_rule_key *ignored[TUTTI_RULE_MAX_KEYS]; /* a job may set them, though the rule makes nothing of them */
     /* The numbers of a step; decay is 0 for what is not decayed. */
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
-    const tutti_rule_loop *loops; /* best first; the last one runs everywhere */
-    int nloops;
+    tutti_rule_loop *loops[TUTTI_NISAS];
     /* By what a weight tensor's step is multiplied, from the norms of its weights and of what these are held against; NULL: by nothing, and
      * the rule needs to know nothing of other elements. */
     double (*trust)(const tutti_update *u, double weights, double other);
-    /* What that is, as many as loops; NULL: the gradients, as the rule gets them. */
-    const tutti_rule_measure *measures;
+    /* What that is; NULLs: the gradients, as the rule gets them. */
+    tutti_rule_measure *measures[TUTTI_NISAS];
 };
 
 /* Rows in the order of the table; NULL beyond the last. */

@@ -70,6 +70,5 @@ const tutti_rule_row tutti_rule_adamw = {
     .states = {"exp_avg", "exp_avg_sq"},
     .keys = {&tutti_rule_key_beta1, &tutti_rule_key_beta2, &tutti_rule_key_eps},
     .prepare = prepare,
-    .loops = loops,
-    .nloops = NLOOPS,
+    .loops = RULE_LOOPS,
 };

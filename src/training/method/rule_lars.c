@@ -60,7 +60,6 @@ const tutti_rule_row tutti_rule_lars = {
     .states = {"momentum"},
     .keys = {&tutti_rule_key_momentum, &trust_key, &scaled_key},
     .prepare = prepare,
-    .loops = loops,
-    .nloops = NLOOPS,
+    .loops = RULE_LOOPS,
     .trust = trust,
 };

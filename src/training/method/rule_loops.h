@@ -9,9 +9,9 @@
  *   static inline float measure(const float *k, float w, float sum, float *state);   what the weights are held against; state is a copy
  *   #define MEASURES
  *
- * One element's arithmetic stands there once. The compiler makes vectors of it for each instruction set; where there is none to be named,
- * for what every processor of its kind has. No loop fuses a multiplication with an addition (the build forbids it), and square roots and
- * quotients are rounded correctly, so all of them, and all their tails, give equal bits. */
+ * RULE_LOOPS and RULE_MEASURES are then what its row says of them. One element's arithmetic stands there once, and the compiler makes
+ * vectors of it for each instruction set (../../tensor/isa.h). No loop fuses a multiplication with an addition (the build forbids it), and
+ * square roots and quotients are rounded correctly, so all of them, and all their tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
 /* centre: NULL where w is pulled to nothing; the compiler knows which when it makes the loop. */
@@ -41,27 +41,13 @@ ELEMENTS void all_elements(const float *numbers, const tutti_update_slice *s)
         elements(numbers, s, NULL);
 }
 
-static void apply_generic(const float *numbers, const tutti_update_slice *s)
-{
-    all_elements(numbers, s);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void apply_avx2(const float *numbers, const tutti_update_slice *s)
-{
-    all_elements(numbers, s);
-}
-
-__attribute__((target("avx512f"))) static void apply_avx512(const float *numbers, const tutti_update_slice *s)
-{
-    all_elements(numbers, s);
-}
-
-static const tutti_rule_loop loops[] = {{"avx512", apply_avx512}, {"avx2", apply_avx2}, {"generic", apply_generic}};
-#else
-static const tutti_rule_loop loops[] = {{"generic", apply_generic}};
-#endif
-enum { NLOOPS = sizeof loops / sizeof *loops };
+#define APPLY(isa, target)                                                                                             \
+    target static void apply_##isa(const float *numbers, const tutti_update_slice *s)                                  \
+    {                                                                                                                  \
+        all_elements(numbers, s);                                                                                      \
+    }
+TUTTI_ISA_EACH(APPLY)
+#define RULE_LOOPS TUTTI_ISA_LIST(apply)
 
 #ifdef MEASURES
 ELEMENTS void all_measured(const float *numbers, const tutti_update_slice *s, float *restrict out)
@@ -76,27 +62,11 @@ ELEMENTS void all_measured(const float *numbers, const tutti_update_slice *s, fl
     }
 }
 
-static void measure_generic(const float *numbers, const tutti_update_slice *s, float *out)
-{
-    all_measured(numbers, s, out);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void measure_avx2(const float *numbers, const tutti_update_slice *s, float *out)
-{
-    all_measured(numbers, s, out);
-}
-
-__attribute__((target("avx512f"))) static void measure_avx512(const float *numbers, const tutti_update_slice *s,
-                                                              float *out)
-{
-    all_measured(numbers, s, out);
-}
-
-static const tutti_rule_measure measures[] = {
-    {"avx512", measure_avx512}, {"avx2", measure_avx2}, {"generic", measure_generic}};
-#else
-static const tutti_rule_measure measures[] = {{"generic", measure_generic}};
-#endif
-_Static_assert(sizeof measures / sizeof *measures == sizeof loops / sizeof *loops, "one for each loop");
+#define MEASURE(isa, target)                                                                                           \
+    target static void measure_##isa(const float *numbers, const tutti_update_slice *s, float *out)                    \
+    {                                                                                                                  \
+        all_measured(numbers, s, out);                                                                                 \
+    }
+TUTTI_ISA_EACH(MEASURE)
+#define RULE_MEASURES TUTTI_ISA_LIST(measure)
 #endif

@@ -18,6 +18,5 @@ const tutti_rule_row tutti_rule_nesterov = {
     .states = {"momentum"},
     .keys = {&tutti_rule_key_momentum},
     .prepare = tutti_rule_prepare_sgd,
-    .loops = loops,
-    .nloops = NLOOPS,
+    .loops = RULE_LOOPS,
 };

@@ -23,6 +23,5 @@ const tutti_rule_row tutti_rule_sgd = {
     .help = "w -= lr * g",
     .ignored = {&tutti_rule_key_momentum}, /* as jobs always could */
     .prepare = tutti_rule_prepare_sgd,
-    .loops = loops,
-    .nloops = NLOOPS,
+    .loops = RULE_LOOPS,
 };

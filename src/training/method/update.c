@@ -5,34 +5,25 @@
  * (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that is, another
  * rank count, gives the same bits. */
 #include <math.h>
-#include <string.h>
 
 #include "../../tensor/elementwise.h"
-#include "../../tensor/isa.h"
 #include "rule.h"
-
-static const tutti_rule_loop *loop_here(const tutti_rule_row *rule)
-{
-    for (int i = 0; i < rule->nloops; i++)
-        if (strcmp(rule->loops[i].isa, tutti_isa_name(tutti_isa_here())) == 0) return &rule->loops[i];
-    return &rule->loops[rule->nloops - 1];
-}
 
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice)
 {
     float numbers[TUTTI_RULE_MAX_NUMBERS] = {0};
     u->rule->prepare(u, s, kind == TUTTI_PARAM_WEIGHT ? u->weight_decay : 0, numbers);
-    loop_here(u->rule)->apply(numbers, slice);
+    u->rule->loops[tutti_isa_here()](numbers, slice);
 }
 
 /* ---- norms of tensors ---- */
 
 enum { MEASURED_AT_ONCE = 8192 }; /* on the stack; sums are exact, so no norm depends on it */
 
-static const tutti_rule_measure *measure_here(const tutti_rule_row *rule)
+static bool measures(const tutti_rule_row *rule)
 {
-    return &rule->measures[loop_here(rule) - rule->loops];
+    return rule->measures[tutti_isa_here()];
 }
 
 static tutti_update_slice part_of(const tutti_update_slice *s, int64_t first, int64_t n)
@@ -50,7 +41,7 @@ static void look_at_measured(const tutti_update *u, const tutti_update_step *s, 
     for (int64_t at = 0; at < slice->n; at += MEASURED_AT_ONCE) {
         const int64_t left = slice->n - at, n = left < MEASURED_AT_ONCE ? left : MEASURED_AT_ONCE;
         const tutti_update_slice part = part_of(slice, at, n);
-        measure_here(u->rule)->measure(constants, &part, out);
+        u->rule->measures[tutti_isa_here()](constants, &part, out);
         tutti_squares_add(out, n, numbers);
     }
 }
@@ -59,7 +50,7 @@ bool tutti_update_look(const tutti_update *u, const tutti_update_step *s, const 
                        int64_t numbers[TUTTI_RULE_LOOKED])
 {
     tutti_squares_add(slice->w, slice->n, numbers);
-    if (!u->rule->measures) return tutti_squares_add(slice->sum, slice->n, numbers + TUTTI_SQUARES_LIMBS);
+    if (!measures(u->rule)) return tutti_squares_add(slice->sum, slice->n, numbers + TUTTI_SQUARES_LIMBS);
     look_at_measured(u, s, slice, numbers + TUTTI_SQUARES_LIMBS);
     return tutti_elementwise_is_finite(slice->sum, slice->n);
 }
@@ -69,7 +60,7 @@ double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, con
     const double weights = sqrt(tutti_squares_value(numbers));
     const double other = sqrt(tutti_squares_value(numbers + TUTTI_SQUARES_LIMBS));
     if (!(weights > 0 && other > 0)) return 1;
-    return u->rule->trust(u, weights, u->rule->measures ? other : other * s->unscale);
+    return u->rule->trust(u, weights, measures(u->rule) ? other : other * s->unscale);
 }
 
 /* A momentum of 1 takes nothing of the old value, not even a NaN times 0. */

@@ -44,6 +44,5 @@ const tutti_rule_row tutti_rule_rmsprop = {
     .states = {"square_avg"},
     .keys = {&alpha},
     .prepare = prepare,
-    .loops = loops,
-    .nloops = NLOOPS,
+    .loops = RULE_LOOPS,
 };

@@ -102,13 +102,6 @@ static void slices_of_any_cut_give_the_bits_of_the_whole(void **state)
     }
 }
 
-static bool is_usable(const char *name)
-{
-    for (int i = 0; i < TUTTI_NISAS; i++)
-        if (strcmp(tutti_isa_name(i), name) == 0) return tutti_isa_runs(i);
-    return false;
-}
-
 static void every_instruction_set_gives_the_same_bits(void **state)
 {
     (void)state;
@@ -119,12 +112,12 @@ static void every_instruction_set_gives_the_same_bits(void **state)
         for (int n = 0; n <= 70; n++) {
             vectors want = drawn((uint64_t)n);
             const tutti_update_slice plain = slice_of(u.rule, &want, 0, n);
-            u.rule->loops[u.rule->nloops - 1].apply(numbers, &plain);
-            for (int l = 0; l < u.rule->nloops; l++) {
-                if (!is_usable(u.rule->loops[l].isa)) continue;
+            u.rule->loops[TUTTI_ISA_GENERIC](numbers, &plain);
+            for (int isa = 0; isa < TUTTI_NISAS; isa++) {
+                if (!tutti_isa_runs(isa)) continue;
                 vectors have = drawn((uint64_t)n);
                 const tutti_update_slice fast = slice_of(u.rule, &have, 0, n);
-                u.rule->loops[l].apply(numbers, &fast);
+                u.rule->loops[isa](numbers, &fast);
                 assert_memory_equal(&have, &want, sizeof have);
             }
         }
@@ -167,16 +160,15 @@ static void every_instruction_set_measures_the_same_bits(void **state)
         const tutti_update u = by_default(tutti_rule_at(r));
         float numbers[TUTTI_RULE_MAX_NUMBERS] = {0}, want[N] = {0}, have[N] = {0};
         vectors d = drawn(5);
-        if (!u.rule->measures) continue;
+        if (!u.rule->measures[TUTTI_ISA_GENERIC]) continue;
         u.rule->prepare(&u, &at_step, u.weight_decay, numbers);
         for (int n = 0; n <= 70; n++) {
             const vectors before = d;
             const tutti_update_slice slice = slice_of(u.rule, &d, 0, n);
-            u.rule->measures[u.rule->nloops - 1].measure(numbers, &slice, want);
-            for (int l = 0; l < u.rule->nloops; l++) {
-                assert_string_equal(u.rule->measures[l].isa, u.rule->loops[l].isa);
-                if (!is_usable(u.rule->loops[l].isa)) continue;
-                u.rule->measures[l].measure(numbers, &slice, have);
+            u.rule->measures[TUTTI_ISA_GENERIC](numbers, &slice, want);
+            for (int isa = 0; isa < TUTTI_NISAS; isa++) {
+                if (!tutti_isa_runs(isa)) continue;
+                u.rule->measures[isa](numbers, &slice, have);
                 assert_memory_equal(have, want, sizeof have);
             }
             assert_memory_equal(&d, &before, sizeof d);
@@ -214,7 +206,7 @@ static void keys_and_states_of_the_rules_go_together(void **state)
     for (int r = 0; tutti_rule_at(r); r++) {
         const tutti_rule_row *rule = tutti_rule_at(r);
         assert_ptr_equal(tutti_rule_find(rule->name), rule);
-        assert_true(rule->nstates <= TUTTI_RULE_MAX_STATES && rule->nloops >= 1 && strlen(rule->help) > 3);
+        assert_true(rule->nstates <= TUTTI_RULE_MAX_STATES && strlen(rule->help) > 3);
         for (int s = 0; s < rule->nstates; s++)
             assert_true(tutti_rule_has_state(rule->states[s], strlen(rule->states[s])));
         for (int i = 0; i < TUTTI_RULE_MAX_KEYS && rule->keys[i]; i++) {
