@@ -89,8 +89,8 @@ foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
 endforeach()
 
 # small loops over registers, unrolled; fused multiply-adds where they are written
-foreach(source ${TUTTI_SOURCES})
-  if(source MATCHES "/svm/svm_(tile|pairs)_[^/]*\\.c$")
+foreach(source ${TUTTI_VECTORS})
+  if(source MATCHES "/svm/")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()

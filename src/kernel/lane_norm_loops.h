@@ -134,13 +134,7 @@ INLINE void sum_rows(const tutti_norm_call *c, const tutti_norm_lanes *l, const 
 /* Floats over a span, doubles across spans. */
 INLINE void add_to_doubles(const float *some, double *sum)
 {
-    enum { HALF = WIDTH / 2 };
-    typedef half_vector loose_half __attribute__((aligned(4), may_alias));
-    typedef doubles loose_doubles __attribute__((aligned(8), may_alias));
-    for (int64_t i = 0; i < UNIT; i += HALF) {
-        loose_doubles *to = (loose_doubles *)(void *)(sum + i);
-        *to += __builtin_convertvector(*(const loose_half *)(const void *)(some + i), doubles);
-    }
+    for (int64_t i = 0; i < UNIT; i += DOUBLES) store_doubles(sum + i, load_doubles(sum + i) + widen_floats(some + i));
 }
 
 INLINE void clear_table(const tutti_norm_call *c, const tutti_norm_lanes *l)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../tensor/isa.h"
 #include "svm_pairs_impl.h"
 
 enum {
@@ -17,12 +16,7 @@ enum {
                 next array, 4 KiB on */
 };
 
-static const tutti_svm_pairs_row *row_here(void)
-{
-    for (int i = 0; i < tutti_svm_pairs_nrows; i++)
-        if (strcmp(tutti_svm_pairs_rows[i]->isa, tutti_isa_name(tutti_isa_here())) == 0) return tutti_svm_pairs_rows[i];
-    return tutti_svm_pairs_rows[tutti_svm_pairs_nrows - 1];
-}
+TUTTI_ISA_TABLE(tutti_svm_pairs_row, tutti_svm_pairs);
 
 /* Puts a member's gamma where its alpha lets it be. */
 static void place_member(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double gamma)
@@ -137,5 +131,5 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
 
 tutti_status tutti_svm_pairs_run(const tutti_svm_pairs *p, int64_t *iterations, tutti_failure *err)
 {
-    return tutti_svm_pairs_run_row(row_here(), p, iterations, err);
+    return tutti_svm_pairs_run_row(tutti_svm_pairs_rows[tutti_isa_here()], p, iterations, err);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form that loops want, and the rows, one a processor
- * (svm_pairs_avx512.c, ...), each of which includes svm_pairs_loops.h. All rows give equal bits: nothing is fused. */
+/* svm_pairs_impl.h: what lies behind svm_pairs.h: a working set in the form that loops want, and the rows, one an
+ * instruction set, made of svm_pairs_vector.c. All rows give equal bits: nothing is fused. */
 #ifndef TUTTI_SVM_PAIRS_IMPL_H
 #define TUTTI_SVM_PAIRS_IMPL_H
 
+#include "../tensor/isa.h"
 #include "svm_pairs.h"
 
 /* A member's gamma = y G stands in `up` where alpha y may grow, in `low` where
@@ -26,7 +27,6 @@ typedef struct {
 } tutti_svm_extremes;
 
 typedef struct {
-    const char *isa; /* as tutti_isa_name says */
     tutti_svm_extremes (*scan)(const tutti_svm_set *s);
     /* gamma[c] += (a K(i, c) + b K(j, c)), then as scan */
     tutti_svm_extremes (*move)(const tutti_svm_set *s, int64_t i, int64_t j, double a, double b);
@@ -38,14 +38,10 @@ typedef struct {
 
 #define TUTTI_SVM_FLAT 1e-12 /* stands for a curvature that is not positive, as in LIBSVM */
 
-/* Best first; the last one is usable everywhere. svm_pairs_rows_avx2.c or svm_pairs_rows_portable.c. */
-extern const tutti_svm_pairs_row *const tutti_svm_pairs_rows[];
-extern const int tutti_svm_pairs_nrows;
+TUTTI_ISA_DECLARE(tutti_svm_pairs_row, tutti_svm_pairs);
 
 /* tutti_svm_pairs_run by a given row, for tests. */
 tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti_svm_pairs *p, int64_t *iterations,
                                      tutti_failure *err);
-
-extern const tutti_svm_pairs_row tutti_svm_pairs_avx512, tutti_svm_pairs_avx2, tutti_svm_pairs_generic;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile.c: picks the row for this processor, gives features their slots and writes sources into them. */
+/* svm_tile.c: gives features their slots and writes sources into them. */
 #include "svm_tile.h"
 
 #include <assert.h>
@@ -9,21 +9,16 @@
 #include <string.h>
 
 #include "../base/arena.h"
-#include "../tensor/isa.h"
 #include "svm_tile_impl.h"
 
 enum { LEAST_BITS = 8 };
 
+TUTTI_ISA_TABLE(tutti_svm_tile_row, tutti_svm_tile_f32);
+TUTTI_ISA_TABLE(tutti_svm_tile_row, tutti_svm_tile_f64);
+
 static const tutti_svm_tile_row *row_here(tutti_svm_precision precision)
 {
-    const tutti_svm_tile_row *last = NULL;
-    for (int i = 0; i < tutti_svm_tile_nrows; i++) {
-        const tutti_svm_tile_row *row = tutti_svm_tile_rows[i];
-        if (row->precision != precision) continue;
-        if (strcmp(row->isa, tutti_isa_name(tutti_isa_here())) == 0) return row;
-        last = row;
-    }
-    return last;
+    return tutti_svm_tile_row_of(precision, tutti_isa_here());
 }
 
 static size_t number_bytes(const tutti_svm_tile *tile)

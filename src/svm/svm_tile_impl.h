@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_impl.h: what lies behind svm_tile.h: the memory of a tile, and the rows that compute with it, one a processor and number
- * type (svm_tile_f32_avx512.c, ...), each of which includes svm_tile_loops.h.
+/* svm_tile_impl.h: what lies behind svm_tile.h: the memory of a tile, and the rows that compute with it, one an instruction set and
+ * number type, made of svm_tile_f32_vector.c and svm_tile_f64_vector.c.
  *
  * Narrow data: a slot for every feature, slot(f) = f. Wide data: slots 1, 2, ... for the features that some source has, found by a
  * hash table with linear probing, at most a quarter full; slot 0 is what is not found.
@@ -10,6 +10,7 @@
 #ifndef TUTTI_SVM_TILE_IMPL_H
 #define TUTTI_SVM_TILE_IMPL_H
 
+#include "../tensor/isa.h"
 #include "svm_tile.h"
 
 enum {
@@ -44,7 +45,6 @@ struct tutti_svm_tile {
 };
 
 struct tutti_svm_tile_row {
-    const char *isa; /* as tutti_isa_name says */
     tutti_svm_precision precision;
     int lanes;
     /* weight: [lanes], 0 behind the sources */
@@ -58,12 +58,13 @@ struct tutti_svm_tile_row {
     double (*diagonal)(const tutti_svm_tile *tile, double square);
 };
 
-/* Best first, for each type; the last ones are usable everywhere. svm_tile_rows_avx2.c or svm_tile_rows_portable.c. */
-extern const tutti_svm_tile_row *const tutti_svm_tile_rows[];
-extern const int tutti_svm_tile_nrows;
+TUTTI_ISA_DECLARE(tutti_svm_tile_row, tutti_svm_tile_f32);
+TUTTI_ISA_DECLARE(tutti_svm_tile_row, tutti_svm_tile_f64);
 
-extern const tutti_svm_tile_row tutti_svm_tile_f32_avx512, tutti_svm_tile_f32_avx2, tutti_svm_tile_f32_generic,
-    tutti_svm_tile_f64_avx512, tutti_svm_tile_f64_avx2, tutti_svm_tile_f64_generic;
+static inline const tutti_svm_tile_row *tutti_svm_tile_row_of(tutti_svm_precision precision, tutti_isa isa)
+{
+    return precision == TUTTI_SVM_F32 ? tutti_svm_tile_f32_rows[isa] : tutti_svm_tile_f64_rows[isa];
+}
 
 /* Home of a feature in the table. */
 static inline uint32_t tutti_svm_home(const tutti_svm_tile *tile, int32_t feature)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_tile_loops.h: the loops of every row, included once by each row file after svm_tile_f32.h or svm_tile_f64.h and after it has
- * defined
- *   WIDTH (numbers in a vector), vector, loose (the same, unaligned), whole (integers of the same size),
- *   DOUBLES (in a vector of doubles), wide, loose_wide, fused(a, b, c) and fused_wide(a, b, c): a * b + c, rounded once where the
- *   processor can; rectify(v): max(0, v), NaN of a NaN; widen(const number *): DOUBLES numbers as doubles; low_pairs(a, b),
- *   high_pairs(a, b): a0 b0 a1 b1 ... of the lower and of the upper halves.
+/* svm_tile_loops.h: the loops of every row, included once by svm_tile_f32_vector.c and svm_tile_f64_vector.c after vector.h and definitions of
+ *   number, numbers (EACH of them in a vector), loose_numbers (the same, unaligned), whole_number (of the same size), LANES and EXP_*;
+ *   fused(a, b, c): a * b + c, rounded once where the processor can; rectified(v): max(0, v), NaN of a NaN; as_doubles(const number *):
+ *   DOUBLES of them; turn(v): EACH vectors of EACH, columns become rows.
  *
  * The kernel's type, and how data lie, are constants where a loop is called, so each becomes a loop of its own.
  *
@@ -12,55 +10,55 @@
  * ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline))
+typedef whole_number whole __attribute__((vector_size(sizeof(numbers))));
 
 enum {
-    GROUPS = LANES / WIDTH,
+    GROUPS = LANES / EACH,
     PARTS = 8 / DOUBLES,
     TOGETHER = GROUPS < 8 ? 2 : 1, /* targets: eight chains keep a processor busy */
     CHUNK = 128,
     BATCH = 32 /* targets by strips: 8 KiB of values */
 };
 
-INLINE vector spread(number v)
+INLINE numbers spread(number v)
 {
-    return v - (vector){0}; /* less 0, every number stays itself: a bare broadcast */
+    return v - (numbers){0}; /* less 0, every number stays itself: a bare broadcast */
 }
 
 /* All bits set where v < limit. */
-INLINE whole below(vector v, vector limit)
+INLINE whole below(numbers v, numbers limit)
 {
     return (whole)(v < limit);
 }
 
-INLINE vector without(vector v, whole mask)
+INLINE numbers without(numbers v, whole mask)
 {
-    return (vector)((whole)v & ~mask);
+    return (numbers)((whole)v & ~mask);
 }
 
 /* e^x for x <= 0. */
-INLINE vector exp_of(vector x)
+INLINE numbers exp_of(numbers x)
 {
     static const number term[EXP_TERMS] = EXP_POLYNOMIAL;
-    const vector shifted = fused(x, spread(EXP_PER_LN2), spread(EXP_ROUNDER)), k = shifted - EXP_ROUNDER;
-    const vector f = fused(k, spread(-(EXP_LN2_LOW)), fused(k, spread(-(EXP_LN2_HIGH)), x));
-    vector p = spread(term[0]);
+    const numbers shifted = fused(x, spread(EXP_PER_LN2), spread(EXP_ROUNDER)), k = shifted - EXP_ROUNDER;
+    const numbers f = fused(k, spread(-(EXP_LN2_LOW)), fused(k, spread(-(EXP_LN2_HIGH)), x));
+    numbers p = spread(term[0]);
     for (int i = 1; i < EXP_TERMS; i++) p = fused(p, f, spread(term[i]));
-    const vector scale = (vector)(((whole)shifted + BIAS) << MANTISSA);
+    const numbers scale = (numbers)(((whole)shifted + BIAS) << MANTISSA);
     return without(p * scale, below(x, spread(EXP_LEAST))); /* of a NaN p is one, whatever the scale */
 }
 
 /* tanh(z) = sign(z) (1 - e) / (1 + e), e = exp(-2 |z|). */
-INLINE vector tanh_of(vector z)
+INLINE numbers tanh_of(numbers z)
 {
     const whole sign = (whole)z & (whole)spread((number)-0.0);
-    const vector size = (vector)((whole)z ^ sign), e = exp_of(size * -2), t = (1 - e) / (1 + e);
-    return (vector)((whole)t | sign);
+    const numbers size = (numbers)((whole)z ^ sign), e = exp_of(size * -2), t = (1 - e) / (1 + e);
+    return (numbers)((whole)t | sign);
 }
 
-INLINE vector power_of(vector base, int degree)
+INLINE numbers power_of(numbers base, int degree)
 {
-    vector power = spread(1);
+    numbers power = spread(1);
     for (int bit = 1; bit <= degree && bit > 0; bit <<= 1) {
         if (degree & bit) power *= base;
         base *= base;
@@ -69,18 +67,18 @@ INLINE vector power_of(vector base, int degree)
 }
 
 /* squares: |u|^2 + |v|^2 */
-INLINE vector kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, vector dot, vector squares)
+INLINE numbers kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, numbers dot, numbers squares)
 {
-    const vector gamma = spread((number)k->gamma), coef0 = spread((number)k->coef0);
+    const numbers gamma = spread((number)k->gamma), coef0 = spread((number)k->coef0);
     if (type == TUTTI_SVM_POLY) return power_of(fused(dot, gamma, coef0), k->degree);
     if (type == TUTTI_SVM_SIGMOID) return tanh_of(fused(dot, gamma, coef0));
     if (type != TUTTI_SVM_RBF) return dot;
-    const vector distance = fused(spread(-2), dot, squares); /* what is below 0 by rounding becomes 0 */
-    return exp_of(rectify(distance) * -gamma);
+    const numbers distance = fused(spread(-2), dot, squares); /* what is below 0 by rounding becomes 0 */
+    return exp_of(rectified(distance) * -gamma);
 }
 
 typedef struct {
-    vector of[GROUPS];
+    numbers of[GROUPS];
 } block; /* a value for each source */
 
 /* Entries of a target row: which slots, times what. */
@@ -92,9 +90,9 @@ typedef struct {
 
 INLINE void add_entry(const number *dense, const entries *e, int64_t i, block *b)
 {
-    const vector v = spread(e->value[i]);
+    const numbers v = spread(e->value[i]);
     const number *slot = dense + (int64_t)e->slot[i] * LANES;
-    for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const vector *)(const void *)(slot + g * WIDTH), b->of[g]);
+    for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const numbers *)(const void *)(slot + g * EACH), b->of[g]);
 }
 
 /* One target or two together: a chain of multiply-adds waits for itself, two
@@ -191,9 +189,9 @@ INLINE void add_alike(const number *dense, const entries *e, block *b)
 {
     for (int64_t i = 0; i < e->n; i++) {
         const number *slot = dense + (int64_t)e->slot[i] * LANES;
-        const vector v[2] = {spread(e[0].value[i]), spread(e[1].value[i])};
+        const numbers v[2] = {spread(e[0].value[i]), spread(e[1].value[i])};
         for (int g = 0; g < GROUPS; g++) {
-            const vector sources = *(const vector *)(const void *)(slot + g * WIDTH);
+            const numbers sources = *(const numbers *)(const void *)(slot + g * EACH);
             b[0].of[g] = fused(v[0], sources, b[0].of[g]);
             b[1].of[g] = fused(v[1], sources, b[1].of[g]);
         }
@@ -245,7 +243,7 @@ static void dots_by_strips(const tutti_svm_tile *tile, const tutti_svm_rows *row
 INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row, block *b,
                        tutti_svm_kernel_type type)
 {
-    const vector *squares = tile->square, square = spread((number)rows->square[row]);
+    const numbers *squares = tile->square, square = spread((number)rows->square[row]);
     for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
 }
 
@@ -265,19 +263,20 @@ INLINE void blocks_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, co
     for (int k = 0; k < ntargets; k++) kernels_of(tile, rows, row[k], &b[k], type);
 }
 
-INLINE wide fold_parts(const wide *p)
+INLINE doubles fold_parts(const doubles *p)
 {
     return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
 INLINE double weighted(const block *b, const double *weight)
 {
-    wide part[PARTS];
+    doubles part[PARTS];
     double p[8];
-    for (int i = 0; i < PARTS; i++) part[i] = (wide){0};
+    for (int i = 0; i < PARTS; i++) part[i] = (doubles){0};
     for (int i = 0; i < LANES / DOUBLES; i++)
-        part[i % PARTS] = fused_wide(*(const loose_wide *)(const void *)(weight + i * DOUBLES),
-                                     widen((const number *)(const void *)b + i * DOUBLES), part[i % PARTS]);
+        part[i % PARTS] =
+            multiply_add_doubles(*(const loose_doubles *)(const void *)(weight + i * DOUBLES),
+                                 as_doubles((const number *)(const void *)b + i * DOUBLES), part[i % PARTS]);
     memcpy(p, part, sizeof p);
     return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
@@ -307,29 +306,16 @@ INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, con
     }
 }
 
-/* WIDTH vectors of WIDTH: columns become rows. Each step is a perfect shuffle of all numbers; log2(WIDTH) of them transpose. */
-INLINE void transpose(vector *v)
-{
-    vector w[WIDTH];
-    for (int step = 1; step < WIDTH; step *= 2) {
-        for (int i = 0; i < WIDTH / 2; i++) {
-            w[2 * i] = low_pairs(v[i], v[i + WIDTH / 2]);
-            w[2 * i + 1] = high_pairs(v[i], v[i + WIDTH / 2]);
-        }
-        for (int i = 0; i < WIDTH; i++) v[i] = w[i];
-    }
-}
-
-/* Values of WIDTH targets (the last ones of them may be missing), to their place. */
+/* Values of EACH targets (the last ones of them may be missing), to their place. */
 INLINE void put_square(const block *b, int g, int64_t n, int nsources, number *out, int64_t stride)
 {
-    vector v[WIDTH];
-    for (int i = 0; i < WIDTH; i++) v[i] = b[i].of[g];
-    transpose(v);
-    for (int i = 0; i < WIDTH && g * WIDTH + i < nsources; i++) {
-        number *to = out + (g * WIDTH + i) * stride;
-        if (n == WIDTH)
-            *(loose *)(void *)to = v[i];
+    numbers v[EACH];
+    for (int i = 0; i < EACH; i++) v[i] = b[i].of[g];
+    turn(v);
+    for (int i = 0; i < EACH && g * EACH + i < nsources; i++) {
+        number *to = out + (g * EACH + i) * stride;
+        if (n == EACH)
+            *(loose_numbers *)(void *)to = v[i];
         else
             memcpy(to, &v[i], (size_t)n * sizeof *to);
     }
@@ -349,9 +335,9 @@ INLINE void values_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, 
         }
         for (; i + TOGETHER <= n; i += TOGETHER) blocks_of(tile, rows, which, t + i, TOGETHER, &b[i], type, how);
         for (; i < n; i++) blocks_of(tile, rows, which, t + i, 1, &b[i], type, how);
-        for (int at = 0; at < n; at += WIDTH)
+        for (int at = 0; at < n; at += EACH)
             for (int g = 0; g < GROUPS; g++)
-                put_square(b + at, g, n - at < WIDTH ? n - at : WIDTH, tile->n, out + t + at, stride);
+                put_square(b + at, g, n - at < EACH ? n - at : EACH, tile->n, out + t + at, stride);
     }
 }
 
@@ -382,21 +368,22 @@ static void values_of_tile(const tutti_svm_tile *tile, const tutti_svm_rows *row
                            int64_t end, void *out, int64_t stride){BY_KERNEL(values_loop, out, stride)}
 
 /* DOUBLES targets, or the n < DOUBLES last ones. */
-INLINE wide kept_at(const number *from, int64_t n)
+INLINE doubles kept_at(const number *from, int64_t n)
 {
-    if (n == DOUBLES) return widen(from);
+    if (n == DOUBLES) return as_doubles(from);
     number some[DOUBLES] = {0};
     memcpy(some, from, (size_t)n * sizeof *some);
-    return widen(some);
+    return as_doubles(some);
 }
 
-INLINE wide kept_targets(const void *const *row, int n, int64_t t, int64_t ntargets, const double *weight)
+INLINE doubles kept_targets(const void *const *row, int n, int64_t t, int64_t ntargets, const double *weight)
 {
-    wide part[8];
-    for (int i = 0; i < 8; i++) part[i] = (wide){0};
+    doubles part[8];
+    for (int i = 0; i < 8; i++) part[i] = (doubles){0};
     for (int c = 0; c < n; c += 8)
         for (int i = 0; i < 8 && c + i < n; i++)
-            part[i] = fused_wide(weight[c + i] - (wide){0}, kept_at((const number *)row[c + i] + t, ntargets), part[i]);
+            part[i] = multiply_add_doubles(weight[c + i] - (doubles){0},
+                                           kept_at((const number *)row[c + i] + t, ntargets), part[i]);
     return fold_parts(part);
 }
 
@@ -404,24 +391,24 @@ static void kept_sum(const void *const *row, int n, int64_t begin, int64_t end, 
 {
     int64_t t = begin;
     for (; t + DOUBLES <= end; t += DOUBLES) {
-        loose_wide *to = (loose_wide *)(void *)(sum + t);
+        loose_doubles *to = (loose_doubles *)(void *)(sum + t);
         *to = *to + kept_targets(row, n, t, DOUBLES, weight);
     }
     if (t == end) return;
-    const wide last = kept_targets(row, n, t, end - t, weight);
+    const doubles last = kept_targets(row, n, t, end - t, weight);
     for (int64_t i = 0; t + i < end; i++) sum[t + i] += last[i];
 }
 
 static double square_of(const double *value, int64_t n)
 {
-    vector square = spread(0);
+    numbers square = spread(0);
     for (int64_t i = 0; i < n; i++) square = fused(spread((number)value[i]), spread((number)value[i]), square);
     return (double)square[0];
 }
 
 static double diagonal_of(const tutti_svm_tile *tile, double square)
 {
-    const vector dot = spread((number)square);
+    const numbers dot = spread((number)square);
     switch (tile->kernel.type) {
     case TUTTI_SVM_POLY: return (double)kernel_of(&tile->kernel, TUTTI_SVM_POLY, dot, dot + dot)[0];
     case TUTTI_SVM_RBF: return (double)kernel_of(&tile->kernel, TUTTI_SVM_RBF, dot, dot + dot)[0];
@@ -430,7 +417,7 @@ static double diagonal_of(const tutti_svm_tile *tile, double square)
     }
 }
 
-#define ROW(isa)                                                                                                       \
+#define TILE_ROW                                                                                                       \
     {                                                                                                                  \
-        isa, PRECISION, LANES, sum_of_tile, values_of_tile, kept_sum, square_of, diagonal_of                           \
+        PRECISION, LANES, sum_of_tile, values_of_tile, kept_sum, square_of, diagonal_of                                \
     }

@@ -11,8 +11,11 @@
  *   bits, pair_bits       a bit a lane of one vector, of two: positive, above, is_nan make them, keep and choose take them
  *   halves                WIDTH numbers of 16 bits: load_halves, store_halves, widen_bf16, narrow_bf16, and so with f16
  *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
- *   half_vector, doubles  half as many floats; as many bytes in doubles
- *   transpose(v)          a square of WIDTH vectors
+ *   half_vector           half as many floats
+ *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles, widen_floats(from), and
+ *                         operations as for floats, called NAME_doubles; smaller, larger: of a NaN the second one
+ *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles take it
+ *   transpose(v)          a square of WIDTH vectors; transpose_doubles(v): of DOUBLES
  *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it down */
 #ifndef TUTTI_VECTOR_H
 #define TUTTI_VECTOR_H
@@ -49,6 +52,34 @@ INLINE vector all(float x)
 INLINE halves narrow_bf16(vector v)
 {
     return cut_bf16((vector)round_bf16(v));
+}
+
+INLINE doubles load_doubles(const double *from)
+{
+    return *(const loose_doubles *)(const void *)from;
+}
+
+INLINE void store_doubles(double *to, doubles v)
+{
+    *(loose_doubles *)(void *)to = v;
+}
+
+INLINE doubles all_doubles(double x)
+{
+    return x - (doubles){0};
+}
+
+/* Each step is a perfect shuffle of all numbers, a0 b0 a1 b1 ... of halves; log2(DOUBLES) of them transpose. */
+INLINE void transpose_doubles(doubles v[DOUBLES])
+{
+    doubles w[DOUBLES];
+    for (int step = 1; step < DOUBLES; step *= 2) {
+        for (int i = 0; i < DOUBLES / 2; i++) {
+            w[2 * i] = lower_pairs(v[i], v[i + DOUBLES / 2]);
+            w[2 * i + 1] = upper_pairs(v[i], v[i + DOUBLES / 2]);
+        }
+        for (int i = 0; i < DOUBLES; i++) v[i] = w[i];
+    }
 }
 
 #endif

@@ -7,12 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { WIDTH = 8 };
+enum { WIDTH = 8, DOUBLES = 4 };
 typedef float vector __attribute__((vector_size(32)));
 typedef float loose __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(32)));
 typedef uint64_t longs __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(32)));
+typedef double loose_doubles __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t double_lanes __attribute__((vector_size(32)));
 typedef float half_vector __attribute__((vector_size(16)));
 typedef __m128i halves;
 typedef uint8_t bits;
@@ -259,6 +261,68 @@ static inline void store_bytes(uint8_t *to, words w)
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (longs)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));
+}
+
+/* --- doubles, as many as fill a vector --- */
+
+static inline doubles widen_floats(const float *from)
+{
+    return (doubles)_mm256_cvtps_pd(_mm_loadu_ps(from));
+}
+
+static inline doubles multiply_add_doubles(doubles a, doubles b, doubles c)
+{
+    return (doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+
+static inline doubles rectify_doubles(doubles v)
+{
+    return (doubles)_mm256_max_pd(_mm256_setzero_pd(), (__m256d)v); /* of a NaN, the second one is taken */
+}
+
+static inline doubles smaller_doubles(doubles a, doubles b)
+{
+    return (doubles)_mm256_min_pd((__m256d)a, (__m256d)b);
+}
+
+static inline doubles larger_doubles(doubles a, doubles b)
+{
+    return (doubles)_mm256_max_pd((__m256d)a, (__m256d)b);
+}
+
+static inline double_lanes above_doubles(doubles a, doubles b)
+{
+    return (double_lanes)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_GT_OQ);
+}
+
+static inline double_lanes at_least_doubles(doubles a, doubles b)
+{
+    return (double_lanes)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_GE_OQ);
+}
+
+static inline double_lanes equal_doubles(doubles a, doubles b)
+{
+    return (double_lanes)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_EQ_OQ);
+}
+
+static inline bits bits_of_doubles(double_lanes where)
+{
+    return (bits)_mm256_movemask_pd((__m256d)where);
+}
+
+static inline doubles choose_doubles(double_lanes where, doubles v, doubles otherwise)
+{
+    return (doubles)_mm256_blendv_pd((__m256d)otherwise, (__m256d)v, (__m256d)where);
+}
+
+static inline doubles lower_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+}
+
+static inline doubles upper_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
 
 /* --- a square of numbers --- */

@@ -7,12 +7,14 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-enum { WIDTH = 16 };
+enum { WIDTH = 16, DOUBLES = 8 };
 typedef float vector __attribute__((vector_size(64)));
 typedef float loose __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(64)));
 typedef uint64_t longs __attribute__((vector_size(64)));
 typedef double doubles __attribute__((vector_size(64)));
+typedef double loose_doubles __attribute__((vector_size(64), aligned(8), may_alias));
+typedef __mmask8 double_lanes;
 typedef float half_vector __attribute__((vector_size(32)));
 typedef __m256i halves;
 typedef uint16_t bits;
@@ -230,6 +232,68 @@ static inline void store_bytes(uint8_t *to, words w)
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (longs)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
+}
+
+/* --- doubles, as many as fill a vector --- */
+
+static inline doubles widen_floats(const float *from)
+{
+    return (doubles)_mm512_cvtps_pd(_mm256_loadu_ps(from));
+}
+
+static inline doubles multiply_add_doubles(doubles a, doubles b, doubles c)
+{
+    return (doubles)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+
+static inline doubles rectify_doubles(doubles v)
+{
+    return (doubles)_mm512_max_pd(_mm512_setzero_pd(), (__m512d)v); /* of a NaN, the second one is taken */
+}
+
+static inline doubles smaller_doubles(doubles a, doubles b)
+{
+    return (doubles)_mm512_min_pd((__m512d)a, (__m512d)b);
+}
+
+static inline doubles larger_doubles(doubles a, doubles b)
+{
+    return (doubles)_mm512_max_pd((__m512d)a, (__m512d)b);
+}
+
+static inline double_lanes above_doubles(doubles a, doubles b)
+{
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ);
+}
+
+static inline double_lanes at_least_doubles(doubles a, doubles b)
+{
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GE_OQ);
+}
+
+static inline double_lanes equal_doubles(doubles a, doubles b)
+{
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+}
+
+static inline bits bits_of_doubles(double_lanes where)
+{
+    return where;
+}
+
+static inline doubles choose_doubles(double_lanes where, doubles v, doubles otherwise)
+{
+    return (doubles)_mm512_mask_mov_pd((__m512d)otherwise, where, (__m512d)v);
+}
+
+static inline doubles lower_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+
+static inline doubles upper_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
 /* --- a square of numbers --- */

@@ -10,13 +10,15 @@
 
 #include "convert_one.h"
 
-enum { WIDTH = 4 };
+enum { WIDTH = 4, DOUBLES = 2 };
 typedef float vector __attribute__((vector_size(16)));
 typedef float loose __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint32_t words __attribute__((vector_size(16)));
 typedef int32_t lanes_set __attribute__((vector_size(16)));
 typedef uint64_t longs __attribute__((vector_size(16)));
 typedef double doubles __attribute__((vector_size(16)));
+typedef double loose_doubles __attribute__((vector_size(16), aligned(8), may_alias));
+typedef int64_t double_lanes __attribute__((vector_size(16)));
 typedef float half_vector __attribute__((vector_size(8)));
 typedef uint8_t bits;
 typedef uint8_t pair_bits;
@@ -262,6 +264,68 @@ static inline void store_bytes(uint8_t *to, words w)
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (v & 0xffffffffu) * factor;
+}
+
+/* --- doubles, as many as fill a vector --- */
+
+static inline doubles widen_floats(const float *from)
+{
+    return (doubles){(double)from[0], (double)from[1]};
+}
+
+static inline doubles multiply_add_doubles(doubles a, doubles b, doubles c)
+{
+    return a * b + c;
+}
+
+static inline doubles choose_doubles(double_lanes where, doubles v, doubles otherwise)
+{
+    return (doubles)(((double_lanes)v & where) | ((double_lanes)otherwise & ~where));
+}
+
+static inline doubles rectify_doubles(doubles v)
+{
+    return (doubles)((double_lanes)v & ~(double_lanes)(v < (doubles){0}));
+}
+
+static inline doubles smaller_doubles(doubles a, doubles b)
+{
+    return choose_doubles((double_lanes)(a < b), a, b);
+}
+
+static inline doubles larger_doubles(doubles a, doubles b)
+{
+    return choose_doubles((double_lanes)(a > b), a, b);
+}
+
+static inline double_lanes above_doubles(doubles a, doubles b)
+{
+    return (double_lanes)(a > b);
+}
+
+static inline double_lanes at_least_doubles(doubles a, doubles b)
+{
+    return (double_lanes)(a >= b);
+}
+
+static inline double_lanes equal_doubles(doubles a, doubles b)
+{
+    return (double_lanes)(a == b);
+}
+
+static inline bits bits_of_doubles(double_lanes where)
+{
+    return (bits)((where[0] & 1) | (where[1] & 2));
+}
+
+static inline doubles lower_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 0, 2);
+}
+
+static inline doubles upper_pairs(doubles a, doubles b)
+{
+    return __builtin_shufflevector(a, b, 1, 3);
 }
 
 /* --- a square of numbers --- */

@@ -23,13 +23,6 @@ typedef struct {
     tutti_svm_precision precision;
 } scene;
 
-static bool is_usable(const tutti_svm_pairs_row *row)
-{
-    for (int i = 0; i < TUTTI_NISAS; i++)
-        if (strcmp(tutti_isa_name(i), row->isa) == 0) return tutti_isa_runs(i);
-    return false;
-}
-
 static double value_at(const scene *s, int i, int j)
 {
     return s->precision == TUTTI_SVM_F32 ? (double)s->f32[i * s->stride + j] : s->f64[i * s->stride + j];
@@ -169,8 +162,8 @@ static void every_row_does_the_plain_iterations(void **state)
 {
     (void)state;
     static const int sizes[] = {1, 2, 3, 7, 8, 9, 31, 32, 33, 65, 150, MOST};
-    for (int r = 0; r < tutti_svm_pairs_nrows; r++)
-        for (int k = 0; k < (int)(sizeof sizes / sizeof sizes[0]) && is_usable(tutti_svm_pairs_rows[r]); k++)
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int k = 0; k < (int)(sizeof sizes / sizeof sizes[0]) && tutti_isa_runs(r); k++)
             for (int f = 0; f < 4; f++)
                 compare(tutti_svm_pairs_rows[r], k, sizes[k], f % 2, f / 2 ? TUTTI_SVM_F32 : TUTTI_SVM_F64);
 }
@@ -208,8 +201,8 @@ static void the_gap_is_closed_and_bounds_are_exact(void **state)
 static void the_last_of_equals_is_chosen(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_svm_pairs_nrows; r++) {
-        if (!is_usable(tutti_svm_pairs_rows[r])) continue;
+    for (int r = 0; r < TUTTI_NISAS; r++) {
+        if (!tutti_isa_runs(r)) continue;
         scene *s = open_scene(1, 40, true, TUTTI_SVM_F64);
         for (int i = 0; i < 40; i++) {
             s->y[i] = i % 2 ? 1 : -1;
@@ -226,8 +219,8 @@ static void the_last_of_equals_is_chosen(void **state)
 static void a_nan_is_told(void **state)
 {
     (void)state;
-    for (int r = 0; r < tutti_svm_pairs_nrows; r++)
-        for (int f = 0; f < 4 && is_usable(tutti_svm_pairs_rows[r]); f++) {
+    for (int r = 0; r < TUTTI_NISAS; r++)
+        for (int f = 0; f < 4 && tutti_isa_runs(r); f++) {
             scene *s = open_scene(1, 60, true, f % 2 ? TUTTI_SVM_F64 : TUTTI_SVM_F32);
             for (int j = 0; j < 60; j++) {
                 if (f / 2 && j != 17) continue; /* one row and column, or all */

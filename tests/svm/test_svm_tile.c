@@ -26,11 +26,11 @@ static int is_f64(const tutti_svm_tile_row *row)
     return row->precision == TUTTI_SVM_F64;
 }
 
-static bool is_usable(const tutti_svm_tile_row *row)
+/* The r-th of both types' rows; NULL where it does not run here. */
+enum { NTILE_ROWS = 2 * TUTTI_NISAS };
+static const tutti_svm_tile_row *row_at(int r)
 {
-    for (int i = 0; i < TUTTI_NISAS; i++)
-        if (strcmp(tutti_isa_name(i), row->isa) == 0) return tutti_isa_runs(i);
-    return false;
+    return tutti_isa_runs(r / 2) ? tutti_svm_tile_row_of(r % 2 ? TUTTI_SVM_F64 : TUTTI_SVM_F32, r / 2) : NULL;
 }
 
 /* As tutti_svm_rows_measure has it for the row of this processor. */
@@ -174,9 +174,9 @@ static void values_are_right_and_depend_on_their_two_rows_alone(void **state)
     static const int32_t widths[] = {200, TUTTI_SVM_NARROW - 1, TUTTI_SVM_NARROW, INT32_MAX};
     double *all = tutti_alloc(NROWS * NROWS * sizeof *all), *again = tutti_alloc(NROWS * NROWS * sizeof *again);
     for (int w = 0; w < 4; w++)
-        for (int r = 0; r < tutti_svm_tile_nrows; r++) {
-            const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-            if (!is_usable(row)) continue;
+        for (int r = 0; r < NTILE_ROWS; r++) {
+            const tutti_svm_tile_row *row = row_at(r);
+            if (!row) continue;
             scene s;
             open_random(&s, widths[w]);
             for (int k = 0; k < NKERNELS; k++) {
@@ -203,9 +203,9 @@ static void fused_rows_give_equal_bits(void **state)
     for (int f64 = 0; f64 < 2; f64++)
         for (int k = 0; k < NKERNELS; k++) {
             int n = 0;
-            for (int r = 0; r < tutti_svm_tile_nrows; r++) {
-                const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-                if (is_f64(row) != f64 || !is_usable(row) || strcmp(row->isa, "generic") == 0) continue;
+            for (int r = 0; r < NTILE_ROWS; r++) {
+                const tutti_svm_tile_row *row = row_at(r);
+                if (!row || is_f64(row) != f64 || r / 2 == TUTTI_ISA_GENERIC) continue;
                 tutti_svm_tile *tile = open_tile(&s, row, &kernels[k], 200);
                 fill_matrix(&s, tile, row->lanes, all[n++]);
                 tutti_svm_tile_destroy(tile);
@@ -262,12 +262,12 @@ static void sums_are_those_of_kept_values(void **state)
                 scene s;
                 open_random(&s, widths[w]);
                 for (int f64 = 0; f64 < 2; f64++)
-                    for (int r = 0, seen = 0; r < tutti_svm_tile_nrows; r++) {
-                        const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-                        if (is_f64(row) != f64 || !is_usable(row)) continue;
+                    for (int r = NTILE_ROWS - 1, seen = 0; r >= 0; r--) { /* plain bits are their own, and last */
+                        const tutti_svm_tile_row *row = row_at(r);
+                        if (!row || is_f64(row) != f64) continue;
                         tutti_svm_tile *tile = open_tile(&s, row, &kernels[k], widths[w]);
                         compare_sums(&s, tile, n, seen ? sums : first);
-                        if (seen++ && strcmp(row->isa, "generic") != 0) assert_memory_equal(first, sums, sizeof sums);
+                        if (seen++ && r / 2 != TUTTI_ISA_GENERIC) assert_memory_equal(first, sums, sizeof sums);
                         tutti_svm_tile_destroy(tile);
                     }
                 close_scene(&s);
@@ -280,9 +280,9 @@ static void chosen_rows_are_taken(void **state)
     scene s;
     open_random(&s, INT32_MAX);
     static const int32_t sources[] = {9, 2, 140}, targets[] = {77, 9, 0, 140, 2};
-    for (int r = 0; r < tutti_svm_tile_nrows; r++) {
-        const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-        if (!is_usable(row)) continue;
+    for (int r = 0; r < NTILE_ROWS; r++) {
+        const tutti_svm_tile_row *row = row_at(r);
+        if (!row) continue;
         tutti_svm_tile *tile = open_tile(&s, row, &kernels[4], INT32_MAX);
         double values[15], all[NROWS], weight[1] = {1}, sum[5] = {0};
         for (int c = 0; c < 3; c++) {
@@ -347,13 +347,14 @@ static void exponentials_are_right_down_to_zero(void **state)
     scene s[2];
     open_line(&s[0], 4096, 0x1p-8);        /* distances up to 256 */
     open_line(&s[1], 60000, 0x1.000cp-11); /* up to 858, 33 significant bits and more */
-    for (int r = 0; r < tutti_svm_tile_nrows; r++) {
-        const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-        if (!is_usable(row)) continue;
+    for (int r = 0; r < NTILE_ROWS; r++) {
+        const tutti_svm_tile_row *row = row_at(r);
+        if (!row) continue;
         double worst = 0;
         for (double gamma = 1; gamma > 1e-6; gamma /= 2) compare_exponentials(row, &s[is_f64(row)], gamma, &worst);
-        print_message("svm_tile %s %s: e^x within %.3f ulp\n", is_f64(row) ? "f64" : "f32", row->isa, worst);
-        assert_true(worst < (strcmp(row->isa, "generic") == 0 ? 1.25 : 1.0));
+        print_message("svm_tile %s %s: e^x within %.3f ulp\n", is_f64(row) ? "f64" : "f32", tutti_isa_name(r / 2),
+                      worst);
+        assert_true(worst < (r / 2 == TUTTI_ISA_GENERIC ? 1.25 : 1.0));
     }
     close_scene(&s[0]);
     close_scene(&s[1]);
@@ -365,9 +366,9 @@ static void what_is_no_number_stays_none(void **state)
     scene s;
     open_line(&s, 3, 1);
     s.data.value[1] = (double)NAN;
-    for (int r = 0; r < tutti_svm_tile_nrows; r++)
-        for (int k = 0; k < NKERNELS && is_usable(tutti_svm_tile_rows[r]); k++) {
-            const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
+    for (int r = 0; r < NTILE_ROWS; r++)
+        for (int k = 0; k < NKERNELS && row_at(r); k++) {
+            const tutti_svm_tile_row *row = row_at(r);
             if (kernels[k].type == TUTTI_SVM_POLY && kernels[k].degree == 0) continue;
             tutti_svm_tile *tile = open_tile(&s, row, &kernels[k], 1);
             double values[2], weight[1] = {1}, sum[3] = {0};
@@ -398,9 +399,9 @@ static void a_precomputed_matrix_is_looked_up(void **state)
         s.data.value[6 + i] = 1;
         s.data.start[3 + i] = 7 + i;
     }
-    for (int r = 0; r < tutti_svm_tile_nrows; r++) {
-        const tutti_svm_tile_row *row = tutti_svm_tile_rows[r];
-        if (!is_usable(row)) continue;
+    for (int r = 0; r < NTILE_ROWS; r++) {
+        const tutti_svm_tile_row *row = row_at(r);
+        if (!row) continue;
         tutti_svm_tile *tile = open_tile(&s, row, &kernels[7], 2);
         double values[8];
         tutti_svm_tile_fill(tile, &s.rows, NULL, 0, 2);
@@ -423,7 +424,7 @@ static void squares_are_those_of_the_rows(void **state)
     for (int f64 = 0; f64 < 2; f64++) {
         tutti_svm_tile *tile;
         assert_int_equal(tutti_svm_tile_create(rbf, f64 ? TUTTI_SVM_F64 : TUTTI_SVM_F32, 200, &tile, NULL), TUTTI_OK);
-        assert_string_equal(tile->row->isa, tutti_isa_name(tutti_isa_here()));
+        assert_ptr_equal(tile->row, row_at(2 * (int)tutti_isa_here() + f64));
         measure(&s, tile->row);
         tutti_svm_rows_measure(&s.data, square, f64 ? NULL : value32);
         assert_memory_equal(square, s.square, NROWS * sizeof *square);
