@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "crew.h"
+#include "tile_conv.h"
 
 TUTTI_ISA_TABLE(tutti_lane_row, tutti_lane);
 
@@ -19,6 +20,11 @@ const tutti_lane_row *tutti_lane_for(int64_t lanes)
 const tutti_conv_loops *tutti_lane_conv_bf16(void)
 {
     return tutti_isa_has_bf16() ? TUTTI_ISA_X86(&tutti_lane_conv_avx512bf16) : NULL;
+}
+
+const tutti_tile_conv_loops *tutti_tile_conv_here(void)
+{
+    return TUTTI_ISA_X86(&tutti_tile_conv_amx);
 }
 
 enum { PIECE = 1 << 12, STREAM_BYTES = 1 << 20, LINE = 64 };

@@ -260,7 +260,8 @@ static tutti_tile_conv tiles_of(const tutti_onednn_windows *w)
 
 static size_t tile_bytes(const tutti_tile_conv *c)
 {
-    return (size_t)tutti_tile_conv_turned(c) * sizeof(uint16_t) + (size_t)tutti_tile_conv_pairs(c) * sizeof(uint32_t);
+    return (size_t)tutti_tile_conv_here()->turned(c) * sizeof(uint16_t) +
+           (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
 }
 
 /* Samples at a time, which stay in the second level. */
@@ -273,7 +274,8 @@ static int64_t tiled_samples(const tutti_tile_conv *c)
 static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const tutti_tile_conv tiles = tiles_of(w);
-    const int64_t nturned = tutti_tile_conv_turned(&tiles), npairs = tutti_tile_conv_pairs(&tiles);
+    const tutti_tile_conv_loops *loops = tutti_tile_conv_here();
+    const int64_t nturned = loops->turned(&tiles), npairs = loops->pairs(&tiles);
     float *dbias = w->bias ? a->dparam[1] : NULL, *sums = scratch_at(a, w->product_at);
     uint16_t *turned = scratch_at(a, w->gradients_at);
     uint32_t *pairs = scratch_at(a, w->pairs_at);
@@ -285,11 +287,11 @@ static void tiled_weight_gradient(const tutti_onednn_windows *w, const tutti_ker
         const int64_t left = samples_of(w) - first, n = left < most ? left : most;
         for (int64_t i = 0; i < n; i++) {
             const void *dout = sample(a->dout, first + i, out_plane_of(w), w->type);
-            tutti_tile_conv_turn(&tiles, dout, turned + i * nturned);
-            tutti_tile_conv_pair(&tiles, padded(w, a, first + i), pairs + i * npairs);
+            loops->turn(&tiles, dout, turned + i * nturned);
+            loops->pair(&tiles, padded(w, a, first + i), pairs + i * npairs);
             if (dbias) add_bias_sums(w, dout, dbias);
         }
-        tutti_tile_conv_multiply(&tiles, n, turned, pairs, sums);
+        loops->multiply(&tiles, n, turned, pairs, sums);
     }
 }
 
@@ -375,8 +377,8 @@ void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t we
     const size_t n = (size_t)tiled_samples(&tiles);
     take_weights(&w, pass, 0);
     if (is_padded_copy(&w)) take_plane(&w, pass, w.type);
-    w.gradients_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_turned(&tiles) * sizeof(uint16_t));
-    w.pairs_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_pairs(&tiles) * sizeof(uint32_t));
+    w.gradients_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->turned(&tiles) * sizeof(uint16_t));
+    w.pairs_at = tutti_onednn_take(pass, n * (size_t)tutti_tile_conv_here()->pairs(&tiles) * sizeof(uint32_t));
     tutti_onednn_add_own(s, pass, tiled_weight_gradient, &w);
     tutti_onednn_reorder(s, pass, tutti_onednn_at(TUTTI_AT_SCRATCH, w.product_at),
                          tutti_onednn_innermost(s, &k->params[0].shape), tutti_onednn_at(TUTTI_AT_DPARAM, 0), weights);

@@ -97,8 +97,8 @@ bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r,
 {
     const tutti_conv_attrs *at = k->attrs;
     (void)pass;
-    return tutti_onednn_multiplies_tiles() && is_plain(k, r) && reads_input(k, r) && at->kernel > 1 &&
-           outputs_of(k) <= TUTTI_TILE_CONV_MOST;
+    return tutti_onednn_multiplies_tiles() && tutti_tile_conv_here() && is_plain(k, r) && reads_input(k, r) &&
+           at->kernel > 1 && outputs_of(k) <= TUTTI_TILE_CONV_MOST;
 }
 
 /* Channels that fill the library's tiles on both sides are left to it. */

@@ -19,17 +19,21 @@ typedef struct {
 
 enum { TUTTI_TILE_CONV_MOST = 64 }; /* output channels */
 
-/* For a sample: 16-bit numbers of its turned gradient (whose place is aligned to 64 bytes), words of its pairs. */
-int64_t tutti_tile_conv_turned(const tutti_tile_conv *c);
-int64_t tutti_tile_conv_pairs(const tutti_tile_conv *c);
+typedef struct {
+    /* For a sample: 16-bit numbers of its turned gradient (whose place is aligned to 64 bytes), words of its pairs. */
+    int64_t (*turned)(const tutti_tile_conv *c);
+    int64_t (*pairs)(const tutti_tile_conv *c);
+    /* Gradients (out_height, out_width, out_channels) as tiles of channels. */
+    void (*turn)(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
+    /* Each number of the input with that of the next position, and zeros behind them. */
+    void (*pair)(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
+    /* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the process has asked
+     * the system for, as oneDNN does. */
+    void (*multiply)(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums);
+} tutti_tile_conv_loops;
 
-/* Gradients (out_height, out_width, out_channels) as tiles of channels. */
-void tutti_tile_conv_turn(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
-/* Each number of the input with that of the next position, and zeros behind them. */
-void tutti_tile_conv_pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
-/* sums (out_channels, kernel, kernel, channels) += the products of n samples. On processors with AMX whose use the process has asked
- * the system for, as oneDNN does. */
-void tutti_tile_conv_multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
-                              float *sums);
+extern const tutti_tile_conv_loops tutti_tile_conv_amx;
+/* NULL in builds for processors that have no tiles. */
+const tutti_tile_conv_loops *tutti_tile_conv_here(void);
 
 #endif

@@ -26,13 +26,13 @@ static int64_t nsteps_of(const tutti_tile_conv *c)
     return ((c->out_height - 1) * c->width + c->out_width + POSITIONS - 1) / POSITIONS;
 }
 
-int64_t tutti_tile_conv_turned(const tutti_tile_conv *c)
+static int64_t turned_of(const tutti_tile_conv *c)
 {
     return nsteps_of(c) * ntiles_of(c) * TILE;
 }
 
 /* The last pair of the last step, as far as the last tap of the last row sees it; or all that there is. */
-int64_t tutti_tile_conv_pairs(const tutti_tile_conv *c)
+static int64_t pairs_of(const tutti_tile_conv *c)
 {
     const int64_t read = (nsteps_of(c) * POSITIONS - 2 + (c->kernel - 1) * c->width) * c->channels + taps_of(c);
     const int64_t there = (c->out_height + c->kernel - 1) * c->width * c->channels;
@@ -61,7 +61,7 @@ static __m512i channels_at(const uint16_t *at, int64_t first, int64_t n)
     return at ? _mm512_cvtepu16_epi32(load_some_halves(at + first, n)) : _mm512_setzero_si512();
 }
 
-void tutti_tile_conv_turn(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to)
+static void turn(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to)
 {
     position next = {0, 0};
     for (int64_t step = 0; step < nsteps_of(c); step++) {
@@ -82,12 +82,12 @@ void tutti_tile_conv_turn(const tutti_tile_conv *c, const uint16_t *dout, uint16
 
 /* ---- inputs ---- */
 
-void tutti_tile_conv_pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
+static void pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
 {
     const int64_t there = (c->out_height + c->kernel - 1) * c->width * c->channels, paired = there - c->channels;
     for (int64_t i = 0; i < paired; i++) to[i] = in[i] | (uint32_t)in[i + c->channels] << 16;
     for (int64_t i = paired; i < there; i++) to[i] = in[i];
-    memset(to + there, 0, (size_t)(tutti_tile_conv_pairs(c) - there) * sizeof *to);
+    memset(to + there, 0, (size_t)(pairs_of(c) - there) * sizeof *to);
 }
 
 /* ---- products ---- */
@@ -126,7 +126,7 @@ static void configure(const tutti_tile_conv *c, int64_t ntaps)
 static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
                           float *sums)
 {
-    const int64_t ntiles = ntiles_of(c), nsteps = nsteps_of(c), apart = tutti_tile_conv_pairs(c);
+    const int64_t ntiles = ntiles_of(c), nsteps = nsteps_of(c), apart = pairs_of(c);
     const size_t row = (size_t)(c->kernel * taps_of(c)) * sizeof *sums, pair = (size_t)c->channels * 2 * sizeof *pairs;
     char *at = (char *)sums;
     if (ntiles > 1) _tile_loadd(SUMS0, at, row);
@@ -152,8 +152,7 @@ static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *t
 }
 
 /* oneDNN remembers how it has configured a thread's tiles. */
-void tutti_tile_conv_multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs,
-                              float *sums)
+static void multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums)
 {
     const int64_t taps = taps_of(c), whole = taps / SIDE * SIDE;
     tile_config before;
@@ -168,3 +167,5 @@ void tutti_tile_conv_multiply(const tutti_tile_conv *c, int64_t n, const uint16_
         multiply_taps(c, n, turned, pairs + row * c->width * c->channels + whole, sums + row * taps + whole);
     _tile_loadconfig(&before);
 }
+
+const tutti_tile_conv_loops tutti_tile_conv_amx = {turned_of, pairs_of, turn, pair, multiply};

@@ -60,20 +60,21 @@ static float want(const tutti_tile_conv *c, int64_t o, int64_t ky, int64_t tap)
 
 static void compare(const tutti_tile_conv *c)
 {
+    const tutti_tile_conv_loops *loops = tutti_tile_conv_here();
     const int64_t taps = c->kernel * c->channels, nsums = c->out_channels * c->kernel * taps;
-    const int64_t nturned = tutti_tile_conv_turned(c), npairs = tutti_tile_conv_pairs(c);
+    const int64_t nturned = loops->turned(c), npairs = loops->pairs(c);
     uint16_t *turned = aligned(SAMPLES * nturned * (int64_t)sizeof *turned);
     uint32_t *pairs = aligned(SAMPLES * npairs * (int64_t)sizeof *pairs);
     float *sums = malloc((size_t)nsums * sizeof *sums);
     for (int64_t i = 0; i < nsums; i++) sums[i] = small(i, 9);
     for (int s = 0; s < SAMPLES; s++) {
         uint16_t *in = numbers(plane_of(c), 2 * s), *dout = numbers(outputs_of(c), 2 * s + 1);
-        tutti_tile_conv_turn(c, dout, turned + s * nturned);
-        tutti_tile_conv_pair(c, in, pairs + s * npairs);
+        loops->turn(c, dout, turned + s * nturned);
+        loops->pair(c, in, pairs + s * npairs);
         free(in), free(dout);
     }
-    tutti_tile_conv_multiply(c, 1, turned, pairs, sums); /* sums go on */
-    tutti_tile_conv_multiply(c, SAMPLES - 1, turned + nturned, pairs + npairs, sums);
+    loops->multiply(c, 1, turned, pairs, sums); /* sums go on */
+    loops->multiply(c, SAMPLES - 1, turned + nturned, pairs + npairs, sums);
     for (int64_t i = 0; i < nsums; i++) {
         const float expected = small(i, 9) + want(c, i / taps / c->kernel, i / taps % c->kernel, i % taps);
         if (sums[i] != expected)
@@ -87,7 +88,7 @@ static void compare(const tutti_tile_conv *c)
 static bool has_tiles(void)
 {
     const char *how = tutti_onednn_multiplies(TUTTI_PRECISION_BF16);
-    return how && strcmp(how, "AMX") == 0;
+    return tutti_tile_conv_here() && how && strcmp(how, "AMX") == 0;
 }
 
 static void tiles_sum_as_plain_loops_do(void **state)
