@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops of every row. Included after lane_conv_f32.h or
- * lane_conv_bf16.h, which say what a lane holds: a float, or a pair of bf16, whose two products go to one sum. So a step takes CONV_PAIR
+ * lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16, whose two products go to one sum. So a step takes CONV_PAIR
  * numbers, and an odd last one is taken alone: nothing is ever multiplied with what only fills a lane up.
  *
  * Output channels lie across vectors, up to three and half a one, which costs half where vectors of 512 bits are two of 256: of 50
