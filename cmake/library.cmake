@@ -81,9 +81,9 @@ endforeach()
 # its loops over a few taps are worth unrolling
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 
-# plain loops that become vectors at this level only
+# plain loops that become vectors, and sums of several vectors that stay in registers, at this level only
 foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
-  if(source MATCHES "/tensor/reduce_[^/]*\\.c$|/method/(rule_[^/]*|centre)\\.c$")
+  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule_[^/]*|centre)\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()
@@ -91,7 +91,8 @@ endforeach()
 # small loops over registers, unrolled; fused multiply-adds where they are written
 foreach(source ${TUTTI_VECTORS})
   if(source MATCHES "/svm/")
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3"
+                 $<$<STREQUAL:$<TARGET_PROPERTY:NAME>,tutti_avx512>:-fno-tree-slp-vectorize>) # what is in vectors stays in them
   endif()
 endforeach()
 

@@ -271,14 +271,14 @@ INLINE doubles fold_parts(const doubles *p)
 INLINE double weighted(const block *b, const double *weight)
 {
     doubles part[PARTS];
-    double p[8];
     for (int i = 0; i < PARTS; i++) part[i] = (doubles){0};
     for (int i = 0; i < LANES / DOUBLES; i++)
         part[i % PARTS] =
             multiply_add_doubles(*(const loose_doubles *)(const void *)(weight + i * DOUBLES),
                                  as_doubles((const number *)(const void *)b + i * DOUBLES), part[i % PARTS]);
-    memcpy(p, part, sizeof p);
-    return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+    for (int n = PARTS / 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++) part[i] = part[i] + part[i + n];
+    return fold_doubles(part[0]);
 }
 
 INLINE void sum_loop(const tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t begin,

@@ -83,6 +83,10 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
 
 /* --- sums --- */
 
+enum {
+    AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH
+}; /* vectors: those of plain C have sixteen registers, for inputs too */
+
 /* One element, in plain C. */
 INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))
 {
@@ -133,7 +137,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
 INLINE int64_t sum_rows(const tutti_halves_call *c, int64_t i, int count, bool streams,
                         vector (*take)(const uint16_t *))
 {
-    vector sum[TUTTI_SUM_BLOCK / WIDTH];
+    vector sum[AT_ONCE];
     for (; i + count * WIDTH <= c->n; i += count * WIDTH) {
         sum_vectors(c, i, count, sum, take);
         for (int o = 0; o < c->nout; o++) {
@@ -154,10 +158,10 @@ INLINE void sum_halves(const tutti_halves_call *c, vector (*take)(const uint16_t
         i = (int64_t)((64 - ((uintptr_t)c->outputs[0] & 63)) & 63) / 4;
         if (i > c->n) i = c->n;
         sum_ones(c, 0, i, one);
-        i = sum_rows(c, i, TUTTI_SUM_BLOCK / WIDTH, true, take);
+        i = sum_rows(c, i, AT_ONCE, true, take);
         stream_fence();
     } else {
-        i = sum_rows(c, i, TUTTI_SUM_BLOCK / WIDTH, false, take);
+        i = sum_rows(c, i, AT_ONCE, false, take);
     }
     i = sum_rows(c, i, 1, false, take);
     leave_vectors();

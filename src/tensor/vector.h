@@ -13,7 +13,7 @@
  *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
  *   half_vector           half as many floats
  *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles, widen_floats(from), and
- *                         operations as for floats, called NAME_doubles; smaller, larger: of a NaN the second one
+ *                         operations as for floats, called NAME_doubles; smaller, larger: of a NaN the second one; fold: halves are added until one number is left
  *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles take it
  *   transpose(v)          a square of WIDTH vectors; transpose_doubles(v): of DOUBLES
  *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it down */

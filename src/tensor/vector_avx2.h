@@ -325,6 +325,13 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
 
+/* Halves are added until one number is left. */
+static inline double fold_doubles(doubles v)
+{
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
+    return two[0] + two[1];
+}
+
 /* --- a square of numbers --- */
 
 /* Within a group of four vectors and groups of four lanes. */

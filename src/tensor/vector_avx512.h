@@ -296,6 +296,14 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
+/* Halves are added until one number is left. */
+static inline double fold_doubles(doubles v)
+{
+    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return two[0] + two[1];
+}
+
 /* --- a square of numbers --- */
 
 /* Within groups of four vectors and of four lanes. */

@@ -20,6 +20,7 @@ typedef double doubles __attribute__((vector_size(16)));
 typedef double loose_doubles __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t double_lanes __attribute__((vector_size(16)));
 typedef float half_vector __attribute__((vector_size(8)));
+typedef uint16_t halves __attribute__((vector_size(8)));
 typedef uint8_t bits;
 typedef uint8_t pair_bits;
 
@@ -131,13 +132,9 @@ static inline vector rectify(vector v)
 
 /* --- 16-bit numbers, as many as a vector has floats --- */
 
-typedef struct {
-    uint16_t number[WIDTH];
-} halves;
-
 static inline halves load_some_halves(const uint16_t *from, int64_t n)
 {
-    halves h = {{0}};
+    halves h = {0};
     memcpy(&h, from, (size_t)n * sizeof *from);
     return h;
 }
@@ -159,26 +156,23 @@ static inline void store_halves(uint16_t *to, halves h)
 
 static inline vector widen_bf16(halves h)
 {
-    return (vector){tutti_f32_of_bf16(h.number[0]), tutti_f32_of_bf16(h.number[1]), tutti_f32_of_bf16(h.number[2]),
-                    tutti_f32_of_bf16(h.number[3])};
+    return (vector)__builtin_shufflevector((halves){0}, h, 0, 4, 1, 5, 2, 6, 3, 7); /* little-endian */
 }
 
 static inline vector widen_f16(halves h)
 {
-    return (vector){tutti_f32_of_f16(h.number[0]), tutti_f32_of_f16(h.number[1]), tutti_f32_of_f16(h.number[2]),
-                    tutti_f32_of_f16(h.number[3])};
+    return (vector){tutti_f32_of_f16(h[0]), tutti_f32_of_f16(h[1]), tutti_f32_of_f16(h[2]), tutti_f32_of_f16(h[3])};
 }
 
 /* The upper halves, of numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
-    const words w = (words)v >> 16;
-    return (halves){{(uint16_t)w[0], (uint16_t)w[1], (uint16_t)w[2], (uint16_t)w[3]}};
+    return __builtin_convertvector((words)v >> 16, halves);
 }
 
 static inline halves narrow_f16(vector v)
 {
-    return (halves){{tutti_f16_of_f32(v[0]), tutti_f16_of_f32(v[1]), tutti_f16_of_f32(v[2]), tutti_f16_of_f32(v[3])}};
+    return (halves){tutti_f16_of_f32(v[0]), tutti_f16_of_f32(v[1]), tutti_f16_of_f32(v[2]), tutti_f16_of_f32(v[3])};
 }
 
 /* --- twice as many --- */
@@ -326,6 +320,11 @@ static inline doubles lower_pairs(doubles a, doubles b)
 static inline doubles upper_pairs(doubles a, doubles b)
 {
     return __builtin_shufflevector(a, b, 1, 3);
+}
+
+static inline double fold_doubles(doubles v)
+{
+    return v[0] + v[1];
 }
 
 /* --- a square of numbers --- */
