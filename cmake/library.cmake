@@ -40,7 +40,6 @@ set(TUTTI_FLAGS_avx512bf16 ${TUTTI_FLAGS_avx512} -mavx512bf16)
 set(TUTTI_FLAGS_amx ${TUTTI_FLAGS_avx512bf16} -mamx-tile -mamx-bf16) # whether there is any: asked for where oneDNN has it
 if(TUTTI_X86_LOOPS)
   list(APPEND TUTTI_ISAS avx2 avx512)
-  list(FILTER TUTTI_SOURCES EXCLUDE REGEX "_portable\\.c$")
   foreach(source ${TUTTI_SOURCES})
     if(source MATCHES "_(avx2|avx512|avx512bf16|amx)\\.c$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${TUTTI_FLAGS_${CMAKE_MATCH_1}}")
@@ -73,7 +72,7 @@ tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 
 # loops over registers, unrolled; instrumented, that would take minutes
 foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
-  if(source MATCHES "/kernel/[^/]*_(vector|generic|avx2|avx512|avx512bf16|amx)\\.c$" AND NOT TUTTI_SANITIZE)
+  if(source MATCHES "/kernel/[^/]*_(vector|tiles|avx512|avx512bf16|amx)\\.c$" AND NOT TUTTI_SANITIZE)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()

@@ -3,11 +3,11 @@
  *
  * Blocked as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS: panels of A and B are packed
  * to the shape that a register block reads, blocks of panels stay in the caches that the system reports. A *row* computes blocks by one
- * instruction set; the table of rows is in gemm_rows_*.c.
+ * instruction set; the table of rows is in gemm_plan.c.
  *
  *   row            multiplies   how
  *   avx512         f32          14 x 32 sums in registers
- *   avx2           f32          6 x 16 sums, with FMA
+ *   avx2           f32          6 x 16 sums in registers; the bits of avx512
  *   portable       f32          plain C with the compiler's vectors
  *   amx            bf16         tiles: 32 of k at once, 32 x 32 sums
  *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums

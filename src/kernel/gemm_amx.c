@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_amx.c: products of bf16 by tiles of AMX. Written against Intel's manual and against gemm_tiles.c, which runs the same loops;
  * how fast it is has not been measured yet, for want of such a processor. */
-#include "../tensor/elementwise.h"
-#include "../tensor/vector_avx512.h"
+#include "../tensor/isa.h"
+#include "../tensor/vector.h"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ static bool is_here(void)
 {
     const unsigned amx_bf16 = 1u << 22, amx_tile = 1u << 24, wanted = amx_bf16 | amx_tile;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (strcmp(tutti_elementwise_isa(), "avx512") != 0 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    if (tutti_isa_here() != TUTTI_ISA_AVX512 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
     return (d & wanted) == wanted && may_use_tiles();
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_bf16_avx512bf16.c: products of bf16 by AVX512-BF16 (VDPBF16PS): a lane adds the products of two neighbours of k to its sum, the second
  * one's first; subnormal numbers are zero to it, and sums are rounded to nearest even. */
-#include "../tensor/elementwise.h"
-#include "../tensor/vector_avx512.h"
+#include "../tensor/isa.h"
+#include "../tensor/vector.h"
 
 static inline vector multiply_add_pairs(vector a, vector b, vector c)
 {
@@ -18,7 +18,7 @@ static inline vector multiply_add_pairs(vector a, vector b, vector c)
 
 static bool is_here(void)
 {
-    return strcmp(tutti_elementwise_isa(), "avx512") == 0 && __builtin_cpu_supports("avx512bf16");
+    return tutti_isa_has_bf16();
 }
 
 const tutti_gemm_row tutti_gemm_avx512_bf16 = {.name = "avx512-bf16",

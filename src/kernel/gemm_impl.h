@@ -67,7 +67,7 @@ typedef struct tutti_gemm_row {
     void (*leave)(const void *state);
 } tutti_gemm_row;
 
-extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_portable;  /* f32 */
+extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* f32: gemm_vector.c */
 extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* bf16 */
 extern const tutti_gemm_row *const tutti_gemm_rows[];                                 /* of each type, fastest first */
 extern const int tutti_gemm_nrows;

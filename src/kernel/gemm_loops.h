@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_loops.h: products of one register block, written once for all instruction sets. Included once by each row file (gemm_avx512.c, ...)
- * after its vector_*.h and the definitions of
+/* gemm_loops.h: products of one register block, written once for all instruction sets. Included once by gemm_vector.c and the files of other rows
+ * after its vector.h and the definitions of
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
  *   GEMM_PAIR                 numbers of k in a cell: 1 f32, 2 bf16

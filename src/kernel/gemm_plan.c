@@ -18,6 +18,16 @@ static int64_t round_up(int64_t n, int64_t to)
 
 /* ---- rows ---- */
 
+#if defined(TUTTI_X86_LOOPS)
+const tutti_gemm_row *const tutti_gemm_rows[] = {
+    &tutti_gemm_avx512, &tutti_gemm_avx2,        &tutti_gemm_generic,
+    &tutti_gemm_amx,    &tutti_gemm_avx512_bf16, &tutti_gemm_tiles,
+};
+#else
+const tutti_gemm_row *const tutti_gemm_rows[] = {&tutti_gemm_generic, &tutti_gemm_tiles};
+#endif
+const int tutti_gemm_nrows = sizeof tutti_gemm_rows / sizeof *tutti_gemm_rows;
+
 static const tutti_gemm_row *find_row(const char *name)
 {
     for (int i = 0; i < tutti_gemm_nrows; i++)

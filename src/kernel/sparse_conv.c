@@ -9,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tensor/isa.h"
 #include "order_rule.h"
 #include "sparse_conv.h"
 
-/* The loops for this processor. */
+TUTTI_ISA_TABLE(tutti_sparse_loops, tutti_sparse);
+
 static const tutti_sparse_loops *loops_here(void)
 {
-    for (int i = 0; i < tutti_sparse_nrows; i++)
-        if (strcmp(tutti_sparse_rows[i]->name, tutti_isa_name(tutti_isa_here())) == 0) return tutti_sparse_rows[i];
-    return tutti_sparse_rows[tutti_sparse_nrows - 1];
+    return tutti_sparse_rows[tutti_isa_here()];
 }
 
 static void choose_order(tutti_kernel *k, const tutti_kernel_request *r)

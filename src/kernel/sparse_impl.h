@@ -24,7 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- the loops of a row of instructions (sparse_loops.h); all numbers are floats --- */
+#include "../tensor/isa.h"
+
+/* --- the loops of a row of instructions (sparse_vector.c); all numbers are floats --- */
 
 /* Numbers that are not zero: what they are, and where each was. start[x]: where those of position x begin; there is one more. */
 typedef struct {
@@ -88,17 +90,13 @@ typedef struct {
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
 typedef struct {
-    const char *name; /* of the instructions, as tutti_isa_name says */
-    int width;        /* floats in a vector */
+    int width; /* floats in a vector */
     tutti_sparse_list_loop *list;
     tutti_sparse_sum_loop *sum;
     tutti_sparse_weight_loop *weight;
     tutti_sparse_dot_loop *dot;
 } tutti_sparse_loops;
 
-extern const tutti_sparse_loops tutti_sparse_avx512, tutti_sparse_avx2, tutti_sparse_generic;
-/* Best first; the last one is usable everywhere. sparse_rows_avx2.c or sparse_rows_portable.c. */
-extern const tutti_sparse_loops *const tutti_sparse_rows[];
-extern const int tutti_sparse_nrows;
+TUTTI_ISA_DECLARE(tutti_sparse_loops, tutti_sparse);
 
 #endif

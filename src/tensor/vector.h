@@ -15,6 +15,8 @@
  *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles, widen_floats(from), and
  *                         operations as for floats, called NAME_doubles; smaller, larger: of a NaN the second one; fold: halves are added until one number is left
  *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles take it
+ *   put_nonzero(to, place, v, first): numbers of v that are not zero (a NaN is none) side by side, of each its lane plus first; writes a vector
+ *                         of both, and returns how many there are. sum_lanes(v): their order is the set's own
  *   transpose(v)          a square of WIDTH vectors; transpose_doubles(v): of DOUBLES
  *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it down */
 #ifndef TUTTI_VECTOR_H

@@ -234,6 +234,23 @@ static inline longs multiply_lower(longs v, uint32_t factor)
     return (longs)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
 }
 
+/* --- lanes that are not zero --- */
+
+static inline float sum_lanes(vector v)
+{
+    return _mm512_reduce_add_ps((__m512)v);
+}
+
+/* Straight into memory, compression is many times slower on Zen 4. */
+static inline int64_t put_nonzero(float *to, int32_t *place, vector v, int32_t first)
+{
+    const __mmask16 where = _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps(where, (__m512)v));
+    _mm512_storeu_si512(place, _mm512_maskz_compress_epi32(where, _mm512_add_epi32(lanes, _mm512_set1_epi32(first))));
+    return __builtin_popcount(where);
+}
+
 /* --- doubles, as many as fill a vector --- */
 
 static inline doubles widen_floats(const float *from)

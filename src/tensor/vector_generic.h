@@ -260,6 +260,24 @@ static inline longs multiply_lower(longs v, uint32_t factor)
     return (v & 0xffffffffu) * factor;
 }
 
+/* --- lanes that are not zero --- */
+
+static inline float sum_lanes(vector v)
+{
+    return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+static inline int64_t put_nonzero(float *to, int32_t *place, vector v, int32_t first)
+{
+    int64_t n = 0;
+    for (int i = 0; i < WIDTH; i++) {
+        to[n] = v[i];
+        place[n] = first + i;
+        n += v[i] != 0;
+    }
+    return n;
+}
+
 /* --- doubles, as many as fill a vector --- */
 
 static inline doubles widen_floats(const float *from)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_loops.h: convolutions that skip zeros: the loops of every row. What is summed stays in registers for a whole list; each number is
+/* sparse_vector.c: convolutions that skip zeros: the loops of every row. What is summed stays in registers for a whole list; each number is
  * multiplied with vectors straight from memory, one load a product, and how long a list is does not matter to what is in flight:
- * a wrong guess at its end costs little while products of the list before are waiting.
- *
- * Included by each sparse_<isa>.c behind its vectors and two functions: sum_lanes, the sum of a vector's; and put_nonzero(to, place, v, first),
- * which writes the numbers of v that are not zero (a NaN is none) side by side and of each its lane plus first, a vector of both, and
- * returns how many there are. */
-#ifndef TUTTI_KERNEL_SPARSE_LOOPS_H
-#define TUTTI_KERNEL_SPARSE_LOOPS_H
-
+ * a wrong guess at its end costs little while products of the list before are waiting. Lists are made by put_nonzero of vector.h. */
 #include "lane_loops.h"
 #include "sparse_impl.h"
 
@@ -198,4 +191,4 @@ static void sparse_dot(const tutti_sparse_dot_call *call)
     }
 }
 
-#endif
+const tutti_sparse_loops TUTTI_ISA_ROW(tutti_sparse) = {WIDTH, sparse_list, sparse_sum, sparse_weight, sparse_dot};
