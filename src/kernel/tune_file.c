@@ -9,14 +9,14 @@
 
 #include "../base/file.h"
 #include "../base/hash.h"
-#include "../tensor/elementwise.h"
+#include "../tensor/isa.h"
 #include "tune_file_impl.h"
 
 tutti_tune_place tutti_tune_here(int nthreads)
 {
     tutti_tune_place here = {.nthreads = nthreads};
     tutti_processor_read("", &here.processor);
-    snprintf(here.isa, sizeof here.isa, "%s", tutti_elementwise_isa());
+    snprintf(here.isa, sizeof here.isa, "%s", tutti_isa_name(tutti_isa_here()));
     tutti_kernel_engine_describe("onednn", here.library);
     if (!here.library[0]) snprintf(here.library, sizeof here.library, "none");
     return here;

@@ -29,7 +29,7 @@ enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
 /* Where times hold: a kernel's depends on all of it. */
 typedef struct {
     tutti_processor processor;
-    char isa[16];     /* as tutti_elementwise_isa names it */
+    char isa[16];     /* as tutti_isa_name says */
     char library[96]; /* as tutti_kernel_engine_describe does; "none" where the build has none */
     int nthreads;     /* of a kernel */
 } tutti_tune_place;
