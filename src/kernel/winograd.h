@@ -3,8 +3,9 @@
  * 16 outputs where the sum as it is written takes 144 (Lavin and Gray, CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h). All sums, of
  * the transforms too, are f32.
  *
- * ERROR. Of an output, at most about 32 u sum |d| |g| over its window for the sum of a hundred inputs, u = 2^-24; the sum as it is written
- * comes to a tenth of that. tests/kernel/test_winograd.c holds it against float64.
+ * ERROR. No term of an element goes through more than n roundings, n = what is summed (channels; tiles, for weights) plus 30, so its error is at
+ * most n u / (1 - n u) times what the same sums of absolute values come to, |A^T| ((|G| |g| |G^T|) . (|B^T| |d| |B|)) |A|, u = 2^-24;
+ * tests/kernel/test_winograd.c holds every element to that in float64. Of numbers in [-1, 1] and 16 to 64 channels: 3e-6 to 7e-6 of the largest.
  *
  * Tiles of 4 x 4 outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products of matrices) and
  * turned back. What is written does not depend on the number of threads. Infinities and NaN reach the whole of a tile.
