@@ -38,7 +38,8 @@ static void expect_centre_times(const heard *h, long nserved)
     const double served = seconds_after(h->cost, said), mean = seconds_after(h->cost, "update at the centre") +
                                                                seconds_after(h->cost, "update on the workers");
     if (!(served > 0 && NRANKS * mean >= served - 0.01)) /* as printed */
-        fail_msg("%ld visits of others took rank 0 %g s, the mean of the ranks is %g s: %s", nserved, served, mean, h->cost);
+        fail_msg("%ld visits of others took rank 0 %g s, the mean of the ranks is %g s: %s", nserved, served, mean,
+                 h->cost);
     assert_true(seconds_after(h->cost, "exchange between ranks") >= 0);
 }
 
