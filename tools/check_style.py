@@ -27,7 +27,7 @@ MAY_KNOW = ("src/job/job_table.c", "src/job/job_presets.c", "src/predict/svm_sca
 # A status is called `st`; a second one in a function by what it is the status of.
 STATUS = re.compile(r"\btutti_status (status|s|ret|rc|res|result|code) = ")
 # Data that is written once with a value that never changes: not state.
-KEPT_ANSWERS = {("elementwise.c.o", "picked"): "the row of loops that this processor can run"}
+KEPT_ANSWERS = {("isa.c.o", "picked"): "the instruction set that this processor can run"}
 
 
 def strip(text):
