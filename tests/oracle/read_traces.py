@@ -53,6 +53,8 @@ def check_events(out: pathlib.Path, when: str) -> None:
         event = json.loads(line)
         for key, tag in TAGS.get(event["ev"], {}).items():
             want.setdefault(tag, []).append((event["step"], as_float(event[key])))
+        if event["ev"] == "sparsity":
+            want.setdefault(f"sparsity/{event['relu']}", []).append((event["step"], as_float(event["sparsity"])))
     reader = EventAccumulator(str(out), size_guidance={"scalars": 0})
     reader.Reload()
     assert sorted(reader.Tags()["scalars"]) == sorted(want), (when, reader.Tags()["scalars"])
