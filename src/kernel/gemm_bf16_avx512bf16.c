@@ -21,16 +21,4 @@ static bool is_here(void)
     return tutti_isa_has_bf16();
 }
 
-const tutti_gemm_row tutti_gemm_avx512_bf16 = {.name = "avx512-bf16",
-                                               .multiplied = TUTTI_BF16,
-                                               .rows = GEMM_ROWS,
-                                               .columns = GEMM_COLUMNS,
-                                               .vector = WIDTH,
-                                               .pair = 2,
-                                               .step = 2,
-                                               .reads_in_place = true,
-                                               .is_here = is_here,
-                                               .pack_a = gemm_pack,
-                                               .pack_b = gemm_pack,
-                                               .multiply = gemm_multiply,
-                                               .finish = gemm_finish};
+const tutti_gemm_row tutti_gemm_avx512_bf16 = {.name = "avx512-bf16", .multiplied = TUTTI_BF16, GEMM_ROW};

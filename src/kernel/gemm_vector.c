@@ -31,16 +31,4 @@ static bool is_here(void)
     return tutti_isa_here() >= GEMM_ISA;
 }
 
-const tutti_gemm_row TUTTI_ISA_ROW(tutti_gemm) = {.name = GEMM_NAME,
-                                                  .multiplied = TUTTI_F32,
-                                                  .rows = GEMM_ROWS,
-                                                  .columns = GEMM_COLUMNS,
-                                                  .vector = WIDTH,
-                                                  .pair = 1,
-                                                  .step = 1,
-                                                  .reads_in_place = true,
-                                                  .is_here = is_here,
-                                                  .pack_a = gemm_pack,
-                                                  .pack_b = gemm_pack,
-                                                  .multiply = gemm_multiply,
-                                                  .finish = gemm_finish};
+const tutti_gemm_row TUTTI_ISA_ROW(tutti_gemm) = {.name = GEMM_NAME, .multiplied = TUTTI_F32, GEMM_ROW};
