@@ -16,26 +16,27 @@ static tutti_lane_view part_view(const tutti_lane_place *p, const tutti_sparse_p
     return v;
 }
 
-void tutti_sparse_take(const tutti_lane_place *from, const tutti_sparse_part *part, const tutti_lane_view *to)
+/* A part of a value to lanes, or from there. */
+static void copy_part(const tutti_lane_place *value, const tutti_sparse_part *part, const tutti_lane_view *lanes,
+                      bool gives)
 {
     for (int64_t c = 0, n; c < part->nchannels; c += n) {
-        const tutti_lane_view source = part_view(from, part, c);
-        tutti_lane_view target = *to;
-        n = together(from, part->channel + c, part->nchannels - c);
-        target.at += c * to->step[0];
-        tutti_lane_here()->copy(&source, &target, n, part->npositions, false);
+        const tutti_lane_view there = part_view(value, part, c);
+        tutti_lane_view here = *lanes;
+        n = together(value, part->channel + c, part->nchannels - c);
+        here.at += c * lanes->step[0];
+        tutti_lane_here()->copy(gives ? &here : &there, gives ? &there : &here, n, part->npositions, false);
     }
+}
+
+void tutti_sparse_take(const tutti_lane_place *from, const tutti_sparse_part *part, const tutti_lane_view *to)
+{
+    copy_part(from, part, to, false);
 }
 
 void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, const tutti_sparse_part *part)
 {
-    for (int64_t c = 0, n; c < part->nchannels; c += n) {
-        const tutti_lane_view target = part_view(to, part, c);
-        tutti_lane_view source = *from;
-        n = together(to, part->channel + c, part->nchannels - c);
-        source.at += c * from->step[0];
-        tutti_lane_here()->copy(&source, &target, n, part->npositions, false);
-    }
+    copy_part(to, part, from, true);
 }
 
 /* Where a row's channels lie for the list loop: as they are, or turned into the buffer. */
