@@ -192,14 +192,25 @@ int tutti_loop_find(const tutti_loop *l, tutti_action_kind kind, int exchange)
     return -1;
 }
 
+tutti_loop *tutti_loop_parts(const tutti_loop *arrivals, int nworkers)
+{
+    tutti_loop *parts = tutti_alloc(sizeof *parts * (size_t)nworkers);
+    for (int w = 0; w < nworkers; w++) parts[w].driver = arrivals->driver;
+    for (int i = 0; i < arrivals->nactions; i++) {
+        tutti_action *a = &arrivals->actions[i];
+        if (a->worker < 0 || a->worker >= nworkers) continue;
+        tutti_loop *part = &parts[a->worker];
+        if (!part->actions) part->actions = a;
+        part->nactions = (int)(a - part->actions) + 1;
+    }
+    return parts;
+}
+
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker)
 {
-    tutti_loop part = {.driver = arrivals->driver};
-    for (int i = 0; i < arrivals->nactions; i++) {
-        if (arrivals->actions[i].worker != worker) continue;
-        if (!part.actions) part.actions = &arrivals->actions[i];
-        part.nactions = (int)(&arrivals->actions[i] - part.actions) + 1;
-    }
+    tutti_loop *parts = tutti_loop_parts(arrivals, worker + 1);
+    const tutti_loop part = parts[worker];
+    free(parts);
     return part;
 }
 

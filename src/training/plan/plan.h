@@ -387,6 +387,8 @@ int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
 /* Its part of the loop of arrivals; actions NULL: there is none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
+/* Those of the first nworkers; the caller frees them. */
+tutti_loop *tutti_loop_parts(const tutti_loop *arrivals, int nworkers);
 /* ... and who takes which share follows from the plan: rank r of P takes r, r + P, ..; else who comes first takes the next one. */
 static inline bool tutti_plan_deals_in_order(const tutti_plan *p)
 {

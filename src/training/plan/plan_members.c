@@ -105,20 +105,26 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
 
 /* ---- in which loops ---- */
 
-/* What only last steps start belongs to the period. */
-static void note_start(tutti_plan *p, const tutti_loop *l, int exchange)
+/* Of each exchange the first start counts; what only last steps start belongs to the period. started: of each exchange, false. */
+static void note_starts(tutti_plan *p, int rank, const tutti_loop *l, bool *started)
 {
-    const int at = tutti_loop_find(l, TUTTI_DO_START, exchange);
-    if (at < 0) return;
-    const bool rarely = l->actions[at].steps == TUTTI_IN_LAST_STEP;
-    p->exchanges[exchange].drivers |= 1u << (rarely ? TUTTI_EACH_PERIOD : l->driver);
+    for (int i = 0; i < l->nactions; i++) {
+        const tutti_action *a = &l->actions[i];
+        if (a->kind != TUTTI_DO_START || started[a->exchange]) continue;
+        started[a->exchange] = true;
+        tutti_plan_exchange *x = &p->exchanges[a->exchange];
+        const bool rarely = a->steps == TUTTI_IN_LAST_STEP;
+        if (tutti_plan_spokesman(p, x) == rank) x->drivers |= 1u << (rarely ? TUTTI_EACH_PERIOD : l->driver);
+    }
 }
 
 static void note_drivers(tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS])
 {
-    for (int x = 0; x < p->nexchanges; x++)
-        for (int d = 0; d < TUTTI_NDRIVERS && tutti_plan_spokesman(p, &p->exchanges[x]) == rank; d++)
-            note_start(p, &loops[d], x);
+    for (int d = 0; d < TUTTI_NDRIVERS; d++) {
+        bool *started = tutti_alloc((size_t)p->nexchanges + 1);
+        note_starts(p, rank, &loops[d], started);
+        free(started);
+    }
 }
 
 bool tutti_plan_is_spokesman(const tutti_plan *p, int rank)

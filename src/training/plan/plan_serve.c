@@ -101,10 +101,9 @@ tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[
     for (int d = 0; d < TUTTI_NDRIVERS && tutti_plan_is_async(p); d++)
         for (int i = 0; i < loops[d].nactions && !st && d != TUTTI_EACH_ARRIVAL; i++)
             st = own_touched(&o, &loops[d].actions[i], OTHER_LOOPS, err);
-    for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_async(p); r++) {
-        const tutti_loop part = tutti_loop_part(&loops[TUTTI_EACH_ARRIVAL], r);
-        st = check_part(&o, r, &part, err);
-    }
+    tutti_loop *parts = tutti_loop_parts(&loops[TUTTI_EACH_ARRIVAL], p->config.nranks);
+    for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_async(p); r++) st = check_part(&o, r, &parts[r], err);
+    free(parts);
     free(o.owner);
     return st;
 }
@@ -185,16 +184,17 @@ tutti_status tutti_plan_check_served(const tutti_plan *p, tutti_failure *err)
     tutti_loop of_zero[TUTTI_NDRIVERS], loops[TUTTI_NDRIVERS];
     tutti_status st = TUTTI_OK;
     tutti_plan_list_loops(p, 0, &kept, of_zero);
+    tutti_loop *parts = tutti_loop_parts(&of_zero[TUTTI_EACH_ARRIVAL], p->config.nranks);
     for (int r = 1; r < p->config.nranks && !st; r++) {
         if (!tutti_plan_is_far(p, r)) continue;
         pair both;
-        const tutti_loop part = tutti_loop_part(&of_zero[TUTTI_EACH_ARRIVAL], r);
         tutti_plan_list_loops(p, r, &work, loops);
-        make_pair(p, r, &part, &loops[TUTTI_EACH_STEP], &both);
+        make_pair(p, r, &parts[r], &loops[TUTTI_EACH_STEP], &both);
         st = prove_pair(&both, err);
         if (st) tutti_fail_at(err, "rank %d (here 1) and what serves it at rank 0", r);
         tutti_arena_reset(&work);
     }
+    free(parts);
     tutti_arena_release(&kept), tutti_arena_release(&work);
     return st;
 }

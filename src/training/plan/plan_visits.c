@@ -109,11 +109,12 @@ static tutti_status check_loop(const tutti_plan *p, int rank, const tutti_loop *
 static tutti_status check_arrivals(const tutti_plan *p, const tutti_loop *arrivals, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
+    tutti_loop *parts = tutti_loop_parts(arrivals, p->config.nranks);
     for (int r = 0; r < p->config.nranks && !st && arrivals->nactions; r++) {
-        const tutti_loop part = tutti_loop_part(arrivals, r);
         int n = 0;
-        st = check_loop(p, 0, &part, true, &n, err);
+        st = check_loop(p, 0, &parts[r], true, &n, err);
     }
+    free(parts);
     return st;
 }
 
@@ -159,12 +160,12 @@ tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err
     int first[2] = {0}, own[2];
     tutti_status st = TUTTI_OK;
     tutti_plan_list_loops(p, 0, &kept, of_zero);
+    tutti_loop *parts = tutti_loop_parts(&of_zero[TUTTI_EACH_ARRIVAL], p->config.nranks);
     for (int r = 0; r < p->config.nranks && !st && tutti_plan_is_async(p); r++) {
         tutti_plan_list_loops(p, r, &work, loops);
         st = tutti_plan_check_visits(p, r, loops, err);
         if (!st) st = check_rank(p, r, loops, r ? own : first, err);
-        const tutti_loop part = tutti_loop_part(&of_zero[TUTTI_EACH_ARRIVAL], r);
-        if (r && !st) count_served(p, r, &loops[TUTTI_EACH_STEP], &part, own);
+        if (r && !st) count_served(p, r, &loops[TUTTI_EACH_STEP], &parts[r], own);
         for (int last = 0; last < 2 && r && !st && p->admission == TUTTI_ADMIT_IN_RANK_ORDER; last++)
             if (own[last] != first[last])
                 st = tutti_fail(err, TUTTI_ERR_FAILED,
@@ -172,6 +173,7 @@ tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err
                                 r, own[last], first[last]);
         tutti_arena_reset(&work);
     }
+    free(parts);
     tutti_arena_release(&work), tutti_arena_release(&kept);
     return st;
 }
