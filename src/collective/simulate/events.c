@@ -14,6 +14,7 @@
 #include "actor_player.h"
 #include "actor_read.h"
 #include "actor_writer.h"
+#include "due_heap.h"
 #include "flows.h"
 #include "simulate_impl.h"
 
@@ -35,11 +36,6 @@ typedef struct {
 } line;
 
 typedef struct {
-    double due;
-    int32_t rank;
-} entry;
-
-typedef struct {
     int32_t rank, tag;
 } ended;
 
@@ -58,9 +54,8 @@ typedef struct events {
     int32_t nposts, post_room, free_post;
     ended *over; /* that players have not heard of */
     int32_t nover, over_room;
-    entry *heap;
-    int32_t nheap, heap_room;
-    double *due; /* a rank: the newest of its entries */
+    tutti_due_heap next; /* of ranks */
+    double *due;         /* a rank: the newest of its times there */
     double now;
     int32_t nopen;
 } events;
@@ -179,32 +174,12 @@ static void wire_load(void *with, const tutti_actor_load *load, int32_t tag)
 static const tutti_actor_wire wire = {
     .send = wire_send, .receive = wire_receive, .signal = wire_signal, .load = wire_load};
 
-static void heap_add(events *e, entry of)
-{
-    int32_t i = e->nheap++;
-    e->heap = tutti_grow(e->heap, i, &e->heap_room, sizeof *e->heap);
-    for (; i && e->heap[(i - 1) / 2].due > of.due; i = (i - 1) / 2) e->heap[i] = e->heap[(i - 1) / 2];
-    e->heap[i] = of;
-}
-
-static void heap_drop(events *e)
-{
-    const entry last = e->heap[--e->nheap];
-    int32_t i = 0;
-    for (int32_t child; (child = 2 * i + 1) < e->nheap; i = child) {
-        if (child + 1 < e->nheap && e->heap[child + 1].due < e->heap[child].due) child++;
-        if (e->heap[child].due >= last.due) break;
-        e->heap[i] = e->heap[child];
-    }
-    e->heap[i] = last;
-}
-
 static void rank_go(events *e, int32_t rank, double *rank_s)
 {
     tutti_actor_player *q = &e->players[rank];
     if (!q->nopen) return;
     e->due[rank] = tutti_actor_player_go(q, e->now);
-    if (e->due[rank] < INFINITY) heap_add(e, (entry){e->due[rank], rank});
+    if (e->due[rank] < INFINITY) tutti_due_heap_add(&e->next, (tutti_due){e->due[rank], rank});
     if (q->nopen) return;
     e->nopen--;
     if (rank_s) rank_s[rank] = e->now;
@@ -213,8 +188,8 @@ static void rank_go(events *e, int32_t rank, double *rank_s)
 /* On to what comes next. False: nothing ever does. */
 static bool advance(events *e, double *rank_s)
 {
-    while (e->nheap && e->heap[0].due != e->due[e->heap[0].rank]) heap_drop(e);
-    const double due = e->nheap ? e->heap[0].due : INFINITY;
+    while (e->next.n && e->next.at[0].when != e->due[e->next.at[0].of]) tutti_due_heap_drop(&e->next);
+    const double due = e->next.n ? e->next.at[0].when : INFINITY;
     if (tutti_flows_end_by(e->flows, due)) {
         double arrives;
         const int64_t route = tutti_flows_take(e->flows, &arrives), nlines = e->p->head->nlines * e->p->head->nparts;
@@ -228,8 +203,8 @@ static bool advance(events *e, double *rank_s)
         return true;
     }
     if (due == INFINITY) return false;
-    const int32_t rank = e->heap[0].rank;
-    heap_drop(e);
+    const int32_t rank = (int32_t)e->next.at[0].of;
+    tutti_due_heap_drop(&e->next);
     e->now = fmax(e->now, due);
     rank_go(e, rank, rank_s);
     return true;
@@ -291,7 +266,8 @@ static void events_end(events *e)
     for (int32_t r = 0; r < e->p->head->nranks; r++) tutti_actor_player_release(&e->players[r]);
     tutti_flows_destroy(e->flows);
     free(e->latency), free(e->lines), free(e->load_of), free(e->due), free(e->players), free(e->ends);
-    free(e->posts), free(e->over), free(e->heap);
+    free(e->posts), free(e->over);
+    tutti_due_heap_release(&e->next);
 }
 
 static tutti_status problem_play(const tutti_actor_problem *p, const tutti_topology *t, double *seconds, double *rank_s,

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.c: what begins or ends between two solutions of shares waits for the next one: the new one stands still, what the old one had is
- * nobody's. That is a small part of what the shortest message takes, and a solution then serves many. */
+/* flows.c: what begins or ends soon after shares were found waits until they are found anew: the new one stands still, what the old one had is
+ * nobody's. That is at most a small part of what the new one takes, or of what those under way have left, and a solution then serves many. */
 #include "flows.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
+#include "due_heap.h"
 #include "shares.h"
 
 /* Bytes that are fewer than this are rounding. */
 static const double CRUMB = 1e-6;
-/* Of what the message takes that ends soonest: how long shares are not found anew. */
-static const double GRAIN = 5e-3;
+/* Of what a message takes, or has left: how long shares are kept. */
+static const double GRAIN = 1e-3;
 /* So much more than who began last who began first gets of a link that both share. */
 static const double ADVANTAGE = 0.25;
 
@@ -22,9 +23,12 @@ struct tutti_flows {
     double *latency; /* a route */
     double *
         ends; /* a route: when, as shares are; INFINITY: it has none yet. Bytes are counted again when shares are found */
+    tutti_due_heap next; /* of those that end, by their places in shares.active */
     double now;
-    bool has_shares; /* of all that are under way */
-    double holds;    /* so long those that were found are kept */
+    double found_s;  /* when shares were found last */
+    double left_s;   /* that those under way had left then, on average */
+    double find_by;  /* when they are to be found anew; INFINITY: all under way have theirs */
+    int32_t *loaded; /* a link: how many are under way over it */
     int64_t first;   /* ends first, at first_s; INFINITY: none does, as shares are */
     double first_s;
     int64_t ended; /* a message that has ended and was not taken yet; -1 = none is known */
@@ -45,7 +49,9 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
     f->after = tutti_alloc((size_t)n * sizeof *f->after);
     f->before = tutti_alloc((size_t)n * sizeof *f->before);
     f->oldest = f->youngest = -1;
-    f->first_s = INFINITY;
+    f->loaded = tutti_alloc((size_t)f->net.nlinks * sizeof *f->loaded);
+    f->first_s = f->find_by = INFINITY;
+    f->found_s = -INFINITY;
     f->ended = -1;
     for (int64_t i = 0; i < n; i++) {
         f->latency[i] = f->shares.first[i + 1] > f->shares.first[i] ? t->figure[TUTTI_FIGURE_SOFTWARE] : 0;
@@ -61,6 +67,8 @@ void tutti_flows_destroy(tutti_flows *f)
     if (!f) return;
     tutti_shares_release(&f->shares);
     tutti_fabric_release(&f->net);
+    tutti_due_heap_release(&f->next);
+    free(f->loaded);
     free(f->latency);
     free(f->ends);
     free(f->after);
@@ -104,25 +112,38 @@ static void let_out(tutti_flows *f, int64_t route)
     f->n--;
 }
 
+/* Shares are to be found anew, so long after the last time at most. */
+static void change(tutti_flows *f, double after_s)
+{
+    f->find_by = fmin(f->find_by, fmax(f->now, f->found_s + GRAIN * after_s));
+}
+
+/* One more, or less, on the links of a route; seconds that bytes take there if each shares its links evenly. */
+static double load(tutti_flows *f, int64_t route, int32_t more, double bytes)
+{
+    double slowest = 0;
+    for (int64_t h = f->shares.first[route]; h < f->shares.first[route + 1]; h++) {
+        const int32_t link = f->shares.hops[h];
+        f->loaded[link] += more;
+        slowest = fmax(slowest, f->loaded[link] / f->net.links[link].bytes_per_s);
+    }
+    return slowest * bytes;
+}
+
 bool tutti_flows_send(tutti_flows *f, int64_t route, double bytes, double now)
 {
     f->now = fmax(f->now, now);
     if (bytes <= 0 || !tutti_shares_add(&f->shares, route, fmax(bytes, 2 * CRUMB))) return false;
     take_in(f, route);
     f->ends[route] = INFINITY;
-    f->has_shares = false;
+    change(f, load(f, route, 1, bytes));
     return true;
 }
 
-/* Of those that end first. */
 static void find_first(tutti_flows *f)
 {
-    const tutti_shares *s = &f->shares;
-    f->first_s = INFINITY;
-    for (int64_t k = 0; k < s->nactive; k++) {
-        const int64_t i = s->active[k];
-        if (s->rest[i] > 0 && f->ends[i] < f->first_s) f->first_s = f->ends[i], f->first = i;
-    }
+    f->first_s = f->next.n ? f->next.at[0].when : INFINITY;
+    if (f->next.n) f->first = f->shares.active[f->next.at[0].of];
 }
 
 static void weigh(tutti_flows *f)
@@ -135,19 +156,25 @@ static void weigh(tutti_flows *f)
 static void find_shares(tutti_flows *f)
 {
     tutti_shares *s = &f->shares;
+    double left_s = 0;
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
         if (s->rest[i] > 0 && f->ends[i] < INFINITY) s->rest[i] = fmax(CRUMB / 2, (f->ends[i] - f->now) * s->share[i]);
     }
     if (f->prefers) weigh(f);
     tutti_shares_find(&f->net, s);
+    tutti_due_heap_reserve(&f->next, s->nactive);
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
         f->ends[i] = f->now + (s->rest[i] < CRUMB ? 0 : s->rest[i] / s->share[i]);
+        f->next.at[k] = (tutti_due){f->ends[i], k};
+        left_s += f->ends[i] - f->now;
     }
+    tutti_due_heap_order(&f->next, s->nactive);
     find_first(f);
-    f->has_shares = true;
-    f->holds = f->now + (f->first_s < INFINITY ? GRAIN * (f->first_s - f->now) : 0);
+    f->found_s = f->now;
+    f->find_by = INFINITY;
+    f->left_s = s->nactive ? left_s / (double)s->nactive : 0;
 }
 
 bool tutti_flows_end_by(tutti_flows *f, double by)
@@ -155,8 +182,8 @@ bool tutti_flows_end_by(tutti_flows *f, double by)
     if (by <= f->now) return f->ended >= 0;
     while (f->ended < 0) {
         const bool ends_now = f->first_s <= f->now; /* that needs no shares */
-        if (!f->has_shares && f->now >= f->holds && !ends_now) find_shares(f);
-        const double until = f->has_shares || ends_now ? f->first_s : fmin(f->first_s, f->holds);
+        if (f->now >= f->find_by && !ends_now) find_shares(f);
+        const double until = ends_now ? f->first_s : fmin(f->first_s, f->find_by);
         if (until > by || until == INFINITY) return false;
         f->now = fmax(f->now, until);
         if (until == f->first_s) f->ended = f->first;
@@ -170,8 +197,10 @@ int64_t tutti_flows_take(tutti_flows *f, double *arrives)
     *arrives = f->now + f->latency[route];
     f->shares.rest[route] = 0;
     let_out(f, route);
-    f->has_shares = false;
+    load(f, route, -1, 0);
     f->ended = -1;
+    if (f->n) change(f, f->left_s);
+    tutti_due_heap_drop(&f->next);
     find_first(f);
     return route;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flows.h: messages that come and go on a network at any time, with max-min fair shares of its links while they are under way.
  *
- * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and takes it then. Cost: a
- * pass over what is under way for each message, and solutions of shares (shares.h), some hundreds at most while a message travels. Threads: owner. */
+ * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and takes it then. Cost: solutions of shares
+ * (shares.h), some hundreds at most while a message travels, and O(log n) for the end of each of n. Threads: owner. */
 #ifndef TUTTI_FLOWS_H
 #define TUTTI_FLOWS_H
 
