@@ -50,11 +50,11 @@ typedef struct {
     double begins, bytes, ends;
 } message;
 
-static tutti_topology star_of(void)
+static tutti_topology topology_of(const char *text)
 {
     tutti_topology t;
     tutti_failure err = {0};
-    if (tutti_topology_parse("star,bw=1GB,lat=0us", &t, &err)) fail_msg("%s", err.text);
+    if (tutti_topology_parse(text, &t, &err)) fail_msg("%s", err.text);
     return t;
 }
 
@@ -128,7 +128,7 @@ static void play(const tutti_topology *t, const tutti_flow_route *routes, int n,
 static void messages_take_what_their_shares_say(void **state)
 {
     (void)state;
-    const tutti_topology t = star_of();
+    const tutti_topology t = topology_of("star,bw=1GB,lat=0us");
     tutti_flow_route routes[NROUTES];
     message m[NROUTES];
     double ends[NROUTES];
@@ -153,7 +153,7 @@ static void messages_take_what_their_shares_say(void **state)
 static void a_long_message_does_not_hold_up_short_ones(void **state)
 {
     (void)state;
-    const tutti_topology t = star_of();
+    const tutti_topology t = topology_of("star,bw=1GB,lat=0us");
     const tutti_flow_route routes[] = {{0, 1, 0}, {2, 3, 0}};
     tutti_flows *f = tutti_flows_create(&t, 4, routes, 2);
     double now = 0;
@@ -168,12 +168,35 @@ static void a_long_message_does_not_hold_up_short_ones(void **state)
     tutti_flows_destroy(f);
 }
 
+/* A message comes alone for 1 s, then for as long as two do: their port has 2/3 of its rate. */
+static void ports_lose_while_several_come_in(void **state)
+{
+    (void)state;
+    const tutti_topology t = topology_of("star,bw=1GB,lat=0us,incast=0.5");
+    const tutti_flow_route routes[] = {{0, 3, 0}, {1, 3, 0}, {2, 1, 0}};
+    const double expected[] = {2.5, 4, 2};
+    tutti_flows *f = tutti_flows_create(&t, 4, routes, 3);
+    double arrives;
+    assert_true(tutti_flows_send(f, 0, 1.5e9, 0));
+    assert_true(tutti_flows_send(f, 2, 2e9, 0)); /* another port's */
+    assert_false(tutti_flows_end_by(f, 1));
+    assert_true(tutti_flows_send(f, 1, 2e9, 1));
+    for (int i = 0; i < 3; i++) {
+        assert_true(tutti_flows_end_by(f, INFINITY));
+        const int64_t route = tutti_flows_take(f, &arrives);
+        const double took = arrives - tutti_flows_latency(f, route);
+        if (fabs(took - expected[route]) > 2 * KEPT * expected[route]) fail_msg("route %d: %g s", (int)route, took);
+    }
+    tutti_flows_destroy(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_due_comes_in_order),
         cmocka_unit_test(messages_take_what_their_shares_say),
         cmocka_unit_test(a_long_message_does_not_hold_up_short_ones),
+        cmocka_unit_test(ports_lose_while_several_come_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

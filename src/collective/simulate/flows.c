@@ -44,6 +44,7 @@ tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const t
     for (int64_t i = 0; i < n; i++)
         flows[i] = (tutti_flow){.src = routes[i].src, .dst = routes[i].dst, .channel = routes[i].channel};
     tutti_shares_begin(t, &f->net, flows, n, &f->shares);
+    tutti_shares_charge_incast(t, &f->net, &f->shares);
     f->latency = tutti_alloc((size_t)n * sizeof *f->latency);
     f->ends = tutti_alloc((size_t)n * sizeof *f->ends);
     f->after = tutti_alloc((size_t)n * sizeof *f->after);

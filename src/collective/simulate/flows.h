@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.h: messages that come and go on a network at any time, with max-min fair shares of its links while they are under way.
+/* flows.h: messages that come and go on a network at any time, with max-min fair shares of its links while they are under way. Where the
+ * topology has an incast, ports into hosts are slower while several come in.
  *
  * Routes are given once; each carries one message at a time. Who plays events asks when the next message ends, and takes it then. Cost: solutions of shares
  * (shares.h), some hundreds at most while a message travels, and O(log n) for the end of each of n. Threads: owner. */

@@ -36,6 +36,18 @@ void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const 
     }
 }
 
+void tutti_shares_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_shares *s)
+{
+    s->incast = t->figure[TUTTI_FIGURE_INCAST];
+    if (s->incast <= 0) return;
+    s->port = tutti_alloc((size_t)s->nflows * sizeof *s->port);
+    s->coming = tutti_alloc((size_t)net->nlinks * sizeof *s->coming);
+    for (int64_t i = 0; i < s->nflows; i++) {
+        const int at = tutti_topology_port(t, (int)(s->first[i + 1] - s->first[i]));
+        s->port[i] = at < 0 ? -1 : s->hops[s->first[i] + at];
+    }
+}
+
 bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes)
 {
     if (s->first[flow] == s->first[flow + 1]) return false;
@@ -47,6 +59,8 @@ bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes)
 
 void tutti_shares_release(tutti_shares *s)
 {
+    free(s->port);
+    free(s->coming);
     free(s->hops);
     free(s->first);
     free(s->used);
@@ -124,10 +138,23 @@ static void count_waiting(const tutti_fabric *net, tutti_shares *s)
         }
 }
 
+/* What ports lose to those that send into them at a time. */
+static void slow_ports(tutti_shares *s)
+{
+    for (int32_t i = 0; i < s->nused; i++) s->coming[s->used[i]] = 0;
+    for (int64_t k = 0; k < s->nactive; k++)
+        if (s->port[s->active[k]] >= 0) s->coming[s->port[s->active[k]]]++;
+    for (int32_t i = 0; i < s->nused; i++) {
+        const int64_t n = s->coming[s->used[i]];
+        if (n > 1) s->left[s->used[i]] /= 1 + s->incast * (double)(n - 1);
+    }
+}
+
 bool tutti_shares_find(const tutti_fabric *net, tutti_shares *s)
 {
     drop_ended(s);
     count_waiting(net, s);
+    if (s->port) slow_ports(s);
     for (int64_t without = s->nactive; without > 0;) without -= level_fix(level_find(s), s);
     return s->nactive > 0;
 }

@@ -21,10 +21,15 @@ typedef struct {
     double *weight;   /* a flow: of a link that it shares it gets so much more; ones, for the caller to change */
     int64_t *active;  /* flows under way, and some that have ended since shares were found */
     int64_t nactive;
+    double incast;   /* of the topology; the next two are NULL where it is 0, or not asked for */
+    int32_t *port;   /* a flow: of its links the port into a host; -1: none */
+    int64_t *coming; /* a port: flows under way into it */
 } tutti_shares;
 
 void tutti_shares_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
                         tutti_shares *out);
+/* From now on a port into a host has a rate of 1 / (1 + incast (k - 1)) of its own while k flows come in. */
+void tutti_shares_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_shares *s);
 /* A flow that is not under way gets bytes, more than none. False: its route has no links. */
 bool tutti_shares_add(tutti_shares *s, int64_t flow, double bytes);
 /* False: nothing is under way. */
