@@ -17,7 +17,7 @@
 #include "tutti/compile.h"
 #include "tutti/lower.h"
 
-enum { MOST_RANKS = 64, WARM = 2, ROUNDS = 16, FEW_ROUNDS = 4, MOST_ITERATIONS = 2000 };
+enum { MOST_RANKS = 64, WARM = 1, ROUNDS = 16, FEW_ROUNDS = 4, MOST_ITERATIONS = 2000 };
 
 /* Where ranks have just been started they take several times as long for half a second: who sleeps and who wakes him find their cores by and by. */
 static const double FIRST_WARM_S = 1;
