@@ -38,7 +38,7 @@ void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_
     }
 }
 
-static const char update_key[] = "update_s_per_element", load_key[] = "load_s_per_sample";
+static const char update_key[] = "update_s_per_element", load_key[] = "load_s_per_sample", spread_key[] = "step_spread";
 
 static void print_rate(const char *key, double seconds, tutti_strbuf *out)
 {
@@ -52,6 +52,17 @@ void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_pe
 {
     print_rate(update_key, update_s_per_element, out);
     print_rate(load_key, load_s_per_sample, out);
+}
+
+void tutti_layer_trace_print_spread(const tutti_step_spread *spread, tutti_strbuf *out)
+{
+    if (!spread->n) return;
+    tutti_strbuf_printf(out, "# %s", spread_key);
+    for (int i = 0; i < spread->n; i++) {
+        tutti_strbuf_puts(out, " ");
+        tutti_strbuf_add_real(out, round(1e5 * spread->ratio[i]) / 1e5);
+    }
+    tutti_strbuf_puts(out, "\n");
 }
 
 /* ---- reading ---- */
@@ -169,7 +180,40 @@ static tutti_status read_row(const reader *r, tutti_layer_trace *t)
     return st;
 }
 
-/* "# key seconds"; all other such lines are for people. */
+static tutti_status fail_spread(const reader *r, int value, const char *word, const char *why)
+{
+    return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s: value %d: '%s' %s", r->name, r->line, spread_key, value,
+                      word, why);
+}
+
+/* The ratios behind the key. */
+static tutti_status read_spread(const reader *r, const char *at, const char *end, tutti_step_spread *out)
+{
+    if (out->n)
+        return tutti_fail(r->err, TUTTI_ERR_DATA, "%s: line %d: %s is said above, too", r->name, r->line, spread_key);
+    for (;; out->n++) {
+        char word[MAX_WORD] = "", *stop;
+        while (at < end && is_blank(*at)) at++;
+        const char *begin = at;
+        while (at < end && !is_blank(*at)) at++;
+        const size_t length = (size_t)(at - begin);
+        if (!length) break;
+        memcpy(word, begin, length < sizeof word ? length : sizeof word - 1);
+        const double ratio = strtod(word, &stop);
+        if (strspn(word, "0123456789.eE+-") != length || *stop ||
+            !(ratio >= TUTTI_SPREAD_LEAST_RATIO && ratio <= TUTTI_SPREAD_MOST_RATIO))
+            return fail_spread(r, out->n + 1, word, "is no ratio of 1e-5 to 1e5");
+        if (out->n == TUTTI_SPREAD_MOST)
+            return fail_spread(r, out->n + 1, word, "is one more than the 33 there may be");
+        if (out->n && ratio < out->ratio[out->n - 1])
+            return fail_spread(r, out->n + 1, word, "is less than the one before it");
+        out->ratio[out->n] = ratio;
+    }
+    if (out->n < 2) return fail_spread(r, out->n + 1, "", "is missing: there are at least two");
+    return TUTTI_OK;
+}
+
+/* "# key seconds", or the spread; all other such lines are for people. */
 static tutti_status read_note(const reader *r, const char *line, const char *end, tutti_layer_trace *t)
 {
     char text[MAX_WORD], key[MAX_WORD] = "", rest[MAX_WORD] = "";
@@ -180,6 +224,8 @@ static tutti_status read_note(const reader *r, const char *line, const char *end
     char more[2];
     const bool whole = (size_t)(end - line) == n && !memchr(text, '\0', n),
                pair = sscanf(text, "# %255s %255s %1s", key, rest, more) == 2 && whole;
+    if (!strcmp(key, spread_key))
+        return read_spread(r, line + (strstr(text, key) - text) + strlen(key), end, &t->spread);
     double *to = !strcmp(key, update_key) ? &t->update_s_per_element
                  : !strcmp(key, load_key) ? &t->load_s_per_sample
                                           : NULL;

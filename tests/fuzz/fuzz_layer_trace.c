@@ -20,9 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     }
     tutti_layer_trace_print(t.layers, t.nlayers, &a);
     tutti_layer_trace_print_rates(t.update_s_per_element, t.load_s_per_sample, &a);
+    tutti_layer_trace_print_spread(&t.spread, &a);
     if (tutti_layer_trace_parse("printed", a.text, a.length, &again, &err)) abort();
     tutti_layer_trace_print(again.layers, again.nlayers, &b);
     tutti_layer_trace_print_rates(again.update_s_per_element, again.load_s_per_sample, &b);
+    tutti_layer_trace_print_spread(&again.spread, &b);
     if (strcmp(a.text, b.text) != 0) abort();
     tutti_layer_trace_release(&t);
     tutti_layer_trace_release(&again);

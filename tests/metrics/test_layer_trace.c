@@ -63,6 +63,53 @@ static void rates_stand_behind_the_rows_and_may_be_missing(void **state)
     tutti_strbuf_release(&text);
 }
 
+static void how_steps_differ_stands_behind_the_rows_and_may_be_missing(void **state)
+{
+    (void)state;
+    const tutti_layer_cost layers[] = {{"conv1", 412.5, 803.125, 95.75, 139776}};
+    const tutti_step_spread none = {0}, spread = {4, {0.5, 0.987654321, 0.987654321, 1.25}};
+    tutti_strbuf text = {0};
+    tutti_layer_trace back;
+    tutti_layer_trace_print(layers, 1, &text);
+    tutti_layer_trace_print_spread(&none, &text);
+    assert_null(strchr(text.text, '#'));
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_int_equal(back.spread.n, 0);
+    tutti_layer_trace_release(&back);
+    tutti_layer_trace_print_spread(&spread, &text);
+    assert_non_null(strstr(text.text, "\n# step_spread 0.5 0.98765 0.98765 1.25\n"));
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_int_equal(back.spread.n, 4);
+    assert_true(back.spread.ratio[0] == 0.5 && back.spread.ratio[1] == 0.98765 && back.spread.ratio[3] == 1.25);
+    tutti_layer_trace_release(&back);
+    tutti_strbuf_release(&text);
+}
+
+/* The most there may be, of more characters than a word or another such line may have; at both bounds. */
+static void a_spread_has_up_to_33_ratios(void **state)
+{
+    (void)state;
+    const char *const row = "Id Name Forward Backward Comm Size\n0 a 1 2 3 4\n";
+    tutti_step_spread most = {TUTTI_SPREAD_MOST, {0}};
+    tutti_strbuf text = {0};
+    tutti_layer_trace back;
+    tutti_failure err = {0};
+    for (int i = 0; i < TUTTI_SPREAD_MOST; i++) most.ratio[i] = 1.00001 + i;
+    most.ratio[0] = TUTTI_SPREAD_LEAST_RATIO, most.ratio[TUTTI_SPREAD_MOST - 1] = TUTTI_SPREAD_MOST_RATIO;
+    tutti_strbuf_puts(&text, row);
+    tutti_layer_trace_print_spread(&most, &text);
+    assert_true(text.length > 256 + strlen(row));
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, NULL), TUTTI_OK);
+    assert_int_equal(back.spread.n, TUTTI_SPREAD_MOST);
+    for (int i = 0; i < TUTTI_SPREAD_MOST; i++) assert_true(back.spread.ratio[i] == most.ratio[i]);
+    tutti_layer_trace_release(&back);
+    text.text[text.length - 1] = ' ';
+    tutti_strbuf_puts(&text, "1e5");
+    assert_int_equal(tutti_layer_trace_parse("t", text.text, text.length, &back, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "t: line 3: step_spread: value 34: '1e5' is one more than the 33 there may be"));
+    tutti_strbuf_release(&text);
+}
+
 #define HEAD "Id Name Forward Backward Comm Size\n"
 static const struct {
     const char *text, *words;
@@ -80,6 +127,16 @@ static const struct {
     {HEAD "# load_s_per_sample -1\n0 a 1 2 3 4\n", "t: line 2: load_s_per_sample: '-1' is no time"},
     {HEAD "0 a 1 2 3 4\n# load_s_per_sample 1\n# load_s_per_sample 1\n", "t: line 4: load_s_per_sample is said above"},
     {HEAD "0 a 1 2 3 4\n# load_s_per_sample 1e-3 s\n", "t: line 3: load_s_per_sample: '1e-3' is no time"},
+    {HEAD "0 a 1 2 3 4\n# step_spread\n", "t: line 3: step_spread: value 1: '' is missing: there are at least two"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1\n", "t: line 3: step_spread: value 2: '' is missing"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 0.9\n",
+     "t: line 3: step_spread: value 2: '0.9' is less than the one before it"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 0 1\n", "t: line 3: step_spread: value 1: '0' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread -1 1\n", "t: line 3: step_spread: value 1: '-1' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 nan\n", "t: line 3: step_spread: value 2: 'nan' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 1e6\n", "t: line 3: step_spread: value 2: '1e6' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n# step_spread 1 2 times\n", "t: line 3: step_spread: value 3: 'times' is no ratio"},
+    {HEAD "0 a 1 2 3 4\n#step_spread 1 2\n# step_spread 1 2\n", "t: line 4: step_spread is said above, too"},
     {"# head\n" HEAD "0 a 1 2 3 4\n", "t: line 1: "},
     {HEAD "0 a x 2 3 4\n", "t: line 2: Forward: 'x' is no time"},
     {HEAD "0 a 1 -2 3 4\n", "t: line 2: Backward: '-2' is no time"},
@@ -144,6 +201,9 @@ static void binary_bytes_and_endless_words_are_refused(void **state)
     assert_non_null(strstr(err.text, "t: line 2: Id: longer than 255 bytes"));
     memset(text + head, '\0', sizeof text - head);
     assert_int_equal(tutti_layer_trace_parse("t", text, sizeof text, &t, &err), TUTTI_ERR_DATA);
+    const char nul[] = HEAD "0 a 1 2 3 4\n# step_spread 1\0 2\n";
+    assert_int_equal(tutti_layer_trace_parse("t", nul, sizeof nul - 1, &t, &err), TUTTI_ERR_DATA);
+    assert_non_null(strstr(err.text, "t: line 3: step_spread: value 1: '1' is no ratio"));
     assert_int_equal(tutti_layer_trace_read("/nowhere/layers.txt", &t, &err), TUTTI_ERR_DATA);
     assert_non_null(strstr(err.text, "/nowhere/layers.txt"));
 }
@@ -153,6 +213,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(rates_stand_behind_the_rows_and_may_be_missing),
+        cmocka_unit_test(how_steps_differ_stands_behind_the_rows_and_may_be_missing),
+        cmocka_unit_test(a_spread_has_up_to_33_ratios),
         cmocka_unit_test(blanks_of_any_kind_part_columns_and_the_last_newline_may_be_missing),
         cmocka_unit_test(what_is_no_trace_is_refused_with_line_and_column),
         cmocka_unit_test(reading_and_copying_may_stand_behind_and_are_summed),
