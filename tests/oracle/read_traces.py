@@ -113,8 +113,10 @@ def check_layers(out: pathlib.Path) -> None:
     with open(out / "layers.txt", newline="") as file:
         lines = file.read().splitlines()
     rows = list(csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t"))
-    rates = dict(line.split()[1:] for line in lines if line.startswith("#"))
+    notes = {key: values for key, *values in (line.split()[1:] for line in lines if line.startswith("#"))}
+    rates, spread = {key: values[0] for key, values in notes.items()}, [float(value) for value in notes["step_spread"]]
     assert 0 < float(rates["load_s_per_sample"]) < 1, rates
+    assert len(spread) == RANKS * TRACED and spread == sorted(spread) and abs(sum(spread) / len(spread) - 1) < 1e-4, spread
     assert [r["Id"] for r in rows] == [str(i) for i in range(len(rows))]
     sizes = {r["Name"]: int(r["Size"]) for r in rows}
     assert sizes["conv1"] == 4 * (20 * 25 + 20) and sizes["fc2"] == 4 * (500 * 10 + 10), sizes

@@ -292,6 +292,27 @@ static void add_beside(const tutti_tracing *tr, const tutti_plan *p, const tutti
     out->nloads++;
 }
 
+/* What kernels took in each step of each rank, over the mean of all. Updates are not in it: some are of a period's last step, and who is
+ * waited for may do those of a step in the next one. */
+static void find_spread(const tutti_tracing *tr, const tutti_trainer *t, const tutti_rank_spans *ranks,
+                        tutti_step_spread *out)
+{
+    const size_t steps = (size_t)(t->step - tr->first), n = steps * (size_t)t->nranks;
+    const int first = tr->first_label[TUTTI_DID_FORWARD],
+              end = tr->first_label[TUTTI_DID_SUM] + count_of(t->plan, TUTTI_DID_SUM);
+    double *seconds = tutti_alloc(sizeof *seconds * n);
+    for (int r = 0; r < t->nranks; r++)
+        for (int64_t i = 0; i < ranks[r].nspans; i++) {
+            const tutti_span *s = &ranks[r].spans[i];
+            if (s->label < first || s->label >= end) continue;
+            const size_t step = (size_t)(s->step - 1 - tr->first);
+            assert(step < steps);
+            seconds[(size_t)r * steps + step] += 1e-9 * (double)(s->end_ns - s->begin_ns);
+        }
+    tutti_step_spread_take(seconds, n, out);
+    free(seconds);
+}
+
 /* Elements that a rank updates in a step, by the 20 bytes that a rule with one state moves. NaN: gradients are looked at, too, which the
  * same spans have, or some updates are not in every step. */
 static double count_updated(const tutti_plan *p)
@@ -332,6 +353,9 @@ static tutti_status write_layers(const tutti_tracing *tr, const tutti_trainer *t
     tutti_layer_trace_print_rates(
         1e-6 * weight * beside.update_us / count_updated(p),
         beside.nloads ? 1e-6 * beside.load_us / (double)(beside.nloads * p->my_nsamples) : (double)NAN, &text);
+    tutti_step_spread spread;
+    find_spread(tr, t, ranks, &spread);
+    tutti_layer_trace_print_spread(&spread, &text);
     free(layers);
     return write_file(t->config->dir, LAYERS_FILE, &text, err);
 }

@@ -2,6 +2,7 @@
 /* test_tracing.c: which steps are traced, what the files hold, and that tracing changes no weight. */
 #include "testing.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -121,6 +122,30 @@ static void a_run_of_one_rank_exchanges_nothing(void **state)
     tutti_layer_trace_release(&t);
 }
 
+/* The mean of the ratios is 1, as they are all there: rounded to five places each. */
+static void the_layer_trace_says_how_steps_differ(void **state)
+{
+    static const struct {
+        const char *more;
+        int nranks, nratios;
+    } cases[] = {{"trace: {steps: 5, warmup: 1}\n", 1, 5},
+                 {"trace: {steps: 5, warmup: 1}\n", 2, 10},
+                 {"trace: {steps: 2, warmup: 1}\nreduction: canonical\nslots: 4\n", 2, 4},
+                 {"trace: {steps: 1, warmup: 1}\n", 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[256];
+        tutti_layer_trace t;
+        double sum = 0;
+        play(cases[i].more, cases[i].nranks, *state, 0);
+        snprintf(path, sizeof path, "%s/layers.txt", (char *)*state);
+        assert_int_equal(tutti_layer_trace_read(path, &t, NULL), TUTTI_OK);
+        assert_int_equal(t.spread.n, cases[i].nratios);
+        for (int k = 0; k < t.spread.n; k++) sum += t.spread.ratio[k];
+        assert_true(fabs(sum - t.spread.n) <= 1e-5 * t.spread.n);
+        tutti_layer_trace_release(&t);
+    }
+}
+
 static void tracing_changes_no_weight_and_a_new_run_removes_the_trace_of_the_one_before(void **state)
 {
     char path[256];
@@ -164,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_layer_trace_has_the_layers_and_the_bytes_of_their_parameters, make_dir,
                                         drop_dir),
         cmocka_unit_test_setup_teardown(a_run_of_one_rank_exchanges_nothing, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(the_layer_trace_says_how_steps_differ, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(tracing_changes_no_weight_and_a_new_run_removes_the_trace_of_the_one_before,
                                         make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(slots_of_canonical_sums_are_traced_too, make_dir, drop_dir),
