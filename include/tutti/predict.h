@@ -8,7 +8,7 @@
  *   star  exchanges run beside compute; what compute does not hide is exposed.
  *         What layers that ranks share hand on is always exposed: it is what is computed with next.
  *   host  moving bytes is work of the rank's own core: nothing is hidden, and ranks beyond the cores share them in time.
- * Not modelled: noise, stragglers but those that options name, evaluation, checkpoints. Threads: owner. */
+ * Not modelled: noise but what a layer trace says of it, stragglers but those that options name, evaluation, checkpoints. Threads: owner. */
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 
@@ -63,6 +63,9 @@ typedef struct {
     /* What is busy longest in a step: "compute", or the link (host: core or memory) that has most to do; "centre" of visits */
     char bottleneck[32];
     bool assumes_updates, assumes_loading; /* the layer trace says nothing of them: 2 ns an element, and none */
+    /* By what computing takes longer than the mean of the layer trace, since ranks wait for the slowest of them: a quantile of its
+     * steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say how its steps differ. */
+    double spread;
     char refused[256]; /* why there is no prediction at this count, and all else is 0; "" = there is one */
     tutti_rank_memory memory;
 } tutti_prediction;

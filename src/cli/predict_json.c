@@ -53,6 +53,7 @@ void tutti_predict_print_json(const tutti_predict_question *q, tutti_strbuf *out
         tutti_json_real(&j, "communication", p->exposed_s / p->step_s);
         if (q->options.read_trace) tutti_json_bool(&j, "assumes_updates", p->assumes_updates);
         if (q->options.read_trace) tutti_json_bool(&j, "assumes_loading", p->assumes_loading);
+        if (p->spread > 0) tutti_json_real(&j, "spread", p->spread);
         if (p->groups) tutti_json_int(&j, "groups", p->groups);
         if (p->groups) tutti_json_real(&j, "travel_s", p->travel_s);
         tutti_json_real(&j, "samples_per_s", p->samples_per_s);

@@ -89,6 +89,22 @@ static void print_assumed(const tutti_predict_question *q)
     printf(" layers are as traced.\n");
 }
 
+/* How far the steps of the trace differ, and what that means for ranks that wait for each other. */
+static bool print_spread(const tutti_predict_question *q)
+{
+    const char *before = "\nSteps of the trace differ, and ranks wait for the slowest: computing takes";
+    const tutti_prediction *last = tutti_predict_last(q);
+    if (!(last->spread > 0) || last->visits > 0) return false;
+    for (int i = 0; i < q->nranks; i++) {
+        const tutti_prediction *p = &q->predicted[i];
+        if (!(p->spread > 0)) continue;
+        printf("%s %.3f times its mean at %d", before, p->spread, p->nranks);
+        before = ",";
+    }
+    printf(".\n");
+    return true;
+}
+
 void tutti_predict_print_table(const tutti_predict_question *q)
 {
     bool measured = false;
@@ -124,14 +140,15 @@ void tutti_predict_print_table(const tutti_predict_question *q)
     print_groups(q);
     if (q->options.weak) printf("\nWeak scaling: each rank has the job's batch of %lld.\n", (long long)q->job->batch);
     print_assumed(q);
+    const bool spread = print_spread(q);
     if (q->slowness) print_slowness(q);
     if (shared)
         printf("\nMore ranks than cores: compute is shared in time, up to %d ranks take turns on a core.\n", shared);
     if (q->topology.kind == TUTTI_TOPOLOGY_HOST)
         printf("\nOn a host the ranks' own cores move the bytes, so no exchange is hidden behind compute.\n");
-    printf(
-        "Not in the model: noise, %sstragglers, evaluation, checkpoints; on a network: packets, congestion control.\n",
-        q->slowness ? "other " : "");
+    printf("Not in the model: %snoise, %sstragglers, evaluation, checkpoints; on a network: packets, congestion "
+           "control.\n",
+           spread ? "other " : "", q->slowness ? "other " : "");
     free(described);
 }
 

@@ -9,6 +9,7 @@
 #include "../predict/device.h"
 #include "../predict/layer_table.h"
 #include "../predict/rank_memory.h"
+#include "../predict/slowest_rank.h"
 #include "../predict/timeline.h"
 #include "job_costs.h"
 #include "job_impl.h"
@@ -78,6 +79,7 @@ typedef struct {
     int32_t *host_of; /* of each rank, as the topology has them */
     tutti_resolved parts;
     tutti_profile profile;
+    double spread; /* tutti_prediction's */
 } rank_view;
 
 static void view_release(rank_view *v)
@@ -112,11 +114,18 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
-static double slowest_of(const double *slowness, int nranks)
+/* Where ranks wait for each other, kernels take what those of the slowest take. */
+static void await_slowest(const session *s, int nranks, const double *slowness, rank_view *v)
 {
-    double most = 1;
-    for (int i = 0; slowness && i < nranks; i++) most = fmax(most, slowness[i]);
-    return most;
+    const bool host = s->topology->kind == TUTTI_TOPOLOGY_HOST;
+    tutti_waiting_ranks ranks = {.nranks = nranks,
+                                 .nlanes = host ? (int)s->topology->figure[TUTTI_FIGURE_CORES] : nranks,
+                                 .period = v->parts.plan->config.period,
+                                 .slowness = slowness};
+    const bool waits = !tutti_plan_is_async(v->parts.plan);
+    if (waits) tutti_profile_stretch(&v->profile, tutti_slowest_rank(&s->trace.spread, &ranks));
+    ranks.slowness = NULL;
+    if (s->trace.spread.n) v->spread = waits ? tutti_slowest_rank(&s->trace.spread, &ranks) : 1;
 }
 
 /* What rank 0 of nranks would do, and how long its kernels take: where ranks wait for each other, those of the slowest. Released by the
@@ -131,7 +140,7 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
                           "--profile");
     tutti_status st = view_plan(s, &job, nranks, v, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
-    if (!st && !tutti_plan_is_async(v->parts.plan)) tutti_profile_stretch(&v->profile, slowest_of(slowness, nranks));
+    if (!st) await_slowest(s, nranks, slowness, v);
     if (!st && s->options->share > 0) tutti_profile_resize(&v->profile, s->options->share);
     if (!st && s->options->speed > 0) tutti_profile_stretch(&v->profile, 1 / s->options->speed);
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_AUTO) st = add_costs(s, &v->profile, &v->parts, err);
@@ -151,6 +160,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
                         "'tutti coll explain --max-fan-in'",
                         out->algorithm, out->fan_in, s->options->most_fan_in);
     if (!st) out->memory = tutti_rank_memory_of(v.parts.plan);
+    if (!st) out->spread = v.spread;
     if (!st && s->options->read_trace) {
         out->assumes_updates = isnan(s->trace.update_s_per_element);
         out->assumes_loading = isnan(s->trace.load_s_per_sample);
@@ -194,7 +204,7 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
         if (s->options->at) s->options->at(s->options->at_arg, ranks[i], i, n);
         st = predict_count(s, ranks[i], &out[i], err);
         nserved += !out[i].refused[0];
-        if (!st && ranks[i] == 1 && slowest_of(slowness, 1) == 1) alone = out[i];
+        if (!st && ranks[i] == 1 && (!slowness || slowness[0] == 1)) alone = out[i];
     }
     if (!st && !nserved) return tutti_fail(err, TUTTI_ERR_USAGE, "%d ranks: %s", out[0].nranks, out[0].refused);
     if (!st && !alone.nranks) st = predict_one(s, 1, NULL, &alone, err);

@@ -16,11 +16,13 @@
 #include "predict/parsed.h"
 #include "predict/profile.h"
 
-static const char job_text[] = "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
-                               "exchange: {bucket_bytes: 1B}\n";
+#define JOB                                                                                                            \
+    "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"                               \
+    "exchange: {bucket_bytes: 1B}\n"
+static const char job_text[] = JOB;
 
-/* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all. The path is the caller's. */
-static char *trace_file_with(int nlayers, double update_s_per_element, double load_s_per_sample)
+/* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all; notes: other lines. The path is the caller's. */
+static char *trace_file_noted(int nlayers, double update_s_per_element, double load_s_per_sample, const char *notes)
 {
     tutti_job *job = parse_job(job_text, NULL);
     tutti_resolved r = {0};
@@ -33,6 +35,7 @@ static char *trace_file_with(int nlayers, double update_s_per_element, double lo
     for (int l = 0; l < m->nlayers; l++) layers[l] = (tutti_layer_cost){m->layers[l].name, 1000, 2000, 0, 0};
     tutti_layer_trace_print(layers, nlayers < m->nlayers ? nlayers : m->nlayers, &text);
     tutti_layer_trace_print_rates(update_s_per_element, load_s_per_sample, &text);
+    tutti_strbuf_puts(&text, notes);
     char *path = strdup("/tmp/tutti-layers-XXXXXX");
     close(mkstemp(path));
     assert_int_equal(tutti_file_write_atomic(path, text.text, text.length, &err), TUTTI_OK);
@@ -44,23 +47,30 @@ static char *trace_file_with(int nlayers, double update_s_per_element, double lo
 
 static char *trace_file(int nlayers)
 {
-    return trace_file_with(nlayers, (double)NAN, (double)NAN);
+    return trace_file_noted(nlayers, (double)NAN, (double)NAN, "");
 }
 
-static tutti_prediction predicted_of(double update_s_per_element, double load_s_per_sample, const char *topology,
-                                     int nranks)
+/* The file at `path` is removed. */
+static tutti_prediction predicted_from(char *path, const char *text, const char *topology, int nranks,
+                                       tutti_predict_options options)
 {
-    char *path = trace_file_with(99, update_s_per_element, load_s_per_sample);
-    tutti_job *job = parse_job(job_text, NULL);
+    tutti_job *job = parse_job(text, NULL);
     tutti_topology t = parse_topology(topology);
-    const tutti_predict_options options = {.read_trace = path};
     tutti_prediction out = {0};
     tutti_failure err = {0};
+    options.read_trace = path;
     if (tutti_predict_job(job, &t, &options, &nranks, 1, &out, &err)) fail_msg("%s", err.text);
     tutti_job_destroy(job);
     unlink(path);
     free(path);
     return out;
+}
+
+static tutti_prediction predicted_of(double update_s_per_element, double load_s_per_sample, const char *topology,
+                                     int nranks)
+{
+    return predicted_from(trace_file_noted(99, update_s_per_element, load_s_per_sample, ""), job_text, topology, nranks,
+                          (tutti_predict_options){0});
 }
 
 /* To the last bit: nothing is measured here, whatever else the machine does. */
@@ -88,6 +98,65 @@ static void what_the_trace_says_of_updates_and_loading_counts(void **state)
     assert_true(slow > none && fabs((slower - none) - 2 * (slow - none)) < 1e-9);
     assert_true(predicted_of(0, 1e-3, "host,cores=4", 1).step_s == none); /* a core is free for it */
     assert_true(fabs(predicted_of(0, 1e-3, "host,cores=1", 1).step_s - none - 8e-3) < 1e-9);
+}
+
+/* With a line of its spread, or as on a machine that computes so many times as long. */
+static tutti_prediction predicted_by(const char *spread, const double *slowness, const char *text, const char *topology,
+                                     int nranks)
+{
+    return predicted_from(trace_file_noted(99, 1e-8, 1e-3, spread), text, topology, nranks,
+                          (tutti_predict_options){.slowness = slowness});
+}
+
+static void close_to(double have, double want)
+{
+    if (!(fabs(have - want) <= 1e-12 * want)) fail_msg("%.17g instead of %.17g", have, want);
+}
+
+/* As if all of one rank took longer: the median alone, what 71 % of the steps stay below on two ranks. */
+static void ranks_that_wait_take_a_quantile_of_the_steps(void **state)
+{
+    (void)state;
+    static const char *const topologies[] = {"star,bw=1Gb,lat=50us", "host,cores=2"};
+    const char *const spread = "# step_spread 0.5 0.75 1 1.25 1.5\n"; /* F(x) = x - 0.5 */
+    const double alone[] = {1, 1}, two[] = {0.5 + sqrt(0.5), 1}, slow[] = {3, 1}, slowest[] = {3 * 1.25, 1};
+    for (int i = 0; i < 2; i++) {
+        const tutti_prediction one = predicted_by(spread, NULL, job_text, topologies[i], 1),
+                               both = predicted_by(spread, NULL, job_text, topologies[i], 2);
+        assert_true(one.spread == 1 && one.step_s == predicted_by("", alone, job_text, topologies[i], 1).step_s);
+        close_to(both.spread, two[0]);
+        close_to(both.step_s, predicted_by("", two, job_text, topologies[i], 2).step_s);
+        close_to(both.compute_s, predicted_by("", two, job_text, topologies[i], 2).compute_s);
+        assert_true(both.step_s > 1.15 * predicted_by("", NULL, job_text, topologies[i], 2).step_s);
+        close_to(both.speedup, both.samples_per_s / one.samples_per_s);
+        close_to(predicted_by("# step_spread 1.25 1.25\n", slow, job_text, topologies[i], 2).step_s,
+                 predicted_by("", slowest, job_text, topologies[i], 2).step_s);
+    }
+    assert_true(predicted_by("", NULL, job_text, topologies[0], 2).spread == 0);
+}
+
+/* One core: the sum of two turns strays by its root from the mean, and waits for nobody. Four steps to a wait: half as far. */
+static void turns_and_periods_are_sums_of_steps(void **state)
+{
+    (void)state;
+    const char *const spread = "# step_spread 1.5 1.5\n", *const local = JOB "method: {name: local-sgd, period: 4}\n";
+    close_to(predicted_by(spread, NULL, job_text, "host,cores=1", 2).spread, 1 + 0.5 / sqrt(2));
+    close_to(predicted_by(spread, NULL, local, "star", 2).spread, 1.25);
+    close_to(predicted_by(spread, NULL, local, "star", 1).spread, 1.25);
+}
+
+static void workers_that_take_steps_of_their_own_take_the_mean(void **state)
+{
+    (void)state;
+    const char *const spread = "# step_spread 1.5 1.5\n";
+    static const char *const methods[] = {JOB "method: {name: async-sgd}\n", JOB "method: {name: async-easgd}\n",
+                                          JOB "method: {name: easgd}\n"};
+    for (int i = 0; i < 3; i++) {
+        const tutti_prediction with = predicted_by(spread, NULL, methods[i], "star", 2),
+                               without = predicted_by("", NULL, methods[i], "star", 2);
+        assert_true(with.step_s == without.step_s && with.speedup == without.speedup);
+        assert_true(with.spread == 1 && without.spread == 0);
+    }
 }
 
 static void predict(const char *override, const char *topology, const int *ranks, int n, tutti_prediction *out)
@@ -281,6 +350,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prediction_is_a_function_of_its_files),
         cmocka_unit_test(what_the_trace_says_of_updates_and_loading_counts),
+        cmocka_unit_test(ranks_that_wait_take_a_quantile_of_the_steps),
+        cmocka_unit_test(turns_and_periods_are_sums_of_steps),
+        cmocka_unit_test(workers_that_take_steps_of_their_own_take_the_mean),
         cmocka_unit_test(every_rank_takes_the_times_of_the_trace),
         cmocka_unit_test(a_slow_wire_between_two_hosts_is_exposed),
         cmocka_unit_test(a_shaped_link_makes_up_for_what_computing_leaves_idle),
