@@ -92,14 +92,15 @@ static void print_assumed(const tutti_predict_question *q)
 /* How far the steps of the trace differ, and what that means for ranks that wait for each other. */
 static bool print_spread(const tutti_predict_question *q)
 {
-    const char *before = "\nSteps of the trace differ, and ranks wait for the slowest: computing takes";
     const tutti_prediction *last = tutti_predict_last(q);
+    const char *before = "\nSteps of the trace differ, and ranks wait for the slowest: computing takes",
+               *times = " times its mean";
     if (!(last->spread > 0) || last->visits > 0) return false;
     for (int i = 0; i < q->nranks; i++) {
         const tutti_prediction *p = &q->predicted[i];
         if (!(p->spread > 0)) continue;
-        printf("%s %.3f times its mean at %d", before, p->spread, p->nranks);
-        before = ",";
+        printf("%s %.3f%s at %d", before, p->spread, times, p->nranks);
+        before = ",", times = "";
     }
     printf(".\n");
     return true;

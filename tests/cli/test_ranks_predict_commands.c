@@ -170,6 +170,26 @@ static void predict_says_how_and_why(void **state)
     expect("predict examples/mlp.yaml --topology star,bw=25GbE,lat=5\xc2\xb5s --max-fan-in 0", 2, "--max-fan-in");
 }
 
+/* F(x) = x - 0.5. */
+static void predict_says_how_steps_of_a_trace_differ(void **state)
+{
+    fixture *f = *state;
+    char arguments[400];
+    FILE *file = fopen(f->profile, "w");
+    fputs("Id Name Forward Backward Comm Size\n0 fc1 1000 2000 0 401920\n1 fc2 10 20 0 5160\n"
+          "2 softmax-cross-entropy1 1 1 0 0\n# step_spread 0.5 1.5\n",
+          file);
+    assert_int_equal(fclose(file), 0);
+    const char *const job = "predict examples/mlp.yaml --topology star,bw=1Gb --trace";
+    snprintf(arguments, sizeof arguments, "%s %s --ranks 1,2", job, f->profile);
+    expect(arguments, 0, "computing takes 1.000 times its mean at 1, 1.207 at 2.\n");
+    expect(arguments, 0, "Not in the model: other noise, stragglers,");
+    snprintf(arguments, sizeof arguments, "%s %s --ranks 2 --json -", job, f->profile);
+    expect(arguments, 0, "\"spread\":1.207106781186");
+    snprintf(arguments, sizeof arguments, "%s %s --ranks 2 --set method.name=async-sgd", job, f->profile);
+    expect(arguments, 0, "Not in the model: noise, stragglers,");
+}
+
 static double compute_of(const char *options, const char *profile)
 {
     char arguments[400];
@@ -232,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(predict_takes_rows_that_do_not_serve_every_count, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(every_kind_of_topology_is_named, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_says_how_and_why, fixture_make, fixture_free),
+        cmocka_unit_test_setup_teardown(predict_says_how_steps_of_a_trace_differ, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_takes_slow_ranks, fixture_make, fixture_free),
         cmocka_unit_test_setup_teardown(predict_usage_errors_end_with_code_2, fixture_make, fixture_free),
     };
