@@ -49,7 +49,7 @@ class Model:
 
 NOISE = "set: noise, shape: [3, 224, 224], classes: 1000"
 LENET = Model("lenet", "set: digits", 64, 60, 120, 20)
-RESNET20 = Model("resnet20", "set: noise, shape: [3, 32, 32], classes: 10", 32, 12, 24, 4)
+RESNET20 = Model("resnet20", "set: noise, shape: [3, 32, 32], classes: 10", 32, 24, 24, 4)
 ALEXNET = Model("alexnet-torch", NOISE, 16, 6, 5, 3)
 RESNET50 = Model("resnet50", NOISE, 8, 5, 6, 3)
 DENSE = Model(str(HERE / "dense.yaml"), "set: digits", 256, 12, 16, 4)
