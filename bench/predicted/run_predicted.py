@@ -4,6 +4,7 @@
     links     exchanges over shaped links, by figures fitted to others (links.py)
     incast    what a port loses to which several send (incast.py): measured, and nothing is judged
     steps     training steps of networks on two ranks, from a trace of one (steps.py)
+    waits     kernels of the slower of two ranks, from mean and spread of both (waits.py)
     methods   steps of methods on two ranks, and on four with kernels that only wait
     buckets   a bucket a layer, one bucket, and as the prediction or the run merges them
     choice    what auto takes against all that one can force, on machines of several hosts; what is named against what runs
@@ -24,6 +25,7 @@ import judged as judged_rows  # noqa: E402
 import lab  # noqa: E402
 import links  # noqa: E402
 import steps  # noqa: E402
+import waits  # noqa: E402
 
 
 def processor() -> str:
@@ -42,7 +44,7 @@ def with_folder(part):
     return run
 
 
-PARTS = {"links": links.run, "incast": incast.run, "steps": with_folder(steps.run_steps), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
+PARTS = {"links": links.run, "incast": incast.run, "steps": with_folder(steps.run_steps), "waits": with_folder(waits.run), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
          "choice": with_folder(choice.run)}
 
 
