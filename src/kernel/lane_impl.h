@@ -194,6 +194,24 @@ typedef struct {
     void (*product)(const tutti_winograd_product *p);
 } tutti_winograd_loops;
 
+/* --- convolutions of 5 x 5 by the products of Winograd (winograd5.c) --- */
+
+enum { TUTTI_WINOGRAD5_TILE = 2 };
+
+/* The same of tiles of 2 x 2 outputs, whose 6 x 6 positions are as many products; n channels, at most a vector. Weights are 25 vectors. */
+typedef struct {
+    void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
+    void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
+    void (*output)(const float *from, int64_t apart, int64_t n, const float *bias, bool relu,
+                   const tutti_winograd_plane *p, int64_t y, int64_t x);
+    /* Adds the input's gradient of a tile to 6 x 6 whole vectors, `to_row` floats from row to row. */
+    void (*spread)(const float *from, int64_t apart, int64_t n, float *to, int64_t to_row);
+    /* n lanes of each of so many vectors to memory, `step` floats apart. */
+    void (*place)(const float *from, int64_t positions, int64_t n, float *to, int64_t step);
+    void (*weights)(const float *from, int64_t tap, int64_t n, float *to, int64_t apart);
+    void (*weight_gradient)(const float *from, int64_t apart, int64_t n, float *to, int64_t tap);
+} tutti_winograd5_loops;
+
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
 /* n numbers; number i's neighbours are first * step .. last * step after it, and there are zeros where those lie in no channel. */
@@ -227,6 +245,7 @@ typedef struct {
     tutti_plane_sums *plane_sums;
     tutti_conv_loops conv;
     tutti_winograd_loops winograd;
+    tutti_winograd5_loops winograd5;
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);
     /* to[i] = from[i] * (lives[i] ? scale : 0), numbers [begin, end) */

@@ -8,6 +8,7 @@
 #include "lane_map_loops.h"
 #include "lane_norm_loops.h"
 #include "lane_pool_loops.h"
+#include "lane_winograd5_loops.h"
 #include "lane_winograd_loops.h"
 
 const tutti_lane_row TUTTI_ISA_ROW(tutti_lane) = {
@@ -22,6 +23,8 @@ const tutti_lane_row TUTTI_ISA_ROW(tutti_lane) = {
     .conv = {conv_forward, conv_weight_gradient, conv_input_gradient, NULL},
     .winograd = {winograd_input, winograd_gradient, winograd_output, winograd_weights, winograd_weight_gradient,
                  winograd_square, winograd_product},
+    .winograd5 = {winograd5_input, winograd5_gradient, winograd5_output, winograd5_spread, winograd5_place,
+                  winograd5_weights, winograd5_weight_gradient},
     .lrn = lrn,
     .lrn_gradient = lrn_gradient,
     .draw = draw,
