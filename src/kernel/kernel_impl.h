@@ -153,6 +153,10 @@ extern const tutti_kernel_row tutti_sparse_conv;
 extern const tutti_kernel_row tutti_winograd_conv;
 bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+/* Of 5 x 5 (winograd5_row.c). */
+extern const tutti_kernel_row tutti_winograd5_conv;
+bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 /* 1 x 1 by matrix products of our own (gemm_conv.c). */
 extern const tutti_kernel_row tutti_gemm_conv;
 bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
