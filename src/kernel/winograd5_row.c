@@ -69,7 +69,7 @@ static int64_t rounded_up(int64_t n, int64_t to)
  * rate. Of one thread of an EPYC (Zen 4) with AVX-512, ms by the rule | measured in training steps | the fastest other (`lanes` for the first
  * line, mostly oneDNN for the rest), forward, gradient of weights, of the input:
  *
- *   20 -> 50, 12 x 12 (LeNet), 64      1.33 1.33 1.38 | 1.09 1.22 1.32 | 1.85 2.07 2.04
+ *   20 -> 50, 12 x 12 (LeNet), 64      1.33 1.33 1.38 | 1.09 1.22 1.28 | 1.82 1.91 1.94
  *   20 -> 36, 12 x 12, pad 2, 64       2.20 2.20 2.30 | 2.31 2.55 2.56 | 3.68 3.24 3.88
  *   24 -> 66, 14 x 14, 64              3.18 3.18 3.04 | 3.35 3.00 3.28 | 5.96 6.16 6.50
  *   66 -> 64, 10 x 10, pad 2, 64       7.26 7.26 7.40 | 7.14 6.20 8.07 | 9.54 10.4 12.3
