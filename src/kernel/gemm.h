@@ -77,7 +77,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
 
 /* Packs one whole operand of one product, as it lies in `from`, into packed_*_bytes of memory aligned to 64 bytes. What comes out is a value
  * of its own: it may be given to any plan of the same row with the same sides of this operand, whatever the other one's, the batch and
- * the threads; but where k is over 256, C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
+ * the threads; but where k is over 512 (of bf16: 1024), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
 void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed);
 
 typedef struct {
