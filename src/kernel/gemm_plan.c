@@ -137,6 +137,18 @@ static void choose_blocks(tutti_gemm_plan *plan)
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
 
+/* Where C has few rows, a block of B is read a few times only, and what packing it takes counts: then it stays in half of the second-level
+ * cache, beside a block of k of all rows of A, of which a copy is made again for each block of B. Not of tiles, which nobody measured. */
+static void keep_b_near(tutti_gemm_plan *plan)
+{
+    const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10), panel = plan->row->columns;
+    const int64_t cells = tutti_gemm_steps(plan->row, least(plan->block_k, plan->gemm.k));
+    const int64_t line = cells * (int64_t)sizeof(tutti_gemm_cell) + 1;
+    if (!plan->copies_b || !plan->row->reads_in_place || plan->gemm.m * (line - 1) > second / 4) return;
+    const int64_t columns = second / 2 / line / panel * panel;
+    plan->block_n = least(plan->block_n, columns < panel ? panel : columns);
+}
+
 /* ---- threads ---- */
 
 /* Products first; then the cut of C that packs least twice, which is the one whose parts are most nearly square. */
@@ -222,6 +234,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     choose_teams(&made);
     made.copies_a = copies(&made, TUTTI_GEMM_A);
     made.copies_b = copies(&made, TUTTI_GEMM_B);
+    keep_b_near(&made);
     if (!made.copies_b && !g->packed_b) made.block_n = FEW_PANELS * row->columns;
     made.packed_a_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_A);
     made.packed_b_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_B);
