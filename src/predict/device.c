@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c: files of devices: their keys, and what is not said taken from what is. */
+/* device.c: files of devices: their keys (those of classes: device_figures.c). */
 #include "device.h"
 
 #include <math.h>
@@ -9,26 +9,10 @@
 
 #include "../base/file.h"
 #include "../base/options.h"
+#include "device_figures.h"
 
 enum { MAX_BYTES = 1 << 16 };
 extern const tutti_embedded_text tutti_shipped_devices[]; /* made by the build */
-
-/* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and rate. */
-static const struct {
-    const char *name;
-    tutti_device_class like;
-} classes[TUTTI_DEVICE_NCLASSES] = {
-    [TUTTI_DEVICE_CONV] = {"conv", TUTTI_DEVICE_CONV},       [TUTTI_DEVICE_CONV3X3] = {"conv3x3", TUTTI_DEVICE_CONV},
-    [TUTTI_DEVICE_CONV1X1] = {"conv1x1", TUTTI_DEVICE_CONV}, [TUTTI_DEVICE_STEM] = {"stem", TUTTI_DEVICE_CONV},
-    [TUTTI_DEVICE_DENSE] = {"dense", TUTTI_DEVICE_DENSE},    [TUTTI_DEVICE_PASS] = {"pass", TUTTI_DEVICE_PASS},
-    [TUTTI_DEVICE_NORM] = {"norm", TUTTI_DEVICE_PASS},       [TUTTI_DEVICE_LRN] = {"lrn", TUTTI_DEVICE_PASS},
-    [TUTTI_DEVICE_POOL] = {"pool", TUTTI_DEVICE_PASS},       [TUTTI_DEVICE_LOSS] = {"loss", TUTTI_DEVICE_PASS},
-};
-
-const char *tutti_device_class_name(tutti_device_class c)
-{
-    return classes[c].name;
-}
 
 const char *tutti_device_shipped_at(int i)
 {
@@ -63,31 +47,15 @@ static int number_find(const char *key)
     return -1;
 }
 
-/* "conv.compute", "conv.memory.data": the class, and the pass or -1 for all. */
-static bool efficiency_find(const char *key, tutti_device_class *class, bool *is_memory, int *pass)
-{
-    char word[40];
-    for (int c = 0; c < TUTTI_DEVICE_NCLASSES; c++)
-        for (int m = 0; m < 2; m++)
-            for (int p = -1; p < TUTTI_NPASSES; p++) {
-                snprintf(word, sizeof word, "%s.%s%s%s", classes[c].name, m ? "memory" : "compute", p < 0 ? "" : ".",
-                         p < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)p));
-                if (strcmp(word, key) != 0) continue;
-                *class = (tutti_device_class)c;
-                *is_memory = m;
-                *pass = p;
-                return true;
-            }
-    return false;
-}
-
 static tutti_status line_unknown(const tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
 {
     return tutti_fail(
         err, TUTTI_ERR_DATA,
         "%s: line %d: no device has '%.40s'; there are peak.f32, peak.bf16, peak.f16, memory, memory_bytes, cache, "
-        "cache.rate, launch, load, CLASS.compute and CLASS.memory (with .forward, .params or .data), and the "
-        "texts about, kernels and ranks; docs/devices.md",
+        "cache.rate, launch, load, CLASS.compute, CLASS.memory, CLASS.cache, CLASS.overlap and CLASS.launch "
+        "(CLASS/KERNEL, "
+        "CLASS/PRECISION and CLASS/KERNEL/PRECISION too; with .forward, .params or .data behind them), and the texts "
+        "about, kernels and ranks; docs/devices.md",
         d->file.name, l->line, l->key);
 }
 
@@ -108,63 +76,36 @@ static tutti_status text_take(tutti_device *d, const tutti_sourced_line *l, tutt
     return TUTTI_OK;
 }
 
-/* Of a class in one pass or, with pass -1, in all: what the file says, 0 where it says nothing. */
-static tutti_status said(const tutti_device *d, tutti_device_class class, bool is_memory, int pass, double *out,
-                         tutti_failure *err)
+static tutti_status figure_take(tutti_device *d, const tutti_sourced_line *l, tutti_failure *err)
 {
-    char key[40];
-    snprintf(key, sizeof key, "%s.%s%s%s", classes[class].name, is_memory ? "memory" : "compute", pass < 0 ? "" : ".",
-             pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)pass));
-    const tutti_sourced_line *l = tutti_sourced_get(&d->file, key);
-    *out = 0;
-    if (!l) return TUTTI_OK;
-    tutti_status st = tutti_sourced_number(&d->file, l, "", out, err);
-    if (!st && !(*out >= 1e-6 && *out <= 100))
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s: an efficiency is from 1e-6 to 100, not %.40s",
-                        d->file.name, l->line, l->key, l->value);
-    return st;
-}
-
-/* The most special that is said: of the class in the pass, of the class, of the class that it belongs to. */
-static tutti_status efficiency_take(const tutti_device *d, tutti_device_class class, bool is_memory, int pass,
-                                    double *out, tutti_failure *err)
-{
-    const tutti_device_class from[] = {class, class, classes[class].like, classes[class].like};
-    const int of[] = {pass, -1, pass, -1};
-    tutti_status st = TUTTI_OK;
-    *out = 0;
-    for (int i = 0; i < 4 && *out == 0 && !st; i++) st = said(d, from[i], is_memory, of[i], out, err);
-    if (*out == 0) *out = 1;
-    return st;
-}
-
-static tutti_status efficiencies_take(tutti_device *d, tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    for (int c = 0; c < TUTTI_DEVICE_NCLASSES; c++)
-        for (int p = 0; p < TUTTI_NPASSES; p++) {
-            tutti_device_efficiency *e = &d->efficiency[c][p];
-            if (!st) st = efficiency_take(d, (tutti_device_class)c, false, p, &e->compute, err);
-            if (!st) st = efficiency_take(d, (tutti_device_class)c, true, p, &e->memory, err);
-        }
-    return st;
+    tutti_device_figure f;
+    if (!tutti_device_key_read(l->key, &f)) return line_unknown(d, l, err);
+    const bool is_share = f.term < TUTTI_DEVICE_OVERLAP;
+    const tutti_status st = tutti_sourced_number(&d->file, l, f.term == TUTTI_DEVICE_LAUNCH ? "s" : "", &f.value, err);
+    if (st) return st;
+    if (f.term == TUTTI_DEVICE_OVERLAP && f.value > 1)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s: an overlap is from 0 to 1, not %.40s", d->file.name,
+                          l->line, l->key, l->value);
+    if (is_share && !(f.value >= 1e-6 && f.value <= 100))
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s: an efficiency is from 1e-6 to 100, not %.40s",
+                          d->file.name, l->line, l->key, l->value);
+    d->figures[d->nfigures++] = f;
+    return TUTTI_OK;
 }
 
 static tutti_status lines_take(tutti_device *d, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
+    d->figures = TUTTI_ARENA_NEW(&d->file.arena, tutti_device_figure, d->file.n);
     for (int i = 0; i < d->file.n && !st; i++) {
         const tutti_sourced_line *l = &d->file.lines[i];
         const int n = number_find(l->key);
-        tutti_device_class class;
-        bool is_memory;
-        int pass;
         if (!l->from)
             st = text_take(d, l, err);
         else if (n >= 0)
             st = tutti_sourced_number(&d->file, l, numbers[n].unit, (double *)((char *)d + numbers[n].offset), err);
-        else if (!efficiency_find(l->key, &class, &is_memory, &pass))
-            st = line_unknown(d, l, err);
+        else
+            st = figure_take(d, l, err);
     }
     return st;
 }
@@ -190,7 +131,6 @@ tutti_status tutti_device_parse(const char *name, const char *text, tutti_device
     if (st) return st;
     st = lines_take(&d, err);
     if (!st) st = whole_check(&d, err);
-    if (!st) st = efficiencies_take(&d, err);
     if (st)
         tutti_sourced_release(&d.file);
     else

@@ -4,11 +4,12 @@
  * A device is a file of figures with their sources (base/sourced.h): src/predict/devices/NAME.txt come with the program, `tutti tune device`
  * writes that of this processor, docs/devices.md describes the keys. A kernel takes
  *
- *     launch + max(FLOPs / (peak * compute), bytes / (rate * memory))
+ *     launch + max(FLOPs / (peak * compute), bytes / (rate * memory)) + (1 - overlap) * min(the same two)
  *
- * where compute and memory are the efficiencies of its class in its pass, peak is that of the job's precision (of f32 where the work is
- * no product), rate is that of the device's memory, or of its cache where the bytes fit in there (Williams et al., CACM 2009:
- * roofline). FLOPs are those that an op's row counts; bytes are what the kernel is given and makes, each once.
+ * where launch, compute, memory and overlap (1 unless the file says otherwise) are the figures of its class in its pass, of the candidate that computes it and of the job's precision
+ * where the file tells these apart; peak is that of the precision (of f32 where the work is no product), rate is that of the device's
+ * memory, or of its cache where the bytes fit in there (Williams et al., CACM 2009: roofline). FLOPs are those that an op's row counts;
+ * bytes are what the kernel is given and makes, each once.
  * Threads: frozen after open. */
 #ifndef TUTTI_DEVICE_H
 #define TUTTI_DEVICE_H
@@ -24,18 +25,35 @@ typedef enum {
     TUTTI_DEVICE_CONV1X1, /* a product of matrices */
     TUTTI_DEVICE_STEM,    /* of fewer than 8 channels a group */
     TUTTI_DEVICE_DENSE,
-    TUTTI_DEVICE_PASS, /* what goes over its values once or twice: all others that are none of the next */
-    TUTTI_DEVICE_NORM, /* batch norm */
+    TUTTI_DEVICE_PASS,    /* what goes over its values once or twice: all others that are none of the next */
+    TUTTI_DEVICE_NORM,    /* batch norm */
+    TUTTI_DEVICE_DROPOUT, /* draws a random number an element */
     TUTTI_DEVICE_LRN,
     TUTTI_DEVICE_POOL,
+    TUTTI_DEVICE_AVGPOOL, /* pools that average */
     TUTTI_DEVICE_LOSS,
     TUTTI_DEVICE_NCLASSES
 } tutti_device_class;
 const char *tutti_device_class_name(tutti_device_class c);
 
+/* What is said of a class, in a line each. */
+typedef enum {
+    TUTTI_DEVICE_COMPUTE, /* shares: of the peak, */
+    TUTTI_DEVICE_MEMORY,  /* of the memory's rate, */
+    TUTTI_DEVICE_CACHE,   /* of the cache's rate; where none is said that of the memory's */
+    TUTTI_DEVICE_OVERLAP, /* of computing and memory: 1 where the shorter is hidden, 0 where one follows the other */
+    TUTTI_DEVICE_LAUNCH,  /* s a call; where none is said that of the device */
+    TUTTI_DEVICE_NTERMS
+} tutti_device_term;
+const char *tutti_device_term_name(tutti_device_term t);
+
 typedef struct {
-    double compute, memory; /* shares of the peak and of the rate; above 0 */
-} tutti_device_efficiency;
+    tutti_device_class class;
+    tutti_device_term term;
+    const char *kernel;  /* a candidate's (kernel.h); NULL: of all */
+    int precision, pass; /* -1: of all */
+    double value;        /* shares above 0, overlap from 0 to 1 */
+} tutti_device_figure;
 
 typedef struct {
     tutti_sourced file; /* the lines, for those who show them */
@@ -46,9 +64,10 @@ typedef struct {
     double rate;                    /* of its memory, bytes/s */
     double memory_bytes;            /* how much it holds; 0: not said */
     double cache_bytes, cache_rate; /* 0: none is told apart */
-    double launch_s;                /* of a kernel, whatever it does */
+    double launch_s;                /* of a kernel whose class has none of its own */
     double load_s_per_byte;         /* of a sample in f32, until it lies in the device's memory; 0: not said */
-    tutti_device_efficiency efficiency[TUTTI_DEVICE_NCLASSES][TUTTI_NPASSES];
+    tutti_device_figure *figures;   /* of classes */
+    int nfigures;
 } tutti_device;
 
 /* Of a name that comes with the program, else of a file (what contains '/' or '.'). TUTTI_ERR_USAGE: there is none; TUTTI_ERR_DATA names
@@ -65,9 +84,14 @@ typedef struct {
     tutti_device_class class;
     bool is_product; /* at the peak of the job's precision */
     double flops, bytes;
+    const char *by; /* the candidate that computes it (kernel.h); NULL: none is named */
 } tutti_device_work;
 /* false: that pass is not run. */
 bool tutti_device_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass, tutti_device_work *out);
+/* Of a class the most special figure: what is said of the class counts before what is said of the one that it belongs to, then the kernel
+ * counts before the precision and that before the pass. */
+double tutti_device_figure_of(const tutti_device *d, tutti_device_term term, tutti_precision precision,
+                              tutti_kernel_pass pass, const tutti_device_work *work);
 double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
                             const tutti_device_work *work);
 

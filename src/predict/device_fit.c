@@ -23,12 +23,17 @@ int tutti_device_samples(const tutti_graph *g, const tutti_profile *profile, tut
     return n;
 }
 
+/* Of the peak and of the memory's rate. */
+typedef struct {
+    double compute, memory;
+} shares;
+
 /* What all classes share, and the best efficiencies of one class and pass with it. */
 typedef struct {
     double peak, rate, cache_bytes, cache_rate, launch_s;
 } shared_figures;
 typedef struct {
-    tutti_device_efficiency e;
+    shares e;
     double cost; /* sum of |log(predicted / measured)| */
     int n;       /* samples; 0: the class has none */
 } class_fit;
@@ -49,7 +54,7 @@ static double rate_of(const shared_figures *f, double bytes)
     return bytes <= f->cache_bytes ? f->cache_rate : f->rate;
 }
 
-static double cost_of(const shared_figures *f, const sample_list *list, tutti_device_efficiency e)
+static double cost_of(const shared_figures *f, const sample_list *list, shares e)
 {
     double cost = 0;
     for (int i = 0; i < list->n; i++) {
@@ -76,8 +81,7 @@ static class_fit fit_class(const shared_figures *f, const sample_list *list)
     class_fit best = {.e = {1, 1}, .cost = INFINITY, .n = list->n};
     for (int i = -1; i < list->n; i++)
         for (int j = -1; j < list->n; j++) {
-            const tutti_device_efficiency e = {i < 0 ? 1 : implied(f, list->at[i], false),
-                                               j < 0 ? 1 : implied(f, list->at[j], true)};
+            const shares e = {i < 0 ? 1 : implied(f, list->at[i], false), j < 0 ? 1 : implied(f, list->at[j], true)};
             if (e.compute <= 0 || e.memory <= 0) continue;
             const double cost = cost_of(f, list, e);
             if (cost < best.cost) best.e = e, best.cost = cost;

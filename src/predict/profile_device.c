@@ -28,8 +28,13 @@ static tutti_device_class class_of(const tutti_kernel *k)
         const char *op;
         tutti_device_class class;
     } known[] = {
-        {"dense", TUTTI_DEVICE_DENSE},   {"batch-norm", TUTTI_DEVICE_NORM}, {"lrn", TUTTI_DEVICE_LRN},
-        {"max-pool", TUTTI_DEVICE_POOL}, {"avg-pool", TUTTI_DEVICE_POOL},   {"global-avg-pool", TUTTI_DEVICE_POOL},
+        {"dense", TUTTI_DEVICE_DENSE},
+        {"batch-norm", TUTTI_DEVICE_NORM},
+        {"lrn", TUTTI_DEVICE_LRN},
+        {"dropout", TUTTI_DEVICE_DROPOUT},
+        {"max-pool", TUTTI_DEVICE_POOL},
+        {"avg-pool", TUTTI_DEVICE_AVGPOOL},
+        {"global-avg-pool", TUTTI_DEVICE_AVGPOOL},
     };
     if (strcmp(k->op->name, "conv") == 0) return conv_class(k);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -93,7 +98,8 @@ bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pas
     const bool is_product = class <= TUTTI_DEVICE_DENSE;
     const bool is_joint = k->joint_backward && g->runs_params[layer];
     if (strcmp(k->op->name, "flatten") == 0) return false; /* the same values under another shape */
-    *out = (tutti_device_work){.class = class, .is_product = is_product, .flops = flops_of(k)};
+    *out =
+        (tutti_device_work){.class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
     switch (pass) {
     case TUTTI_PASS_FORWARD:
         out->bytes = bytes_of_inputs(k) + (double)k->out.bytes + bytes_of_params(k) +
@@ -117,17 +123,18 @@ bool tutti_device_work_of(const tutti_graph *g, int layer, tutti_kernel_pass pas
 
 /* ---- seconds ---- */
 
-static double rate_at(const tutti_device *d, double bytes)
-{
-    return bytes <= d->cache_bytes ? d->cache_rate : d->rate;
-}
-
 double tutti_device_seconds(const tutti_device *d, tutti_precision precision, tutti_kernel_pass pass,
                             const tutti_device_work *w)
 {
-    const tutti_device_efficiency *e = &d->efficiency[w->class][pass];
-    const double peak = d->peak[w->is_product ? precision : TUTTI_PRECISION_F32];
-    return d->launch_s + fmax(w->flops / (peak * e->compute), w->bytes / (rate_at(d, w->bytes) * e->memory));
+    const bool is_cached = w->bytes <= d->cache_bytes;
+    const tutti_device_term near = is_cached ? TUTTI_DEVICE_CACHE : TUTTI_DEVICE_MEMORY;
+    const double peak = d->peak[w->is_product ? precision : TUTTI_PRECISION_F32] *
+                        tutti_device_figure_of(d, TUTTI_DEVICE_COMPUTE, precision, pass, w);
+    const double rate = (is_cached ? d->cache_rate : d->rate) * tutti_device_figure_of(d, near, precision, pass, w);
+    const double compute_s = w->flops / peak, memory_s = w->bytes / rate,
+                 apart = 1 - tutti_device_figure_of(d, TUTTI_DEVICE_OVERLAP, precision, pass, w);
+    return tutti_device_figure_of(d, TUTTI_DEVICE_LAUNCH, precision, pass, w) + fmax(compute_s, memory_s) +
+           apart * fmin(compute_s, memory_s);
 }
 
 /* Reads the parts of a gradient and writes their sum. */
@@ -156,7 +163,9 @@ tutti_status tutti_profile_of_device(const tutti_device *d, const tutti_graph *g
                            .nbusy = 1,
                            .parts = tutti_graph_parts(g),
                            .nlayers = m->nlayers};
-    out->update_s_per_element = words / (d->rate * d->efficiency[TUTTI_DEVICE_PASS][TUTTI_PASS_FORWARD].memory);
+    const tutti_device_work update = {.class = TUTTI_DEVICE_PASS};
+    out->update_s_per_element = words / (d->rate * tutti_device_figure_of(d, TUTTI_DEVICE_MEMORY, TUTTI_PRECISION_F32,
+                                                                          TUTTI_PASS_FORWARD, &update));
     out->load_s_per_sample = d->load_s_per_byte * (double)tutti_shape_count(&m->input) * sizeof(float);
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, m->nlayers);
     for (int l = 0; l < m->nlayers; l++) {

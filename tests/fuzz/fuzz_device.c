@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (tutti_device_parse("fuzz", text, &d, &err)) {
         if (!err.text[0]) abort();
     } else {
-        const tutti_device_work work = {.class = TUTTI_DEVICE_CONV1X1, .is_product = true, .flops = 1e9, .bytes = 1e6};
+        const tutti_device_work work = {
+            .class = TUTTI_DEVICE_CONV1X1, .is_product = true, .flops = 1e9, .bytes = 1e6, .by = "onednn"};
         const double seconds = tutti_device_seconds(&d, TUTTI_PRECISION_F32, TUTTI_PASS_DATA, &work);
         if (isnan(seconds) || seconds < 0) abort();
         tutti_device_release(&d);

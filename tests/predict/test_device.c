@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "job/resolve.h"
 #include "predict/device.h"
+#include "predict/device_figures.h"
 #include "predict/parsed_device.h"
 #include "tutti/predict.h"
 
@@ -112,6 +113,104 @@ static void classes_that_are_not_named_go_by_those_that_they_belong_to(void **st
     tutti_resolved_release(&r);
 }
 
+static double seconds_of(const tutti_device *d, tutti_device_class class, const char *by, tutti_precision precision,
+                         tutti_kernel_pass pass)
+{
+    const tutti_device_work work = {
+        .class = class, .is_product = class <= TUTTI_DEVICE_DENSE, .flops = 0x1p30, .bytes = 16, .by = by};
+    return tutti_device_seconds(d, precision, pass, &work);
+}
+
+static void a_figure_of_a_kernel_counts_before_one_of_a_precision_and_that_before_one_of_a_pass(void **state)
+{
+    (void)state;
+    static const char text[] = "peak.f32 1073741824 given: 2^30\npeak.bf16 1073741824 given: 2^30\n"
+                               "memory 1e30 given: x\nlaunch 0 given: x\n"
+                               "conv.compute 0.5 given: x\nconv.compute.data 0.25 given: x\n"
+                               "conv/bf16.compute 0.125 given: x\nconv/lanes.compute 0.0625 given: x\n"
+                               "conv/lanes/bf16.compute 0.03125 given: x\nconv/lanes/bf16.compute.data 1 given: x\n"
+                               "conv3x3/winograd.compute 2 given: x\n";
+    const tutti_precision f32 = TUTTI_PRECISION_F32, bf16 = TUTTI_PRECISION_BF16;
+    tutti_device d = device(text);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, NULL, f32, TUTTI_PASS_FORWARD) == 2);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "onednn", f32, TUTTI_PASS_FORWARD) == 2);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "onednn", f32, TUTTI_PASS_DATA) == 4);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "onednn", bf16, TUTTI_PASS_DATA) == 8);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "lanes", f32, TUTTI_PASS_DATA) == 16);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "lanes", bf16, TUTTI_PASS_FORWARD) == 32);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV, "lanes", bf16, TUTTI_PASS_DATA) == 1);
+    /* of a class that has nothing of that kernel: what it belongs to */
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV3X3, "winograd", f32, TUTTI_PASS_DATA) == 0.5);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_CONV3X3, "lanes", f32, TUTTI_PASS_DATA) == 16);
+    assert_true(seconds_of(&d, TUTTI_DEVICE_DENSE, "lanes", f32, TUTTI_PASS_DATA) == 1);
+    tutti_device_release(&d);
+}
+
+static void a_class_may_have_a_launch_a_share_of_the_cache_and_an_overlap_of_its_own(void **state)
+{
+    (void)state;
+    static const char text[] = "peak.f32 1e30 given: x\nmemory 4 given: x\ncache 16 given: x\ncache.rate 8 given: x\n"
+                               "launch 1 given: x\npass.memory 0.5 given: x\nnorm.cache 2 given: x\n"
+                               "norm.launch 3 given: x\npass.launch.data 5 given: x\n";
+    tutti_device d = device(text);
+    const tutti_precision f32 = TUTTI_PRECISION_F32;
+    tutti_device_work work = {.class = TUTTI_DEVICE_PASS, .bytes = 16};
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 4); /* the memory's share */
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_DATA, &work) == 5 + 4);
+    work.class = TUTTI_DEVICE_NORM;
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 1);
+    work.bytes = 32; /* more than the cache holds */
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 3 + 16);
+    tutti_device_release(&d);
+    d = device("peak.f32 16 given: x\nmemory 4 given: x\nlaunch 1 given: x\npool.overlap 0.25 given: x\n");
+    work = (tutti_device_work){.class = TUTTI_DEVICE_AVGPOOL, .flops = 64, .bytes = 32};
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8 + 0.75 * 4);
+    work.class = TUTTI_DEVICE_LRN;
+    assert_true(tutti_device_seconds(&d, f32, TUTTI_PASS_FORWARD, &work) == 1 + 8);
+    tutti_device_release(&d);
+}
+
+static void keys_of_classes_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    for (int class = 0; class < TUTTI_DEVICE_NCLASSES; class ++)
+        for (int term = 0; term < TUTTI_DEVICE_NTERMS; term++)
+            for (int precision = -1; precision < TUTTI_NPRECISIONS; precision++)
+                for (int pass = -1; pass < TUTTI_NPASSES; pass++)
+                    for (int kernel = -1; kernel < 0 || tutti_candidate_name_at(kernel); kernel++) {
+                        const tutti_device_figure f = {.class = (tutti_device_class) class,
+                                                       .term = (tutti_device_term)term,
+                                                       .kernel = kernel < 0 ? NULL : tutti_candidate_name_at(kernel),
+                                                       .precision = precision,
+                                                       .pass = pass};
+                        tutti_device_figure again;
+                        char key[TUTTI_DEVICE_KEY];
+                        tutti_device_key_write(&f, key);
+                        if (!tutti_device_key_read(key, &again)) fail_msg("%s is not read", key);
+                        assert_true(again.class == f.class && again.term == f.term && again.kernel == f.kernel &&
+                                    again.precision == precision && again.pass == pass);
+                    }
+    static const char *const bad[] = {"",
+                                      "conv",
+                                      "conv/",
+                                      "conv.",
+                                      "conv/lanes",
+                                      "conv/.compute",
+                                      "conv/theano.compute",
+                                      "conv/bf16/lanes.compute",
+                                      "conv/lanes/onednn.compute",
+                                      "conv/bf16/f32.compute",
+                                      "conv.compute/bf16",
+                                      "conv.compute.forward.data",
+                                      "conv.compute.",
+                                      "conv.forward",
+                                      "cone.compute",
+                                      ".compute"};
+    tutti_device_figure f;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (tutti_device_key_read(bad[i], &f)) fail_msg("'%s' is read", bad[i]);
+}
+
 static void every_device_that_comes_along_is_read_and_says_where_its_figures_are_from(void **state)
 {
     (void)state;
@@ -144,6 +243,12 @@ static void bad_files_of_devices_are_refused_with_words(void **state)
         {"conv.compute.sideways 1 given: x\n", "no device has 'conv.compute.sideways'"},
         {"conv.compute -1 given: x\n", "line 4"},
         {"launch 1 given: x\n", "stands in line 3 already"},
+        {"conv.cache 0 given: x\n", "line 4: conv.cache: an efficiency is from 1e-6"},
+        {"conv/lanes/bf16.memory 101 given: x\n", "line 4: conv/lanes/bf16.memory: an efficiency is from 1e-6"},
+        {"conv/theano.compute 1 given: x\n", "line 4: no device has 'conv/theano.compute'"},
+        {"conv.overlap 1.5 given: x\n", "line 4: conv.overlap: an overlap is from 0 to 1, not 1.5"},
+        {"conv.launch 1GB given: x\n", "line 4"},
+        {"conv.launch -1 given: x\n", "line 4"},
         {"ranks: everywhere\n", "ranks: 'share a host' or 'alone'"},
         {"colour: red\n", "no device has 'colour'"},
         {"cache 1MB given: x\n", "cache.rate"},
@@ -236,6 +341,9 @@ int main(void)
         cmocka_unit_test(a_kernel_takes_its_launch_and_the_longer_of_computing_and_memory),
         cmocka_unit_test(what_fits_the_cache_goes_at_its_rate),
         cmocka_unit_test(classes_that_are_not_named_go_by_those_that_they_belong_to),
+        cmocka_unit_test(a_figure_of_a_kernel_counts_before_one_of_a_precision_and_that_before_one_of_a_pass),
+        cmocka_unit_test(a_class_may_have_a_launch_a_share_of_the_cache_and_an_overlap_of_its_own),
+        cmocka_unit_test(keys_of_classes_are_read_as_they_are_written),
         cmocka_unit_test(every_device_that_comes_along_is_read_and_says_where_its_figures_are_from),
         cmocka_unit_test(bad_files_of_devices_are_refused_with_words),
         cmocka_unit_test(a_job_is_timed_on_a_device_without_measuring),

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_figures.c: what a device's file says of classes of kernels: keys, and what is not said taken from what is. */
+#include "device_figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A class and the one whose figures it takes where it has none; of itself: it begins at 1, the device's peak and rate. */
+static const struct {
+    const char *name;
+    tutti_device_class like;
+} classes[TUTTI_DEVICE_NCLASSES] = {
+    [TUTTI_DEVICE_CONV] = {"conv", TUTTI_DEVICE_CONV},       [TUTTI_DEVICE_CONV3X3] = {"conv3x3", TUTTI_DEVICE_CONV},
+    [TUTTI_DEVICE_CONV1X1] = {"conv1x1", TUTTI_DEVICE_CONV}, [TUTTI_DEVICE_STEM] = {"stem", TUTTI_DEVICE_CONV},
+    [TUTTI_DEVICE_DENSE] = {"dense", TUTTI_DEVICE_DENSE},    [TUTTI_DEVICE_PASS] = {"pass", TUTTI_DEVICE_PASS},
+    [TUTTI_DEVICE_NORM] = {"norm", TUTTI_DEVICE_PASS},       [TUTTI_DEVICE_DROPOUT] = {"dropout", TUTTI_DEVICE_PASS},
+    [TUTTI_DEVICE_LRN] = {"lrn", TUTTI_DEVICE_PASS},         [TUTTI_DEVICE_POOL] = {"pool", TUTTI_DEVICE_PASS},
+    [TUTTI_DEVICE_AVGPOOL] = {"avgpool", TUTTI_DEVICE_POOL}, [TUTTI_DEVICE_LOSS] = {"loss", TUTTI_DEVICE_PASS},
+};
+static const char *const terms[TUTTI_DEVICE_NTERMS] = {"compute", "memory", "cache", "overlap", "launch"};
+
+const char *tutti_device_class_name(tutti_device_class c)
+{
+    return classes[c].name;
+}
+
+const char *tutti_device_term_name(tutti_device_term t)
+{
+    return terms[t];
+}
+
+/* ---- keys ---- */
+
+void tutti_device_key_write(const tutti_device_figure *f, char out[TUTTI_DEVICE_KEY])
+{
+    snprintf(out, TUTTI_DEVICE_KEY, "%s%s%s%s%s.%s%s%s", classes[f->class].name, f->kernel ? "/" : "",
+             f->kernel ? f->kernel : "", f->precision < 0 ? "" : "/",
+             f->precision < 0 ? "" : tutti_precision_name((tutti_precision)f->precision), terms[f->term],
+             f->pass < 0 ? "" : ".", f->pass < 0 ? "" : tutti_kernel_pass_name((tutti_kernel_pass)f->pass));
+}
+
+/* The next word, up to one of `ends`; what is behind the end, or NULL where the key is over. */
+static const char *word_next(const char *at, const char *ends, char out[TUTTI_DEVICE_KEY])
+{
+    const size_t n = strcspn(at, ends);
+    snprintf(out, TUTTI_DEVICE_KEY, "%.*s", (int)n, at);
+    return at[n] ? at + n : NULL;
+}
+
+/* A kernel's name, or a precision's, of what stands behind a slash. */
+static bool qualifier_take(const char *word, tutti_device_figure *f)
+{
+    for (int p = 0; p < TUTTI_NPRECISIONS && f->precision < 0; p++)
+        if (strcmp(word, tutti_precision_name((tutti_precision)p)) == 0) {
+            f->precision = p;
+            return true;
+        }
+    for (int i = 0; tutti_candidate_name_at(i) && !f->kernel && f->precision < 0; i++)
+        if (strcmp(word, tutti_candidate_name_at(i)) == 0) {
+            f->kernel = tutti_candidate_name_at(i);
+            return true;
+        }
+    return false;
+}
+
+static int find(const char *word, const char *(*name_at)(int), int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(word, name_at(i)) == 0) return i;
+    return -1;
+}
+
+static const char *class_at(int i)
+{
+    return classes[i].name;
+}
+
+static const char *term_at(int i)
+{
+    return terms[i];
+}
+
+static const char *pass_at(int i)
+{
+    return tutti_kernel_pass_name((tutti_kernel_pass)i);
+}
+
+bool tutti_device_key_read(const char *key, tutti_device_figure *out)
+{
+    tutti_device_figure f = {.precision = -1, .pass = -1};
+    char word[TUTTI_DEVICE_KEY];
+    if (strlen(key) >= TUTTI_DEVICE_KEY) return false;
+    const char *at = word_next(key, "/.", word);
+    const int class = find(word, class_at, TUTTI_DEVICE_NCLASSES);
+    while (at && *at == '/') {
+        at = word_next(at + 1, "/.", word);
+        if (!qualifier_take(word, &f)) return false;
+    }
+    if (class < 0 || !at) return false;
+    at = word_next(at + 1, "/.", word);
+    const int term = find(word, term_at, TUTTI_DEVICE_NTERMS);
+    if (term < 0 || (at && *at != '.')) return false;
+    if (at && (f.pass = find(at + 1, pass_at, TUTTI_NPASSES)) < 0) return false;
+    f.class = (tutti_device_class) class;
+    f.term = (tutti_device_term)term;
+    *out = f;
+    return true;
+}
+
+/* ---- figures ---- */
+
+/* How special it is, above 0; 0: it is of something else. */
+static int fit_of(const tutti_device_figure *f, tutti_device_class class, tutti_precision precision,
+                  tutti_kernel_pass pass, const char *by)
+{
+    enum { HAS_KERNEL = 4, HAS_PRECISION = 2, HAS_PASS = 1 };
+    int fit = 1;
+    if (f->class != class || (f->pass >= 0 && f->pass != (int)pass)) return 0;
+    if (f->precision >= 0 && f->precision != (int)precision) return 0;
+    if (f->kernel && (!by || strcmp(f->kernel, by) != 0)) return 0;
+    if (f->kernel) fit += HAS_KERNEL;
+    if (f->precision >= 0) fit += HAS_PRECISION;
+    return fit + (f->pass >= 0 ? HAS_PASS : 0);
+}
+
+static const tutti_device_figure *figure_find(const tutti_device *d, tutti_device_term term, tutti_precision precision,
+                                              tutti_kernel_pass pass, const tutti_device_work *w)
+{
+    const tutti_device_figure *best = NULL;
+    tutti_device_class class = w->class;
+    for (bool is_last = false; !best && !is_last; class = classes[class].like) {
+        int most = 0;
+        for (int i = 0; i < d->nfigures; i++) {
+            const tutti_device_figure *f = &d->figures[i];
+            const int fit = f->term == term ? fit_of(f, class, precision, pass, w->by) : 0;
+            if (fit > most) best = f, most = fit;
+        }
+        is_last = classes[class].like == class;
+    }
+    return best;
+}
+
+double tutti_device_figure_of(const tutti_device *d, tutti_device_term term, tutti_precision precision,
+                              tutti_kernel_pass pass, const tutti_device_work *w)
+{
+    const tutti_device_figure *f = figure_find(d, term, precision, pass, w);
+    if (!f && term == TUTTI_DEVICE_CACHE) f = figure_find(d, TUTTI_DEVICE_MEMORY, precision, pass, w);
+    if (f) return f->value;
+    return term == TUTTI_DEVICE_LAUNCH ? d->launch_s : 1;
+}
