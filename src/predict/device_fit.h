@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_fit.h: the figures of a device from times of kernels that were measured on it.
  *
- * The peak is the fastest product, the rate the fastest pass over more bytes than caches hold; launch, the cache's rate and, for each
- * class and pass, the two efficiencies are those with the least sum of |log(predicted / measured)| over the f32 samples, tried among the
- * values that single samples imply. Peaks of other precisions are medians with the efficiencies of f32.
- * Cost: samples of a class and pass to the third power. Threads: shared (pure). */
+ * Peaks are the fastest products, rates the fastest passes over more bytes than caches hold and over fewer. For each class and pass, apart for
+ * other precisions than f32 and for each candidate where several compute the class, launch, overlap and the three efficiencies are those with the least
+ * sum of |log(predicted / measured)| over its samples: launches and overlaps of a grid, efficiencies that single samples imply, one after the other until
+ * none is better. What samples do not say is as for the device: its launch is the one that would have the least sum over all classes.
+ * Cost: 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure). */
 #ifndef TUTTI_DEVICE_FIT_H
 #define TUTTI_DEVICE_FIT_H
 
