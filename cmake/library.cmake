@@ -67,6 +67,7 @@ macro(tutti_embed table folder ending)
 endmacro()
 tutti_embed(tutti_shipped_models training/model/zoo yaml)
 tutti_embed(tutti_shipped_devices predict/devices txt)
+tutti_embed(tutti_device_probes predict/probes yaml)
 tutti_embed(tutti_shipped_machines topology/machines txt)
 tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_device.c: `tutti tune device`: times the layers of shipped networks on one thread and writes the device that fits them; --check
- * compares it with the same networks at other batch sizes and in another precision. */
+/* tune_device.c: `tutti tune device`: times the layers of networks made for it (src/predict/probes) on one thread and writes the device that
+ * fits them; --check compares it with shipped networks, none of whose layers it has seen. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/sort.h"
-#include "../job/resolve.h"
 #include "../predict/device_fit.h"
 #include "cli.h"
 #include "tune_verbs.h"
@@ -15,11 +14,12 @@
 
 static const tutti_flag flags[] = {
     {"out", "FILE", "write the device there (default: only print it)", TUTTI_FLAG_WRITES},
-    {"check", NULL, "compare it with batch sizes and a precision that it was not fitted to (minutes)", 0},
+    {"check", NULL, "compare it with shipped networks, which it was not fitted to (minutes)", 0},
     {"device", "FILE", "do not measure for a fit: check this device", TUTTI_FLAG_READS},
-    {"models", "M,M,...", "of the networks, these alone", 0},
+    {"models", "M,M,...", "of the networks, probes and shipped ones, these alone", 0},
 };
-enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_SAMPLES = 8192 };
+enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_SAMPLES = 16384 };
+extern const tutti_embedded_text tutti_device_probes[]; /* made by the build */
 
 typedef struct {
     const char *model;
@@ -27,15 +27,23 @@ typedef struct {
     const char *precision;
 } probe;
 
-/* Two batch sizes where a network is small enough; those that are checked lie between or apart. */
+/* Of each several batch sizes, because that is what sizes of kernels follow. */
 static const probe fitted[] = {
-    {"lenet", 16, "f32"},   {"lenet", 128, "f32"},   {"resnet20", 4, "f32"},  {"resnet20", 64, "f32"},
-    {"alexnet", 4, "f32"},  {"alexnet", 4, "bf16"},  {"googlenet", 2, "f32"}, {"googlenet", 16, "f32"},
-    {"resnet50", 2, "f32"}, {"resnet50", 16, "f32"}, {"vgg-a", 1, "f32"},
+    {"digits", 8, "f32"},     {"digits", 48, "f32"},     {"digits", 160, "f32"},    {"digits", 8, "bf16"},
+    {"digits", 48, "bf16"},   {"strokes", 8, "f32"},     {"strokes", 48, "f32"},    {"strokes", 128, "f32"},
+    {"strokes", 8, "bf16"},   {"strokes", 48, "bf16"},   {"residual", 2, "f32"},    {"residual", 12, "f32"},
+    {"residual", 48, "f32"},  {"residual", 4, "bf16"},   {"residual", 24, "bf16"},  {"bottleneck", 1, "f32"},
+    {"bottleneck", 4, "f32"}, {"bottleneck", 12, "f32"}, {"bottleneck", 3, "bf16"}, {"broad", 1, "f32"},
+    {"broad", 6, "f32"},      {"broad", 24, "f32"},      {"broad", 4, "bf16"},      {"plain", 1, "f32"},
+    {"plain", 3, "f32"},      {"plain", 2, "bf16"},      {"branches", 1, "f32"},    {"branches", 4, "f32"},
+    {"branches", 12, "f32"},  {"branches", 1, "bf16"},   {"branches", 8, "bf16"},   {"blocks", 4, "f32"},
+    {"blocks", 16, "f32"},    {"blocks", 48, "f32"},     {"blocks", 8, "bf16"},     {"blocks", 40, "bf16"},
+    {"broad", 16, "bf16"},    {"bottleneck", 8, "bf16"},
 };
 static const probe checked[] = {
-    {"lenet", 64, "f32"},   {"resnet20", 32, "f32"}, {"alexnet", 16, "f32"},   {"googlenet", 8, "f32"},
-    {"resnet50", 8, "f32"}, {"vgg-a", 4, "f32"},     {"googlenet", 4, "bf16"}, {"resnet50", 4, "bf16"},
+    {"lenet", 64, "f32"},    {"resnet20", 32, "f32"},  {"alexnet", 16, "f32"},  {"googlenet", 8, "f32"},
+    {"resnet50", 8, "f32"},  {"vgg-a", 4, "f32"},      {"lenet", 64, "bf16"},   {"resnet20", 32, "bf16"},
+    {"alexnet", 16, "bf16"}, {"googlenet", 4, "bf16"}, {"resnet50", 4, "bf16"},
 };
 enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / sizeof checked[0] };
 
@@ -57,17 +65,34 @@ static bool is_asked(const tutti_flags *f, const probe *p)
     return found;
 }
 
-/* A job of the network; what it trains on is not looked at. */
-static tutti_status graph_make(const probe *p, tutti_resolved *out, tutti_failure *err)
+typedef struct {
+    tutti_model *model, *fused;
+    tutti_graph *graph;
+} probe_graph;
+
+static void graph_release(probe_graph *g)
 {
-    tutti_job *job = NULL;
-    tutti_strbuf text = {0};
-    tutti_strbuf_printf(&text, "model: %s\nbatch: %d\nprecision: %s\nsteps: 1\noptimiser: {lr: 0.1}\nthreads: 1\n",
-                        p->model, p->batch, p->precision);
-    tutti_status st = tutti_job_parse("tune device", text.text, text.length, NULL, 0, &job, err);
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.nranks = 1}, out, err);
-    tutti_job_destroy(job);
-    tutti_strbuf_release(&text);
+    tutti_graph_destroy(g->graph);
+    tutti_model_destroy(g->fused);
+    tutti_model_destroy(g->model);
+    *g = (probe_graph){0};
+}
+
+/* As a job of one rank and one thread would have it. */
+static tutti_status graph_make(const probe *p, probe_graph *out, tutti_failure *err)
+{
+    const char *text = tutti_embedded_find(tutti_device_probes, p->model);
+    tutti_graph_config config = {.batch = p->batch, .engine = "auto", .nthreads = 1, .training = true};
+    probe_graph g = {0};
+    while (strcmp(p->precision, tutti_precision_name(config.precision)) != 0) config.precision++;
+    tutti_status st = text ? tutti_model_parse(p->model, text, strlen(text), &g.model, err)
+                           : tutti_model_load(p->model, NULL, &g.model, err);
+    if (!st) g.fused = tutti_model_fuse(g.model);
+    if (!st) st = tutti_graph_build(g.fused, &config, &g.graph, err);
+    if (st)
+        graph_release(&g);
+    else
+        *out = g;
     return st;
 }
 
@@ -75,7 +100,7 @@ static tutti_status graph_make(const probe *p, tutti_resolved *out, tutti_failur
 static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure *err)
 {
     enum { REPEATS = 2 };
-    tutti_resolved r = {0};
+    probe_graph r = {0};
     tutti_status st = graph_make(p, &r, err);
     int n = 0;
     if (!st && set->n + REPEATS * TUTTI_NPASSES * r.graph->model->nlayers > MAX_SAMPLES)
@@ -90,7 +115,7 @@ static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure
         tutti_profile_release(&profile);
     }
     set->n += n;
-    tutti_resolved_release(&r);
+    graph_release(&r);
     return st;
 }
 
@@ -198,11 +223,12 @@ int tutti_tune_device(int argc, char **argv)
     static const tutti_cli_form form = {
         .name = "tune device",
         .usage = "tutti tune device [options]",
-        .about = "Times the kernels of six shipped networks on one thread of this processor, alone, and prints the "
-                 "device that\n"
-                 "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
-                 "and 3 GB;\n"
-                 "nothing else should run meanwhile. docs/devices.md",
+        .about =
+            "Times the kernels of networks made for it on one thread of this processor, alone, and prints the device "
+            "that\n"
+            "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
+            "and 2 GB;\n"
+            "nothing else should run meanwhile. docs/devices.md",
         .flags = flags,
         .nflags = NFLAGS,
         .run = tune,

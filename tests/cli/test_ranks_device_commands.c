@@ -103,10 +103,11 @@ static void a_tuned_device_is_a_device(void **state)
     (void)state;
     char path[64], command[300];
     snprintf(path, sizeof path, "/tmp/tutti-device-%d.device", (int)getpid());
-    snprintf(command, sizeof command, "tune device --models lenet -o %s", path);
+    snprintf(command, sizeof command, "tune device --models digits -o %s", path);
     expect(command, 0, "written to");
     snprintf(command, sizeof command, "devices %s", path);
     expect(command, 0, "dense.compute.params");
+    expect(command, 0, "dense/bf16.launch.forward");
     snprintf(command, sizeof command, "predict examples/lenet.yaml --device %s --ranks 1,2", path);
     expect(command, 0, "topology host");
     snprintf(command, sizeof command, "tune device --models lenet --device %s", path);
