@@ -16,6 +16,7 @@ static const tutti_flag flags[] = {
     {"out", "FILE", "write the device there (default: only print it)", TUTTI_FLAG_WRITES},
     {"check", NULL, "compare it with shipped networks, which it was not fitted to (minutes)", 0},
     {"device", "FILE", "do not measure for a fit: check this device", TUTTI_FLAG_READS},
+    {"kernels", "FILE", "write each kernel that is checked there, as CSV: measured and predicted", TUTTI_FLAG_WRITES},
     {"models", "M,M,...", "of the networks, probes and shipped ones, these alone", 0},
 };
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_SAMPLES = 16384 };
@@ -50,7 +51,19 @@ enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / s
 typedef struct {
     tutti_device_sample *at;
     int n;
+    tutti_arena names; /* of their layers */
 } sample_set;
+
+static sample_set set_make(void)
+{
+    return (sample_set){.at = tutti_alloc(MAX_SAMPLES * sizeof(tutti_device_sample))};
+}
+
+static void set_release(sample_set *set)
+{
+    free(set->at);
+    tutti_arena_release(&set->names);
+}
 
 static bool is_asked(const tutti_flags *f, const probe *p)
 {
@@ -111,6 +124,7 @@ static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure
         st = tutti_profile_measure(&r.graph, 1, &profile, err);
         const int count = st ? 0 : tutti_device_samples(r.graph, &profile, k ? again : first);
         for (int i = 0; k && count == n && i < n; i++) first[i].seconds = fmin(first[i].seconds, again[i].seconds);
+        for (int i = 0; !k && i < count; i++) first[i].layer = tutti_arena_strdup(&set->names, first[i].layer);
         if (!k) n = count;
         tutti_profile_release(&profile);
     }
@@ -136,7 +150,7 @@ static tutti_status measure(const tutti_flags *f, const char *why, const probe *
 
 static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_failure *err)
 {
-    sample_set set = {.at = tutti_alloc(MAX_SAMPLES * sizeof *set.at)};
+    sample_set set = set_make();
     tutti_host_shape machine;
     char engine[96];
     tutti_topology_detect(&machine);
@@ -145,7 +159,7 @@ static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_fa
     tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n", engine);
     tutti_status st = measure(f, "measuring", fitted, NFITTED, &set, err);
     if (!st) st = tutti_device_fit(set.at, set.n, (double)machine.core_cache, out, err);
-    free(set.at);
+    set_release(&set);
     return st;
 }
 
@@ -173,10 +187,26 @@ static void add_sums(const tutti_device *d, const sample_set *set, double *predi
     }
 }
 
+/* A line each: what it is, what it does and how long that takes. */
+static void print_kernels(const probe *p, const tutti_device *d, const sample_set *set, tutti_strbuf *out)
+{
+    if (!out->length)
+        tutti_strbuf_puts(out, "network,batch,precision,layer,class,kernel,pass,flops,bytes,measured_s,predicted_s\n");
+    for (int i = 0; i < set->n; i++) {
+        const tutti_device_sample *s = &set->at[i];
+        const tutti_device_work *w = &s->work;
+        tutti_strbuf_printf(out, "%s,%d,%s,%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g\n", p->model, p->batch, p->precision,
+                            s->layer, tutti_device_class_name(w->class), w->by ? w->by : "",
+                            tutti_kernel_pass_name(s->pass), w->flops, w->bytes, s->seconds,
+                            tutti_device_seconds(d, s->precision, s->pass, w));
+    }
+}
+
 static tutti_status check(const tutti_flags *f, const tutti_device *d, tutti_failure *err)
 {
-    sample_set set = {.at = tutti_alloc(MAX_SAMPLES * sizeof *set.at)};
+    sample_set set = set_make();
     error_list all = {.errors = tutti_alloc(MAX_SAMPLES * sizeof *all.errors)};
+    tutti_strbuf kernels = {0};
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < NCHECKED && !st; i++) {
         double predicted_s = 0, measured_s = 0;
@@ -191,13 +221,17 @@ static tutti_status check(const tutti_flags *f, const tutti_device *d, tutti_fai
         all.n += own.n;
         if (all.n + TUTTI_NPASSES * 256 > MAX_SAMPLES) break;
         add_sums(d, &set, &predicted_s, &measured_s);
+        print_kernels(&checked[i], d, &set, &kernels);
         snprintf(what, sizeof what, "%s, batch %d, %s", checked[i].model, checked[i].batch, checked[i].precision);
         print_errors(what, &own);
         printf("%-28s %+.1f %% of the kernels of a step together\n", "", 100 * (predicted_s / measured_s - 1));
     }
     if (!st) print_errors("all", &all);
+    if (!st && tutti_cli_has(f, "kernels"))
+        st = tutti_cli_write(tutti_cli_value(f, "kernels", NULL), kernels.text, err);
+    tutti_strbuf_release(&kernels);
     free(all.errors);
-    free(set.at);
+    set_release(&set);
     return st;
 }
 
@@ -208,6 +242,8 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
     const char *given = tutti_cli_value(f, "device", NULL), *path = tutti_cli_value(f, "out", NULL);
     if (given && path)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
+    if (tutti_cli_has(f, "kernels") && !given && !tutti_cli_has(f, "check"))
+        return tutti_fail(err, TUTTI_ERR_USAGE, "--kernels is of those that are checked: give --check or --device too");
     tutti_status st = given ? tutti_device_open(given, &d, err) : device_fit(f, &text, err);
     if (!st && !given) st = tutti_device_parse("what was fitted", text.text, &d, err);
     if (!st && !given) st = tutti_cli_write(path, text.text, err);

@@ -16,8 +16,10 @@ int tutti_device_samples(const tutti_graph *g, const tutti_profile *profile, tut
         const tutti_layer_time *t = &profile->layers[l];
         const double seconds[TUTTI_NPASSES] = {t->forward_s, t->params_s, t->data_s};
         for (int p = 0; p < TUTTI_NPASSES; p++) {
-            tutti_device_sample s = {
-                .pass = (tutti_kernel_pass)p, .precision = g->config.precision, .seconds = seconds[p]};
+            tutti_device_sample s = {.layer = t->name,
+                                     .pass = (tutti_kernel_pass)p,
+                                     .precision = g->config.precision,
+                                     .seconds = seconds[p]};
             if (seconds[p] > 0 && tutti_device_work_of(g, l, s.pass, &s.work)) out[n++] = s;
         }
     }

@@ -12,6 +12,7 @@
 #include "device.h"
 
 typedef struct {
+    const char *layer; /* the profile's */
     tutti_device_work work;
     tutti_kernel_pass pass;
     tutti_precision precision;

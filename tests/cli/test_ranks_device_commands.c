@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/file.h"
 #include "command_line.h"
 
 static const char lenet[] = "predict examples/lenet.yaml --device v100 --topology @v100-25gbe ";
@@ -95,6 +96,7 @@ static void tune_says_what_it_measures(void **state)
     expect("tune device --help", 0, "usage: tutti tune device");
     expect("tune device --models theano", 2, "--models names none");
     expect("tune device --device v100 --out /tmp/x", 2, "nothing is made for --out");
+    expect("tune device --kernels /tmp/x", 2, "give --check or --device too");
 }
 
 /* One small network, both ways: a file that is read again and a check of it. */
@@ -110,8 +112,17 @@ static void a_tuned_device_is_a_device(void **state)
     expect(command, 0, "dense/bf16.launch.forward");
     snprintf(command, sizeof command, "predict examples/lenet.yaml --device %s --ranks 1,2", path);
     expect(command, 0, "topology host");
-    snprintf(command, sizeof command, "tune device --models lenet --device %s", path);
+    char table[64];
+    snprintf(table, sizeof table, "/tmp/tutti-device-%d.csv", (int)getpid());
+    snprintf(command, sizeof command, "tune device --models lenet --device %s --kernels %s", path, table);
     expect(command, 0, "error: median");
+    char *kernels = NULL;
+    size_t nbytes = 0;
+    assert_int_equal(tutti_file_read(table, 1 << 20, TUTTI_ERR_USAGE, &kernels, &nbytes, NULL), TUTTI_OK);
+    assert_non_null(strstr(kernels, "measured_s,predicted_s\nlenet,64,f32,conv1,stem,"));
+    assert_non_null(strstr(kernels, "\nlenet,64,bf16,fc2,dense,"));
+    free(kernels);
+    unlink(table);
     unlink(path);
 }
 
