@@ -263,7 +263,7 @@ int tutti_tune_device(int argc, char **argv)
             "Times the kernels of networks made for it on one thread of this processor, alone, and prints the device "
             "that\n"
             "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
-            "and 2 GB;\n"
+            "and 1 GB;\n"
             "nothing else should run meanwhile. docs/devices.md",
         .flags = flags,
         .nflags = NFLAGS,
