@@ -62,7 +62,7 @@ bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r,
     const tutti_conv_attrs *at = k->attrs;
     const tutti_dtype type = tutti_precision_dtype(r->precision);
     const int64_t out = outputs_of(k), taps = at->kernel * inputs_of(k);
-    if (type == TUTTI_BF16 && !tutti_onednn_multiplies_pairs()) return false;
+    if (type == TUTTI_BF16 && !(tutti_onednn_multiplies_pairs() && tutti_lane_conv_bf16())) return false;
     if (!is_plain(k, r) || !reads_input(k, r)) return false;
     if (!fills_lanes(out) || out / tutti_lane_here()->width > MOST_VECTORS) return false;
     if (k->out.shape.dim[3] < TUTTI_CONV_WIDTH || taps < TUTTI_CONV_TAPS) return false;

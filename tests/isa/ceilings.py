@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ceilings.py CEILING PROGRAMS | --order ORDER PROGRAMS | --say: the tests of kernels, precisions and training again, as on a lesser
-processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, training alone, with activations in an order that
-this processor would not choose. Exit code 77 and a word where the processor has not got that far. --say: which ceilings there are here."""
+"""ceilings.py CEILING PROGRAMS | --own ISA PROGRAMS | --order ORDER PROGRAMS | --say: the tests of kernels, precisions and training again, as on a
+lesser processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, candidates alone, with our loops below what the library
+uses; or, training alone, with activations in an order that this processor would not choose. Exit code 77 and a word where the processor has not got that
+far. --say: which ceilings there are here."""
 import os
 import pathlib
 import subprocess
@@ -50,6 +51,8 @@ def main() -> int:
         return 0
     if sys.argv[1] == "--order":
         return run(pathlib.Path(sys.argv[3]), list(TRAINING), {"TUTTI_ORDER": sys.argv[2]})
+    if sys.argv[1] == "--own":
+        return run(pathlib.Path(sys.argv[3]), ["test_candidates"], {"TUTTI_ISA": sys.argv[2]})
     ceiling, programs = sys.argv[1], pathlib.Path(sys.argv[2])
     if missing(ceiling):
         print(f"skipped: this processor has no {', '.join(sorted(missing(ceiling)))} (a processor that has)")
