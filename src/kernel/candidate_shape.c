@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* candidate_shape.c: what a candidate's seconds depend on beside op, precision, pass and threads, as one word. */
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "../base/strbuf.h"
 #include "candidate.h"
@@ -38,8 +38,6 @@ void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r,
     if (op->relu_at && ((const bool *)k->attrs)[op->relu_at]) tutti_strbuf_printf(&sb, "%srelu", between);
     if (r->order != TUTTI_ORDER_NONE && k->out.shape.ndims == 4)
         tutti_strbuf_printf(&sb, "/%s", tutti_order_name(r->order));
-    const size_t n = sb.length < TUTTI_CANDIDATE_SHAPE ? sb.length : TUTTI_CANDIDATE_SHAPE - 1;
-    memcpy(out, sb.text, n);
-    out[n] = '\0';
+    snprintf(out, TUTTI_CANDIDATE_SHAPE, "%s", sb.text ? sb.text : "");
     tutti_strbuf_release(&sb);
 }
