@@ -41,13 +41,13 @@ static void open_scene(scene *s, const kernel_case *c, const setting *at)
         s->in[i] = (tutti_value){.shape = case_shape(c, i), .dtype = tutti_precision_dtype(at->precision)};
         tutti_order_apply(i ? at->others : at->order, &s->in[i], &s->layout[i]);
     }
-    rig_make(&s->r, c, NULL,
-             &(tutti_kernel_request){.engine = "auto",
-                                     .in = s->in,
-                                     .precision = at->precision,
-                                     .training = at->training,
-                                     .nthreads = at->nthreads,
-                                     .order = at->order});
+    tutti_kernel_request r = {.in = s->in,
+                              .precision = at->precision,
+                              .training = at->training,
+                              .nthreads = at->nthreads,
+                              .order = at->order};
+    r.engine = engine_for(c, r);
+    rig_make(&s->r, c, NULL, &r);
 }
 
 /* Says what went wrong and where. */
