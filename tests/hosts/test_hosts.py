@@ -158,8 +158,9 @@ def layers_that_hosts_share_send_what_the_formula_says(hosts):
 
 
 def visits_have_the_bits_of_one_host(hosts, ranks_a_host, wire):
-    """A vector there and one back for each visit of another host's worker; the centre to each of them, for two tests at most."""
-    steps, vector = 4, 438432 * 4
+    """A vector there and one back for each visit of another host's worker; the centre to each of them, for two tests at most. A vector is all parameters,
+    and what orders of weights fill up, which is the processor's choice."""
+    steps, vector = 4, 431080 * 4
     nranks = hosts.nhosts * ranks_a_host
     job = [os.path.join(SOURCE, "examples/lenet-easgd.yaml"), "--set", f"steps={steps}", "--set", "method.name=easgd", "--set",
            "method.period=1", "--set", "threads=1", "--fresh", "--quiet"]
