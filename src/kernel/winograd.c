@@ -39,7 +39,7 @@ typedef struct {
     bool relu, flips; /* flips: weights are those of the input's gradient */
 } passage;
 
-bool tutti_winograd_of(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
+static bool plan(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
 {
     *w = (tutti_winograd){.pad = pad, .nthreads = nthreads};
     if (!tutti_blocks_of(in, &w->in) || !tutti_blocks_of(out, &w->out)) return false;
@@ -49,7 +49,7 @@ bool tutti_winograd_of(const tutti_value *in, const tutti_value *out, int64_t pa
            w->out.block % width == 0 && pad >= 0 && pad < KERNEL;
 }
 
-void tutti_winograd_weights_order(const tutti_winograd *w, tutti_layout *to)
+static void weights_order(const tutti_winograd *w, tutti_layout *to)
 {
     const int64_t width = w->row->width, square = width * width;
     *to = (tutti_layout){.stride = {w->in.channels * TAPS * width, TAPS * square, KERNEL * square, square},
@@ -94,7 +94,7 @@ static int64_t floats_of(const passage *p)
 }
 
 /* The larger of the two directions. */
-size_t tutti_winograd_scratch(const tutti_winograd *w)
+static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage there = passage_of(w, &w->in, &w->out, w->pad),
                   back = passage_of(w, &w->out, &w->in, KERNEL - 1 - w->pad);
@@ -281,8 +281,8 @@ static void convolve(passage *p)
     }
 }
 
-void tutti_winograd_forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias,
-                            bool relu, float *out, void *scratch)
+static void forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
+                    float *out, void *scratch)
 {
     passage p = passage_of(w, &w->in, &w->out, w->pad);
     place(&p, scratch);
@@ -290,8 +290,7 @@ void tutti_winograd_forward(const tutti_winograd *w, const float *in, const floa
     convolve(&p);
 }
 
-void tutti_winograd_input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din,
-                                   void *scratch)
+static void input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch)
 {
     passage p = passage_of(w, &w->out, &w->in, KERNEL - 1 - w->pad);
     place(&p, scratch);
@@ -321,8 +320,8 @@ static void sum_bias(const passage *p, float *dbias)
         for (int64_t c = 0; c < p->to.channels; c++) dbias[c] += sums[i * p->to_row + c];
 }
 
-void tutti_winograd_weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights,
-                                    float *dbias, void *scratch)
+static void weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
+                            void *scratch)
 {
     passage p = passage_of(w, &w->in, &w->out, w->pad);
     place(&p, scratch);
@@ -334,3 +333,15 @@ void tutti_winograd_weight_gradient(const tutti_winograd *w, const float *in, co
     }
     if (dweights) tutti_crew_run(w->nthreads, w->out.channels / w->row->width, turn_back, &p);
 }
+
+const tutti_winograd_size tutti_winograd_three = {
+    .kernel = 3,
+    .refusal = "winograd convolves 3 x 3 with stride 1, one group, padding of at most 2, f32, and channels that fill "
+               "vectors",
+    .plan = plan,
+    .weights_order = weights_order,
+    .scratch = scratch_bytes,
+    .forward = forward,
+    .weight_gradient = weight_gradient,
+    .input_gradient = input_gradient,
+};

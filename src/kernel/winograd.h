@@ -10,7 +10,7 @@
  * Tiles of 4 x 4 outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products of matrices) and
  * turned back. What is written does not depend on the number of threads. Infinities and NaN reach the whole of a tile.
  *
- * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares (tutti_winograd_weights_order). Threads: owner
+ * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares. Threads: owner
  * of the scratch; up to `nthreads` of the crew compute. */
 #ifndef TUTTI_KERNEL_WINOGRAD_H
 #define TUTTI_KERNEL_WINOGRAD_H
@@ -20,25 +20,32 @@
 
 typedef struct {
     tutti_blocks in, out;
-    int64_t pad; /* 0 .. 2 */
+    int64_t pad; /* 0 .. kernel - 1 */
     const tutti_lane_row *row;
     int nthreads;
+    int64_t down, right, samples; /* winograd5.h's: tiles of a sample, samples of a block; else 0 */
 } tutti_winograd;
 
-/* false: channels do not fill vectors, or the order is none of ours. */
-bool tutti_winograd_of(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
-/* Elements (o, i, y, x) in squares of a vector's width: o within, around it i, then taps. */
-void tutti_winograd_weights_order(const tutti_winograd *w, tutti_layout *to);
-/* Bytes for any of the passes. */
-size_t tutti_winograd_scratch(const tutti_winograd *w);
+/* What differs by the size of the kernel; winograd_row.c makes rows of it. */
+typedef struct {
+    int64_t kernel;
+    const char *refusal;
+    /* false: channels or order are none of those that it takes. */
+    bool (*plan)(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
+    /* Of elements (o, i, y, x). */
+    void (*weights_order)(const tutti_winograd *w, tutti_layout *to);
+    /* Bytes for any of the passes. */
+    size_t (*scratch)(const tutti_winograd *w);
+    /* bias: NULL = none. relu: of the sum. */
+    void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
+                    float *out, void *scratch);
+    /* dbias: NULL = nobody wants it. Both are written. */
+    void (*weight_gradient)(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
+                            void *scratch);
+    void (*input_gradient)(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch);
+} tutti_winograd_size;
 
-/* bias: NULL = none. relu: of the sum. */
-void tutti_winograd_forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias,
-                            bool relu, float *out, void *scratch);
-/* dbias: NULL = nobody wants it. Both are written. */
-void tutti_winograd_weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights,
-                                    float *dbias, void *scratch);
-void tutti_winograd_input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din,
-                                   void *scratch);
+/* Of 3 x 3: weights in squares of a vector's width: o within, around it i, then taps. */
+extern const tutti_winograd_size tutti_winograd_three;
 
 #endif

@@ -23,7 +23,7 @@ enum {
 
 /* A pass. */
 typedef struct {
-    const tutti_winograd5 *w;
+    const tutti_winograd *w;
     int64_t inputs, outputs, tiles;               /* tiles of a sample */
     int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
     float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights and those transposed */
@@ -43,14 +43,14 @@ static bool fills_lanes(const tutti_lane_row *row, int64_t n)
     return n >= row->width && n % row->width <= row->width / 2;
 }
 
-static int64_t block_floats(const tutti_winograd5 *w, int64_t samples)
+static int64_t block_floats(const tutti_winograd *w, int64_t samples)
 {
     return PRODUCTS * samples * w->down * w->right * (w->in.channels + w->out.channels);
 }
 
-bool tutti_winograd5_of(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd5 *w)
+static bool plan(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
 {
-    *w = (tutti_winograd5){.pad = pad, .nthreads = nthreads > 1 ? nthreads : 1, .row = tutti_lane_here()};
+    *w = (tutti_winograd){.pad = pad, .nthreads = nthreads > 1 ? nthreads : 1, .row = tutti_lane_here()};
     if (!tutti_blocks_of(in, &w->in) || !tutti_blocks_of(out, &w->out)) return false;
     w->down = (w->out.height + TILE - 1) / TILE, w->right = (w->out.width + TILE - 1) / TILE;
     const int64_t cached = CACHED / block_floats(w, 1);
@@ -60,7 +60,7 @@ bool tutti_winograd5_of(const tutti_value *in, const tutti_value *out, int64_t p
            w->in.channels >= TUTTI_CONV_TAPS && pad >= 0 && pad < KERNEL;
 }
 
-void tutti_winograd5_weights_order(const tutti_winograd5 *w, tutti_layout *to)
+static void weights_order(const tutti_winograd *w, tutti_layout *to)
 {
     const int64_t inputs = w->in.channels, outputs = w->out.channels;
     *to = (tutti_layout){.stride = {1, outputs, KERNEL * inputs * outputs, inputs * outputs},
@@ -70,17 +70,17 @@ void tutti_winograd5_weights_order(const tutti_winograd5 *w, tutti_layout *to)
 /* --- scratch --- */
 
 /* Of the input's gradient, a vector at each position that tiles reach. */
-static int64_t plane_width(const tutti_winograd5 *w)
+static int64_t plane_width(const tutti_winograd *w)
 {
     return w->right * TILE + TILE_IN - TILE;
 }
 
-static int64_t plane_floats(const tutti_winograd5 *w)
+static int64_t plane_floats(const tutti_winograd *w)
 {
     return (w->down * TILE + TILE_IN - TILE) * plane_width(w) * w->row->width;
 }
 
-static passage passage_of(const tutti_winograd5 *w, void *scratch)
+static passage passage_of(const tutti_winograd *w, void *scratch)
 {
     passage p = {.w = w, .inputs = w->in.channels, .outputs = w->out.channels, .tiles = w->down * w->right};
     p.read_apart = w->samples * p.tiles * p.inputs + LINE;
@@ -94,14 +94,14 @@ static passage passage_of(const tutti_winograd5 *w, void *scratch)
     return p;
 }
 
-size_t tutti_winograd5_scratch(const tutti_winograd5 *w)
+static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage p = passage_of(w, NULL);
     const int64_t matrices = PRODUCTS * (p.read_apart + p.made_apart + 2 * p.turned_apart);
     return (size_t)(matrices + w->nthreads * plane_floats(w)) * sizeof(float);
 }
 
-size_t tutti_winograd5_block_bytes(const tutti_winograd5 *w)
+size_t tutti_winograd5_block_bytes(const tutti_winograd *w)
 {
     return (size_t)block_floats(w, w->samples) * sizeof(float);
 }
@@ -137,7 +137,7 @@ static tile tile_at(const passage *p, int64_t i)
 static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const tutti_winograd5 *w = p->w;
+    const tutti_winograd *w = p->w;
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
@@ -152,7 +152,7 @@ static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
 static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const tutti_winograd5 *w = p->w;
+    const tutti_winograd *w = p->w;
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
@@ -173,7 +173,7 @@ static void read_both(void *arg, int64_t begin, int64_t end, int thread)
 static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const tutti_winograd5 *w = p->w;
+    const tutti_winograd *w = p->w;
     (void)thread;
     for (int64_t i = begin; i < end; i++) {
         const tile t = tile_at(p, i);
@@ -188,7 +188,7 @@ static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
 /* Channels from c on of sample i of the block, by way of a plane with room for all that tiles reach. */
 static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
 {
-    const tutti_winograd5 *w = p->w;
+    const tutti_winograd *w = p->w;
     const int64_t width = w->row->width, row = plane_width(w) * width, n = lanes_at(p, c, p->inputs);
     const float *from = p->read + i * p->tiles * p->inputs + c;
     memset(plane, 0, (size_t)plane_floats(w) * sizeof *plane);
@@ -211,56 +211,52 @@ static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
 
 /* --- products [begin, end) --- */
 
+/* A matrix of (tiles, from) by one of (from, to), as a convolution. */
+static tutti_conv_call call_of(const passage *p, int64_t from, int64_t to)
+{
+    const int64_t ntiles = p->n * p->tiles;
+    return (tutti_conv_call){
+        .channels = from, .width = ntiles, .out_channels = to, .out_height = 1, .out_width = ntiles, .kernel = 1};
+}
+
 static void multiply(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const int64_t ntiles = p->n * p->tiles;
+    tutti_conv_call call = call_of(p, p->inputs, p->outputs);
     (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        p->w->row->conv.forward(&(tutti_conv_call){.channels = p->inputs,
-                                                   .width = ntiles,
-                                                   .out_channels = p->outputs,
-                                                   .out_height = 1,
-                                                   .out_width = ntiles,
-                                                   .kernel = 1,
-                                                   .in = p->read + i * p->read_apart,
-                                                   .weights = p->turned + i * p->turned_apart,
-                                                   .out = p->made + i * p->made_apart});
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->read + i * p->read_apart;
+        call.weights = p->turned + i * p->turned_apart;
+        call.out = p->made + i * p->made_apart;
+        p->w->row->conv.forward(&call);
+    }
 }
 
 static void multiply_back(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const int64_t ntiles = p->n * p->tiles;
+    tutti_conv_call call = call_of(p, p->outputs, p->inputs);
     (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        p->w->row->conv.forward(&(tutti_conv_call){.channels = p->outputs,
-                                                   .width = ntiles,
-                                                   .out_channels = p->inputs,
-                                                   .out_height = 1,
-                                                   .out_width = ntiles,
-                                                   .kernel = 1,
-                                                   .in = p->made + i * p->made_apart,
-                                                   .weights = p->over + i * p->turned_apart,
-                                                   .out = p->read + i * p->read_apart});
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->made + i * p->made_apart;
+        call.weights = p->over + i * p->turned_apart;
+        call.out = p->read + i * p->read_apart;
+        p->w->row->conv.forward(&call);
+    }
 }
 
 /* Adds sums over the tiles of the block: (inputs, outputs). */
 static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const int64_t ntiles = p->n * p->tiles;
+    tutti_conv_call call = call_of(p, p->inputs, p->outputs);
     (void)thread;
-    for (int64_t i = begin; i < end; i++)
-        p->w->row->conv.weight_gradient(&(tutti_conv_call){.channels = p->inputs,
-                                                           .width = ntiles,
-                                                           .out_channels = p->outputs,
-                                                           .out_height = 1,
-                                                           .out_width = ntiles,
-                                                           .kernel = 1,
-                                                           .in = p->read + i * p->read_apart,
-                                                           .dout = p->made + i * p->made_apart,
-                                                           .dweights = p->turned + i * p->turned_apart});
+    for (int64_t i = begin; i < end; i++) {
+        call.in = p->read + i * p->read_apart;
+        call.dout = p->made + i * p->made_apart;
+        call.dweights = p->turned + i * p->turned_apart;
+        p->w->row->conv.weight_gradient(&call);
+    }
 }
 
 /* --- weights of inputs [begin, end) --- */
@@ -304,8 +300,8 @@ static bool next_block(passage *p)
     return p->n > 0;
 }
 
-void tutti_winograd5_forward(const tutti_winograd5 *w, const float *in, const float *weights, const float *bias,
-                             bool relu, float *out, void *scratch)
+static void forward(const tutti_winograd *w, const float *in, const float *weights, const float *bias, bool relu,
+                    float *out, void *scratch)
 {
     passage p = passage_of(w, scratch);
     p.in = in, p.weights = weights, p.bias = bias, p.relu = relu, p.out = out;
@@ -323,8 +319,8 @@ static void add_bias_sums(const passage *p, float *dbias)
     for (int64_t i = 0; i < p->n * p->tiles; i++) tutti_elementwise_add(dbias, sums + i * p->outputs, p->outputs);
 }
 
-void tutti_winograd5_weight_gradient(const tutti_winograd5 *w, const float *in, const float *dout, float *dweights,
-                                     float *dbias, void *scratch)
+static void weight_gradient(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
+                            void *scratch)
 {
     passage p = passage_of(w, scratch);
     p.in = in, p.dout = dout, p.dweights = dweights;
@@ -338,8 +334,7 @@ void tutti_winograd5_weight_gradient(const tutti_winograd5 *w, const float *in, 
     if (dweights) tutti_crew_run(w->nthreads, p.inputs, turn_back, &p);
 }
 
-void tutti_winograd5_input_gradient(const tutti_winograd5 *w, const float *dout, const float *weights, float *din,
-                                    void *scratch)
+static void input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch)
 {
     passage p = passage_of(w, scratch);
     p.dout = dout, p.weights = weights, p.din = din;
@@ -351,3 +346,15 @@ void tutti_winograd5_input_gradient(const tutti_winograd5 *w, const float *dout,
         tutti_crew_run(w->nthreads, p.n, write_inputs, &p);
     }
 }
+
+const tutti_winograd_size tutti_winograd_five = {
+    .kernel = 5,
+    .refusal = "winograd5 convolves 5 x 5 with stride 1, one group, padding of at most 4, f32, 8 tiles of 2 x 2 or "
+               "more, and channels that lie innermost and leave half a vector at most",
+    .plan = plan,
+    .weights_order = weights_order,
+    .scratch = scratch_bytes,
+    .forward = forward,
+    .weight_gradient = weight_gradient,
+    .input_gradient = input_gradient,
+};

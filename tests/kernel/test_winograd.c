@@ -6,22 +6,11 @@
  * its error is at most gamma of that many times the same sum of absolute values, |A^T| ((|G| |g| |G^T|) . (|B^T| |d| |B|)) |A| (Higham,
  * Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1); that sum is computed here, in float64, from the matrices as they are
  * published. */
-#include "kernel/kernel_rig.h"
+#include "kernel/winograd_rig.h"
 
-#include <math.h>
+enum { OUT = 4, TAPS = 3 };
 
-#include "kernel/winograd.h"
-
-enum {
-    IN = 6,
-    OUT = 4,
-    TAPS = 3,
-    TRANSFORMS = 30 /* roundings of the three transforms and of their constants, at most */
-};
-
-static const double B[IN][IN] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
-                                 {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}},
-                    G[IN][TAPS] = {{1. / 4, 0, 0},
+static const double G[IN][TAPS] = {{1. / 4, 0, 0},
                                    {-1. / 6, -1. / 6, -1. / 6},
                                    {-1. / 6, 1. / 6, -1. / 6},
                                    {1. / 24, 1. / 12, 1. / 6},
@@ -29,87 +18,29 @@ static const double B[IN][IN] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0,
                                    {0, 0, 1}},
                     A[OUT][IN] = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
 
-/* A case: sizes, and its three tensors, row-major; padding of the input is looked up as zeros. */
-typedef struct {
-    int64_t n, in, out, height, width, pad;
-    tutti_order order;
-} shape;
+/* Padding of the input is looked up as zeros. */
 typedef struct {
     shape s;
-    float *d, *g, *y; /* input, weights, gradient of the output */
+    drawn t;
 } problem;
-
-static int64_t out_height(const shape *s)
-{
-    return s->height + 2 * s->pad - 2;
-}
-
-static int64_t out_width(const shape *s)
-{
-    return s->width + 2 * s->pad - 2;
-}
-
-static float *drawn(int64_t n, uint64_t tensor)
-{
-    float *to = numbers((size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i++)
-        to[i] = tutti_random_unit(tutti_random(11, TUTTI_STREAM_TEST, tensor, (uint64_t)i).word[0]) * 2 - 1;
-    return to;
-}
-
-static problem make(const shape *s)
-{
-    return (problem){*s, drawn(s->n * s->in * s->height * s->width, 1), drawn(s->out * s->in * 9, 2),
-                     drawn(s->n * s->out * out_height(s) * out_width(s), 3)};
-}
-
-static void forget(problem *p)
-{
-    free(p->d), free(p->g), free(p->y);
-}
 
 static double input_at(const problem *p, int64_t n, int64_t c, int64_t y, int64_t x)
 {
     const shape *s = &p->s;
     if (y < 0 || x < 0 || y >= s->height || x >= s->width) return 0;
-    return (double)p->d[((n * s->in + c) * s->height + y) * s->width + x];
+    return (double)p->t.d[((n * s->in + c) * s->height + y) * s->width + x];
 }
 
 static double gradient_at(const problem *p, int64_t n, int64_t o, int64_t y, int64_t x)
 {
     const shape *s = &p->s;
-    if (y < 0 || x < 0 || y >= out_height(s) || x >= out_width(s)) return 0;
-    return (double)p->y[((n * s->out + o) * out_height(s) + y) * out_width(s) + x];
+    if (y < 0 || x < 0 || y >= p->t.rows || x >= p->t.columns) return 0;
+    return (double)p->t.y[((n * s->out + o) * p->t.rows + y) * p->t.columns + x];
 }
 
 static double weight_at(const problem *p, int64_t o, int64_t c, int64_t ky, int64_t kx)
 {
-    return (double)p->g[((o * p->s.in + c) * 3 + ky) * 3 + kx];
-}
-
-/* --- |M| |x| |M^T|, of m x m to k x k numbers --- */
-
-static void turn_absolute(const double *matrix, int k, int m, bool transposed, const double *x, double *to)
-{
-    double half[IN * IN];
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j < m; j++) {
-            half[i * m + j] = 0;
-            for (int a = 0; a < m; a++)
-                half[i * m + j] += fabs(transposed ? matrix[a * k + i] : matrix[i * m + a]) * fabs(x[a * m + j]);
-        }
-    for (int i = 0; i < k; i++)
-        for (int j = 0; j < k; j++) {
-            to[i * k + j] = 0;
-            for (int a = 0; a < m; a++)
-                to[i * k + j] += half[i * m + a] * fabs(transposed ? matrix[a * k + j] : matrix[j * m + a]);
-        }
-}
-
-static double gamma_of(int64_t roundings)
-{
-    const double u = (double)roundings * 0x1p-24;
-    return u / (1 - u);
+    return (double)p->t.g[((o * p->s.in + c) * 3 + ky) * 3 + kx];
 }
 
 static void hold(const problem *p, const char *what, int64_t i, double got, double want, double bound)
@@ -142,7 +73,7 @@ static void hold_tile(const direction *d, const float *got, int64_t n, int64_t o
     const shape *s = &d->p->s;
     const int64_t channels = d->back ? s->out : s->in, outs = d->back ? s->in : s->out,
                   pad = d->back ? 2 - s->pad : s->pad;
-    const int64_t height = d->back ? s->height : out_height(s), width = d->back ? s->width : out_width(s);
+    const int64_t height = d->back ? s->height : d->p->t.rows, width = d->back ? s->width : d->p->t.columns;
     double want[OUT][OUT] = {{0}}, products[IN * IN] = {0}, bound[OUT * OUT];
     for (int64_t c = 0; c < channels; c++) {
         double tile[IN * IN], taps[TAPS * TAPS], turned[IN * IN], weights[IN * IN];
@@ -171,8 +102,8 @@ static void hold_convolution(const direction *d, const float *got)
     const int64_t outs = d->back ? s->in : s->out;
     for (int64_t n = 0; n < s->n; n++)
         for (int64_t o = 0; o < outs; o++)
-            for (int64_t y = 0; y < (d->back ? s->height : out_height(s)); y += OUT)
-                for (int64_t x = 0; x < (d->back ? s->width : out_width(s)); x += OUT) hold_tile(d, got, n, o, y, x);
+            for (int64_t y = 0; y < (d->back ? s->height : d->p->t.rows); y += OUT)
+                for (int64_t x = 0; x < (d->back ? s->width : d->p->t.columns); x += OUT) hold_tile(d, got, n, o, y, x);
 }
 
 /* --- gradients of weights and bias --- */
@@ -183,8 +114,8 @@ static void hold_weight(const problem *p, const float *got, int64_t o, int64_t c
     double want[TAPS * TAPS] = {0}, products[IN * IN] = {0}, bound[TAPS * TAPS];
     int64_t ntiles = 0;
     for (int64_t n = 0; n < s->n; n++)
-        for (int64_t y = 0; y < out_height(s); y += OUT)
-            for (int64_t x = 0; x < out_width(s); x += OUT, ntiles++) {
+        for (int64_t y = 0; y < p->t.rows; y += OUT)
+            for (int64_t x = 0; x < p->t.columns; x += OUT, ntiles++) {
                 double tile[IN * IN], grads[OUT * OUT], turned[IN * IN], spread[IN * IN];
                 for (int i = 0; i < IN * IN; i++) tile[i] = input_at(p, n, c, y - s->pad + i / IN, x - s->pad + i % IN);
                 for (int i = 0; i < OUT * OUT; i++) grads[i] = gradient_at(p, n, o, y + i / OUT, x + i % OUT);
@@ -206,59 +137,19 @@ static void hold_weight(const problem *p, const float *got, int64_t o, int64_t c
 static void hold_bias(const problem *p, const float *got)
 {
     const shape *s = &p->s;
-    const int64_t plane = out_height(s) * out_width(s);
+    const int64_t plane = p->t.rows * p->t.columns;
     for (int64_t o = 0; o < s->out; o++) {
         double want = 0, absolute = 0;
         for (int64_t n = 0; n < s->n; n++)
             for (int64_t i = 0; i < plane; i++) {
-                want += (double)p->y[(n * s->out + o) * plane + i];
-                absolute += fabs((double)p->y[(n * s->out + o) * plane + i]);
+                want += (double)p->t.y[(n * s->out + o) * plane + i];
+                absolute += fabs((double)p->t.y[(n * s->out + o) * plane + i]);
             }
         hold(p, "bias gradient", o, (double)got[o], want, gamma_of(s->n * plane) * absolute);
     }
 }
 
 /* --- runs --- */
-
-typedef struct {
-    tutti_winograd w;
-    tutti_value in, out;
-    tutti_layout in_layout, out_layout, squares;
-    tutti_param_desc weights;
-    float *d, *g, *y, *made, *din, *dweights, *dbias;
-    void *scratch;
-} pass;
-
-static void open_pass(pass *r, const problem *p, int nthreads)
-{
-    const shape *s = &p->s;
-    *r = (pass){.in = tutti_value_plain(&(tutti_shape){4, {s->n, s->in, s->height, s->width}}),
-                .out = tutti_value_plain(&(tutti_shape){4, {s->n, s->out, out_height(s), out_width(s)}})};
-    tutti_order_apply(s->order, &r->in, &r->in_layout);
-    tutti_order_apply(s->order, &r->out, &r->out_layout);
-    assert_true(tutti_winograd_of(&r->in, &r->out, s->pad, nthreads, &r->w));
-    tutti_winograd_weights_order(&r->w, &r->squares);
-    r->weights =
-        (tutti_param_desc){.shape = {4, {s->out, s->in, 3, 3}}, .layout = &r->squares, .elements = s->out * s->in * 9};
-    const size_t nweights = (size_t)r->weights.elements * sizeof(float);
-    r->d = numbers(r->in.bytes), r->din = numbers(r->in.bytes), r->y = numbers(r->out.bytes),
-    r->made = numbers(r->out.bytes);
-    r->g = numbers(nweights), r->dweights = numbers(nweights), r->dbias = numbers((size_t)s->out * sizeof(float));
-    r->scratch = numbers(tutti_winograd_scratch(&r->w));
-    tutti_value_from_plain(&r->in, p->d, r->d);
-    tutti_value_from_plain(&r->out, p->y, r->y);
-    tutti_param_from_plain(&r->weights, p->g, r->g);
-    tutti_winograd_forward(&r->w, r->d, r->g, NULL, false, r->made, r->scratch);
-    tutti_winograd_weight_gradient(&r->w, r->d, r->y, r->dweights, r->dbias, r->scratch);
-    tutti_winograd_input_gradient(&r->w, r->y, r->g, r->din, r->scratch);
-    assert_guarded(r->scratch, tutti_winograd_scratch(&r->w));
-}
-
-static void close_pass(pass *r)
-{
-    free(r->d), free(r->g), free(r->y), free(r->made), free(r->din), free(r->dweights), free(r->dbias);
-    free(r->scratch);
-}
 
 static float *plain_of(const tutti_value *v, const float *from)
 {
@@ -280,9 +171,9 @@ static void all_passes_are_within_the_bound(void **state)
 {
     (void)state;
     for (int i = 0; i < NSHAPES; i++) {
-        problem p = make(&shapes[i]);
+        problem p = {shapes[i], draw_case(&shapes[i], TAPS)};
         pass r;
-        open_pass(&r, &p, 1);
+        open_pass(&r, &tutti_winograd_three, &p.s, &p.t, 1);
         float *made = plain_of(&r.out, r.made), *din = plain_of(&r.in, r.din);
         float *dweights = numbers((size_t)r.weights.elements * sizeof(float));
         tutti_param_to_plain(&r.weights, r.dweights, dweights);
@@ -292,27 +183,14 @@ static void all_passes_are_within_the_bound(void **state)
             for (int64_t c = 0; c < p.s.in; c++) hold_weight(&p, dweights, o, c);
         hold_bias(&p, r.dbias);
         free(made), free(din), free(dweights);
-        close_pass(&r), forget(&p);
+        close_pass(&r), forget_case(&p.t);
     }
 }
 
 static void threads_change_no_bit(void **state)
 {
     (void)state;
-    for (int i = 0; i < NSHAPES; i++) {
-        problem p = make(&shapes[i]);
-        pass one, more;
-        open_pass(&one, &p, 1);
-        for (int nthreads = 2; nthreads <= 5; nthreads++) {
-            open_pass(&more, &p, nthreads);
-            assert_memory_equal(one.made, more.made, one.out.bytes);
-            assert_memory_equal(one.din, more.din, one.in.bytes);
-            assert_memory_equal(one.dweights, more.dweights, (size_t)one.weights.elements * sizeof(float));
-            assert_memory_equal(one.dbias, more.dbias, (size_t)p.s.out * sizeof(float));
-            close_pass(&more);
-        }
-        close_pass(&one), forget(&p);
-    }
+    for (int i = 0; i < NSHAPES; i++) assert_threads_change_no_bit(&tutti_winograd_three, &shapes[i]);
 }
 
 /* --- the row --- */

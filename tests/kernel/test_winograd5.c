@@ -4,25 +4,18 @@
  *
  * The bound is proved as in test_winograd.c: an output is a sum of products in which no term goes through more than `roundings` operations,
  * so its error is at most gamma of that many times the same sum of absolute values, which is computed here, in float64, from the matrices. */
-#include "kernel/kernel_rig.h"
-
-#include <math.h>
-
 #include "kernel/winograd5.h"
+#include "kernel/winograd_rig.h"
 
 enum {
-    IN = 6,
     OUT = 2,
     KERNEL = 5,
     TAPS = KERNEL * KERNEL,
-    MOST = 64,       /* channels */
-    TRANSFORMS = 30, /* roundings of the three transforms and of their constants, at most */
-    MEETING = 9      /* tiles at a position of the input's gradient */
+    MOST = 64,  /* channels */
+    MEETING = 9 /* tiles at a position of the input's gradient */
 };
 
-static const double B[IN][IN] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
-                                 {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}},
-                    G[IN][KERNEL] = {{1. / 4, 0, 0, 0, 0},
+static const double G[IN][KERNEL] = {{1. / 4, 0, 0, 0, 0},
                                      {-1. / 6, -1. / 6, -1. / 6, -1. / 6, -1. / 6},
                                      {-1. / 6, 1. / 6, -1. / 6, 1. / 6, -1. / 6},
                                      {1. / 24, 1. / 12, 1. / 6, 1. / 3, 2. / 3},
@@ -30,45 +23,35 @@ static const double B[IN][IN] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0,
                                      {0, 0, 0, 0, 1}},
                     A[OUT][IN] = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 1}};
 
-/* A case, row-major: what goes in, what comes out, what that is in float64 and how far it may be from there. */
+/* What goes in, what comes out in float64 and how far it may be from there. */
 typedef struct {
-    int64_t n, in, out, height, width, pad;
-} shape;
-typedef struct {
-    float *given;
+    const float *given;
     double *want, *bound;
     int64_t count;
 } tensor;
 typedef struct {
     shape s;
+    drawn t;
     int64_t rows, columns; /* of the output */
     tensor d, g, y;        /* input, weights, output; what is given of y is its gradient */
 } problem;
 
-static tensor drawn(int64_t n, uint64_t which)
+static tensor tensor_of(const float *given, int64_t n)
 {
-    tensor t = {numbers((size_t)n * sizeof(float)), calloc((size_t)n, sizeof(double)),
-                calloc((size_t)n, sizeof(double)), n};
-    for (int64_t i = 0; i < n; i++)
-        t.given[i] = tutti_random_unit(tutti_random(11, TUTTI_STREAM_TEST, which, (uint64_t)i).word[0]) * 2 - 1;
-    return t;
+    return (tensor){given, calloc((size_t)n, sizeof(double)), calloc((size_t)n, sizeof(double)), n};
 }
 
 static problem make(const shape *s)
 {
-    const int64_t rows = s->height + 2 * s->pad - KERNEL + 1, columns = s->width + 2 * s->pad - KERNEL + 1;
-    return (problem){*s,
-                     rows,
-                     columns,
-                     drawn(s->n * s->in * s->height * s->width, 1),
-                     drawn(s->out * s->in * TAPS, 2),
-                     drawn(s->n * s->out * rows * columns, 3)};
+    const drawn t = draw_case(s, KERNEL);
+    return (problem){*s, t, t.rows, t.columns, tensor_of(t.d, t.nd), tensor_of(t.g, t.ng), tensor_of(t.y, t.ny)};
 }
 
 static void forget(problem *p)
 {
     tensor *of[] = {&p->d, &p->g, &p->y};
-    for (int i = 0; i < 3; i++) free(of[i]->given), free(of[i]->want), free(of[i]->bound);
+    for (int i = 0; i < 3; i++) free(of[i]->want), free(of[i]->bound);
+    forget_case(&p->t);
 }
 
 /* Element of a plane, or -1 outside. */
@@ -105,22 +88,6 @@ static void sum_output(problem *p, int64_t n, int64_t o, int64_t y, int64_t x)
 
 /* --- and of absolute values, by the transforms --- */
 
-/* |M| |x| |M^T|, of m x m to k x k numbers; turned: M is the transpose of what is given. */
-static void turn(const double *matrix, int k, int m, bool turned, const double *x, double *to)
-{
-    double half[IN * IN];
-    for (int i = 0; i < k * m; i++) {
-        half[i] = 0;
-        for (int a = 0; a < m; a++)
-            half[i] += fabs(turned ? matrix[a * k + i / m] : matrix[i / m * m + a]) * fabs(x[a * m + i % m]);
-    }
-    for (int i = 0; i < k * k; i++) {
-        to[i] = 0;
-        for (int a = 0; a < m; a++)
-            to[i] += half[i / k * m + a] * fabs(turned ? matrix[a * k + i % k] : matrix[i % k * m + a]);
-    }
-}
-
 /* What is given at such elements; -1 is zero. */
 static void numbers_at(const tensor *t, const int64_t *elements, int n, double *to)
 {
@@ -144,12 +111,12 @@ static void take_tile(const problem *p, int64_t n, int64_t y, int64_t x, tile *t
     for (int64_t c = 0; c < p->s.in; c++) {
         for (int i = 0; i < IN * IN; i++) t->in[c][i] = input_at(p, n, c, y + i / IN, x + i % IN);
         numbers_at(&p->d, t->in[c], IN * IN, given);
-        turn(&B[0][0], IN, IN, false, given, t->d[c]);
+        turn_absolute(&B[0][0], IN, IN, false, given, t->d[c]);
     }
     for (int64_t o = 0; o < p->s.out; o++) {
         for (int i = 0; i < OUT * OUT; i++) t->out[o][i] = output_at(p, n, o, y + i / OUT, x + i % OUT);
         numbers_at(&p->y, t->out[o], OUT * OUT, given);
-        turn(&A[0][0], IN, OUT, true, given, t->y[o]);
+        turn_absolute(&A[0][0], IN, OUT, true, given, t->y[o]);
     }
 }
 
@@ -166,9 +133,9 @@ static void bound_tile(problem *p, const tile *t, const double *weights, double 
                 gradients[product] += t->d[c][i] * t->y[o][i];
             }
     for (int64_t o = 0; o < p->s.out; o++)
-        turn(&A[0][0], OUT, IN, false, of_output[o], bound), add_bounds(&p->y, t->out[o], OUT * OUT, bound);
+        turn_absolute(&A[0][0], OUT, IN, false, of_output[o], bound), add_bounds(&p->y, t->out[o], OUT * OUT, bound);
     for (int64_t c = 0; c < p->s.in; c++)
-        turn(&B[0][0], IN, IN, true, of_input[c], bound), add_bounds(&p->d, t->in[c], IN * IN, bound);
+        turn_absolute(&B[0][0], IN, IN, true, of_input[c], bound), add_bounds(&p->d, t->in[c], IN * IN, bound);
 }
 
 static void solve(problem *p)
@@ -183,7 +150,7 @@ static void solve(problem *p)
                    i / p->columns % p->rows, i % p->columns);
     for (int64_t w = 0; w < nweights; w++) {
         for (int i = 0; i < TAPS; i++) given[i] = (double)p->g.given[w * TAPS + i];
-        turn(&G[0][0], IN, KERNEL, false, given, weights + w * IN * IN);
+        turn_absolute(&G[0][0], IN, KERNEL, false, given, weights + w * IN * IN);
     }
     for (int64_t n = 0; n < p->s.n; n++)
         for (int64_t y = 0; y < p->rows; y += OUT)
@@ -191,7 +158,7 @@ static void solve(problem *p)
                 take_tile(p, n, y, x, t), bound_tile(p, t, weights, gradients);
     for (int64_t w = 0; w < nweights; w++) {
         for (int i = 0; i < TAPS; i++) elements[i] = w * TAPS + i;
-        turn(&G[0][0], KERNEL, IN, true, gradients + w * IN * IN, given);
+        turn_absolute(&G[0][0], KERNEL, IN, true, gradients + w * IN * IN, given);
         add_bounds(&p->g, elements, TAPS, given);
     }
     free(t), free(weights), free(gradients);
@@ -199,7 +166,7 @@ static void solve(problem *p)
 
 static void hold(const problem *p, const char *what, const tensor *t, const float *got, int64_t roundings)
 {
-    const double u = (double)roundings * 0x1p-24, gamma = u / (1 - u);
+    const double gamma = gamma_of(roundings);
     for (int64_t i = 0; i < t->count; i++)
         if (!(fabs((double)got[i] - t->want[i]) <= gamma * t->bound[i]))
             fail_msg("%s %d, %d to %d channels, %d x %d, pad %d: %.9g instead of %.9g, bound %.3g", what, (int)i,
@@ -209,52 +176,11 @@ static void hold(const problem *p, const char *what, const tensor *t, const floa
 
 /* --- runs --- */
 
-typedef struct {
-    tutti_winograd5 w;
-    tutti_value in, out;
-    tutti_layout in_layout, out_layout, taps;
-    tutti_param_desc weights;
-    float *d, *g, *y, *made, *din, *dweights, *dbias;
-    void *scratch;
-} pass;
-
-static void open_pass(pass *r, const problem *p, int nthreads)
-{
-    const shape *s = &p->s;
-    *r = (pass){.in = tutti_value_plain(&(tutti_shape){4, {s->n, s->in, s->height, s->width}}),
-                .out = tutti_value_plain(&(tutti_shape){4, {s->n, s->out, p->rows, p->columns}})};
-    tutti_order_apply(TUTTI_ORDER_NHWC, &r->in, &r->in_layout);
-    tutti_order_apply(TUTTI_ORDER_NHWC, &r->out, &r->out_layout);
-    assert_true(tutti_winograd5_of(&r->in, &r->out, s->pad, nthreads, &r->w));
-    tutti_winograd5_weights_order(&r->w, &r->taps);
-    r->weights =
-        (tutti_param_desc){.shape = {4, {s->out, s->in, KERNEL, KERNEL}}, .layout = &r->taps, .elements = p->g.count};
-    const size_t nweights = (size_t)p->g.count * sizeof(float);
-    r->d = numbers(r->in.bytes), r->din = numbers(r->in.bytes);
-    r->y = numbers(r->out.bytes), r->made = numbers(r->out.bytes);
-    r->g = numbers(nweights), r->dweights = numbers(nweights), r->dbias = numbers((size_t)s->out * sizeof(float));
-    r->scratch = numbers(tutti_winograd5_scratch(&r->w));
-    memset(r->scratch, 0x7f, tutti_winograd5_scratch(&r->w));
-    tutti_value_from_plain(&r->in, p->d.given, r->d);
-    tutti_value_from_plain(&r->out, p->y.given, r->y);
-    tutti_param_from_plain(&r->weights, p->g.given, r->g);
-    tutti_winograd5_forward(&r->w, r->d, r->g, NULL, false, r->made, r->scratch);
-    tutti_winograd5_weight_gradient(&r->w, r->d, r->y, r->dweights, r->dbias, r->scratch);
-    tutti_winograd5_input_gradient(&r->w, r->y, r->g, r->din, r->scratch);
-    assert_guarded(r->scratch, tutti_winograd5_scratch(&r->w));
-    assert_guarded(r->made, r->out.bytes), assert_guarded(r->din, r->in.bytes);
-    assert_guarded(r->dweights, nweights);
-}
-
-static void close_pass(pass *r)
-{
-    free(r->d), free(r->g), free(r->y), free(r->made), free(r->din), free(r->dweights), free(r->dbias);
-    free(r->scratch);
-}
-
 /* Of 1 to 4 samples a block, the last one part-filled; every padding that there is. */
 static const shape shapes[] = {
-    {5, 20, 50, 12, 12, 0}, {3, 16, 32, 9, 8, 1}, {2, 24, 20, 7, 10, 2}, {1, 36, 16, 6, 5, 3}, {2, 64, 64, 8, 7, 4},
+    {5, 20, 50, 12, 12, 0, TUTTI_ORDER_NHWC}, {3, 16, 32, 9, 8, 1, TUTTI_ORDER_NHWC},
+    {2, 24, 20, 7, 10, 2, TUTTI_ORDER_NHWC},  {1, 36, 16, 6, 5, 3, TUTTI_ORDER_NHWC},
+    {2, 64, 64, 8, 7, 4, TUTTI_ORDER_NHWC},
 };
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
@@ -265,7 +191,7 @@ static void all_passes_are_within_the_bound(void **state)
         problem p = make(&shapes[i]);
         pass r;
         solve(&p);
-        open_pass(&r, &p, 1);
+        open_pass(&r, &tutti_winograd_five, &p.s, &p.t, 1);
         float *made = numbers((size_t)p.y.count * sizeof(float)), *din = numbers((size_t)p.d.count * sizeof(float)),
               *dweights = numbers((size_t)p.g.count * sizeof(float));
         tutti_value_to_plain(&r.out, r.made, made), tutti_value_to_plain(&r.in, r.din, din);
@@ -289,20 +215,7 @@ static void all_passes_are_within_the_bound(void **state)
 static void threads_change_no_bit(void **state)
 {
     (void)state;
-    for (int i = 0; i < NSHAPES; i++) {
-        problem p = make(&shapes[i]);
-        pass one, more;
-        open_pass(&one, &p, 1);
-        for (int nthreads = 2; nthreads <= 5; nthreads++) {
-            open_pass(&more, &p, nthreads);
-            assert_memory_equal(one.made, more.made, one.out.bytes);
-            assert_memory_equal(one.din, more.din, one.in.bytes);
-            assert_memory_equal(one.dweights, more.dweights, (size_t)p.g.count * sizeof(float));
-            assert_memory_equal(one.dbias, more.dbias, (size_t)p.s.out * sizeof(float));
-            close_pass(&more);
-        }
-        close_pass(&one), forget(&p);
-    }
+    for (int i = 0; i < NSHAPES; i++) assert_threads_change_no_bit(&tutti_winograd_five, &shapes[i]);
 }
 
 /* What it leaves to others. */
