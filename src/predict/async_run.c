@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include "../base/arena.h"
+#include "../collective/simulate/due_heap.h"
 #include "../collective/simulate/flows.h"
 
 typedef enum { COMES, SETS_OUT, IS_THERE, IS_LOOKED_AT, LEAVES, IS_BACK, ENDS } want;
+enum { NWANTS = ENDS + 1 };
 
 typedef struct {
     double at;
@@ -19,14 +21,13 @@ typedef struct {
 
 typedef struct {
     const tutti_async_run *run;
-    event *heap;
-    int n;
-    int64_t *done;   /* a worker: local steps */
-    bool *is_held;   /* a worker: waits for who is behind */
-    double *held_at; /* since when */
-    event *turns;    /* in rank order: who has come and must wait for its turn; worker -1 = nobody */
-    int64_t nvisits; /* that have begun, in rank order */
-    double free_at;  /* when the centre is; INFINITY: in rank order, somebody has his turn */
+    tutti_due_heap next; /* events */
+    int64_t *done;       /* a worker: local steps */
+    bool *is_held;       /* a worker: waits for who is behind */
+    double *held_at;     /* since when */
+    event *turns;        /* in rank order: who has come and must wait for its turn; worker -1 = nobody */
+    int64_t nvisits;     /* that have begun, in rank order */
+    double free_at;      /* when the centre is; INFINITY: in rank order, somebody has his turn */
     event *brings; /* in rank order between hosts: who has come and must wait until it may bring; worker -1 = nobody */
     int64_t nbrought;  /* turns for which what is brought is there, or nothing is */
     bool is_on_way;    /* what the next one brings */
@@ -40,32 +41,16 @@ typedef struct {
 } play;
 
 /* Equal moments: the lower rank first, as in rank order. */
-static bool is_sooner(const event *a, const event *b)
-{
-    return a->at < b->at || (a->at == b->at && a->worker < b->worker);
-}
-
 static void push(play *p, event e)
 {
-    int i = p->n++;
-    while (i > 0 && is_sooner(&e, &p->heap[(i - 1) / 2])) {
-        p->heap[i] = p->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    p->heap[i] = e;
+    tutti_due_heap_add(&p->next, (tutti_due){e.at, (int64_t)e.worker * NWANTS + (int64_t)e.want});
 }
 
 static event pop(play *p)
 {
-    const event first = p->heap[0], last = p->heap[--p->n];
-    int i = 0;
-    for (int child; (child = 2 * i + 1) < p->n; i = child) {
-        if (child + 1 < p->n && is_sooner(&p->heap[child + 1], &p->heap[child])) child++;
-        if (!is_sooner(&p->heap[child], &last)) break;
-        p->heap[i] = p->heap[child];
-    }
-    p->heap[i] = last;
-    return first;
+    const tutti_due first = p->next.at[0];
+    tutti_due_heap_drop(&p->next);
+    return (event){first.when, (int)(first.of / NWANTS), (want)(first.of % NWANTS)};
 }
 
 static double slowness(const play *p, int worker)
@@ -302,7 +287,6 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
     tutti_arena arena = {0};
     play p = {.run = run,
               .nleast = n,
-              .heap = TUTTI_ARENA_NEW(&arena, event, 2 * n),
               .done = TUTTI_ARENA_NEW(&arena, int64_t, n),
               .is_held = TUTTI_ARENA_NEW(&arena, bool, n),
               .held_at = TUTTI_ARENA_NEW(&arena, double, n),
@@ -314,7 +298,7 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
     for (int w = 0; w < n; w++) p.turns[w].worker = p.brings[w].worker = -1;
     for (int w = 0; w < n; w++) begin(&p, w, 0);
     for (int64_t played = 0; played < all;) {
-        if (p.flows && tutti_flows_end_by(p.flows, p.n ? p.heap[0].at : INFINITY)) {
+        if (p.flows && tutti_flows_end_by(p.flows, p.next.n ? p.next.at[0].when : INFINITY)) {
             push(&p, arrive(&p));
             continue;
         }
@@ -326,6 +310,7 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
         if (played == first) began = e.at, waited = p.waited_s, travelled = p.travelled_s;
     }
     tutti_flows_destroy(p.flows);
+    tutti_due_heap_release(&p.next);
     tutti_arena_release(&arena);
     const double steps = (double)(all - first) / n;
     return (tutti_async_time){.step_s = (ended - began) / steps,

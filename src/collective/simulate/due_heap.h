@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* due_heap.h: what comes next of what is due some time: a binary heap; private to src/collective/simulate.
+/* due_heap.h: what comes next of what is due some time: a binary heap. Threads: owner.
  *
  * Of what is due at once the smaller number comes first, so that the order is a function of what was added. */
 #ifndef TUTTI_DUE_HEAP_H

@@ -42,7 +42,6 @@ typedef struct {
 typedef struct events {
     const tutti_actor_problem *p;
     tutti_flows *flows; /* of each line nparts, then the loads */
-    double *latency;    /* a route: that its flow's arrival has in it */
     tutti_actor_player *players;
     struct end {
         struct events *events;
@@ -193,7 +192,7 @@ static bool advance(events *e, double *rank_s)
     if (tutti_flows_end_by(e->flows, due)) {
         double arrives;
         const int64_t route = tutti_flows_take(e->flows, &arrives), nlines = e->p->head->nlines * e->p->head->nparts;
-        e->now = fmax(e->now, arrives - e->latency[route]);
+        e->now = fmax(e->now, arrives - tutti_flows_latency(e->flows, route));
         if (route < nlines) {
             line_ended(e, (int32_t)(route / e->p->head->nparts));
             line_go(e, (int32_t)(route / e->p->head->nparts));
@@ -233,7 +232,6 @@ static void events_begin(events *e, const tutti_actor_problem *p, const tutti_to
     const int64_t nlines = h->nlines * h->nparts, nroutes = nlines + h->nloads;
     tutti_flow_route *routes = tutti_alloc((size_t)(nroutes + 1) * sizeof *routes);
     *e = (events){.p = p, .free_post = -1};
-    e->latency = tutti_alloc((size_t)(nroutes + 1) * sizeof *e->latency);
     e->lines = tutti_alloc((size_t)(h->nlines + 1) * sizeof *e->lines);
     e->load_of = tutti_alloc((size_t)(h->nloads + 1) * sizeof *e->load_of);
     e->due = tutti_alloc((size_t)h->nranks * sizeof *e->due);
@@ -244,12 +242,6 @@ static void events_begin(events *e, const tutti_actor_problem *p, const tutti_to
     }
     for (int64_t i = 0; i < h->nloads; i++)
         routes[nlines + i] = (tutti_flow_route){p->loads[i].src, p->loads[i].dst, 0};
-    for (int64_t i = 0; i < nroutes; i++) {
-        int32_t links[TUTTI_MAX_HOPS];
-        const int nhops = tutti_topology_route(t, routes[i].src, routes[i].dst, routes[i].channel, links);
-        e->latency[i] = nhops ? t->figure[TUTTI_FIGURE_SOFTWARE] : 0;
-        for (int hop = 0; hop < nhops; hop++) e->latency[i] += p->links[links[hop]].latency_s;
-    }
     e->flows = tutti_flows_create(t, h->nranks, routes, nroutes);
     e->players = tutti_alloc((size_t)h->nranks * sizeof *e->players);
     e->ends = tutti_alloc((size_t)h->nranks * sizeof *e->ends);
@@ -265,7 +257,7 @@ static void events_end(events *e)
 {
     for (int32_t r = 0; r < e->p->head->nranks; r++) tutti_actor_player_release(&e->players[r]);
     tutti_flows_destroy(e->flows);
-    free(e->latency), free(e->lines), free(e->load_of), free(e->due), free(e->players), free(e->ends);
+    free(e->lines), free(e->load_of), free(e->due), free(e->players), free(e->ends);
     free(e->posts), free(e->over);
     tutti_due_heap_release(&e->next);
 }
