@@ -7,6 +7,7 @@
     waits     kernels of the slower of two ranks, from mean and spread of both (waits.py)
     methods   steps of methods on two ranks, and on four with kernels that only wait
     buckets   a bucket a layer, one bucket, and as the prediction or the run merges them
+    precision steps with gradients of 16 bits between two hosts
     choice    what auto takes against all that one can force, on machines of several hosts; what is named against what runs
 
 The short form of a part takes seconds, --long minutes. Nothing is fitted on what is judged."""
@@ -45,6 +46,7 @@ def with_folder(part):
 
 
 PARTS = {"links": links.run, "incast": incast.run, "steps": with_folder(steps.run_steps), "waits": with_folder(waits.run), "methods": with_folder(steps.run_methods), "buckets": with_folder(steps.run_buckets),
+         "precision": with_folder(steps.run_precisions),
          "choice": with_folder(choice.run)}
 
 

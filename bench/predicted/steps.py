@@ -49,6 +49,7 @@ class Model:
 
 NOISE = "set: noise, shape: [3, 224, 224], classes: 1000"
 LENET = Model("lenet", "set: digits", 64, 60, 120, 20)
+MLP = Model("mlp", "set: digits", 64, 60, 120, 20)
 RESNET20 = Model("resnet20", "set: noise, shape: [3, 32, 32], classes: 10", 32, 24, 24, 4)
 ALEXNET = Model("alexnet-torch", NOISE, 16, 6, 5, 3)
 RESNET50 = Model("resnet50", NOISE, 8, 5, 6, 3)
@@ -218,3 +219,17 @@ def run_buckets(judged, build: str, long: bool, folder: pathlib.Path) -> None:
         for where in places(build, [2], "300mbit", 0.3):
             for rule in ("layer", "one", "auto"):
                 judge(judged, group, build, model, layers, where, [f"exchange.buckets={rule}"], folder, f"buckets {rule}", 3 if long else 1)
+
+
+PRECISIONS = [[], ["exchange.precision=bf16"], ["exchange.precision=f16"], ["exchange.precision=bf16", "exchange.update=replicated"]]
+
+
+def run_precisions(judged, build: str, long: bool, folder: pathlib.Path) -> None:
+    """What gradients of 16 bits save between two hosts."""
+    group = "16-bit exchange"
+    judged.aim(group, 0.10)
+    where = places(build, [2], "300mbit", 0.3)[1]
+    for model in (LENET, MLP) if long else (MLP,):
+        layers = trace(build, model, folder)
+        for settings in PRECISIONS:
+            judge(judged, group, build, model, layers, where, settings, folder, " ".join(settings) or "f32", 3 if long else 1)
