@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_amx.c: products of bf16 by tiles of AMX. Written against Intel's manual and against gemm_tiles.c, which runs the same loops;
- * how fast it is has not been measured yet, for want of such a processor. */
+/* gemm_amx.c: products of bf16 by tiles of AMX, the same loops as gemm_tiles.c. */
 #include "../tensor/isa.h"
 #include "../tensor/vector.h"
 

@@ -3,8 +3,7 @@
 #ifndef TUTTI_GEMM_TILE_AMX_H
 #define TUTTI_GEMM_TILE_AMX_H
 
-#include <immintrin.h>
-#include <stdint.h>
+#include "tile_config.h"
 
 typedef struct {
     char nothing; /* the processor has them */
@@ -20,13 +19,6 @@ typedef struct {
         statement;                                                                                                     \
     } while (0)
 
-/* As LDTILECFG reads it. */
-typedef struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} tile_config;
-
 /* Whoever computed on this thread before (oneDNN) finds its tiles configured as they were. */
 static void tile_enter(void *before)
 {
@@ -35,13 +27,13 @@ static void tile_enter(void *before)
         all.rows[i] = 16;
         all.row_bytes[i] = 64;
     }
-    _tile_storeconfig(before);
-    _tile_loadconfig(&all);
+    tile_config_save(before);
+    tile_config_take(&all);
 }
 
 static void tile_leave(const void *before)
 {
-    _tile_loadconfig(before);
+    tile_config_take(before);
 }
 
 #endif

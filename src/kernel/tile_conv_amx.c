@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../tensor/vector.h"
+#include "tile_config.h"
 
 enum { SIDE = 16, POSITIONS = 32, TILE = SIDE * POSITIONS };
 
@@ -92,13 +93,6 @@ static void pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
 
 /* ---- products ---- */
 
-/* As LDTILECFG reads it. */
-typedef struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} tile_config;
-
 /* Numbers of tiles are parts of instructions' names. */
 #define SUMS0         0
 #define SUMS1         1
@@ -119,7 +113,7 @@ static void configure(const tutti_tile_conv *c, int64_t ntaps)
         t.rows[i] = (uint8_t)(i == LAST_SUMS || i == LAST_CHANNELS ? last : SIDE);
         t.row_bytes[i] = (uint16_t)((is_channels ? SIDE : ntaps) * 4);
     }
-    _tile_loadconfig(&t);
+    tile_config_take(&t);
 }
 
 /* A tile of taps, of n samples. */
@@ -157,7 +151,7 @@ static void multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned
     const int64_t taps = taps_of(c), whole = taps / SIDE * SIDE;
     tile_config before;
     atomic_signal_fence(memory_order_seq_cst); /* the compiler does not know what tiles load */
-    _tile_storeconfig(&before);
+    tile_config_save(&before);
     configure(c, SIDE);
     for (int64_t row = 0; row < c->kernel; row++)
         for (int64_t tap = 0; tap < whole; tap += SIDE)
@@ -165,7 +159,7 @@ static void multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned
     if (whole < taps) configure(c, taps - whole);
     for (int64_t row = 0; row < c->kernel && whole < taps; row++)
         multiply_taps(c, n, turned, pairs + row * c->width * c->channels + whole, sums + row * taps + whole);
-    _tile_loadconfig(&before);
+    tile_config_take(&before);
 }
 
 const tutti_tile_conv_loops tutti_tile_conv_amx = {turned_of, pairs_of, turn, pair, multiply};
