@@ -7,14 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/tune_products.h"
 
 static void show(void *arg, int done, int total)
 {
-    (void)arg;
-    fprintf(stderr, "\r%d of %d sizes%s", done, total, done == total ? "\n" : "");
+    enum { PLAIN = 100 }; /* sizes a line, where nobody sees one change */
+    const bool *tty = arg;
+    if (*tty) fprintf(stderr, "\r%d of %d sizes%s", done, total, done == total ? "\n" : "");
+    if (!*tty && (done % PLAIN == 0 || done == total)) fprintf(stderr, "%d of %d sizes\n", done, total);
 }
 
 /* Nanoseconds of a choice, features and all. */
@@ -70,7 +73,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_selector MOST_PRODUCTS TUNE_FILE\n");
         return TUTTI_ERR_USAGE;
     }
-    const tutti_products_request r = {.nthreads = 1, .most_products = strtod(argv[1], NULL), .progress = show};
+    bool tty = isatty(STDERR_FILENO);
+    const tutti_products_request r = {
+        .nthreads = 1, .most_products = strtod(argv[1], NULL), .progress = show, .arg = &tty};
     tutti_status st = tutti_tune_products(&r, &t, &err);
     if (!st) {
         print_samples(&t);

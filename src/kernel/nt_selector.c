@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../tensor/isa.h"
 #include "gemm.h"
 
 static const char *const names[TUTTI_NT_FEATURES] = {
@@ -57,20 +58,22 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Means over 520 sizes up to 2^27, times the soonest way's time, EPYC (Zen 4), one thread, three runs (docs/kernels.md):
+/* Means over 520 sizes up to 2^27, times the soonest way's time, one thread: EPYC (Zen 4), three runs under load; Xeon (AMX), one, alone:
  *
- *   m           nt     tnn    packed  gemm
- *   16          1.31   1.39   1.54    1.04
- *   17 .. 63    1.24   1.28   1.15    1.02
- *   64 .. 127   1.13   1.10   1.12    1.03
- *   128 .. 255  1.09   1.05   1.07    1.05
- *   256 ..      1.08   1.02   1.04    1.10
+ *               EPYC                        Xeon
+ *   m           nt     tnn    packed  gemm  nt     tnn    packed  gemm
+ *   16          1.31   1.39   1.54    1.04  1.00   1.89   1.43    1.16
+ *   17 .. 63    1.24   1.28   1.15    1.02  1.00   1.40   1.24    1.10
+ *   64 .. 127   1.13   1.10   1.12    1.03  1.01   1.23   1.12    1.08
+ *   128 .. 255  1.09   1.05   1.07    1.05  1.01   1.11   1.07    1.09
+ *   256 ..      1.08   1.02   1.04    1.10  1.04   1.05   1.03    1.11
  *
- * Where our products have no AVX-512, and of larger ones, nobody has measured: the library's inner product as it is. */
+ * Where our products have no AVX-512, of larger ones and on other makers' processors: the library's inner product as it is. */
 static const char *rule_of_thumb(const tutti_nt_size *s)
 {
     const double measured = 134217728; /* 2^27 */
-    if ((double)s->m * (double)s->n * (double)s->k > measured || !tutti_gemm_row_is_here("avx512")) return "onednn";
+    if ((double)s->m * (double)s->n * (double)s->k > measured) return "onednn";
+    if (!tutti_isa_by_amd() || !tutti_gemm_row_is_here("avx512")) return "onednn";
     return s->m < 256 ? "gemm" : "tnn";
 }
 

@@ -34,6 +34,11 @@ bool tutti_isa_has_bf16(void)
 {
     return tutti_isa_here() == TUTTI_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
 }
+
+bool tutti_isa_by_amd(void)
+{
+    return __builtin_cpu_is("amd");
+}
 #else
 bool tutti_isa_runs(tutti_isa isa)
 {
@@ -41,6 +46,11 @@ bool tutti_isa_runs(tutti_isa isa)
 }
 
 bool tutti_isa_has_bf16(void)
+{
+    return false;
+}
+
+bool tutti_isa_by_amd(void)
 {
     return false;
 }

@@ -28,6 +28,8 @@ bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
 /* Whether, here being AVX-512, there is AVX512-BF16 as well: for NAME_avx512bf16.c. */
 bool tutti_isa_has_bf16(void);
+/* Whether AMD made it: calibrated rules are of the processors they were measured on. */
+bool tutti_isa_by_amd(void);
 /* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
 
