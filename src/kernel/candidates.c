@@ -81,6 +81,8 @@ static const tutti_kernel_candidate rows[] = {
      tutti_conv_tiles_seconds, &tutti_conv_tiles},
     {"winograd", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd_fits,
      tutti_winograd_seconds, &tutti_winograd_conv},
+    {"winograd5-wide", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_wide_fits,
+     tutti_winograd5_wide_seconds, &tutti_winograd5_wide_conv},
     {"winograd5", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_WINOGRAD, true, tutti_winograd5_fits,
      tutti_winograd5_seconds, &tutti_winograd5_conv},
     {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL, &tutti_sparse_conv},

@@ -153,7 +153,10 @@ extern const tutti_kernel_row tutti_sparse_conv;
 extern const tutti_kernel_row tutti_winograd_conv;
 bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Of 5 x 5. */
+/* Of 5 x 5: channels that fill vectors, others. */
+extern const tutti_kernel_row tutti_winograd5_wide_conv;
+bool tutti_winograd5_wide_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_winograd5_wide_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 extern const tutti_kernel_row tutti_winograd5_conv;
 bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

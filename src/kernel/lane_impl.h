@@ -160,7 +160,7 @@ typedef struct {
     void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
 } tutti_conv_loops;
 
-/* --- convolutions of 3 x 3 by the products of Winograd (winograd.c) --- */
+/* --- convolutions of 3 x 3 and 5 x 5 by the products of Winograd (winograd.c) --- */
 
 /* A vector of channels at each position of a sample. */
 typedef struct {
@@ -179,11 +179,13 @@ typedef struct {
     bool adds;
 } tutti_winograd_product;
 
-enum { TUTTI_WINOGRAD_TILE = 4, TUTTI_WINOGRAD_PRODUCTS = 36 };
+enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
 
-/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from (y, x) on, of the 4 x 4 of the output's
- * gradient; and from them those of the output. What lies outside is zero and is not written. Weights are nine vectors `tap` floats apart. */
+/* Of a tile, 36 vectors `apart` floats from each other: of the 6 x 6 positions of the input from (y, x) on, of the tile x tile of the output's
+ * gradient; and from them those of the output. What lies outside is zero and is not written. Weights are kernel x kernel vectors `tap` floats
+ * apart. */
 typedef struct {
+    int64_t kernel, tile; /* 3 and 4, or 5 and 2: together 7 */
     void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart);
     void (*output)(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
@@ -194,11 +196,11 @@ typedef struct {
     void (*product)(const tutti_winograd_product *p);
 } tutti_winograd_loops;
 
-/* --- convolutions of 5 x 5 by the products of Winograd (winograd5.c) --- */
+/* --- convolutions of 5 x 5 whose channels do not fill vectors (winograd5.c) --- */
 
 enum { TUTTI_WINOGRAD5_TILE = 2 };
 
-/* The same of tiles of 2 x 2 outputs, whose 6 x 6 positions are as many products; n channels, at most a vector. Weights are 25 vectors. */
+/* The same of tiles of 2 x 2 outputs; n channels, at most a vector. */
 typedef struct {
     void (*input)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, int64_t y, int64_t x, int64_t n, float *to, int64_t apart);
@@ -244,7 +246,7 @@ typedef struct {
     tutti_pool_loop *pool, *pool_gradient;
     tutti_plane_sums *plane_sums;
     tutti_conv_loops conv;
-    tutti_winograd_loops winograd;
+    tutti_winograd_loops winograd, winograd5_wide;
     tutti_winograd5_loops winograd5;
     tutti_lrn_loop *lrn, *lrn_gradient;
     void (*draw)(const tutti_draw_call *c);

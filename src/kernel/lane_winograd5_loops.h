@@ -245,4 +245,27 @@ static void winograd5_weight_gradient(const float *from, int64_t apart, int64_t 
     BY_LANES(n, weight_gradient5, from, apart, to, tap);
 }
 
+/* --- whole vectors, as winograd.c takes them: the input's transform is that of 3 x 3 --- */
+
+static void wide5_gradient(const tutti_winograd_plane *p, int64_t y, int64_t x, float *to, int64_t apart)
+{
+    gradient5(p, y, x, to, apart, WIDTH, true);
+}
+
+static void wide5_output(const float *from, int64_t apart, const float *bias, bool relu, const tutti_winograd_plane *p,
+                         int64_t y, int64_t x)
+{
+    output5(from, apart, bias, relu, p, y, x, WIDTH, true);
+}
+
+static void wide5_weights(const float *from, int64_t tap, float *to, int64_t apart)
+{
+    weights5(from, tap, to, apart, WIDTH, true);
+}
+
+static void wide5_weight_gradient(const float *from, int64_t apart, float *to, int64_t tap)
+{
+    weight_gradient5(from, apart, to, tap, WIDTH, true);
+}
+
 #endif

@@ -13,9 +13,7 @@
 
 enum {
     PRODUCTS = TUTTI_WINOGRAD_PRODUCTS,
-    TILE = TUTTI_WINOGRAD_TILE,
-    KERNEL = 3,
-    TAPS = KERNEL * KERNEL,
+    MOST_TAPS = 5 * 5,
     LINE = 16,         /* floats */
     CACHED = 96 << 10, /* floats of a block */
     LEAST_TILES = 14,  /* what products take at once */
@@ -39,21 +37,38 @@ typedef struct {
     bool relu, flips; /* flips: weights are those of the input's gradient */
 } passage;
 
-static bool plan(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
+static bool plan(const tutti_value *in, const tutti_value *out, int64_t kernel, int64_t pad, int nthreads,
+                 tutti_winograd *w)
 {
     *w = (tutti_winograd){.pad = pad, .nthreads = nthreads};
     if (!tutti_blocks_of(in, &w->in) || !tutti_blocks_of(out, &w->out)) return false;
     w->row = tutti_lane_for(w->in.block < w->out.block ? w->in.block : w->out.block);
+    w->loops = kernel == w->row->winograd.kernel ? &w->row->winograd : &w->row->winograd5_wide;
     const int64_t width = w->row->width;
     return w->in.channels % width == 0 && w->out.channels % width == 0 && w->in.block % width == 0 &&
-           w->out.block % width == 0 && pad >= 0 && pad < KERNEL;
+           w->out.block % width == 0 && pad >= 0 && pad < kernel;
+}
+
+static bool plan_three(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
+{
+    return plan(in, out, 3, pad, nthreads, w);
+}
+
+static bool plan_five(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w)
+{
+    return plan(in, out, 5, pad, nthreads, w);
+}
+
+static int64_t taps_of(const tutti_winograd *w)
+{
+    return w->loops->kernel * w->loops->kernel;
 }
 
 static void weights_order(const tutti_winograd *w, tutti_layout *to)
 {
-    const int64_t width = w->row->width, square = width * width;
-    *to = (tutti_layout){.stride = {w->in.channels * TAPS * width, TAPS * square, KERNEL * square, square},
-                         .padded = {w->out.channels, w->in.channels, KERNEL, KERNEL},
+    const int64_t width = w->row->width, square = width * width, kernel = w->loops->kernel, taps = taps_of(w);
+    *to = (tutti_layout){.stride = {w->in.channels * taps * width, taps * square, kernel * square, square},
+                         .padded = {w->out.channels, w->in.channels, kernel, kernel},
                          .ninner = 2,
                          .inner_block = {width, width},
                          .inner_dim = {1, 0}};
@@ -72,12 +87,13 @@ static int64_t max64(int64_t a, int64_t b)
 static passage passage_of(const tutti_winograd *w, const tutti_blocks *from, const tutti_blocks *to, int64_t pad)
 {
     const tutti_blocks *tiled = to; /* tiles are those of what is written, or of dout */
+    const int64_t tile = w->loops->tile;
     passage p = {.w = w,
                  .from = *from,
                  .to = *to,
                  .pad = pad,
-                 .down = (tiled->height + TILE - 1) / TILE,
-                 .right = (tiled->width + TILE - 1) / TILE,
+                 .down = (tiled->height + tile - 1) / tile,
+                 .right = (tiled->width + tile - 1) / tile,
                  .from_row = from->channels + LINE,
                  .to_row = to->channels + LINE};
     p.ntiles = tiled->batch * p.down * p.right;
@@ -97,7 +113,7 @@ static int64_t floats_of(const passage *p)
 static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage there = passage_of(w, &w->in, &w->out, w->pad),
-                  back = passage_of(w, &w->out, &w->in, KERNEL - 1 - w->pad);
+                  back = passage_of(w, &w->out, &w->in, w->loops->kernel - 1 - w->pad);
     return (size_t)max64(floats_of(&there), floats_of(&back)) * sizeof(float);
 }
 
@@ -126,12 +142,12 @@ static int64_t turned_apart(const passage *p)
 /* A square of inputs and outputs. */
 static void turn_square(const passage *p, int64_t from, int64_t to)
 {
-    const tutti_winograd_loops *l = &p->w->row->winograd;
-    const int64_t width = p->w->row->width, square = width * width, inputs = p->w->in.channels;
+    const tutti_winograd_loops *l = p->w->loops;
+    const int64_t width = p->w->row->width, square = width * width, inputs = p->w->in.channels, taps = taps_of(p->w);
     const int64_t o = p->flips ? from : to, i = p->flips ? to : from;
-    const float *weights = p->weights + (o * inputs + i * width) * TAPS;
-    float flipped[TAPS * MOST_WIDTH * MOST_WIDTH];
-    for (int t = 0; t < TAPS && p->flips; t++) l->square(weights + t * square, flipped + (TAPS - 1 - t) * square);
+    const float *weights = p->weights + (o * inputs + i * width) * taps;
+    float flipped[MOST_TAPS * MOST_WIDTH * MOST_WIDTH];
+    for (int64_t t = 0; t < taps && p->flips; t++) l->square(weights + t * square, flipped + (taps - 1 - t) * square);
     for (int64_t x = 0; x < width; x++)
         l->weights((p->flips ? flipped : weights) + x * width, square, turned_at(p, from + x, to), turned_apart(p));
 }
@@ -153,8 +169,8 @@ typedef struct {
 
 static tile tile_at(const passage *p, int64_t i)
 {
-    const int64_t of_sample = p->down * p->right, at = i % of_sample;
-    return (tile){i / of_sample, at / p->right * TILE, at % p->right * TILE};
+    const int64_t of_sample = p->down * p->right, at = i % of_sample, side = p->w->loops->tile;
+    return (tile){i / of_sample, at / p->right * side, at % p->right * side};
 }
 
 static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory, int64_t sample, int64_t channel)
@@ -177,8 +193,8 @@ static void read_tiles(void *arg, int64_t begin, int64_t end, int thread)
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->from.channels; c += row->width) {
             const tutti_winograd_plane plane = plane_of(&p->from, p->in, t.sample, c);
-            row->winograd.input(&plane, t.y - p->pad, t.x - p->pad, p->read + i * p->from_row + c,
-                                p->block * p->from_row);
+            p->w->loops->input(&plane, t.y - p->pad, t.x - p->pad, p->read + i * p->from_row + c,
+                               p->block * p->from_row);
         }
     }
 }
@@ -192,7 +208,7 @@ static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->to.channels; c += row->width) {
             const tutti_winograd_plane plane = plane_of(&p->to, p->dout, t.sample, c);
-            row->winograd.gradient(&plane, t.y, t.x, p->made + i * p->to_row + c, p->block * p->to_row);
+            p->w->loops->gradient(&plane, t.y, t.x, p->made + i * p->to_row + c, p->block * p->to_row);
         }
     }
 }
@@ -206,8 +222,8 @@ static void write_tiles(void *arg, int64_t begin, int64_t end, int thread)
         const tile t = tile_at(p, p->first + i);
         for (int64_t c = 0; c < p->to.channels; c += row->width) {
             const tutti_winograd_plane plane = plane_of(&p->to, p->out, t.sample, c);
-            row->winograd.output(p->made + i * p->to_row + c, p->block * p->to_row, p->bias ? p->bias + c : NULL,
-                                 p->relu, &plane, t.y, t.x);
+            p->w->loops->output(p->made + i * p->to_row + c, p->block * p->to_row, p->bias ? p->bias + c : NULL,
+                                p->relu, &plane, t.y, t.x);
         }
     }
 }
@@ -231,13 +247,13 @@ static void multiply(void *arg, int64_t begin, int64_t end, int thread)
                                           .b_step = lanes,
                                           .b_block = p->from.channels * lanes,
                                           .c_row = p->to_row};
-        p->w->row->winograd.product(&product);
+        p->w->loops->product(&product);
         const int64_t done = product.nlanes;
         if (done == p->to.channels) continue;
         product.b += done * p->from.channels; /* a last vector alone */
         product.c += done;
         product.nlanes = product.b_step = p->to.channels - done;
-        p->w->row->winograd.product(&product);
+        p->w->loops->product(&product);
     }
 }
 
@@ -247,18 +263,18 @@ static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread
     const passage *p = arg;
     (void)thread;
     for (int64_t i = begin; i < end; i++)
-        p->w->row->winograd.product(&(tutti_winograd_product){.nrows = p->from.channels,
-                                                              .nsums = p->n,
-                                                              .nlanes = p->to.channels,
-                                                              .a = p->read + i * p->block * p->from_row,
-                                                              .b = p->made + i * p->block * p->to_row,
-                                                              .c = p->turned + i * p->from.channels * p->to_row,
-                                                              .a_row = 1,
-                                                              .a_step = p->from_row,
-                                                              .b_step = p->to_row,
-                                                              .b_block = 2 * p->w->row->width,
-                                                              .c_row = p->to_row,
-                                                              .adds = !p->begins});
+        p->w->loops->product(&(tutti_winograd_product){.nrows = p->from.channels,
+                                                       .nsums = p->n,
+                                                       .nlanes = p->to.channels,
+                                                       .a = p->read + i * p->block * p->from_row,
+                                                       .b = p->made + i * p->block * p->to_row,
+                                                       .c = p->turned + i * p->from.channels * p->to_row,
+                                                       .a_row = 1,
+                                                       .a_step = p->from_row,
+                                                       .b_step = p->to_row,
+                                                       .b_block = 2 * p->w->row->width,
+                                                       .c_row = p->to_row,
+                                                       .adds = !p->begins});
 }
 
 /* Calls for each block of tiles in turn. */
@@ -292,7 +308,7 @@ static void forward(const tutti_winograd *w, const float *in, const float *weigh
 
 static void input_gradient(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch)
 {
-    passage p = passage_of(w, &w->out, &w->in, KERNEL - 1 - w->pad);
+    passage p = passage_of(w, &w->out, &w->in, w->loops->kernel - 1 - w->pad);
     place(&p, scratch);
     p.in = dout, p.weights = weights, p.flips = true, p.out = din;
     convolve(&p);
@@ -302,13 +318,12 @@ static void input_gradient(const tutti_winograd *w, const float *dout, const flo
 static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
-    const int64_t width = p->w->row->width, square = width * width, inputs = p->from.channels;
+    const int64_t width = p->w->row->width, square = width * width, inputs = p->from.channels, taps = taps_of(p->w);
     (void)thread;
     for (int64_t o = begin * width; o < end * width; o += width)
         for (int64_t i = 0; i < inputs; i++)
-            p->w->row->winograd.weight_gradient(p->turned + i * p->to_row + o, inputs * p->to_row,
-                                                p->out + (o * inputs + i / width * square) * TAPS + i % width * width,
-                                                square);
+            p->w->loops->weight_gradient(p->turned + i * p->to_row + o, inputs * p->to_row,
+                                         p->out + (o * inputs + i / width * square) * taps + i % width * width, square);
 }
 
 /* The gradient of a tile at (1, 1) is the sum of its outputs'. */
@@ -334,14 +349,22 @@ static void weight_gradient(const tutti_winograd *w, const float *in, const floa
     if (dweights) tutti_crew_run(w->nthreads, w->out.channels / w->row->width, turn_back, &p);
 }
 
+#define OF_BOTH                                                                                                        \
+    .weights_order = weights_order, .scratch = scratch_bytes, .forward = forward, .weight_gradient = weight_gradient,  \
+    .input_gradient = input_gradient
+
 const tutti_winograd_size tutti_winograd_three = {
     .kernel = 3,
     .refusal = "winograd convolves 3 x 3 with stride 1, one group, padding of at most 2, f32, and channels that fill "
                "vectors",
-    .plan = plan,
-    .weights_order = weights_order,
-    .scratch = scratch_bytes,
-    .forward = forward,
-    .weight_gradient = weight_gradient,
-    .input_gradient = input_gradient,
+    .plan = plan_three,
+    OF_BOTH,
+};
+
+const tutti_winograd_size tutti_winograd_five_wide = {
+    .kernel = 5,
+    .refusal = "winograd5-wide convolves 5 x 5 with stride 1, one group, padding of at most 4, f32, and channels that "
+               "fill vectors",
+    .plan = plan_five,
+    OF_BOTH,
 };

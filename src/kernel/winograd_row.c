@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_row.c: the rows `winograd` and `winograd5` of conv: 3 x 3 (winograd.h) and 5 x 5 (winograd5.h), stride 1, one group, f32. They have
- * no library under them. A merged ReLU costs nothing forward; backward, the parameters' pass masks dout in place before anything reads it.
+/* winograd_row.c: the rows `winograd`, `winograd5-wide` and `winograd5` of conv: 3 x 3 and 5 x 5 of channels that fill vectors (winograd.h),
+ * 5 x 5 of others (winograd5.h), stride 1, one group, f32. They have no library under them. A merged ReLU costs nothing forward; backward, the parameters' pass masks dout in place before anything reads it.
  *
- * Weights that are trained lie in the order that the products want: of 3 x 3 squares of a vector's width, in which oneDNN takes them, too; of
- * 5 x 5 tap by tap, outputs innermost. Weights in any other order are brought into it once a call. */
+ * Weights that are trained lie in the order that the products want: squares of a vector's width, in which oneDNN takes them, too; those of
+ * winograd5 tap by tap, outputs innermost. Weights in any other order are brought into it once a call. */
 #include "lane_value.h"
 #include "winograd5.h"
 
@@ -66,6 +66,12 @@ bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, t
     return fits(&tutti_winograd_three, k, r);
 }
 
+bool tutti_winograd5_wide_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)pass;
+    return fits(&tutti_winograd_five_wide, k, r);
+}
+
 bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)pass;
@@ -78,21 +84,32 @@ bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
  *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5      512 -> 512, 7 x 7, 16     17.5 23.1 17.5 | 16.3 23.5 16.5
  *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3      512 -> 512, 7 x 7, 1       6.4 12.1  6.4 |  4.6 11.8  5.2
  *   256 -> 256, 14 x 14, 16   14.2 15.6 14.2 | 15.7 18.9 15.6      16 -> 16, 32 x 32, 64      2.9  2.9  2.9 |  2.3  2.2  2.3 */
-double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+static double seconds(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
+                      tutti_kernel_pass pass)
 {
     enum { LANES = 16 };
     static const double PRODUCT = 1 / 1.1e11, NUMBER = 0.36e-9, WEIGHT = 0.6e-9;
     tutti_value out;
     tutti_layout layout;
     tutti_winograd w;
-    if (!plan(&tutti_winograd_three, k, r, &out, &layout, &w)) return -1;
+    if (!plan(size, k, r, &out, &layout, &w)) return -1;
     const tutti_blocks *tiled = pass == TUTTI_PASS_DATA ? &w.in : &w.out;
-    const int64_t side = TUTTI_WINOGRAD_TILE, down = (tiled->height + side - 1) / side,
+    const int64_t side = w.loops->tile, down = (tiled->height + side - 1) / side,
                   right = (tiled->width + side - 1) / side;
     const double tiles = (double)(tiled->batch * down * right), in = (double)w.in.channels, to = (double)w.out.channels;
     const double each = 2 * tiles * in * to * PRODUCT + tiles * (in + to) * NUMBER +
                         in * to * WEIGHT * (pass == TUTTI_PASS_PARAMS ? 2 : 1);
     return TUTTI_WINOGRAD_PRODUCTS * each * LANES / w.row->width / (r->nthreads > 1 ? r->nthreads : 1);
+}
+
+double tutti_winograd_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    return seconds(&tutti_winograd_three, k, r, pass);
+}
+
+double tutti_winograd5_wide_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    return seconds(&tutti_winograd_five_wide, k, r, pass);
 }
 
 static int64_t rounded_up(int64_t n, int64_t to)
@@ -154,6 +171,11 @@ static tutti_status create_three(tutti_kernel *k, const tutti_kernel_request *r,
     return create(&tutti_winograd_three, k, r, err);
 }
 
+static tutti_status create_five_wide(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    return create(&tutti_winograd_five_wide, k, r, err);
+}
+
 static tutti_status create_five(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     return create(&tutti_winograd_five, k, r, err);
@@ -209,4 +231,5 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     }
 
 const tutti_kernel_row tutti_winograd_conv = WINOGRAD_ROW(create_three);
+const tutti_kernel_row tutti_winograd5_wide_conv = WINOGRAD_ROW(create_five_wide);
 const tutti_kernel_row tutti_winograd5_conv = WINOGRAD_ROW(create_five);
