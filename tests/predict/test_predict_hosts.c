@@ -84,10 +84,9 @@ static tutti_prediction predicted(const char *key, const char *topology, int nra
     return out;
 }
 
-/* What a rank of a run plans, that is told the host of each. */
-static void planned(const char *key, const int32_t *host_of, int nranks, char out[TUTTI_ALGORITHM_TEXT])
+/* What a rank of a run plans, that is told the host of each: how its first exchange goes. */
+static void planned(const char *const *keys, const int32_t *host_of, int nranks, char out[TUTTI_ALGORITHM_TEXT])
 {
-    const char *const keys[] = {key, NULL};
     tutti_job *job = job_with(keys);
     tutti_resolved r = {0};
     tutti_failure err = {0};
@@ -121,10 +120,42 @@ static void the_algorithm_is_that_of_the_hosts(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char algorithm[TUTTI_ALGORITHM_TEXT];
         const tutti_prediction p = predicted(cases[i].key, cases[i].topology, cases[i].nranks);
-        planned(cases[i].key, cases[i].host_of, cases[i].nranks, algorithm);
+        planned((const char *const[]){cases[i].key, NULL}, cases[i].host_of, cases[i].nranks, algorithm);
         assert_string_equal(algorithm, cases[i].algorithm);
         assert_string_equal(p.algorithm, algorithm);
         assert_true(p.bytes_per_rank > 0);
+    }
+}
+
+/* LeNet in one bucket is 1.7 MB, more than 256 KiB for each of three to six ranks. Of a sum that only direct makes the gradients stay with it. */
+static void large_exchanges_between_hosts_of_one_rank_go_by_ring(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        int nranks;
+        int32_t host_of[8];
+        const char *algorithm;
+    } cases[] = {
+        {"exchange.buckets=one", 3, {0, 1, 2}, "ring"},
+        {"exchange.buckets=one", 6, {0, 1, 2, 3, 4, 5}, "ring"},
+        {"exchange.buckets=one", 7, {0, 1, 2, 3, 4, 5, 6}, "direct"},
+        {"exchange.buckets=one", 2, {0, 1}, "direct"}, /* who is ahead has nobody else to send to */
+        {"exchange.buckets=one", 3, {0, 0, 1}, "direct"},
+        {"exchange.buckets=one", 4, {0, 0, 1, 1}, "split-rail,group=2"},
+        {"exchange.buckets=layer", 4, {0, 1, 2, 3}, "direct"}, /* the last layer's 20 kB */
+        {"exchange.precision=bf16", 3, {0, 1, 2}, "direct"},
+        {"reduction=canonical", 3, {0, 1, 2}, "direct"},
+        {"exchange.algorithm=direct", 3, {0, 1, 2}, "direct"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char algorithm[TUTTI_ALGORITHM_TEXT];
+        const bool canonical = !strcmp(cases[i].key, "reduction=canonical");
+        const char *const keys[] = {"model=lenet", canonical ? "batch=24" : "batch=84", "exchange.buckets=one",
+                                    cases[i].key,  canonical ? "slots=8" : NULL,        NULL};
+        planned(keys, cases[i].host_of, cases[i].nranks, algorithm);
+        if (strcmp(algorithm, cases[i].algorithm))
+            fail_msg("%s, %d ranks: %s, not %s", cases[i].key, cases[i].nranks, algorithm, cases[i].algorithm);
     }
 }
 
@@ -203,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_algorithm_is_that_of_the_hosts),
+        cmocka_unit_test(large_exchanges_between_hosts_of_one_rank_go_by_ring),
         cmocka_unit_test(what_auto_takes_is_timed_as_if_it_were_said),
         cmocka_unit_test(only_workers_of_other_hosts_travel_to_the_centre),
         cmocka_unit_test(on_cards_of_one_server_a_turn_is_whole),

@@ -76,7 +76,7 @@ typedef struct {
 } tutti_plan_config;
 
 /* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "auto": direct, or split-rail between
- * hosts of several ranks. Two of "hybrid[,group=N]" (Jia et al. 2018): hierarchical for small exchanges, ring for large ones. Else
+ * hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018): hierarchical for small exchanges, ring for large ones. Else
  * the one that it names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 
@@ -148,9 +148,10 @@ typedef struct {
     int turn;             /* of those in flight, lower ones go on first */
 } tutti_plan_exchange;
 
-/* Of an algorithm that goes by size: the schedules for exchanges below config.hybrid_bytes, and from there on. */
+/* Of an algorithm that goes by size: the schedules for exchanges below so many bytes, and from there on. */
 typedef struct {
     int small, large;
+    int64_t from;
 } tutti_size_pair;
 
 /* ---- loops ---- */

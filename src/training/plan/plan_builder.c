@@ -145,14 +145,16 @@ tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_bui
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
     const int nrows = r->algorithm ? 0 : tutti_plan_algorithms(b->plan->config.algorithm, rows);
+    const int64_t ring_from = tutti_plan_ring_from(b->plan, r, members, nmembers);
+    const int64_t from = nrows == 2 ? b->plan->config.hybrid_bytes : ring_from;
     tutti_builder_request one = *r;
     int large;
     if (nrows) one.algorithm = rows[0];
     tutti_status st = add_schedule(b, &one, members, nmembers, out, err);
-    if (st || nrows < 2) return st;
-    one.algorithm = rows[1];
+    if (st || from == INT64_MAX) return st;
+    one.algorithm = nrows == 2 ? rows[1] : "ring";
     st = add_schedule(b, &one, members, nmembers, &large, err);
-    if (!st) add_pair(b, (tutti_size_pair){*out, large});
+    if (!st) add_pair(b, (tutti_size_pair){*out, large, from});
     return st;
 }
 

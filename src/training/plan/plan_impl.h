@@ -19,6 +19,8 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
 /* Compiles and lowers (plan_schedules.c). members: NULL: all, which nmembers says too. algorithm: NULL: as "auto". */
 tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
+/* Of "auto": from how many bytes on such an exchange goes by ring; INT64_MAX: never. */
+int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers);
 /* Whether sums by the configuration's algorithm are of groups' sums, which are what is rounded to travel. */
 bool tutti_plan_rounds_groups(const tutti_plan_config *c);
 void tutti_plan_destroy_schedules(tutti_plan *p);

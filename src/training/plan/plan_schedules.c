@@ -52,7 +52,7 @@ int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbyte
 {
     for (int i = 0; i < p->npairs; i++)
         if (p->pairs[i].small == schedule || p->pairs[i].large == schedule)
-            return nbytes < p->config.hybrid_bytes ? p->pairs[i].small : p->pairs[i].large;
+            return nbytes < p->pairs[i].from ? p->pairs[i].small : p->pairs[i].large;
     return schedule;
 }
 
@@ -72,6 +72,34 @@ bool tutti_plan_rounds_groups(const tutti_plan_config *c)
     if (c->sent == TUTTI_F32 || c->slots || c->nranks == 1) return false;
     const tutti_algorithm *row = nrows ? tutti_algorithm_find(rows[0]) : NULL;
     return nrows ? row && row->sums_groups : ranks_a_host(c->host_of, c->nranks) > 0;
+}
+
+/* None of them maps another's memory. */
+static bool are_all_apart(const int32_t *host_of, int n)
+{
+    for (int r = 1; host_of && r < n; r++)
+        for (int s = 0; s < r; s++)
+            if (host_of[r] == host_of[s]) return false;
+    return host_of != NULL;
+}
+
+/* By direct everybody sends to everybody, and who is a little ahead sends into a port into which others still do: what that cannot hold is
+ * lost, and of a slice of 256 KiB it cannot hold several. By ring nobody has two senders, however many exchanges are in flight, and
+ * so much more than a message's way takes the slice itself. Sums of one step are direct's. */
+int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers)
+{
+    enum { SLICE = 256 << 10 };
+    const tutti_plan_config *c = &p->config;
+    const bool sums = tutti_collective_reduces(r->collective);
+    const int64_t from = (int64_t)nmembers * SLICE;
+    if (r->algorithm || nmembers < 3 || p->total * (int64_t)sizeof(float) < from || strcmp(c->algorithm, "auto") ||
+        (sums && (c->slots || c->sent != TUTTI_F32)) ||
+        !(tutti_algorithm_find("ring")->collectives & 1u << r->collective))
+        return INT64_MAX;
+    int32_t *own = members ? hosts_of(c, members, nmembers) : NULL;
+    const bool apart = are_all_apart(own ? own : c->host_of, nmembers);
+    free(own);
+    return apart ? from : INT64_MAX;
 }
 
 /* What a part does with inputs: rounds sums of them into scratch; puts them on a wire. */

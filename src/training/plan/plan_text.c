@@ -99,7 +99,7 @@ static void add_buckets(const tutti_plan *p, tutti_strbuf *sb)
     tutti_strbuf_printf(sb, ", algorithm %s", p->config.algorithm);
     if (p->npairs) {
         tutti_strbuf_puts(sb, ": ring from ");
-        add_bytes(sb, p->config.hybrid_bytes);
+        add_bytes(sb, p->pairs[0].from);
         tutti_strbuf_puts(sb, " on");
     }
     tutti_strbuf_puts(sb, p->config.by_need ? ", those first that the next step needs first\n" : "\n");
