@@ -29,9 +29,10 @@ typedef struct {
     int64_t nvisits;     /* that have begun, in rank order */
     double free_at;      /* when the centre is; INFINITY: in rank order, somebody has his turn */
     event *brings; /* in rank order between hosts: who has come and must wait until it may bring; worker -1 = nobody */
-    int64_t nbrought;  /* turns for which what is brought is there, or nothing is */
-    bool is_on_way;    /* what the next one brings */
-    double granted_at; /* since when rank 0 lets that one bring */
+    int64_t nbrought;     /* turns for which what is brought is there, or nothing is */
+    bool is_on_way;       /* what the next one brings */
+    double granted_at;    /* since when rank 0 lets that one bring */
+    tutti_due_heap ready; /* by arrival between hosts: who waits to bring, by when rank 0 knows it */
     double waited_s, travelled_s;
     tutti_flows *flows; /* on a network: routes 2 w to the centre, 2 w + 1 back */
     double *sent_at;    /* a worker */
@@ -156,6 +157,23 @@ static bool brings_in_turn(const play *p, int worker)
     return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
 }
 
+/* By arrival they do who brings much: rank 0 tells who was ready first. */
+static bool brings_by_turns(const play *p, int worker)
+{
+    return p->run->brings_by_turns && !is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
+}
+
+static void take_ready(play *p)
+{
+    if (p->is_on_way || !p->ready.n) return;
+    const tutti_due first = p->ready.at[0];
+    const double granted = fmax(p->granted_at, first.when);
+    p->waited_s += granted - first.when;
+    p->is_on_way = true;
+    tutti_due_heap_drop(&p->ready);
+    push(p, (event){granted + tutti_flows_latency(p->flows, 2 * first.of + 1), (int)first.of, SETS_OUT});
+}
+
 static void take_bringing(play *p)
 {
     const int n = p->run->nworkers;
@@ -177,6 +195,10 @@ static void come(play *p, const event *e)
     } else if (brings_in_turn(p, e->worker)) {
         p->brings[e->worker] = *e;
         take_bringing(p);
+    } else if (brings_by_turns(p, e->worker)) {
+        tutti_due_heap_add(&p->ready,
+                           (tutti_due){e->at + tutti_flows_latency(p->flows, 2 * (int64_t)e->worker), e->worker});
+        take_ready(p);
     } else {
         travel(p, e->worker, e->at, IS_THERE);
     }
@@ -205,6 +227,11 @@ static void look_at(play *p, const event *e)
         p->is_on_way = false;
         p->granted_at = e->at;
         take_bringing(p);
+    }
+    if (brings_by_turns(p, e->worker)) {
+        p->is_on_way = false;
+        p->granted_at = e->at;
+        take_ready(p);
     }
     if (is_far(p, e->worker))
         push(p, (event){e->at + p->run->far->look_s, e->worker, IS_LOOKED_AT});
@@ -311,6 +338,7 @@ tutti_async_time tutti_async_run_play(const tutti_async_run *run, int64_t nsteps
     }
     tutti_flows_destroy(p.flows);
     tutti_due_heap_release(&p.next);
+    tutti_due_heap_release(&p.ready);
     tutti_arena_release(&arena);
     const double steps = (double)(all - first) / n;
     return (tutti_async_time){.step_s = (ended - began) / steps,

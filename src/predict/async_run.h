@@ -39,6 +39,7 @@ typedef struct {
     const tutti_async_far *far; /* NULL: all visit by themselves, and what they bring travels if there is a network */
     const bool *
         travels; /* a worker: what it brings and takes along crosses links there; NULL: that of all who are far, or of all */
+    bool brings_by_turns; /* not in rank order: those who are far bring one after the other, who is ready first first */
     double brought_bytes, taken_bytes; /* there: of a visit */
 } tutti_async_run;
 

@@ -111,6 +111,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     if (tutti_plan_has_far(plan)) run.far = &far; /* else a turn is whole */
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
+    run.brings_by_turns = tutti_plan_brings_by_turns(plan);
     bool *travels = find_travellers(plan, t, is_far);
     if (p->overlaps) run.network = t, run.travels = travels, run.brought_bytes = run.taken_bytes = nbytes;
     const tutti_async_time time = tutti_async_run_play(&run, steps_to_play(&run));

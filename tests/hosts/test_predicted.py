@@ -19,7 +19,7 @@ import lab
 import links
 import steps
 
-BUILD, RATE, OF_EXCHANGES, OF_STEPS, IN_TURN = sys.argv[1], "300mbit", 0.25, 0.5, 0.2
+BUILD, RATE, OF_EXCHANGES, OF_STEPS, IN_TURN, BY_RING = sys.argv[1], "300mbit", 0.25, 0.5, 0.2, 0.1
 DENSE_PARAMETERS = 785 * 2048 + 2049 * 1024 + 1025 * 10
 TRACE = """Id Name Forward Backward Comm Size
 0 fc1 20000 40000 0 0
@@ -51,14 +51,27 @@ def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
         steps.judge(judged, "steps", BUILD, model, layers, where, [f"method.name={name}"], folder, name, 1, name in steps.VISITS, True)
 
 
-def workers_in_rank_order_bring_one_after_the_other(judged, figures, folder):
-    """Three vectors through one link, one at a time: side by side they would be there together, and leave together, which takes 1.7 times as long."""
-    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=4, warm=1)
+def workers_bring_one_after_the_other(judged, figures, folder):
+    """Three vectors through one link, one at a time: side by side they would be there together, and leave together, which takes 1.7 times as long. By
+    arrival too; side by side bounded-sgd took 1.2 to 1.3 times as long."""
+    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
-    steps.judge(judged, "in turn", BUILD, model, folder / "layers.txt", where, ["method.name=easgd"], folder, "easgd", 1, True, True)
-    row, three = judged.rows[-1], 3 * 4 * DENSE_PARAMETERS / figures.bw
-    expect(row["measured_s"] <= (1 + IN_TURN) * three, f"easgd: {row['measured_s']:.3f} s, three vectors take {three:.3f} s")
-    expect(abs(row["error"]) <= IN_TURN, f"easgd: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
+    three = 3 * 4 * DENSE_PARAMETERS / figures.bw
+    for name in ("easgd", "bounded-sgd"):
+        steps.judge(judged, "in turn", BUILD, model, folder / "layers.txt", where, [f"method.name={name}"], folder, name, 1, True, True)
+        row = judged.rows[-1]
+        expect(row["measured_s"] <= (1 + IN_TURN) * three, f"{name}: {row['measured_s']:.3f} s, three vectors take {three:.3f} s")
+        expect(abs(row["error"]) <= IN_TURN, f"{name}: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
+
+
+def large_exchanges_lose_nothing_to_who_is_ahead(judged, figures, folder):
+    """By direct ranks that move apart send into each other's ports, and a step that links bind took 1.15 to 1.25 times what they need."""
+    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
+    where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
+    steps.judge(judged, "by ring", BUILD, model, folder / "layers.txt", where, ["method.name=sync-easgd3"], folder, "sync-easgd3", 1, False, True)
+    row, least = judged.rows[-1], 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
+    expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need {least:.3f} s")
+    expect(abs(row["error"]) <= BY_RING, f"sync-easgd3: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
 
 
 def main():
@@ -69,7 +82,8 @@ def main():
     exchanges_take_what_was_predicted(judged, figures)
     with tempfile.TemporaryDirectory(prefix="tutti-predicted-") as name:
         steps_of_four_ranks_take_what_was_predicted(judged, figures, pathlib.Path(name))
-        workers_in_rank_order_bring_one_after_the_other(judged, figures, pathlib.Path(name))
+        workers_bring_one_after_the_other(judged, figures, pathlib.Path(name))
+        large_exchanges_lose_nothing_to_who_is_ahead(judged, figures, pathlib.Path(name))
     judged.sum_up()
     for group in dict.fromkeys(r["group"] for r in judged.rows):
         median = statistics.median(judged.errors(group))

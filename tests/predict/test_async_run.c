@@ -164,6 +164,32 @@ static void those_of_other_hosts_bring_in_turn(void **state)
     assert_true(fabs(time.travels_s - 8 * (3 + 0.25 + 2 + 0.25) / 9) < 1e-12);
 }
 
+/* As before, but who is ready first; rank 0 only serves, so that there are nine shares of eight workers. Side by side three bytes of each would
+ * lose to incast what is nobody's here. */
+static void those_of_other_hosts_bring_by_turns_as_they_come(void **state)
+{
+    (void)state;
+    static const tutti_admission admissions[] = {TUTTI_ADMIT_BY_ARRIVAL, TUTTI_ADMIT_EVERYBODY};
+    const bool is[9] = {false, true, true, true, true, true, true, true, true};
+    double slowness[9] = {1e9, 1, 1, 1, 1, 1, 1, 1, 1};
+    const tutti_async_far far = {.is = is, .before_s = 3, .visit_s = 0.5, .after_s = 1, .other_s = 4};
+    tutti_topology t = star();
+    t.figure[TUTTI_FIGURE_INCAST] = 0.1;
+    for (int a = 0; a < 2; a++) {
+        tutti_async_run run = travelling(9, admissions[a], &t);
+        run.far = &far;
+        run.slowness = slowness;
+        run.brought_bytes = 3;
+        run.taken_bytes = 2;
+        assert_true(tutti_async_run_play(&run, 64).step_s > 1.02 * 9 * (3 + 0.25 + 0.25));
+        run.brings_by_turns = true;
+        expect_step(run, 9 * (3 + 0.25 + 0.25));
+        slowness[3] = 4; /* nobody waits for who is late */
+        expect_step(run, 9 * (3 + 0.25 + 0.25));
+        slowness[3] = 1;
+    }
+}
+
 static void thousands_of_workers_take_moments(void **state)
 {
     (void)state;
@@ -199,6 +225,7 @@ int main(void)
         cmocka_unit_test(turns_in_rank_order_do_not_overlap),
         cmocka_unit_test(turns_between_hosts_are_visits_alone),
         cmocka_unit_test(those_of_other_hosts_bring_in_turn),
+        cmocka_unit_test(those_of_other_hosts_bring_by_turns_as_they_come),
         cmocka_unit_test(thousands_of_workers_take_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,6 +386,8 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
 /* The exchange by which such a worker brings what its visit is about, and the one by which it takes along what came of it; -1: none. */
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
+/* Not in rank order, several of them, and what they bring is more than the port into rank 0's host holds: they bring one after the other. */
+bool tutti_plan_brings_by_turns(const tutti_plan *p);
 /* Its part of the loop of arrivals; actions NULL: there is none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
 /* Those of the first nworkers; the caller frees them. */

@@ -52,6 +52,15 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
+/* A port holds a MiB at best (docs/topologies.md), so that much may come as it is ready: a turn costs a trip there and back. */
+bool tutti_plan_brings_by_turns(const tutti_plan *p)
+{
+    enum { HELD = 1 << 20 };
+    int nfar = 0;
+    for (int r = 0; r < p->config.nranks; r++) nfar += tutti_plan_is_far(p, r);
+    return nfar > 1 && p->admission != TUTTI_ADMIT_IN_RANK_ORDER && p->total * (int64_t)sizeof(float) > HELD;
+}
+
 /* ---- what is refused ---- */
 
 static tutti_status check_list(const tutti_plan *p, const tutti_plan_exchange *x, int *place_of, tutti_failure *err)

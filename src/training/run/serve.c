@@ -21,6 +21,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "bringing.h"
 #include "train_impl.h"
 
 typedef struct {
@@ -28,8 +29,9 @@ typedef struct {
     int worker;
     tutti_trainer own;
     tutti_loop part;
-    int before; /* actions of it that are done before the worker begins its step */
-    bool hears; /* what the worker asks next may come */
+    int before;   /* actions of it that are done before the worker begins its step */
+    bool hears;   /* what the worker asks next may come */
+    int64_t turn; /* to bring; -1: it has none */
     pthread_t thread;
 } stand_in;
 
@@ -39,6 +41,7 @@ struct tutti_serve {
     int64_t nopened; /* stops */
     int nresting;
     atomic_bool ends;
+    tutti_bringing *bringing; /* by arrival; NULL: they bring as they come, or in rank order (visits.h) */
     stand_in *all;
     int n;
     tutti_arena arena;
@@ -90,32 +93,6 @@ static bool may_wait_for(const tutti_action *a)
     return a->kind == TUTTI_DO_START || a->kind == TUTTI_DO_WAIT || a->kind == TUTTI_DO_TELL;
 }
 
-/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
-static bool play_part(stand_in *s, const tutti_update_step *update)
-{
-    tutti_trainer *t = &s->own;
-    const tutti_loop *l = &s->part;
-    const int push = tutti_plan_push_of(t->plan, s->worker);
-    for (int i = s->before, n; i < l->nactions; i += n) {
-        const tutti_action *a = &l->actions[i];
-        n = 1;
-        if (a->kind == TUTTI_DO_START) {
-            if (a->exchange == push && tutti_visits_bring_begin(t->visits, NULL)) return false;
-            if (has_lost_its_worker(s)) return false;
-            tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
-        } else if (a->kind == TUTTI_DO_TELL) {
-            tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
-        } else if (a->kind == TUTTI_DO_WAIT) {
-            if (!await_end(s, t->shared.exchange[a->exchange])) return false;
-            if (a->exchange == push) tutti_visits_bring_end(t->visits);
-        } else {
-            while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
-            if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */
-        }
-    }
-    return true;
-}
-
 /* What the worker's step goes by, as the worker itself has it. */
 static tutti_update_step update_of(const tutti_trainer *t, int64_t share)
 {
@@ -163,6 +140,61 @@ static bool answer(stand_in *s, bool *may, int64_t *share)
     return run_exchange(s, tutti_asks_answer(asks, s->worker));
 }
 
+static bool has_ended(const void *arg)
+{
+    const stand_in *s = arg;
+    return tutti_group_is_over(s->own.group) || atomic_load(&s->serve->ends);
+}
+
+/* The worker asks for its next share when it is ready to bring; from then on it has a turn. */
+static bool bring_begin(stand_in *s)
+{
+    if (tutti_visits_bring_begin(s->own.visits, NULL)) return false;
+    if (!s->serve->bringing) return true;
+    if (!hear(s) || !await_end(s, tutti_asks_ask(tutti_visits_asks(s->own.visits), s->worker))) return false;
+    s->turn = tutti_bringing_draw(s->serve->bringing);
+    return tutti_bringing_await(s->serve->bringing, s->turn, has_ended, s);
+}
+
+static void end_turn(stand_in *s)
+{
+    if (s->turn >= 0) tutti_bringing_end(s->serve->bringing, s->turn);
+    s->turn = -1;
+}
+
+/* The part from where it takes what was brought. Its worker may put that here when the exchange has been started on this side. */
+static bool play_actions(stand_in *s, const tutti_update_step *update)
+{
+    tutti_trainer *t = &s->own;
+    const tutti_loop *l = &s->part;
+    const int push = tutti_plan_push_of(t->plan, s->worker);
+    for (int i = s->before, n; i < l->nactions; i += n) {
+        const tutti_action *a = &l->actions[i];
+        n = 1;
+        if (a->kind == TUTTI_DO_START) {
+            if (a->exchange == push && !bring_begin(s)) return false;
+            if (has_lost_its_worker(s)) return false;
+            tutti_exchange_start(t->shared.exchange[a->exchange], a->when);
+        } else if (a->kind == TUTTI_DO_TELL) {
+            tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
+        } else if (a->kind == TUTTI_DO_WAIT) {
+            if (!await_end(s, t->shared.exchange[a->exchange])) return false;
+            if (a->exchange == push) tutti_visits_bring_end(t->visits), end_turn(s);
+        } else {
+            while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
+            if (tutti_step_play_served(t, update, a, n, NULL)) return false; /* the group knows why */
+        }
+    }
+    return true;
+}
+
+static bool play_part(stand_in *s, const tutti_update_step *update)
+{
+    const bool played = play_actions(s, update);
+    end_turn(s); /* whose worker is gone */
+    return played;
+}
+
 /* From one stop to the next. */
 static bool serve_stretch(stand_in *s)
 {
@@ -194,7 +226,7 @@ static void *run(void *arg)
 
 static void prepare(tutti_trainer *t, int worker, stand_in *s)
 {
-    *s = (stand_in){.serve = t->serve, .worker = worker, .own = *t};
+    *s = (stand_in){.serve = t->serve, .worker = worker, .own = *t, .turn = -1};
     s->own.visits = tutti_visits_stand_in(t->visits, worker);
     s->own.serve = NULL;
     s->own.loader = NULL, s->own.metrics = NULL, s->own.tensorboard = NULL;
@@ -220,6 +252,7 @@ tutti_status tutti_serve_create(tutti_trainer *t, tutti_failure *err)
 {
     if (t->rank != 0 || !tutti_plan_has_far(t->plan)) return TUTTI_OK;
     tutti_serve *serve = t->serve = tutti_alloc(sizeof *serve);
+    if (tutti_plan_brings_by_turns(t->plan)) serve->bringing = tutti_bringing_create();
     tutti_status st = TUTTI_OK;
     pthread_mutex_init(&serve->lock, NULL);
     pthread_cond_init(&serve->changed, NULL);
@@ -242,6 +275,7 @@ void tutti_serve_destroy(tutti_trainer *t)
     pthread_cond_broadcast(&serve->changed);
     pthread_mutex_unlock(&serve->lock);
     for (int i = 0; i < serve->n; i++) pthread_join(serve->all[i].thread, NULL);
+    tutti_bringing_destroy(serve->bringing);
     pthread_cond_destroy(&serve->changed);
     pthread_mutex_destroy(&serve->lock);
     tutti_arena_release(&serve->arena);

@@ -181,7 +181,6 @@ void tutti_visitor_ask_ahead(tutti_visitor *v, double loss)
     pthread_mutex_lock(&v->lock);
     const int64_t share = v->stock[v->begun % TUTTI_SHARES_AHEAD];
     pthread_mutex_unlock(&v->lock);
-    if (share < 0) return;
     tutti_visitor_end(v, loss);
     ask_for(v, share);
 }

@@ -49,7 +49,7 @@ tutti_visitor *tutti_visitor_create(const tutti_asks *a, int rank, const int64_t
 void tutti_visitor_destroy(tutti_visitor *v); /* NULL is accepted */
 /* The next share; -1 = there is none. */
 int64_t tutti_visitor_deal(tutti_visitor *v);
-/* Asks for the share behind the one that was begun last, which ends with this loss; nothing if there is none. */
+/* Asks for the share behind the one that was begun last, which ends with this loss; also where there is none. */
 void tutti_visitor_ask_ahead(tutti_visitor *v, double loss);
 /* Asks, if it has not; the answer. TUTTI_ERR_PEER as a wait for an exchange. */
 tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err);

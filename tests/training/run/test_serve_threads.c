@@ -72,6 +72,26 @@ static void every_share_is_played_once_and_the_vector_travels_twice_for_it(void 
     }
 }
 
+/* LeNet has 1.7 MB, so its workers bring one after the other; they meet four times on the way. */
+static void who_brings_much_has_a_turn_and_comes_to_all_stops(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"async-sgd", "async-easgd, period: 2", "hogwild-easgd",
+                                          "bounded-sgd, staleness: 0"};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        char text[600];
+        heard h;
+        snprintf(text, sizeof text,
+                 "model: lenet\ndata: {set: digits, train_samples: 48, test_samples: 8}\nbatch: 6\nsteps: 16\n"
+                 "eval_every_epochs: 0.5\noptimiser: {rule: sgd, lr: 0.01}\nmethod: {name: %s}\n",
+                 methods[i]);
+        played_job j = {.text = text, .nranks = NRANKS, .wired = true};
+        const tutti_train_result r = run(&j, &h);
+        assert_int_equal(r.step, 16);
+        assert_true(isfinite(r.loss) && r.accuracy >= 0);
+    }
+}
+
 static void in_rank_order_hosts_change_no_bit(void **state)
 {
     (void)state;
@@ -175,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_share_is_played_once_and_the_vector_travels_twice_for_it),
+        cmocka_unit_test(who_brings_much_has_a_turn_and_comes_to_all_stops),
         cmocka_unit_test(in_rank_order_hosts_change_no_bit),
         cmocka_unit_test(a_record_gives_the_same_bits_on_any_hosts),
         cmocka_unit_test(whoever_is_held_up_rank_order_stays_and_a_bound_holds),
