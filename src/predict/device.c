@@ -110,7 +110,7 @@ static tutti_status lines_take(tutti_device *d, tutti_failure *err)
     return st;
 }
 
-/* What must be there, and be more than nothing. */
+/* What must be there, and be more than nothing; rates by which no time is beyond all numbers. */
 static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
 {
     for (int i = 0; i < NNUMBERS; i++)
@@ -119,6 +119,12 @@ static tutti_status whole_check(const tutti_device *d, tutti_failure *err)
                               d->file.name, numbers[i].key);
     if (d->peak[TUTTI_PRECISION_F32] <= 0 || d->rate <= 0)
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: peak.f32 and memory must be above 0", d->file.name);
+    for (int i = 0; i < NNUMBERS; i++) {
+        const double value = *(const double *)((const char *)d + numbers[i].offset);
+        if (strstr(numbers[i].unit, "/s") && value > 0 && value < 1)
+            return tutti_fail(err, TUTTI_ERR_DATA, "%s: %s is %g, and must be 1 %s or more", d->file.name,
+                              numbers[i].key, value, numbers[i].unit);
+    }
     if ((d->cache_bytes > 0) != (d->cache_rate > 0))
         return tutti_fail(err, TUTTI_ERR_DATA, "%s: cache and cache.rate go together, both above 0", d->file.name);
     return TUTTI_OK;

@@ -9,6 +9,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
+/* All classes, passes and precisions, of what the cache holds and of more. */
+static void time_kernels(const tutti_device *d)
+{
+    static const char *const by[] = {NULL, "onednn", "winograd"};
+    enum { NBYS = sizeof by / sizeof *by };
+    for (int i = 0; i < TUTTI_DEVICE_NCLASSES * TUTTI_NPASSES * TUTTI_NPRECISIONS * NBYS; i++) {
+        const int precision = i / NBYS % TUTTI_NPRECISIONS, pass = i / NBYS / TUTTI_NPRECISIONS % TUTTI_NPASSES;
+        for (double nbytes = 1e3; nbytes <= 1e9; nbytes *= 1e3) {
+            const tutti_device_work work = {.class = (tutti_device_class)(i / NBYS / TUTTI_NPRECISIONS / TUTTI_NPASSES),
+                                            .is_product = true,
+                                            .flops = 1e9,
+                                            .bytes = nbytes,
+                                            .by = by[i % NBYS]};
+            if (d->peak[precision] <= 0) continue; /* no job of it */
+            const double seconds = tutti_device_seconds(d, (tutti_precision)precision, (tutti_kernel_pass)pass, &work);
+            if (!(seconds >= 0 && seconds < INFINITY)) abort();
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     tutti_device d;
@@ -19,10 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (tutti_device_parse("fuzz", text, &d, &err)) {
         if (!err.text[0]) abort();
     } else {
-        const tutti_device_work work = {
-            .class = TUTTI_DEVICE_CONV1X1, .is_product = true, .flops = 1e9, .bytes = 1e6, .by = "onednn"};
-        const double seconds = tutti_device_seconds(&d, TUTTI_PRECISION_F32, TUTTI_PASS_DATA, &work);
-        if (isnan(seconds) || seconds < 0) abort();
+        time_kernels(&d);
         tutti_device_release(&d);
     }
     free(text);
