@@ -80,12 +80,19 @@ static int64_t plane_floats(const tutti_winograd *w)
     return (w->down * TILE + TILE_IN - TILE) * plane_width(w) * w->row->width;
 }
 
-static passage passage_of(const tutti_winograd *w, void *scratch)
+/* Without memory. */
+static passage sizes_of(const tutti_winograd *w)
 {
     passage p = {.w = w, .inputs = w->in.channels, .outputs = w->out.channels, .tiles = w->down * w->right};
     p.read_apart = w->samples * p.tiles * p.inputs + LINE;
     p.made_apart = w->samples * p.tiles * p.outputs + LINE;
     p.turned_apart = p.inputs * p.outputs + LINE;
+    return p;
+}
+
+static passage passage_of(const tutti_winograd *w, void *scratch)
+{
+    passage p = sizes_of(w);
     p.read = scratch;
     p.made = p.read + PRODUCTS * p.read_apart;
     p.turned = p.made + PRODUCTS * p.made_apart;
@@ -96,7 +103,7 @@ static passage passage_of(const tutti_winograd *w, void *scratch)
 
 static size_t scratch_bytes(const tutti_winograd *w)
 {
-    const passage p = passage_of(w, NULL);
+    const passage p = sizes_of(w);
     const int64_t matrices = PRODUCTS * (p.read_apart + p.made_apart + 2 * p.turned_apart);
     return (size_t)(matrices + w->nthreads * plane_floats(w)) * sizeof(float);
 }
