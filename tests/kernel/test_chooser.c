@@ -126,7 +126,7 @@ static const char *names(const tutti_kernel_candidate *rows, int n, const questi
     return text;
 }
 
-static const question any = {NULL};
+static const question any = {.evaluates = false};
 
 #define ALL(words, rule, made)                                                                                         \
     {                                                                                                                  \

@@ -9,31 +9,31 @@
 #include "kernel/memory_order.h"
 #include "kernel/sparse_switch.h"
 
-#define CONV(n, k, s, p, g, ...)                                                                                       \
+#define CONV(n, k, s, p, g, has_bias)                                                                                  \
     {                                                                                                                  \
-        .out_channels = n, .kernel = k, .stride = s, .pad = p, .groups = g, __VA_ARGS__                                \
+        .out_channels = n, .kernel = k, .stride = s, .pad = p, .groups = g, .bias = has_bias                           \
     }
 
 static const struct {
     tutti_conv_attrs attrs;
     tutti_shape in;
 } cases[] = {
-    {CONV(16, 1, 1, 0, 1), {4, {2, 16, 5, 4}}},
-    {CONV(7, 1, 2, 0, 1, .bias = true), {4, {3, 5, 6, 7}}},
-    {CONV(20, 3, 1, 1, 1, .bias = true), {4, {3, 18, 6, 5}}},
-    {CONV(150, 3, 1, 1, 1), {4, {2, 35, 4, 4}}}, /* several blocks of vectors and lists */
-    {CONV(33, 3, 2, 1, 1, .bias = true), {4, {2, 40, 7, 6}}},
-    {CONV(9, 3, 3, 0, 1), {4, {2, 4, 9, 8}}},
-    {CONV(17, 5, 1, 2, 1, .bias = true), {4, {2, 19, 8, 9}}},
-    {CONV(12, 5, 2, 0, 1), {4, {1, 3, 11, 10}}},
-    {CONV(6, 7, 2, 3, 1, .bias = true), {4, {2, 3, 12, 13}}},
-    {CONV(10, 11, 4, 2, 1), {4, {2, 3, 19, 20}}},
-    {CONV(4, 2, 1, 2, 1), {4, {2, 3, 4, 3}}}, /* outputs that see nothing but padding */
-    {CONV(5, 1, 3, 0, 1), {4, {2, 3, 7, 7}}}, /* inputs that nobody sees */
-    {CONV(24, 3, 1, 1, 2, .bias = true), {4, {2, 36, 5, 5}}},
-    {CONV(32, 3, 2, 1, 2), {4, {1, 32, 6, 6}}},
-    {CONV(8, 3, 1, 1, 1), {4, {1, 4, 30, 40}}}, /* several tiles of one sample */
-    {CONV(8, 3, 1, 0, 1), {4, {70, 3, 5, 5}}},  /* several tiles of samples */
+    {CONV(16, 1, 1, 0, 1, false), {4, {2, 16, 5, 4}}},
+    {CONV(7, 1, 2, 0, 1, true), {4, {3, 5, 6, 7}}},
+    {CONV(20, 3, 1, 1, 1, true), {4, {3, 18, 6, 5}}},
+    {CONV(150, 3, 1, 1, 1, false), {4, {2, 35, 4, 4}}}, /* several blocks of vectors and lists */
+    {CONV(33, 3, 2, 1, 1, true), {4, {2, 40, 7, 6}}},
+    {CONV(9, 3, 3, 0, 1, false), {4, {2, 4, 9, 8}}},
+    {CONV(17, 5, 1, 2, 1, true), {4, {2, 19, 8, 9}}},
+    {CONV(12, 5, 2, 0, 1, false), {4, {1, 3, 11, 10}}},
+    {CONV(6, 7, 2, 3, 1, true), {4, {2, 3, 12, 13}}},
+    {CONV(10, 11, 4, 2, 1, false), {4, {2, 3, 19, 20}}},
+    {CONV(4, 2, 1, 2, 1, false), {4, {2, 3, 4, 3}}}, /* outputs that see nothing but padding */
+    {CONV(5, 1, 3, 0, 1, false), {4, {2, 3, 7, 7}}}, /* inputs that nobody sees */
+    {CONV(24, 3, 1, 1, 2, true), {4, {2, 36, 5, 5}}},
+    {CONV(32, 3, 2, 1, 2, false), {4, {1, 32, 6, 6}}},
+    {CONV(8, 3, 1, 1, 1, false), {4, {1, 4, 30, 40}}}, /* several tiles of one sample */
+    {CONV(8, 3, 1, 0, 1, false), {4, {70, 3, 5, 5}}},  /* several tiles of samples */
 };
 enum { NSHAPES = sizeof cases / sizeof *cases };
 static const int per_thousand[] = {0, 500, 900, 990, 1000};
@@ -248,7 +248,7 @@ static void a_switch_gives_the_same_in_every_mixture_of_passes(void **state)
 static void the_rule_takes_more_passes_the_more_is_zero(void **state)
 {
     (void)state;
-    const tutti_conv_attrs attrs = CONV(128, 3, 1, 1, 1, .bias = true);
+    const tutti_conv_attrs attrs = CONV(128, 3, 1, 1, 1, true);
     const kernel_case c = {.op = "conv", .attrs = &attrs, .in = {4, {1, 64, 8, 8}}, .what = "wide"};
     const tutti_kernel_request r = {.engine = "reference", .training = true, .nthreads = 1, .rectified = 1};
     rig made;
