@@ -60,8 +60,7 @@ static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, c
     enum { SOME = 8 }; /* many rows at once would be fetched one by one */
     const tutti_gemm_row *row = plan->row;
     const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(row, nk);
-    const bool across = matrix->apart_i == 1 && !(which == TUTTI_GEMM_A && row->a_in_tiles);
-    const int64_t some = !across ? nk : row->step > SOME ? row->step : SOME;
+    const int64_t some = matrix->apart_i != 1 ? nk : row->step > SOME ? row->step : SOME;
     tutti_gemm_source part = *matrix;
     for (int64_t q = 0; q < nk; q += some)
         for (int64_t done = 0; done < n; done += panel) {
@@ -85,6 +84,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_source matrix = tutti_gemm_source_of(g, which, from, 0);
     const packed_label label = label_of(plan, which);
+    assert(which == TUTTI_GEMM_A ? g->packed_a : g->packed_b); /* else it may have been turned */
     memcpy(packed, &label, sizeof label);
     tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
     for (int64_t p = 0; p < g->k; p += plan->block_k) {
@@ -116,13 +116,16 @@ typedef struct {
 typedef struct {
     const tutti_gemm_cell *at;
     int64_t apart_i, apart_p, panel; /* panel: from one to the next */
+    const tutti_gemm_cell *
+        last; /* where the last panel, which is not full, is packed, of others that lie in the matrix; NULL: with them */
 } panels;
 
 static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
                             const depth *d)
 {
-    const int64_t side = panel_of(plan, which);
-    return (panels){at, 1, side, side * d->steps};
+    const int64_t side = panel_of(plan, which), tile = plan->row->vector;
+    if (which == TUTTI_GEMM_A && plan->row->a_in_tiles) return (panels){at, tile, side * tile, side * d->steps, NULL};
+    return (panels){at, 1, side, side * d->steps, NULL};
 }
 
 /* Of the side from i on: packed before, packed now into `block`, or as they lie in the matrix. */
@@ -132,16 +135,21 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
     const bool is_a = which == TUTTI_GEMM_A;
     const tutti_gemm_source *matrix = is_a ? &r->a : &r->b;
     const tutti_gemm_cell *packed = is_a ? r->packed_a : r->packed_b;
-    tutti_gemm_cell *block = is_a ? r->block_a : r->block_b;
+    tutti_gemm_cell *block = is_a ? r->block_a : r->block_b, *last = NULL;
     if (packed) return panels_packed(plan, which, packed + packed_at(plan, which, i, d->p, d->nk), d);
-    if (block) {
+    if (is_a ? plan->copies_a : plan->copies_b) {
         pack_panels(plan, which, matrix, i, n, d->p, d->nk, block);
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
     const int64_t pair = plan->row->pair; /* neighbours of k: what is apart is rows */
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
-    return (panels){cells + i * apart_i + d->p / pair * apart_p, apart_i, apart_p, panel_of(plan, which) * apart_i};
+    const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
+    if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
+        last = block;
+        pack_panels(plan, which, matrix, i + n - over, over, d->p, d->nk, last);
+    }
+    return (panels){cells + i * apart_i + d->p / pair * apart_p, apart_i, step, panel_of(plan, which) * apart_i, last};
 }
 
 static float *floats_at(const rectangle *r, int64_t i, int64_t j)
@@ -167,6 +175,26 @@ static void put_sums(const rectangle *r, const float *sums, int64_t i, int64_t j
         f.map = g->map;
     }
     r->plan->row->finish(&f);
+}
+
+/* Rows and columns of C^T: sums go on from C, and come to it, turned over. */
+static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
+                            int64_t columns)
+{
+    const tutti_gemm_row *row = r->plan->row;
+    _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS], turned[MOST_SUMS];
+    b->begin = NULL;
+    if (!d->is_first || r->plan->gemm.accumulate) {
+        for (int64_t x = 0; x < columns; x++)
+            memcpy(turned + x * row->columns, floats_at(r, j + x, i), (size_t)rows * sizeof *own);
+        row->turn(turned, own);
+        b->begin = own;
+    }
+    b->sums = own;
+    b->begin_apart = b->sums_apart = row->columns;
+    row->multiply(b, rows, columns);
+    row->turn(own, turned);
+    put_sums(r, turned, j, i, columns, rows, d->is_last);
 }
 
 /* One register block. Sums go to C itself where its vectors are whole and nothing is done to them any more. */
@@ -197,16 +225,21 @@ static void multiply_panels(const rectangle *r, const depth *d, const panels *a,
                             const panels *b, int64_t j0, int64_t j1)
 {
     const tutti_gemm_row *row = r->plan->row;
-    const bool fetches = r->plan->gemm.type_c == TUTTI_F32;
+    const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned;
     tutti_gemm_block block = {.a = a->at, .a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
     for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel) {
         const int64_t below = i + row->rows < i1 ? i + row->rows : i;
         block.b = b->at;
         block.next_a = below == i ? block.a : block.a + a->panel;
+        if (a->last && i + row->rows > i1) {
+            const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
+            block.a = last.at, block.a_i = last.apart_i, block.a_p = last.apart_p;
+        }
         for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel) {
             const int64_t right = j + row->columns;
             block.next_sums = !fetches ? NULL : right < j1 ? floats_at(r, i, right) : floats_at(r, below, j0);
-            multiply_block(r, d, &block, i, j, least(row->rows, i1 - i), least(row->columns, j1 - j));
+            (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
+                                                                    least(row->columns, j1 - j));
         }
     }
 }
@@ -259,16 +292,18 @@ static rectangle rectangle_of(const job *w, int64_t product)
 {
     const tutti_gemm_plan *plan = w->plan;
     const tutti_gemm *g = &plan->gemm;
-    rectangle r = {.plan = plan, .bias = w->operands->bias};
+    const tutti_gemm_operands *o = w->operands;
+    const void *a = plan->is_turned ? o->b : o->a, *b = plan->is_turned ? o->a : o->b;
+    rectangle r = {.plan = plan, .bias = o->bias};
     if (g->packed_a)
-        r.packed_a = find_packed(plan, TUTTI_GEMM_A, w->operands->a, product);
+        r.packed_a = find_packed(plan, TUTTI_GEMM_A, a, product);
     else
-        r.a = tutti_gemm_source_of(g, TUTTI_GEMM_A, w->operands->a, product);
+        r.a = tutti_gemm_source_of(g, TUTTI_GEMM_A, a, product);
     if (g->packed_b)
-        r.packed_b = find_packed(plan, TUTTI_GEMM_B, w->operands->b, product);
+        r.packed_b = find_packed(plan, TUTTI_GEMM_B, b, product);
     else
-        r.b = tutti_gemm_source_of(g, TUTTI_GEMM_B, w->operands->b, product);
-    r.c = (char *)w->operands->c + (size_t)(g->apart_c * product) * tutti_dtype_bytes(g->type_c);
+        r.b = tutti_gemm_source_of(g, TUTTI_GEMM_B, b, product);
+    r.c = (char *)o->c + (size_t)(g->apart_c * product) * tutti_dtype_bytes(g->type_c);
     return r;
 }
 
@@ -285,8 +320,8 @@ static void multiply_team(const job *w, int64_t t)
         rectangle r = rectangle_of(w, product);
         cut(g->m, plan->row->rows, m, plan->nteams_m, &r.m0, &r.m1);
         cut(g->n, plan->row->columns, n, plan->nteams_n, &r.n0, &r.n1);
-        r.block_a = plan->copies_a ? (tutti_gemm_cell *)(void *)own : NULL;
-        r.block_b = plan->copies_b ? (tutti_gemm_cell *)(void *)(own + plan->block_a_bytes) : NULL;
+        r.block_a = (tutti_gemm_cell *)(void *)own;
+        r.block_b = (tutti_gemm_cell *)(void *)(own + plan->block_a_bytes);
         multiply_rectangle(&r);
     }
 }

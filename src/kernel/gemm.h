@@ -63,6 +63,8 @@ struct tutti_gemm_row;
 /* How it is multiplied: frozen by tutti_gemm_plan_make, to be read by others for what is documented here. */
 typedef struct {
     tutti_gemm gemm; /* nothing in it is 0 any more that had a default */
+    bool
+        is_turned; /* C^T = B^T A^T is multiplied: in `gemm` A and B, m and n have changed places; C and the bias lie as they did */
     const struct tutti_gemm_row *row;
     int64_t block_m, block_n, block_k;     /* sides of the blocks that caches hold */
     int nteams_batch, nteams_m, nteams_n;  /* threads by products, rows and columns */
@@ -75,9 +77,9 @@ typedef struct {
 /* TUTTI_ERR_USAGE: sizes below 1 (k: 0), strides shorter than a row, types or combinations that do not exist, a row that is not here. */
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err);
 
-/* Packs one whole operand of one product, as it lies in `from`, into packed_*_bytes of memory aligned to 64 bytes. What comes out is a value
+/* Packs one whole operand of one product, which the plan takes packed, as it lies in `from`, into packed_*_bytes of memory aligned to 64 bytes. What comes out is a value
  * of its own: it may be given to any plan of the same row with the same sides of this operand, whatever the other one's, the batch and
- * the threads; but where k is over 512 (of bf16: 1024), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
+ * the threads; but where k is over 512 (of bf16: 1024, of tiles: 2048), C of 16 bits takes other ones than C of f32. `from` is not needed any more. */
 void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed);
 
 typedef struct {

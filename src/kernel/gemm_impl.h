@@ -9,8 +9,7 @@
 
 #include "gemm.h"
 
-/* Of k in a block: the same for all plans, because operands are packed by it. */
-enum { TUTTI_GEMM_BLOCK_K = 512, TUTTI_GEMM_ALIGNED = 64 };
+enum { TUTTI_GEMM_ALIGNED = 64 };
 
 typedef uint32_t tutti_gemm_cell;
 
@@ -24,9 +23,10 @@ typedef struct {
 /* Some of a block of k, for one register block of C: cells lie where the distances say, sums begin at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
-    int64_t a_i, a_p, b_p; /* cells from one row, one step of k to the next; columns lie side by side */
-    int64_t steps;         /* cells of k */
-    const float *begin;    /* NULL: at 0 */
+    int64_t a_i, a_p,
+        b_p; /* cells from one row, one step of k to the next (of A in tiles: one tile); columns lie side by side */
+    int64_t steps;      /* cells of k */
+    const float *begin; /* NULL: at 0 */
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
@@ -53,7 +53,8 @@ typedef struct tutti_gemm_row {
     int rows, columns, vector; /* of a register block; columns that are computed together at least */
     int pair;                  /* numbers of k in a cell */
     int step;                  /* numbers of k that are multiplied at once: panels are filled up to multiples */
-    bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k]; a_i and a_p say nothing */
+    int block_k;               /* numbers of k in a block: the same for all plans, because operands are packed by it */
+    bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
     bool reads_in_place;       /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);
     /* n of the side and nk of k into one panel of `side`. */
@@ -62,6 +63,8 @@ typedef struct tutti_gemm_row {
     /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
+    /* The sums of a register block turned over, for products that are; NULL: there are none. */
+    void (*turn)(const float *from, float *to);
     /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
     void (*enter)(void *state);
     void (*leave)(const void *state);

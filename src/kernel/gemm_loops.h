@@ -105,7 +105,7 @@ static void gemm_multiply(const tutti_gemm_block *block, int64_t rows, int64_t c
 /* What rows of register blocks have in common; is_here is the file's. */
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
-    .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack, .pack_b = gemm_pack, .multiply = gemm_multiply,   \
-    .finish = gemm_finish
+    .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack, .pack_b = gemm_pack,  \
+    .multiply = gemm_multiply, .finish = gemm_finish
 
 #endif

@@ -18,6 +18,7 @@ INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64
     if (GEMM_PAIR == 1) return first;
     vector second = {0};
     if (next) second = n < WIDTH ? take_some(from, at + next, n, type) : take(from, at + next, type);
+    if (type == TUTTI_BF16) return (vector)join_upper((words)first, (words)second);
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 

@@ -112,6 +112,28 @@ static void fill_in(tutti_gemm *g)
     if (!g->batch) g->batch = 1;
 }
 
+/* ---- roles ---- */
+
+/* Tiles read A where it lies, and B never: where B's neighbours of k lie side by side, and A is smaller by far, B is multiplied from the left. */
+static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
+{
+    enum { FEW_ROWS = 128 };
+    if (!row->turn || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
+    return g->k % row->step == 0 && g->stride_b % row->pair == 0 && g->m <= FEW_ROWS && g->n >= 4 * g->m;
+}
+
+static void turn(tutti_gemm_plan *plan)
+{
+    const tutti_gemm g = plan->gemm;
+    tutti_gemm *to = &plan->gemm;
+    plan->is_turned = true;
+    to->m = g.n, to->n = g.m;
+    to->transpose_a = !g.transpose_b, to->transpose_b = !g.transpose_a;
+    to->stride_a = g.stride_b, to->stride_b = g.stride_a;
+    to->apart_a = g.apart_b, to->apart_b = g.apart_a;
+    to->type_a = g.type_b, to->type_b = g.type_a;
+}
+
 /* ---- blocks ---- */
 
 static int64_t cache_bytes(int name, int64_t otherwise)
@@ -120,8 +142,9 @@ static int64_t cache_bytes(int name, int64_t otherwise)
     return nbytes > 0 ? nbytes : otherwise;
 }
 
-/* The block of A takes half of the second-level cache, that of B a part of the third, which cores share. Sums of 16 bits are rounded once:
- * there all of k is one block. */
+/* Of a register block's vectors the block of A takes half of the second-level cache, that of B a part of the third, which cores share. Tiles
+ * of both pass faster than the third one reads: there the block of B takes half of the second, beside a quarter of A. Sums of 16 bits are
+ * rounded once: there all of k is one block. */
 static void choose_blocks(tutti_gemm_plan *plan)
 {
     enum { MOST_B = 4 << 20 };
@@ -129,10 +152,11 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const tutti_gemm_row *row = plan->row;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
-    const int64_t one = TUTTI_GEMM_BLOCK_K * row->pair;
-    plan->block_k = g->type_c == TUTTI_F32 || g->k < one ? one : round_up(g->k, row->step);
-    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell + 1;
-    const int64_t rows = second / 2 / line / row->rows, columns = least(third / 8, MOST_B) / line / row->columns;
+    plan->block_k = g->type_c == TUTTI_F32 || g->k < row->block_k ? row->block_k : round_up(g->k, row->step);
+    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell;
+    const int64_t most_a = row->a_in_tiles ? second / 4 : second / 2,
+                  most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
+    const int64_t rows = most_a / (line ? line : 1) / row->rows, columns = most_b / (line ? line : 1) / row->columns;
     plan->block_m = (rows < 1 ? 1 : rows) * row->rows;
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
@@ -198,12 +222,13 @@ static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     enum { PAGE = 1024, FEW_ROWS = 128 }; /* cells of a way of that cache */
     const tutti_gemm *g = &plan->gemm;
-    const int64_t pair = plan->row->pair;
+    const tutti_gemm_row *row = plan->row;
+    const int64_t pair = row->pair;
+    const bool is_far = !row->a_in_tiles && g->stride_a % (PAGE * pair) == 0;
     if (which == TUTTI_GEMM_A ? g->packed_a : g->packed_b) return false;
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
     if (!plan->row->reads_in_place || type != g->multiplied) return true;
-    if (which == TUTTI_GEMM_A)
-        return g->transpose_a || g->k % pair || g->stride_a % pair || g->stride_a % (PAGE * pair) == 0;
+    if (which == TUTTI_GEMM_A) return g->transpose_a || g->k % row->step || g->stride_a % pair || is_far;
     return pair > 1 || g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS;
 }
 
@@ -230,6 +255,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     const tutti_gemm *g = &made.gemm;
     const tutti_gemm_row *row = made.row;
     fill_in(&made.gemm);
+    if (is_better_turned(g, row)) turn(&made);
     choose_blocks(&made);
     choose_teams(&made);
     made.copies_a = copies(&made, TUTTI_GEMM_A);
@@ -238,7 +264,10 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     if (!made.copies_b && !g->packed_b) made.block_n = FEW_PANELS * row->columns;
     made.packed_a_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_A);
     made.packed_b_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_B);
-    if (made.copies_a) made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
+    if (made.copies_a)
+        made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
+    else if (row->a_in_tiles && !g->packed_a && g->m % row->vector)
+        made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows); /* the last panel */
     made.thread_bytes = made.block_a_bytes;
     if (made.copies_b) made.thread_bytes += (size_t)block_bytes(&made, least(made.block_n, g->n), row->columns);
     made.workspace_bytes = made.thread_bytes * (size_t)(made.nteams_batch * made.nteams_m * made.nteams_n);

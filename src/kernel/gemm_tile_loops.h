@@ -17,7 +17,7 @@
 #define GEMM_PAIR 2
 #include "gemm_pack_loops.h"
 
-enum { TILE = 16, TILE_BYTES = 64, TILE_BLOCK = 2 * TILE, TILE_STEP = 2 * TILE /* numbers of k */ };
+enum { TILE = 16, TILE_BLOCK = 2 * TILE, TILE_STEP = 2 * TILE /* numbers of k */ };
 
 /* Numbers of tiles are parts of instructions' names: sums of rows 0, 16, columns 0, 16. */
 #define SUMS_00   0
@@ -85,14 +85,14 @@ static void tile_pack_b(const tutti_gemm_source *s, int64_t n, int64_t nk, int s
 INLINE void tile_products(tiles *t, const tutti_gemm_block *block, const bool two_rows, const bool two_columns)
 {
     const tutti_gemm_cell *a = block->a, *b = block->b;
-    const int64_t apart = TILE_BLOCK * (int64_t)sizeof *b;
-    for (int64_t p = 0; p < block->steps; p += TILE, a += TILE_BLOCK * TILE, b += TILE_BLOCK * TILE) {
-        tile_load(t, ROWS_0, a, TILE_BYTES);
+    const int64_t apart = TILE_BLOCK * (int64_t)sizeof *b, a_apart = block->a_i * (int64_t)sizeof *a, a_p = block->a_p;
+    for (int64_t p = 0; p < block->steps; p += TILE, a += a_p, b += TILE_BLOCK * TILE) {
+        tile_load(t, ROWS_0, a, a_apart);
         tile_load(t, COLUMNS_0, b, apart);
         tile_multiply(t, SUMS_00, ROWS_0, COLUMNS_0);
         if (two_columns) tile_load(t, COLUMNS_1, b + TILE, apart);
         if (two_columns) tile_multiply(t, SUMS_01, ROWS_0, COLUMNS_1);
-        if (two_rows) tile_load(t, ROWS_1, a + TILE * TILE, TILE_BYTES);
+        if (two_rows) tile_load(t, ROWS_1, a + TILE * block->a_i, a_apart);
         if (two_rows) tile_multiply(t, SUMS_10, ROWS_1, COLUMNS_0);
         if (two_rows && two_columns) tile_multiply(t, SUMS_11, ROWS_1, COLUMNS_1);
     }
@@ -150,9 +150,21 @@ static void tile_multiply_block(const tutti_gemm_block *block, int64_t rows, int
     if (!is_whole) copy_rows(block->sums, block->sums_apart, own, TILE_BLOCK, rows, whole);
 }
 
+static void tile_turn(const float *from, float *to)
+{
+    for (int64_t i = 0; i < TILE_BLOCK; i += WIDTH)
+        for (int64_t j = 0; j < TILE_BLOCK; j += WIDTH) {
+            vector square[WIDTH];
+            for (int r = 0; r < WIDTH; r++) square[r] = load(from + (i + r) * TILE_BLOCK + j);
+            transpose(square);
+            for (int r = 0; r < WIDTH; r++) store(to + (j + r) * TILE_BLOCK + i, square[r]);
+        }
+}
+
 #define TILE_ROW                                                                                                       \
     .multiplied = TUTTI_BF16, .rows = TILE_BLOCK, .columns = TILE_BLOCK, .vector = TILE, .pair = GEMM_PAIR,            \
-    .step = TILE_STEP, .a_in_tiles = true, .is_here = is_here, .pack_a = tile_pack_a, .pack_b = tile_pack_b,           \
-    .multiply = tile_multiply_block, .finish = gemm_finish
+    .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .reads_in_place = true, .is_here = is_here,                \
+    .pack_a = tile_pack_a, .pack_b = tile_pack_b, .multiply = tile_multiply_block, .finish = gemm_finish,              \
+    .turn = tile_turn
 
 #endif

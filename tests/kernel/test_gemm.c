@@ -270,7 +270,7 @@ static void every_way_is_exact(void **state)
 
 static void deep_ones_of(const char *row, tutti_dtype multiplied)
 {
-    static const int64_t depths[] = {255, 256, 257, 511, 513, 1025, 1300};
+    static const int64_t depths[] = {255, 256, 257, 511, 513, 1025, 1300, 2080};
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
         for (int way = 0; way < 16; way++) {
             tutti_gemm g = plain(row, multiplied, 33, 50, depths[i]);
@@ -286,6 +286,36 @@ static void sums_over_many_blocks_are_exact(void **state)
 {
     (void)state;
     each_row(deep_ones_of);
+}
+
+/* Few rows of C and k's neighbours of B side by side: tiles multiply C^T. Panels that are not full are read where A lies, and beside it. */
+static void few_rows_of(const char *row, tutti_dtype multiplied)
+{
+    static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16};
+    static const int64_t rows[] = {1, 5, 16, 37}, depths[] = {32, 96, 2080};
+    if (multiplied != TUTTI_BF16) return;
+    for (int way = 0; way < 4 * 3 * 3 * 3 * 16; way += 7) {
+        int rest = way;
+        tutti_gemm g = plain(row, multiplied, rows[rest % 4], 0, 0);
+        rest /= 4;
+        g.k = depths[rest % 3], rest /= 3;
+        g.bias = (tutti_gemm_bias)(rest % 3), rest /= 3;
+        g.map = (tutti_gemm_map)(rest % 3), rest /= 3;
+        g.n = rest & 1 ? 152 : 176, g.transpose_a = rest & 2;
+        if (rest & 4) g.stride_a = g.transpose_a ? g.m + 3 : g.k + 6, g.stride_b = g.k + 2, g.stride_c = g.n + 5;
+        g.transpose_b = true;
+        g.type_c = g.map == TUTTI_GEMM_GELU ? TUTTI_F32 : types[rest / 8 % 2];
+        g.accumulate = g.type_c == TUTTI_F32 && !g.bias && !g.map && way % 8 < 4;
+        g.batch = way % 7 ? 1 : 2;
+        g.nthreads = 1 + way % 3;
+        compare_exactly(&g);
+    }
+}
+
+static void few_rows_are_exact(void **state)
+{
+    (void)state;
+    each_row(few_rows_of);
 }
 
 /* Of f32: what one chain of fused multiply-adds gives, or of products and sums where there are none. */
@@ -327,9 +357,9 @@ static void a_sum_is_one_chain_whatever_the_way(void **state)
     each_row(chains_of);
 }
 
-static void bits_of(const char *row, tutti_dtype multiplied)
+static void bits_by(const tutti_gemm *given)
 {
-    tutti_gemm g = plain(row, multiplied, 131, 150, 1100);
+    const tutti_gemm g = *given;
     problem p = make(g, rough);
     float *one = multiply(&p);
     for (int way = 1; way < 16; way++) {
@@ -337,11 +367,20 @@ static void bits_of(const char *row, tutti_dtype multiplied)
         p.gemm.packed_a = way & 1, p.gemm.packed_b = way & 2;
         float *c = multiply(&p);
         if (memcmp(one, c, p.c_elements * sizeof *c))
-            fail_msg("%s: other bits by %d threads, way %d", row, p.gemm.nthreads, way);
+            fail_msg("%s, %d rows: other bits by %d threads, way %d", g.row, (int)g.m, p.gemm.nthreads, way);
         free(c);
     }
     free(one);
     release(&p);
+}
+
+static void bits_of(const char *row, tutti_dtype multiplied)
+{
+    tutti_gemm g = plain(row, multiplied, 131, 150, 1100);
+    bits_by(&g);
+    g = plain(row, multiplied, 35, 150, 2144); /* of tiles: C^T unless something is packed before */
+    g.transpose_b = true;
+    bits_by(&g);
 }
 
 static void threads_and_packing_do_not_change_a_bit(void **state)
@@ -434,6 +473,7 @@ int main(void)
         cmocka_unit_test(products_of_all_sizes_are_exact),
         cmocka_unit_test(every_way_is_exact),
         cmocka_unit_test(sums_over_many_blocks_are_exact),
+        cmocka_unit_test(few_rows_are_exact),
         cmocka_unit_test(a_sum_is_one_chain_whatever_the_way),
         cmocka_unit_test(threads_and_packing_do_not_change_a_bit),
         cmocka_unit_test(sums_are_within_their_bound),
