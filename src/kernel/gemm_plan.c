@@ -153,7 +153,8 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
     plan->block_k = g->type_c == TUTTI_F32 || g->k < row->block_k ? row->block_k : round_up(g->k, row->step);
-    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell;
+    const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
+    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell + left;
     const int64_t most_a = row->a_in_tiles ? second / 4 : second / 2,
                   most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
     const int64_t rows = most_a / (line ? line : 1) / row->rows, columns = most_b / (line ? line : 1) / row->columns;
