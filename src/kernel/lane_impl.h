@@ -26,6 +26,7 @@ typedef struct {
                                * set; NULL in evaluation */
     bool relu;                /* of what is normalised and added */
     bool streams;             /* out and din are written past the caches: units of them are aligned */
+    int64_t ahead;            /* bytes that are fetched before they are come to */
 } tutti_norm_call;
 
 /* What there is of each channel, for each unit of a row in turn: so many units, one of each kind. In the padding all but the mean is 0. */

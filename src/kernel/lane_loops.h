@@ -10,7 +10,7 @@
 #include "../tensor/vector.h"
 #include "lane_impl.h"
 
-enum { UNIT = 2 * WIDTH };
+enum { UNIT = 2 * WIDTH, FETCHED_LINE = 64 };
 
 /* --- WIDTH numbers in their order; n of them, others zero --- */
 
@@ -95,6 +95,15 @@ INLINE void put_unit(void *to, int64_t at, unit u, writing how)
         store((float *)to + at, u.a);
         store((float *)to + at + WIDTH, u.b);
     }
+}
+
+/* Into the second level, what a loop over units reads or writes so many bytes on: the processor's own fetching ends with each page. */
+INLINE void fetch_unit(const void *from, int64_t at, int64_t ahead, tutti_dtype type)
+{
+    const int64_t nbytes = type == TUTTI_F32 ? 4 : 2;
+    const char *line = (const char *)((uintptr_t)from + (uintptr_t)(at * nbytes + ahead));
+    __builtin_prefetch(line, 0, 2);
+    if (type == TUTTI_F32) __builtin_prefetch(line + FETCHED_LINE, 0, 2);
 }
 
 INLINE int64_t at_most(int64_t n, int64_t most)

@@ -78,12 +78,16 @@ typedef pair pair_at(const tutti_norm_call *c, const entries *e, int64_t at, int
 INLINE pair number_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
     (void)v;
+    fetch_unit(c->in, at, c->ahead, k.type);
     const unit x = minus(take_of(c->in, at, n, k.type), e->mean);
     return (pair){x, x};
 }
 
 INLINE pair gradient_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
+    fetch_unit(c->in, at, c->ahead, k.type);
+    fetch_unit(c->given, at, c->ahead, k.type);
+    if (k.mask == SUM_BY_BIT) fetch_unit(c->more, at, c->ahead, k.type);
     pair p = {take_of(c->given, at, n, k.type), minus(take_of(c->in, at, n, k.type), e->mean)};
     if (k.mask == SUM_BY_BIT) p.gradient = rounded(plus(p.gradient, take_of(c->more, at, n, k.type)), k.type);
     if (k.mask == BY_NUMBER) {
@@ -238,6 +242,9 @@ INLINE void map_span(const tutti_norm_call *c, const tutti_norm_lanes *l, const 
 
 INLINE void normalise_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
+    fetch_unit(c->in, at, c->ahead, k.type);
+    if (k.adds) fetch_unit(c->added, at, c->ahead, k.type);
+    if (!k.streams) fetch_unit(c->out, at, c->ahead, k.type);
     unit y = times_plus(minus(take_of(c->in, at, n, k.type), e->mean), e->scale, e->shift);
     if (k.adds) y = plus(y, take_of(c->added, at, n, k.type));
     if (k.adds && k.relu && c->bits) ((pair_bits *)c->bits)[v] = join_bits(positive(y.a), positive(y.b));
@@ -273,6 +280,9 @@ static void norm_normalise(const tutti_norm_call *call, const tutti_norm_lanes *
 INLINE void input_gradient_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
 {
     (void)v;
+    fetch_unit(c->in, at, c->ahead, k.type);
+    fetch_unit(c->dout, at, c->ahead, k.type);
+    if (!k.streams) fetch_unit(c->din, at, c->ahead, k.type);
     const unit x = minus(take_of(c->in, at, n, k.type), e->mean);
     unit g = take_of(c->dout, at, n, k.type);
     if (k.mask == BY_NUMBER) {

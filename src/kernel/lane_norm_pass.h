@@ -19,6 +19,7 @@ typedef struct {
     int64_t period, entries;      /* units of a row, numbers of a row */
     int64_t span, spans, nchunks; /* numbers of a span; spans of a run; chunks of a panel */
     int32_t *channel;             /* of each lane of a row, in the panel; owned */
+    size_t stream_bytes;          /* results as large are written past the caches */
     int nthreads;
     bool by_panels; /* that is how threads share the work */
 } tutti_norm_walk;
