@@ -16,7 +16,9 @@ static const tutti_conv_attrs
     beyond = {.out_channels = 51, .kernel = 3, .stride = 1, .pad = 4, .groups = 1},
     odd = {.out_channels = 19, .kernel = 5, .stride = 1, .groups = 1, .bias = true},
     block3 = {.out_channels = 32, .kernel = 3, .stride = 1, .pad = 1, .groups = 1, .bias = true},
-    block1 = {.out_channels = 48, .kernel = 1, .stride = 1, .groups = 1, .bias = true};
+    block1 = {.out_channels = 48, .kernel = 1, .stride = 1, .groups = 1, .bias = true},
+    apart1 = {.out_channels = 24, .kernel = 1, .stride = 2, .groups = 1, .bias = true},
+    apart3 = {.out_channels = 80, .kernel = 3, .stride = 2, .pad = 1, .groups = 1};
 static const tutti_dense_attrs dense500 = {.units = 50, .bias = true};
 
 /* Beside those of kernel_cases.h. */
@@ -28,6 +30,8 @@ static const kernel_case more_cases[] = {
     {"conv", &odd, {4, {2, 7, 9, 14}}, true, false, 1, .what = "odd channels everywhere"},
     {"conv", &block3, {4, {2, 16, 9, 8}}, true, false, 1, .what = "whole blocks"},
     {"conv", &block1, {4, {2, 32, 7, 7}}, true, false, 1, .what = "1x1, whole blocks"},
+    {"conv", &apart1, {4, {2, 32, 8, 7}}, true, false, 1, .what = "1x1 of stride 2, a row and a column more"},
+    {"conv", &apart3, {4, {2, 16, 9, 8}}, true, false, 1, .what = "3x3 of stride 2, more than a group of channels"},
     {"dense", &dense500, {4, {8, 50, 4, 4}}, true, false, 1, .what = "LeNet's, behind planes"},
     {"dense", &dense500, {2, {33, 130}}, true, false, 1, .what = "33 x 130 x 50"},
 };
