@@ -72,6 +72,7 @@ tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k)
                               .out_width = out[3],
                               .kernel = at->kernel,
                               .pad = at->pad,
+                              .stride = at->stride,
                               .rows = out[0] * out[2],
                               .size = at->kernel * at->kernel * in[1],
                               .relu = at->relu,

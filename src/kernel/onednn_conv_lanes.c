@@ -49,7 +49,7 @@
 #include "onednn_impl.h"
 #include "tile_conv.h"
 
-enum { TILE_BYTES = 400 << 10 };
+enum { TILE_BYTES = 400 << 10, MANY_TILE_BYTES = 4 << 20, MANY_SUMS = 64 << 10 };
 
 static const tutti_conv_loops *loops_for(tutti_dtype type)
 {
@@ -251,11 +251,13 @@ static void weight_gradient(const tutti_onednn_windows *w, const tutti_kernel_ar
 static tutti_tile_conv tiles_of(const tutti_onednn_windows *w)
 {
     return (tutti_tile_conv){.channels = w->channels,
+                             .height = w->height + 2 * w->pad,
                              .width = w->width + 2 * w->pad,
                              .out_channels = w->out_channels,
                              .out_height = w->out_height,
                              .out_width = w->out_width,
-                             .kernel = w->kernel};
+                             .kernel = w->kernel,
+                             .stride = w->stride};
 }
 
 static size_t tile_bytes(const tutti_tile_conv *c)
@@ -264,10 +266,11 @@ static size_t tile_bytes(const tutti_tile_conv *c)
            (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
 }
 
-/* Samples at a time, which stay in the second level. */
+/* Samples at a time, which stay in the second level; more where sums are many, which are read and written each time, far apart. */
 static int64_t tiled_samples(const tutti_tile_conv *c)
 {
-    const int64_t fit = TILE_BYTES / (int64_t)tile_bytes(c);
+    const bool many = c->out_channels * c->channels * c->kernel * c->kernel > MANY_SUMS;
+    const int64_t fit = (many ? MANY_TILE_BYTES : TILE_BYTES) / (int64_t)tile_bytes(c);
     return fit > 1 ? fit : 1;
 }
 

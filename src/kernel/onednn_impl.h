@@ -46,7 +46,7 @@ enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 
 /* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c, onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
-    int64_t out_channels, out_height, out_width, kernel, pad;
+    int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* of outputs, of all samples */
     int64_t size;               /* of a window, floats */
     int64_t tile;               /* what is done at once: rows of outputs, or for sums of the bias positions */

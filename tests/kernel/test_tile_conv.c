@@ -39,7 +39,7 @@ static uint16_t *numbers(int64_t n, int salt)
 
 static int64_t plane_of(const tutti_tile_conv *c)
 {
-    return (c->out_height + c->kernel - 1) * c->width * c->channels;
+    return c->height * c->width * c->channels;
 }
 
 static int64_t outputs_of(const tutti_tile_conv *c)
@@ -53,7 +53,7 @@ static float want(const tutti_tile_conv *c, int64_t o, int64_t ky, int64_t tap)
     for (int s = 0; s < SAMPLES; s++)
         for (int64_t y = 0; y < c->out_height; y++)
             for (int64_t x = 0; x < c->out_width; x++)
-                sum += small(((y + ky) * c->width + x) * c->channels + tap, 2 * s) *
+                sum += small(((y * c->stride + ky) * c->width + x * c->stride) * c->channels + tap, 2 * s) *
                        small((y * c->out_width + x) * c->out_channels + o, 2 * s + 1);
     return sum;
 }
@@ -93,7 +93,7 @@ static bool has_tiles(void)
 
 static void tiles_sum_as_plain_loops_do(void **state)
 {
-    static const int64_t channels[] = {1, 3, 5, 16, 20}, out_channels[] = {1, 6, 16, 17, 32, 50, 64};
+    static const int64_t channels[] = {1, 3, 5, 16, 20}, out_channels[] = {1, 6, 16, 17, 32, 50, 64, 80, 128};
     (void)state;
     if (!has_tiles()) {
         print_message("tiles of AMX: this processor, or TUTTI_ISA, has none\n");
@@ -103,16 +103,42 @@ static void tiles_sum_as_plain_loops_do(void **state)
         for (size_t o = 0; o < sizeof out_channels / sizeof *out_channels; o++)
             for (int64_t kernel = 2; kernel <= 5; kernel++)
                 for (int64_t width = 1; width <= 13; width += 4) {
-                    const tutti_tile_conv c = {channels[i], width + kernel - 1, out_channels[o], kernel + 1, width,
-                                               kernel};
+                    const tutti_tile_conv c = {
+                        channels[i], 2 * kernel, width + kernel - 1, out_channels[o], kernel + 1, width, kernel, 1};
                     compare(&c);
                 }
+}
+
+/* And an input that has rows and columns which no output reads, or not all that its planes would have. */
+static void tiles_sum_strided_convolutions_as_plain_loops_do(void **state)
+{
+    (void)state;
+    if (!has_tiles()) {
+        print_message("tiles of AMX: this processor, or TUTTI_ISA, has none\n");
+        skip();
+    }
+    for (int64_t stride = 2; stride <= 3; stride++)
+        for (int64_t kernel = 2; kernel <= 5; kernel++)
+            for (int64_t width = 1; width <= 9; width += 4)
+                for (int64_t more = 0; more < stride; more++)
+                    for (int64_t channels = 16; channels <= 32; channels += 16) {
+                        const tutti_tile_conv c = {channels,
+                                                   2 * stride + kernel + more,
+                                                   (width - 1) * stride + kernel + more,
+                                                   3 * channels,
+                                                   3,
+                                                   width,
+                                                   kernel,
+                                                   stride};
+                        compare(&c);
+                    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_sum_as_plain_loops_do),
+        cmocka_unit_test(tiles_sum_strided_convolutions_as_plain_loops_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
