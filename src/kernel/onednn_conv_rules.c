@@ -105,7 +105,7 @@ bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r,
 }
 
 /* Channels that fill the library's tiles on both sides are left to it, unless they are many and the planes small: 3 x 3, 16 samples, one
- * thread of a Xeon of the Granite Rapids class, ms in a step of ResNet-50, oneDNN 3.2 and tiles:
+ * thread of a Xeon with AMX, ms in a step of ResNet-50, oneDNN 3.2 and tiles:
  *
  *   channels, stride, plane of the output         library  tiles    taken
  *   512 to 512, 1, 7 x 7                          13.8     7.9      yes

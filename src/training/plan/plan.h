@@ -76,8 +76,8 @@ typedef struct {
 } tutti_plan_config;
 
 /* The rows of the table of algorithms that config.algorithm stands for, with their parameters. None of "auto": direct, or split-rail between
- * hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018): hierarchical for small exchanges, ring for large ones. Else
- * the one that it names. */
+ * hosts of several ranks; large exchanges between three or more hosts of one rank go by ring. Two of "hybrid[,group=N]" (Jia et al. 2018):
+ * hierarchical for small exchanges, ring for large ones. Else the one that it names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 
 /* Neighbours in the packed vector that travel together. */
