@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../base/arena.h"
 #include "../base/clock.h"
+#include "../base/steady_cond.h"
 
 struct tutti_predict_wait {
     pthread_t thread;
@@ -28,24 +28,16 @@ static void say(const tutti_predict_wait *w, bool tty)
     fflush(w->to);
 }
 
-static struct timespec after(const struct timespec *from, double seconds)
-{
-    const long ns = from->tv_nsec + (long)(1e9 * (seconds - (double)(time_t)seconds));
-    return (struct timespec){from->tv_sec + (time_t)seconds + ns / 1000000000, ns % 1000000000};
-}
-
 static void *watch(void *arg)
 {
     tutti_predict_wait *w = arg;
     const bool tty = isatty(fileno(w->to));
     bool said = false;
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t at_ns = tutti_clock_ns();
     pthread_mutex_lock(&w->lock);
     while (!w->is_over) {
-        at = after(&at, w->every_s);
-        int rc = 0;
-        while (!w->is_over && !rc) rc = pthread_cond_timedwait(&w->over, &w->lock, &at);
+        at_ns += (int64_t)(1e9 * w->every_s);
+        while (!w->is_over && tutti_steady_cond_wait(&w->over, &w->lock, at_ns)) continue;
         if (!w->is_over && w->n) say(w, tty), said = true;
     }
     pthread_mutex_unlock(&w->lock);
@@ -56,13 +48,9 @@ static void *watch(void *arg)
 tutti_predict_wait *tutti_predict_wait_begin(FILE *to, double after_s)
 {
     tutti_predict_wait *w = tutti_alloc(sizeof *w);
-    pthread_condattr_t by;
     *w = (tutti_predict_wait){.began_s = tutti_clock_s(), .every_s = after_s, .to = to};
-    pthread_condattr_init(&by);
-    pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->over, &by);
-    pthread_condattr_destroy(&by);
+    tutti_steady_cond_init(&w->over);
     if (!pthread_create(&w->thread, NULL, watch, w)) return w;
     pthread_cond_destroy(&w->over);
     pthread_mutex_destroy(&w->lock);

@@ -5,9 +5,9 @@
  * shares our core run; sleeping costs a system call on both sides and comes last. */
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "../../base/clock.h"
+#include "../../base/steady_cond.h"
 #include "../../base/strbuf.h"
 #include "../group/flight.h"
 #include "executor_impl.h"
@@ -306,11 +306,8 @@ int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, co
     tutti_group *g = x[0]->group;
     const double until = tutti_clock_s() + seconds;
     pthread_cond_t called;
-    pthread_condattr_t steady;
     int ended;
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-    pthread_cond_init(&called, &steady);
+    tutti_steady_cond_init(&called);
     tutti_group_lock(g);
     say_who_sleeps(x, n, &called);
     while ((ended = find_ended(x, n)) < 0) {
@@ -321,6 +318,5 @@ int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, co
     say_who_sleeps(x, n, NULL);
     tutti_group_unlock(g);
     pthread_cond_destroy(&called);
-    pthread_condattr_destroy(&steady);
     return ended;
 }

@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "../../base/steady_cond.h"
 #include "group_impl.h"
 
 enum { NAP_MS = 1, MOST_NAPS = 5 };
@@ -65,12 +66,7 @@ void tutti_driver_kick(tutti_group *g)
 
 void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t ns = until.tv_nsec + (int64_t)(seconds * 1e9);
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(called, &g->driver->lock, &until);
+    tutti_steady_cond_wait(called, &g->driver->lock, tutti_clock_ns() + (int64_t)(seconds * 1e9));
 }
 
 void tutti_driver_take_over(tutti_group *g)

@@ -4,12 +4,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/steady_cond.h"
 
-static const int64_t LOOK_NS = 100000000, PATIENCE_NS = 1000000000, NS = 1000000000;
+static const int64_t LOOK_NS = 100000000, PATIENCE_NS = 1000000000;
 
 struct tutti_bringing {
     pthread_mutex_t lock; /* guards all of it */
@@ -22,12 +22,8 @@ struct tutti_bringing {
 tutti_bringing *tutti_bringing_create(void)
 {
     tutti_bringing *b = tutti_alloc(sizeof *b);
-    pthread_condattr_t steady;
-    pthread_condattr_init(&steady);
-    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->changed, &steady);
-    pthread_condattr_destroy(&steady);
+    tutti_steady_cond_init(&b->changed);
     return b;
 }
 
@@ -57,12 +53,6 @@ static void go_past(tutti_bringing *b, int64_t turn, int64_t now_ns)
     pthread_cond_broadcast(&b->changed);
 }
 
-static void sleep_until(tutti_bringing *b, int64_t at_ns)
-{
-    const struct timespec until = {at_ns / NS, at_ns % NS};
-    pthread_cond_timedwait(&b->changed, &b->lock, &until);
-}
-
 bool tutti_bringing_await(tutti_bringing *b, int64_t turn, bool (*gives_up)(const void *arg), const void *arg)
 {
     bool gave_up = false;
@@ -72,7 +62,7 @@ bool tutti_bringing_await(tutti_bringing *b, int64_t turn, bool (*gives_up)(cons
         if (now >= most)
             go_past(b, b->turn, now);
         else
-            sleep_until(b, most < now + LOOK_NS ? most : now + LOOK_NS);
+            tutti_steady_cond_wait(&b->changed, &b->lock, most < now + LOOK_NS ? most : now + LOOK_NS);
     }
     pthread_mutex_unlock(&b->lock);
     return !gave_up;
