@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tensor/elementwise.h"
 #include "dense_ways.h"
 #include "gemm.h"
 #include "lane_value.h"
@@ -16,19 +15,11 @@ typedef struct {
     int nthreads;
 } dense_gemm;
 
-static bool multiplies(tutti_dtype type)
-{
-    for (int i = 0; tutti_gemm_row_name(i); i++)
-        if (tutti_gemm_row_type(tutti_gemm_row_name(i)) == type && tutti_gemm_row_is_here(tutti_gemm_row_name(i)))
-            return true;
-    return false;
-}
-
 bool tutti_dense_gemm_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     const tutti_dtype type = tutti_precision_dtype(r->precision);
     (void)pass;
-    return k->in[0].dtype == type && !k->in[0].layout && !k->params[0].layout && multiplies(type);
+    return k->in[0].dtype == type && !k->in[0].layout && !k->params[0].layout && tutti_gemm_multiplies(type);
 }
 
 static tutti_status plan_passes(dense_gemm *g, const tutti_kernel *k, tutti_dtype type, bool training,
@@ -99,22 +90,6 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
         a->scratch);
 }
 
-/* Row by row, so that a sum takes its numbers in the order of the batch. */
-static void sum_bias(const dense_gemm *g, tutti_dtype type, const void *dout, float *dbias)
-{
-    enum { BLOCK = 1024 };
-    float wide[BLOCK];
-    const size_t each = tutti_dtype_bytes(type);
-    memset(dbias, 0, (size_t)g->n * sizeof *dbias);
-    for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j += BLOCK) {
-            const int64_t n = g->n - j < BLOCK ? g->n - j : BLOCK;
-            const void *row = (const char *)dout + (size_t)(i * g->n + j) * each;
-            if (type != TUTTI_F32) tutti_lane_convert(type, row, TUTTI_F32, wide, n, 1);
-            tutti_elementwise_add(dbias + j, type == TUTTI_F32 ? row : wide, n);
-        }
-}
-
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const dense_gemm *g = k->state;
@@ -125,7 +100,9 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (!tutti_kernel_params_wanted(k, a)) return;
     tutti_gemm_run(&g->plan[TUTTI_PASS_PARAMS], &(tutti_gemm_operands){.a = a->dout, .b = a->in[0], .c = a->dparam[0]},
                    a->scratch);
-    if (at->bias) sum_bias(g, type, a->dout, a->dparam[1]);
+    if (!at->bias) return;
+    memset(a->dparam[1], 0, (size_t)g->n * sizeof(float));
+    tutti_lane_sum_rows(type, a->dout, g->m, g->n, a->dparam[1]);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)

@@ -93,6 +93,8 @@ void tutti_gemm_run(const tutti_gemm_plan *plan, const tutti_gemm_operands *oper
 /* Names of the rows, fastest first, NULL behind the last; whether one can run here. */
 const char *tutti_gemm_row_name(int i);
 bool tutti_gemm_row_is_here(const char *name);
+/* Whether any row that is here multiplies that type. */
+bool tutti_gemm_multiplies(tutti_dtype type);
 /* The type that it multiplies. */
 tutti_dtype tutti_gemm_row_type(const char *name);
 const char *tutti_gemm_plan_row(const tutti_gemm_plan *plan);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tensor/elementwise.h"
 #include "candidate.h"
 #include "gemm.h"
 #include "lane_value.h"
@@ -29,21 +28,14 @@ typedef struct {
     int nthreads;
 } state;
 
-static bool multiplies(tutti_dtype type)
-{
-    for (int i = 0; tutti_gemm_row_name(i); i++)
-        if (tutti_gemm_row_type(tutti_gemm_row_name(i)) == type && tutti_gemm_row_is_here(tutti_gemm_row_name(i)))
-            return true;
-    return false;
-}
-
 bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)pass;
     const tutti_conv_attrs *at = k->attrs;
     const tutti_order order = tutti_order_of(&k->in[0]);
     const tutti_dtype type = tutti_precision_dtype(r->precision);
-    if (at->kernel != 1 || at->pad || at->groups != 1 || k->in[0].dtype != type || !multiplies(type)) return false;
+    if (at->kernel != 1 || at->pad || at->groups != 1 || k->in[0].dtype != type || !tutti_gemm_multiplies(type))
+        return false;
     for (int p = 0; p < k->nparams; p++)
         if (k->params[p].layout) return false; /* another row's order */
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
@@ -235,29 +227,29 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_gemm_run(&s->forward, &o, a->scratch);
 }
 
-/* n numbers of dout from one on, as floats. */
-static const float *floats_of(const state *s, const void *dout, int64_t at, int64_t n, float *wide)
-{
-    if (s->type == TUTTI_F32) return (const float *)dout + at;
-    tutti_lane_convert(s->type, (const char *)dout + (size_t)at * tutti_dtype_bytes(s->type), TUTTI_F32, wide, n, 1);
-    return wide;
-}
-
-/* In the order of positions: rows of channels are added, or each channel's row is. */
-static void sum_bias(const state *s, const void *dout, float *dbias)
+/* A sum in the order of positions. */
+static float add_numbers(tutti_dtype type, const char *from, int64_t n, float sum)
 {
     enum { BLOCK = 1024 };
     float wide[BLOCK];
-    const int64_t rows = s->channels_last ? s->batch * s->positions : s->batch * s->out,
-                  row = s->channels_last ? s->out : s->positions;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t some = n - i < BLOCK ? n - i : BLOCK;
+        tutti_lane_convert(type, from + (size_t)i * tutti_dtype_bytes(type), TUTTI_F32, wide, some, 1);
+        for (int64_t x = 0; x < some; x++) sum += wide[x];
+    }
+    return sum;
+}
+
+static void sum_bias(const state *s, const void *dout, float *dbias)
+{
+    const size_t row = (size_t)s->positions * tutti_dtype_bytes(s->type);
     memset(dbias, 0, (size_t)s->out * sizeof *dbias);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < row; j += BLOCK) {
-            const int64_t n = row - j < BLOCK ? row - j : BLOCK;
-            const float *some = floats_of(s, dout, i * row + j, n, wide);
-            if (s->channels_last) tutti_elementwise_add(dbias + j, some, n);
-            for (int64_t x = 0; x < n && !s->channels_last; x++) dbias[i % s->out] += some[x];
-        }
+    if (s->channels_last) {
+        tutti_lane_sum_rows(s->type, dout, s->batch * s->positions, s->out, dbias);
+        return;
+    }
+    for (int64_t i = 0; i < s->batch * s->out; i++)
+        dbias[i % s->out] = add_numbers(s->type, (const char *)dout + (size_t)i * row, s->positions, dbias[i % s->out]);
 }
 
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)

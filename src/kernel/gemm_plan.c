@@ -46,6 +46,13 @@ bool tutti_gemm_row_is_here(const char *name)
     return row && row->is_here();
 }
 
+bool tutti_gemm_multiplies(tutti_dtype type)
+{
+    for (int i = 0; i < tutti_gemm_nrows; i++)
+        if (tutti_gemm_rows[i]->multiplied == type && tutti_gemm_rows[i]->is_here()) return true;
+    return false;
+}
+
 tutti_dtype tutti_gemm_row_type(const char *name)
 {
     const tutti_gemm_row *row = find_row(name);
@@ -154,10 +161,10 @@ static void choose_blocks(tutti_gemm_plan *plan)
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
     plan->block_k = g->type_c == TUTTI_F32 || g->k < row->block_k ? row->block_k : round_up(g->k, row->step);
     const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
-    const int64_t line = tutti_gemm_steps(row, least(plan->block_k, g->k)) * cell + left;
+    const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
     const int64_t most_a = row->a_in_tiles ? second / 4 : second / 2,
                   most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
-    const int64_t rows = most_a / (line ? line : 1) / row->rows, columns = most_b / (line ? line : 1) / row->columns;
+    const int64_t rows = most_a / line / row->rows, columns = most_b / line / row->columns;
     plan->block_m = (rows < 1 ? 1 : rows) * row->rows;
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tensor/elementwise.h"
 #include "crew.h"
 #include "tile_conv.h"
 
@@ -137,6 +138,20 @@ void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_
                        {.memory = to, .type = to_type, .step = {1, n}},
                        n};
     tutti_crew_run(nthreads, pieces_of(n), do_convert, &job);
+}
+
+void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum)
+{
+    enum { BLOCK = 1024 };
+    float wide[BLOCK];
+    const char *row = rows;
+    for (int64_t i = 0; i < nrows; i++)
+        for (int64_t j = 0; j < n; j += BLOCK) {
+            const int64_t some = n - j < BLOCK ? n - j : BLOCK;
+            if (type != TUTTI_F32) tutti_lane_convert(type, row, TUTTI_F32, wide, some, 1);
+            tutti_elementwise_add(sum + j, type == TUTTI_F32 ? (const float *)(const void *)row : wide, some);
+            row += (size_t)some * tutti_dtype_bytes(type);
+        }
 }
 
 /* --- channels and positions --- */

@@ -21,7 +21,7 @@ const tutti_lane_row TUTTI_ISA_ROW(tutti_lane) = {
     .pool_gradient = pool_gradient,
     .plane_sums = plane_sums,
     .conv = {conv_forward, conv_weight_gradient, conv_input_gradient, NULL},
-    .winograd = {3, TILE_OUT, winograd_input, winograd_gradient, winograd_output, winograd_weights,
+    .winograd = {TAPS, TILE_OUT, winograd_input, winograd_gradient, winograd_output, winograd_weights,
                  winograd_weight_gradient, winograd_square, winograd_product},
     .winograd5_wide = {TAPS5, TILE5_OUT, winograd_input, wide5_gradient, wide5_output, wide5_weights,
                        wide5_weight_gradient, winograd_square, winograd_product},

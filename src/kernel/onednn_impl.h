@@ -43,7 +43,7 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own needs to know of a convolution of stride 1 with channels innermost (onednn_conv_gemm.c, onednn_conv_lanes.c). */
+/* What a step of our own needs to know of a convolution with channels innermost (onednn_conv_gemm.c, onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;

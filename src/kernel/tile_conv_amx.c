@@ -188,7 +188,7 @@ static void multiply_group(const tutti_tile_conv *c, int64_t n, const uint16_t *
                            float *sums, int64_t ntiles)
 {
     const int64_t all = ntiles_of(c) * TILE, nsteps = nsteps_of(c), apart = pairs_of(c), lanes = lanes_of(c);
-    const size_t row = (size_t)(c->kernel * taps_of(c)) * sizeof *sums, pair = (size_t)lanes_of(c) * 2 * sizeof *pairs;
+    const size_t row = (size_t)(c->kernel * taps_of(c)) * sizeof *sums, pair = (size_t)lanes * 2 * sizeof *pairs;
     char *at = (char *)sums;
     if (ntiles > 1) _tile_loadd(SUMS0, at, row);
     if (ntiles > 2) _tile_loadd(SUMS1, at + SIDE * row, row);
