@@ -39,6 +39,8 @@ typedef struct {
     int nranks, slots;
     bool fused;
     tutti_precision precision;
+    const struct tutti_tuned *tuned;
+    int nthreads; /* 0: one */
 } scene;
 
 static inline void begin(player *y, const scene *sc)
@@ -55,9 +57,10 @@ static inline void begin(player *y, const scene *sc)
     if (tutti_graph_build(y->model,
                           &(tutti_graph_config){.batch = BATCH / (sc->slots ? sc->slots : sc->nranks),
                                                 .engine = sc->engine,
-                                                .nthreads = 1,
+                                                .nthreads = sc->nthreads ? sc->nthreads : 1,
                                                 .training = true,
                                                 .precision = sc->precision,
+                                                .tuned = sc->tuned,
                                                 .canonical = sc->slots > 0},
                           &y->graph, &err))
         fail_msg("%s", err.text);
@@ -269,7 +272,10 @@ static inline void expect_same_bits(const scene *sc, const float *expected, int6
     int64_t n;
     float *sum = step(sc, true, &n);
     assert_int_equal(n, count);
-    assert_memory_equal(sum, expected, (size_t)count * sizeof(float));
+    for (int64_t e = 0; e < count; e++)
+        if (memcmp(&sum[e], &expected[e], sizeof *sum) != 0)
+            fail_msg("%.60s by %s, %d ranks, %d threads: number %lld is %a, not %a", sc->model, sc->engine, sc->nranks,
+                     sc->nthreads, (long long)e, (double)sum[e], (double)expected[e]);
     free(sum);
 }
 

@@ -58,7 +58,7 @@ static void gradients_through_branches_and_losses_are_those_of_central_differenc
 {
     (void)state;
     player *y = calloc(1, sizeof *y);
-    begin(y, &(scene){smooth, "reference", 1, 0, false, TUTTI_PRECISION_F32});
+    begin(y, &(scene){.model = smooth, .engine = "reference", .nranks = 1});
     loss_of(y);
     const size_t nbytes = (size_t)y->plan->total * sizeof(float);
     float *gradients = malloc(nbytes);
@@ -80,8 +80,8 @@ static void engines_agree_on_gradients_through_branches(void **state)
     (void)state;
     if (!is_built("onednn")) skip();
     int64_t count, other_count;
-    float *expected = step(&(scene){smooth, "reference", 1, 0, false, TUTTI_PRECISION_F32}, true, &count);
-    float *found = step(&(scene){smooth, "auto", 1, 0, false, TUTTI_PRECISION_F32}, true, &other_count);
+    float *expected = step(&(scene){.model = smooth, .engine = "reference", .nranks = 1}, true, &count);
+    float *found = step(&(scene){.model = smooth, .engine = "auto", .nranks = 1}, true, &other_count);
     assert_int_equal(count, other_count);
     for (int64_t e = 0; e < count; e++)
         assert_true(fabsf(expected[e] - found[e]) <= 1e-5f + 1e-4f * fabsf(expected[e]));
@@ -93,7 +93,7 @@ static void each_loss_is_told_by_itself_and_the_main_one_counts_right_answers(vo
 {
     (void)state;
     int64_t count;
-    float *sum = step(&(scene){smooth, "reference", 2, 8, false, TUTTI_PRECISION_F32}, true, &count);
+    float *sum = step(&(scene){.model = smooth, .engine = "reference", .nranks = 2, .slots = 8}, true, &count);
     const float *control = sum + count - 4;                               /* two losses, @correct, @stop */
     assert_true(control[0] > 0.15f * BATCH && control[0] < 0.5f * BATCH); /* a quarter of log 3 = 1.1 */
     assert_true(control[1] > 0.6f * BATCH && control[1] < 2.0f * BATCH);
@@ -108,7 +108,12 @@ static void sharing_memory_changes_no_bit_of_random_networks(void **state)
     for (uint64_t seed = 1; seed <= 60; seed++)
         for (int e = 0; e < 2 && is_built(engines[e]); e++) {
             char *text = dag_text(seed);
-            const scene sc = {text, engines[e], 1, 2, seed % 2 == 0, (tutti_precision)(seed % 3)};
+            const scene sc = {.model = text,
+                              .engine = engines[e],
+                              .nranks = 1,
+                              .slots = 2,
+                              .fused = seed % 2 == 0,
+                              .precision = (tutti_precision)(seed % 3)};
             int64_t count;
             float *unshared = step(&sc, false, &count);
             expect_same_bits(&sc, unshared, count);
@@ -148,7 +153,7 @@ static const char residual[] = "name: residual\n"
 
 static void expect_fused_is_unfused(const char *text, const char *engine, int nranks)
 {
-    scene sc = {text, engine, nranks, 4, false, TUTTI_PRECISION_F32};
+    scene sc = {.model = text, .engine = engine, .nranks = nranks, .slots = 4};
     int64_t count;
     float *unfused = step(&sc, true, &count);
     sc.fused = true;
@@ -175,8 +180,9 @@ static void engines_agree_on_merged_layers(void **state)
     for (uint64_t seed = 0; seed <= 60; seed++) {
         char *text = seed ? dag_text(seed) : strdup(residual);
         int64_t count, other_count;
-        float *expected = step(&(scene){text, "reference", 1, 0, true, TUTTI_PRECISION_F32}, true, &count);
-        float *found = step(&(scene){text, "auto", 1, 0, true, TUTTI_PRECISION_F32}, true, &other_count);
+        float *expected =
+            step(&(scene){.model = text, .engine = "reference", .nranks = 1, .fused = true}, true, &count);
+        float *found = step(&(scene){.model = text, .engine = "auto", .nranks = 1, .fused = true}, true, &other_count);
         assert_int_equal(count, other_count);
         for (int64_t e = 0; e < count; e++)
             if (!(fabsf(expected[e] - found[e]) <= 2e-4f + 1e-3f * fabsf(expected[e])))
@@ -193,7 +199,7 @@ static void canonical_gradients_of_branches_do_not_depend_on_the_number_of_ranks
     (void)state;
     for (int e = 0; e < 2 && is_built(engines[e]); e++) {
         int64_t count;
-        scene sc = {residual, engines[e], 1, 8, true, TUTTI_PRECISION_F32};
+        scene sc = {.model = residual, .engine = engines[e], .nranks = 1, .slots = 8, .fused = true};
         float *alone = step(&sc, true, &count);
         for (sc.nranks = 2; sc.nranks <= 8; sc.nranks++) expect_same_bits(&sc, alone, count);
         free(alone);

@@ -9,7 +9,7 @@ static void sharing_memory_changes_no_bit(void **state)
     static const char *const models[] = {"mlp", "convnet-bn", "lenet"};
     for (int e = 0; e < 2 && is_built(engines[e]); e++)
         for (int m = 0; m < 2 + e; m++) { /* lenet on the fast engine only: tests are to be short */
-            const scene sc = {models[m], engines[e], 2, 4, false, TUTTI_PRECISION_F32};
+            const scene sc = {.model = models[m], .engine = engines[e], .nranks = 2, .slots = 4};
             int64_t count;
             float *unshared = step(&sc, false, &count);
             expect_same_bits(&sc, unshared, count);
@@ -23,7 +23,7 @@ static void canonical_gradients_do_not_depend_on_the_number_of_ranks(void **stat
     for (int e = 0; e < 2 && is_built(engines[e]); e++)
         for (int slots = 2; slots <= 16; slots *= 8) {
             int64_t count;
-            scene sc = {e ? "convnet-bn" : "mlp", engines[e], 1, slots, false, TUTTI_PRECISION_F32};
+            scene sc = {.model = e ? "convnet-bn" : "mlp", .engine = engines[e], .nranks = 1, .slots = slots};
             float *alone = step(&sc, true, &count);
             for (sc.nranks = 2; sc.nranks <= slots; sc.nranks += sc.nranks < 5 ? 1 : 4)
                 expect_same_bits(&sc, alone, count);
@@ -35,7 +35,7 @@ static void control_numbers_are_sums_over_the_global_batch(void **state)
 {
     (void)state;
     int64_t count;
-    const scene sc = {"mlp", "reference", 3, 8, false, TUTTI_PRECISION_F32};
+    const scene sc = {.model = "mlp", .engine = "reference", .nranks = 3, .slots = 8};
     float *sum = step(&sc, true, &count);
     const float loss = sum[count - 3], correct = sum[count - 2], stop = sum[count - 1];
     assert_true(loss > 0.5f * BATCH && loss < 10.0f * BATCH); /* log 10 = 2.3 a sample for an untrained net */
