@@ -35,6 +35,8 @@ typedef struct {
     int64_t dies[PLAYED_MAX_RANKS];       /* when it is asked the so many-th time whether to end, 0 = it does not */
     atomic_int nended;                    /* ranks that have not died */
     tutti_status fails[PLAYED_MAX_RANKS]; /* that its training samples cannot be read; TUTTI_OK: they can */
+    void (*on_open)(void *arg, const tutti_session *s); /* before it trains */
+    void *on_open_arg;
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     /* results */
@@ -141,6 +143,7 @@ static void *played_rank_run(void *arg)
     s.config.on_event = j->on_event;
     s.config.on_event_arg = j->on_event_arg;
     if (!st) st = tutti_session_settle(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
+    if (!st && j->on_open) j->on_open(j->on_open_arg, &s);
     if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
     j->err[rank].status = st;
     atomic_fetch_add(&j->nended, 1);
