@@ -20,6 +20,14 @@ typedef struct {
     int64_t apart_i, apart_p;
 } tutti_gemm_source;
 
+/* Rows that lie anywhere, such as those of windows (gemm_windows.h): number q of a row lies at q / block * apart + q % block from where it
+ * begins. Where a row is longer than `block`, that is a multiple of a vector's numbers, and so is where packing begins. */
+typedef struct {
+    const void *const *rows; /* NULL among them: zeros */
+    tutti_dtype type;
+    int64_t block, apart;
+} tutti_gemm_scattered;
+
 /* Some of a block of k, for one register block of C: cells lie where the distances say, sums begin at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
@@ -60,6 +68,12 @@ typedef struct tutti_gemm_row {
     /* n of the side and nk of k into one panel of `side`. */
     void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
     void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
+    /* The same from rows that lie anywhere. Into a panel of A, n of them as its side, k being their numbers from one on; into one of B, of the
+     * side that this pointer says, and of A unless it is in tiles, nk of them as steps, n of whose numbers become as many cells of each. */
+    void (*pack_rows)(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
+                      tutti_gemm_cell *to);
+    void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
+                       tutti_gemm_cell *to);
     /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);

@@ -21,6 +21,14 @@ enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells that caches hold 
 #define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
+/* ---- packing ---- */
+
+static void gemm_pack_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
+                           tutti_gemm_cell *to)
+{
+    BY_TYPE(s->type, gemm_pack_scattered_rows, s, n, from, nk, side, to);
+}
+
 /* ---- products ---- */
 
 INLINE vector gemm_spread(const tutti_gemm_cell *cell)
@@ -106,6 +114,6 @@ static void gemm_multiply(const tutti_gemm_block *block, int64_t rows, int64_t c
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack, .pack_b = gemm_pack,  \
-    .multiply = gemm_multiply, .finish = gemm_finish
+    .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply, .finish = gemm_finish
 
 #endif

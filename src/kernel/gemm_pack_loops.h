@@ -89,6 +89,8 @@ static void gemm_pack(const tutti_gemm_source *source, int64_t n, int64_t nk, in
     }
 }
 
+#include "gemm_windows_loops.h"
+
 /* ---- finished sums ---- */
 
 INLINE vector gemm_map_of(vector x, tutti_gemm_map map)

@@ -79,6 +79,28 @@ static void tile_pack_b(const tutti_gemm_source *s, int64_t n, int64_t nk, int s
     memset(to + packed * side, 0, (size_t)((tile_round_up(packed) - packed) * side) * sizeof *to);
 }
 
+/* A row of cells is a vector of each of its tiles. */
+INLINE void tile_pack_rows_of(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
+                              tutti_gemm_cell *to, tutti_dtype type)
+{
+    const int64_t steps = tile_round_up((nk + 1) / GEMM_PAIR);
+    for (int64_t p = 0; p < steps; p += WIDTH) {
+        const int64_t q = from + p * GEMM_PAIR, left = nk - p * GEMM_PAIR;
+        const int64_t first = gemm_scattered_at(s, q), second = gemm_scattered_at(s, q + WIDTH);
+        for (int64_t i = 0; i < side; i++) {
+            vector cells = {0};
+            if (i < n && s->rows[i] && left > 0) cells = gemm_take_apart(s->rows[i], first, second, left, type);
+            store((float *)(void *)(to + p / TILE * side * TILE + i * TILE + p % TILE), cells);
+        }
+    }
+}
+
+static void tile_pack_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
+                           tutti_gemm_cell *to)
+{
+    BY_TYPE(s->type, tile_pack_rows_of, s, n, from, nk, side, to);
+}
+
 /* ---- products ---- */
 
 /* two_rows, two_columns: constants. */
@@ -164,7 +186,7 @@ static void tile_turn(const float *from, float *to)
 #define TILE_ROW                                                                                                       \
     .multiplied = TUTTI_BF16, .rows = TILE_BLOCK, .columns = TILE_BLOCK, .vector = TILE, .pair = GEMM_PAIR,            \
     .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .reads_in_place = true, .is_here = is_here,                \
-    .pack_a = tile_pack_a, .pack_b = tile_pack_b, .multiply = tile_multiply_block, .finish = gemm_finish,              \
-    .turn = tile_turn
+    .pack_a = tile_pack_a, .pack_b = tile_pack_b, .pack_rows = tile_pack_rows, .pack_steps = gemm_pack_steps,          \
+    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = tile_turn
 
 #endif

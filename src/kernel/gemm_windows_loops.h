@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_windows_loops.h: packing from rows that lie anywhere (gemm_windows.h), for rows of products whose cells are [k][side]. Included by
+ * gemm_pack_loops.h, whose words it uses. */
+#ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
+#define TUTTI_GEMM_WINDOWS_LOOPS_H
+
+/* Where number q of a row lies. */
+INLINE int64_t gemm_scattered_at(const tutti_gemm_scattered *s, int64_t q)
+{
+    return q < s->block ? q : q / s->block * s->apart + q % s->block;
+}
+
+/* WIDTH cells of neighbours of k, n numbers of them: of two vectors of numbers the second one may lie apart. */
+INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, int64_t n, tutti_dtype type)
+{
+    if (GEMM_PAIR == 1 || second == first + WIDTH || n <= WIDTH) return gemm_take_along(from, first, n, type);
+    if (type == TUTTI_BF16) {
+        const uint16_t *numbers = from;
+        return (vector)join_halves(load_halves(numbers + first), n < UNIT
+                                                                     ? load_some_halves(numbers + second, n - WIDTH)
+                                                                     : load_halves(numbers + second));
+    }
+    const vector upper = n < UNIT ? take_some(from, second, n - WIDTH, type) : take(from, second, type);
+    return (vector)join_halves(narrow_bf16(take(from, first, type)), narrow_bf16(upper));
+}
+
+/* The side is rows, k runs along them: squares are transposed. */
+INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
+                                     tutti_gemm_cell *to, tutti_dtype type)
+{
+    const int64_t steps = (nk + GEMM_PAIR - 1) / GEMM_PAIR;
+    for (int64_t i = 0; i < side; i += WIDTH)
+        for (int64_t p = 0; p < steps; p += WIDTH) {
+            const int64_t q = from + p * GEMM_PAIR, left = nk - p * GEMM_PAIR, some = at_most(steps - p, WIDTH);
+            const int64_t first = gemm_scattered_at(s, q), second = gemm_scattered_at(s, q + WIDTH);
+            vector square[WIDTH];
+            for (int r = 0; r < WIDTH; r++)
+                square[r] = i + r < n && s->rows[i + r] ? gemm_take_apart(s->rows[i + r], first, second, left, type)
+                                                        : (vector){0};
+            transpose(square);
+            for (int64_t c = 0; c < some; c++)
+                gemm_put_cells(to + (p + c) * side + i, square[c], side, p + c == steps - 1);
+        }
+}
+
+/* WIDTH cells from number `at` on of a row, and of the next one where cells are pairs; n of them. NULL: zeros. */
+INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int64_t n, tutti_dtype type)
+{
+    vector first = {0}, second = {0};
+    if (row) first = n < WIDTH ? take_some(row, at, n, type) : take(row, at, type);
+    if (GEMM_PAIR == 1) return first;
+    if (next) second = n < WIDTH ? take_some(next, at, n, type) : take(next, at, type);
+    if (type == TUTTI_BF16) return (vector)join_upper((words)first, (words)second);
+    return (vector)join_upper(round_bf16(first), round_bf16(second));
+}
+
+/* k is rows, the side runs along them: n cells of each step are written, and no others. */
+INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
+                                      tutti_gemm_cell *to, tutti_dtype type)
+{
+    for (int64_t p = 0; p * GEMM_PAIR < nk; p++, to += side) {
+        const void *row = s->rows[p * GEMM_PAIR],
+                   *next = GEMM_PAIR > 1 && (p + 1) * GEMM_PAIR <= nk ? s->rows[p * GEMM_PAIR + 1] : NULL;
+        for (int64_t i = 0; i < n; i += WIDTH) {
+            const int64_t left = n - i;
+            const vector cells = gemm_take_rows(row, next, from + i, left, type);
+            float *numbers = (float *)(void *)(to + i);
+            if (left < WIDTH)
+                store_some(numbers, cells, left);
+            else
+                store(numbers, cells);
+        }
+    }
+}
+
+static void gemm_pack_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
+                            tutti_gemm_cell *to)
+{
+    BY_TYPE(s->type, gemm_pack_scattered_steps, s, from, n, nk, side, to);
+}
+
+#endif
