@@ -4,6 +4,8 @@
 #ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
 #define TUTTI_GEMM_WINDOWS_LOOPS_H
 
+enum { GEMM_MOST_SIDE = 32 };
+
 /* Where number q of a row lies. */
 INLINE int64_t gemm_scattered_at(const tutti_gemm_scattered *s, int64_t q)
 {
@@ -54,21 +56,56 @@ INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int6
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* k is rows, the side runs along them: n cells of each step are written, and no others. */
+/* Numbers of a row that lie side by side: where, how many, and which cells of a step they become. */
+typedef struct {
+    int64_t at, n, to;
+} gemm_piece;
+
+/* Numbers from one on, n of them, cut where blocks and vectors end. */
+static inline int gemm_pieces(const tutti_gemm_scattered *s, int64_t from, int64_t n, gemm_piece *to)
+{
+    int made = 0;
+    for (int64_t i = 0; i < n; made++) {
+        const int64_t q = from + i, left = s->block - (q < s->block ? q : q % s->block);
+        to[made] = (gemm_piece){gemm_scattered_at(s, q), at_most(at_most(n - i, WIDTH), left), i};
+        i += to[made].n;
+    }
+    return made;
+}
+
+/* Two whole vectors of each step. */
+INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, int64_t nk, int64_t side,
+                          tutti_gemm_cell *to, tutti_dtype type)
+{
+    for (int64_t p = 0; p < nk; p += GEMM_PAIR, to += side) {
+        const void *row = s->rows[p], *next = GEMM_PAIR > 1 && p + 1 < nk ? s->rows[p + 1] : NULL;
+        float *numbers = (float *)(void *)to;
+        store(numbers, gemm_take_rows(row, next, two[0].at, WIDTH, type));
+        store(numbers + WIDTH, gemm_take_rows(row, next, two[1].at, WIDTH, type));
+    }
+}
+
+/* k is rows, the side runs along them: n cells of each step are written, and no others. Whole vectors are stored where what they write
+ * beyond a piece is written after them: stores of some lanes take several times as long on Zen 4. */
 INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
                                       tutti_gemm_cell *to, tutti_dtype type)
 {
-    for (int64_t p = 0; p * GEMM_PAIR < nk; p++, to += side) {
-        const void *row = s->rows[p * GEMM_PAIR],
-                   *next = GEMM_PAIR > 1 && (p + 1) * GEMM_PAIR <= nk ? s->rows[p * GEMM_PAIR + 1] : NULL;
-        for (int64_t i = 0; i < n; i += WIDTH) {
-            const int64_t left = n - i;
-            const vector cells = gemm_take_rows(row, next, from + i, left, type);
-            float *numbers = (float *)(void *)(to + i);
-            if (left < WIDTH)
-                store_some(numbers, cells, left);
-            else
+    gemm_piece pieces[GEMM_MOST_SIDE];
+    const int npieces = gemm_pieces(s, from, n, pieces);
+    if (npieces == 2 && n == 2 * WIDTH) {
+        gemm_pack_two(s, pieces, nk, side, to, type);
+        return;
+    }
+    for (int64_t p = 0; p < nk; p += GEMM_PAIR, to += side) {
+        const void *row = s->rows[p], *next = GEMM_PAIR > 1 && p + 1 < nk ? s->rows[p + 1] : NULL;
+        const bool goes_on = n == side && p + GEMM_PAIR < nk;
+        for (const gemm_piece *piece = pieces; piece < pieces + npieces; piece++) {
+            float *numbers = (float *)(void *)(to + piece->to);
+            const vector cells = gemm_take_rows(row, next, piece->at, piece->n, type);
+            if (goes_on || piece->n == WIDTH)
                 store(numbers, cells);
+            else
+                store_some(numbers, cells, piece->n);
         }
     }
 }
