@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* windows_product.h: products of windows (gemm_windows.h): C = map(windows W + bias), C being an activation in any order whose channels fill
+ * vectors or lie innermost, and the gradient of the weights, dW = dout^T windows.
+ *
+ * Each element is one chain over k from first to last, as in gemm.h: (tap down, tap right, channel) of a window, positions of all samples. So bits
+ * depend on the row of products and the type alone, not on threads, blocks or memory orders.
+ *
+ * Threads: a plan is frozen and may be shared; scratch belongs to one run at a time. Runs allocate nothing and cannot fail. */
+#ifndef TUTTI_WINDOWS_PRODUCT_H
+#define TUTTI_WINDOWS_PRODUCT_H
+
+#include "gemm_windows.h"
+
+/* The fastest row that is here, NULL where none multiplies the type. */
+const tutti_gemm_row *tutti_windows_row(tutti_dtype multiplied);
+
+/* Where sums go: the window of line y, column x to line top + y * step, column left + x * step, its columns to channels. */
+typedef struct {
+    tutti_blocks at;
+    tutti_dtype type;
+    int64_t channel, channels;
+    int64_t top, left, step;
+} tutti_windows_place;
+
+/* Where the factor of a window's number and of a column lies, in floats from the first. */
+typedef struct {
+    int64_t first, tap_down, tap_right, channel, column; /* one of the last two is 1 */
+} tutti_windows_weights;
+
+typedef struct {
+    const tutti_gemm_row *row;
+    tutti_windows from;
+    tutti_windows_place to;
+    tutti_windows_weights weights;
+    tutti_gemm_map map;
+    bool has_bias;
+    int nthreads;
+    /* Filled in by tutti_windows_product_plan. */
+    bool in_planes;
+    int64_t columns, npanels; /* with channels that fill up the last block */
+    int64_t chunk, nchunks, units_block,
+        nunits;                     /* channels of a unit of k, units of a tap, of a block of k, of all of k */
+    int64_t panels_m, panels_n;     /* of a block of C */
+    int64_t blocks_sample, nblocks; /* of positions: in one sample (planes), in all */
+    size_t a_at, sums_at, planes_at, thread_bytes, bias_at, threads_at;
+    size_t scratch_bytes;
+} tutti_windows_product;
+
+void tutti_windows_product_plan(tutti_windows_product *p);
+/* bias: the first channel's of the value that is written. */
+void tutti_windows_product_run(const tutti_windows_product *p, const void *memory, const float *weights,
+                               const float *bias, void *to, void *scratch);
+
+/* dW: a row for each channel of dout, its numbers those of a window: floats row after row. */
+typedef struct {
+    const tutti_gemm_row *row;
+    tutti_windows from;
+    tutti_blocks dout;
+    tutti_dtype dout_type;
+    int64_t channel, channels; /* of dout */
+    int nthreads;
+    /* Filled in by tutti_windows_gradient_plan. */
+    bool in_planes;
+    int64_t numbers, npanels_m, npanels_n,
+        panels_n;                     /* of a window; panels of C, of a part of it that is summed at once */
+    int64_t steps_block, lines_block; /* windows of a block of k; in planes: lines */
+    size_t b_at, a_at, strip_at, planes_at, thread_bytes;
+    size_t scratch_bytes;
+} tutti_windows_gradient;
+
+void tutti_windows_gradient_plan(tutti_windows_gradient *g);
+void tutti_windows_gradient_run(const tutti_windows_gradient *g, const void *memory, const void *dout, float *dweights,
+                                void *scratch);
+
+#endif
