@@ -88,6 +88,8 @@ static const tutti_kernel_candidate rows[] = {
     {"sparse", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_SPARSE, true, sparse_fits, NULL, &tutti_sparse_conv},
     {"gemm", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true, tutti_gemm_conv_fits,
      tutti_gemm_conv_seconds, &tutti_gemm_conv},
+    {"implicit", "conv", TUTTI_DOES_ALL, TUTTI_IN_F32 | TUTTI_IN_BF16, TUTTI_SUMS_BLOCKED, true,
+     tutti_implicit_conv_fits, tutti_implicit_conv_seconds, &tutti_implicit_conv},
     ONEDNN("dense", TUTTI_IN_F32, tutti_onednn_dense),
     ONEDNN("dense", TUTTI_IN_BF16, tutti_onednn_bf16_dense),
     DENSE_WAY("nt", tutti_dense_nt_seconds, tutti_dense_nt),

@@ -164,6 +164,10 @@ double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request
 extern const tutti_kernel_row tutti_gemm_conv;
 bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+/* Any kernel by products of windows that are never written (implicit_conv.c). */
+extern const tutti_kernel_row tutti_implicit_conv;
+bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_implicit_conv_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 /* Runs an op's reference row on inputs that are not row-major. */
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* What a row calls in its create for shapes that it cannot do: the op's reference row computes k. */

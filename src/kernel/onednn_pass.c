@@ -230,17 +230,18 @@ bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd)
     return strncmp(name, "ref", 3) == 0;
 }
 
-/* An order that a parameter has already: the library's own, or squares that another row has chosen (winograd.h). */
+/* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h), inputs innermost
+ * (implicit_conv.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
 {
-    static const dnnl_format_tag_t squares[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a};
+    static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a, dnnl_acdb};
     dnnl_memory_desc_t copy = NULL;
     if (p->layout->described) {
         tutti_onednn_ok(s, dnnl_memory_desc_clone(&copy, p->layout->described), "copy a description");
         return own(s, copy);
     }
-    for (size_t i = 0; i < sizeof squares / sizeof *squares && s->failed == dnnl_success && p->shape.ndims == 4; i++) {
-        const_dnnl_memory_desc_t tried = tutti_onednn_typed(s, dnnl_f32, &p->shape, 0, squares[i]);
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen && s->failed == dnnl_success && p->shape.ndims == 4; i++) {
+        const_dnnl_memory_desc_t tried = tutti_onednn_typed(s, dnnl_f32, &p->shape, 0, chosen[i]);
         tutti_layout layout;
         tutti_param_desc as = *p;
         as.layout = &layout;
