@@ -9,7 +9,8 @@
 #include "crew.h"
 #include "gemm_impl.h"
 
-enum { MOST_SUMS = 32 * 32 }; /* of a register block */
+enum { MOST_SUMS = 32 * 32 };        /* of a register block */
+enum { LINE = 64, LINE_CELLS = 16 }; /* what caches hold together: bytes, cells */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -210,6 +211,7 @@ static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block 
     b->begin_apart = g->stride_c;
     b->sums = in_c ? floats_at(r, i, j) : own;
     b->sums_apart = in_c ? g->stride_c : row->columns;
+    b->streams = in_c && r->plan->streams && (uintptr_t)b->sums % LINE == 0;
     if (goes_on && !is_whole) {
         for (int64_t y = 0; y < rows; y++)
             memcpy(own + y * row->columns, floats_at(r, i + y, j), (size_t)columns * sizeof *own);
@@ -220,28 +222,104 @@ static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block 
     if (!in_c) put_sums(r, own, i, j, rows, columns, d->is_last);
 }
 
-/* Rows of C one below the other, so that it is written in long rows; the panel of A stays in the first-level cache, B passes by. */
+/* ---- what is brought near while something else is multiplied ---- */
+
+/* Memory that will be packed, or read as it was packed: so many parts, each a line for every step of a register block. */
+typedef struct {
+    const char *at;
+    int64_t i, p; /* bytes from a line to the next one, and from 16 of them to the next 16 */
+    int64_t left, of_side, apart,
+        along; /* parts: so many of them, `along` bytes apart, for each 16 of the side, which are `apart` */
+} fetched;
+
+static fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t steps)
+{
+    return (fetched){(const char *)cells, LINE, LINE * LINE_CELLS, up(ncells, steps * LINE_CELLS), 1, steps * LINE, 0};
+}
+
+/* n of the side from i on, of k what d says. */
+static fetched fetch_matrix(const tutti_gemm_source *s, const tutti_gemm_row *row, int64_t i, int64_t n, const depth *d)
+{
+    const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
+    const char *at = (const char *)s->from + i * apart + d->p * down;
+    if (s->apart_p == 1) {
+        const int64_t parts = row->pair * size > 4 ? row->pair * size / 4 : 1;
+        return (fetched){at, apart, LINE, up(n, LINE_CELLS) * parts, parts, LINE_CELLS * apart, d->steps * 4};
+    }
+    return (fetched){
+        at, row->pair * down, row->pair * down * LINE_CELLS, up(n * size, LINE) * row->pair, row->pair, LINE, down};
+}
+
+static fetched find_fetched(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n, const depth *d)
+{
+    const tutti_gemm_plan *plan = r->plan;
+    const bool is_a = which == TUTTI_GEMM_A;
+    const tutti_gemm_cell *packed = is_a ? r->packed_a : r->packed_b;
+    if (packed && !plan->row->a_in_tiles)
+        return fetch_packed(packed + packed_at(plan, which, i, d->p, d->nk),
+                            up(n, panel_of(plan, which)) * panel_of(plan, which) * d->steps, d->steps);
+    if (!packed && (!is_a || plan->copies_a) && !plan->row->a_in_tiles)
+        return fetch_matrix(is_a ? &r->a : &r->b, plan->row, i, n, d);
+    return (fetched){0};
+}
+
+/* The next part, for one register block of so many that are left before it is wanted: none of it too early. */
+static void fetch_part(fetched *f, int64_t blocks_left, tutti_gemm_block *block)
+{
+    block->fetch = NULL;
+    if (f->left == 0 || blocks_left > f->left + 2) return;
+    block->fetch = f->at;
+    block->fetch_i = f->i;
+    block->fetch_p = f->p;
+    f->left--;
+    f->at += f->left % f->of_side ? f->along : f->apart - (f->of_side - 1) * f->along;
+}
+
+/* Rows of C one below the other, so that it is written in long rows; the panel of A stays near, B passes by. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, int64_t i0, int64_t i1,
-                            const panels *b, int64_t j0, int64_t j1)
+                            const panels *b, int64_t j0, int64_t j1, fetched next)
 {
     const tutti_gemm_row *row = r->plan->row;
-    const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned;
+    const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned && !r->plan->streams;
+    const int64_t across = up(j1 - j0, row->columns);
+    int64_t left = up(i1 - i0, row->rows) * across;
     tutti_gemm_block block = {.a = a->at, .a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
     for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel) {
         const int64_t below = i + row->rows < i1 ? i + row->rows : i;
         block.b = b->at;
-        block.next_a = below == i ? block.a : block.a + a->panel;
         if (a->last && i + row->rows > i1) {
             const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
             block.a = last.at, block.a_i = last.apart_i, block.a_p = last.apart_p;
         }
-        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel) {
+        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel, left--) {
             const int64_t right = j + row->columns;
             block.next_sums = !fetches ? NULL : right < j1 ? floats_at(r, i, right) : floats_at(r, below, j0);
+            fetch_part(&next, left, &block);
+            if (right >= j1 && below > i && a->apart_p == 1 && !block.fetch) {
+                block.fetch = (const char *)(block.a + a->panel);
+                block.fetch_i = a->apart_i * (int64_t)sizeof *block.a;
+                block.fetch_p = LINE;
+            }
             (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
                                                                     least(row->columns, j1 - j));
         }
     }
+}
+
+static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
+{
+    const int64_t k = plan->gemm.k, nk = least(plan->block_k, k - p);
+    return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
+}
+
+/* The block of B behind this one. */
+static fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
+{
+    const tutti_gemm_plan *plan = r->plan;
+    const depth next = d->is_last ? depth_at(plan, 0) : depth_at(plan, d->p + d->nk);
+    if (d->is_last) j += plan->block_n;
+    if (j >= r->n1) return (fetched){0};
+    return find_fetched(r, TUTTI_GEMM_B, j, least(plan->block_n, r->n1 - j), &next);
 }
 
 static void multiply_rectangle(const rectangle *r)
@@ -250,13 +328,16 @@ static void multiply_rectangle(const rectangle *r)
     const int64_t k = plan->gemm.k;
     for (int64_t j = r->n0; j < r->n1; j += plan->block_n)
         for (int64_t p = 0; p == 0 || p < k; p += plan->block_k) {
-            const int64_t nk = least(plan->block_k, k - p), nj = least(plan->block_n, r->n1 - j);
-            const depth d = {p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
+            const int64_t nj = least(plan->block_n, r->n1 - j);
+            const depth d = depth_at(plan, p);
             const panels b = find_panels(r, TUTTI_GEMM_B, j, nj, &d);
             for (int64_t i = r->m0; i < r->m1; i += plan->block_m) {
-                const int64_t ni = least(plan->block_m, r->m1 - i);
+                const int64_t ni = least(plan->block_m, r->m1 - i), below = i + ni;
                 const panels a = find_panels(r, TUTTI_GEMM_A, i, ni, &d);
-                multiply_panels(r, &d, &a, i, i + ni, &b, j, j + nj);
+                const fetched next = below < r->m1
+                                         ? find_fetched(r, TUTTI_GEMM_A, below, least(plan->block_m, r->m1 - below), &d)
+                                         : fetch_next_b(r, j, &d);
+                multiply_panels(r, &d, &a, i, i + ni, &b, j, j + nj, next);
             }
         }
 }

@@ -68,6 +68,7 @@ typedef struct {
     const struct tutti_gemm_row *row;
     int64_t block_m, block_n, block_k;     /* sides of the blocks that caches hold */
     int nteams_batch, nteams_m, nteams_n;  /* threads by products, rows and columns */
+    bool streams;                          /* sums go past the caches: C is more than they hold */
     bool copies_a, copies_b;               /* packed while multiplying; else read where it lies, or packed before */
     size_t packed_a_bytes, packed_b_bytes; /* of one matrix, by tutti_gemm_pack */
     size_t block_a_bytes, thread_bytes;

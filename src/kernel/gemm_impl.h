@@ -38,9 +38,12 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    /* Where the next panel of A and the next sums will be: fetched meanwhile. NULL: not said. */
-    const tutti_gemm_cell *next_a;
+    /* Brought near meanwhile: where the next sums will be, and a line each step, that of step p at fetch + (p % 16) * fetch_i +
+     * p / 16 * fetch_p bytes. NULL: nothing. */
     const float *next_sums;
+    const char *fetch;
+    int64_t fetch_i, fetch_p;
+    bool streams; /* sums go past the caches: they are lines of memory, and many */
 } tutti_gemm_block;
 
 /* What becomes of finished sums. */

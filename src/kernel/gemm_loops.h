@@ -14,6 +14,9 @@
 #include "gemm_pack_loops.h"
 
 enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells that caches hold together */ };
+#ifndef FETCH_LEVEL
+#define FETCH_LEVEL 3
+#endif
 
 #ifdef __clang__
 #define UNROLLED _Pragma("unroll")
@@ -43,12 +46,38 @@ INLINE vector gemm_cells(const tutti_gemm_cell *cells)
     return load((const float *)(const void *)cells);
 }
 
-/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning to the end. */
+/* Where a step of k is, and what each step adds. */
+typedef struct {
+    const tutti_gemm_cell *a, *b;
+    int64_t a_i, a_p, b_p;
+} gemm_place;
+
+/* One step of k, then on to the next. Constants: rows, vectors. */
+INLINE void gemm_step(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place *at, const int rows, const int vectors)
+{
+    vector columns[GEMM_VECTORS];
+    UNROLLED
+    for (int v = 0; v < vectors; v++) columns[v] = gemm_cells(at->b + v * WIDTH);
+    UNROLLED
+    for (int i = 0; i < rows; i++) {
+        const vector row = gemm_spread(at->a + i * at->a_i);
+        UNROLLED
+        for (int v = 0; v < vectors; v++) sum[i][v] = gemm_multiply_add(row, columns[v], sum[i][v]);
+    }
+    at->a += at->a_p;
+    at->b += at->b_p;
+}
+
+/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning to the end. Memory
+ * that will be wanted is asked for a line a step, first the next sums': more at once would have to wait for each other. */
 INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
 {
     vector sum[GEMM_ROWS][GEMM_VECTORS];
-    const tutti_gemm_cell *a = block->a, *b = block->b;
-    const float *begin = block->begin;
+    gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};
+    const float *begin = block->begin, *next = block->next_sums;
+    const int64_t steps = block->steps, first = next ? at_most(steps, rows * vectors) : 0;
+    const char *fetch = block->fetch ? block->fetch : (const char *)block->a; /* what is near */
+    const int64_t fetch_i = block->fetch ? block->fetch_i : 0, fetch_p = block->fetch ? block->fetch_p : 0;
     float *to = block->sums;
     UNROLLED
     for (int i = 0; i < rows; i++) {
@@ -62,23 +91,22 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
             for (int v = 0; v < vectors; v++) sum[i][v] = load(begin + v * WIDTH);
         }
     }
-    UNROLLED
-    for (int i = 0; i < rows; i++) {
-        UNROLLED
-        for (int v = 0; v < vectors; v++) __builtin_prefetch(block->next_sums + i * block->sums_apart + v * WIDTH, 1);
+    for (int64_t p = 0; p < first; p++) {
+        __builtin_prefetch(next + p / vectors * block->sums_apart + p % vectors * WIDTH, 1);
+        __builtin_prefetch(fetch + p % LINE * fetch_i + p / LINE * fetch_p, 0, FETCH_LEVEL);
+        gemm_step(sum, &at, rows, vectors);
     }
-    for (int64_t p = 0; p < block->steps; p++, a += a_p, b += block->b_p) {
-        if (a_p == 1)
-            __builtin_prefetch(block->next_a + p % LINE * a_i + p / LINE * LINE); /* of each row its next line */
-        vector columns[GEMM_VECTORS];
+    for (int64_t p = first; p < steps; p++) {
+        __builtin_prefetch(fetch + p % LINE * fetch_i + p / LINE * fetch_p, 0, FETCH_LEVEL);
+        gemm_step(sum, &at, rows, vectors);
+    }
+    if (block->streams) {
         UNROLLED
-        for (int v = 0; v < vectors; v++) columns[v] = gemm_cells(b + v * WIDTH);
-        UNROLLED
-        for (int i = 0; i < rows; i++) {
-            const vector row = gemm_spread(a + i * a_i);
+        for (int i = 0; i < rows; i++, to += block->sums_apart) {
             UNROLLED
-            for (int v = 0; v < vectors; v++) sum[i][v] = gemm_multiply_add(row, columns[v], sum[i][v]);
+            for (int v = 0; v < vectors; v++) stream(to + v * WIDTH, sum[i][v]);
         }
+        return;
     }
     UNROLLED
     for (int i = 0; i < rows; i++, to += block->sums_apart) {
@@ -110,10 +138,17 @@ static void gemm_multiply(const tutti_gemm_block *block, int64_t rows, int64_t c
     blocks[rows - 1][block->a_i != 1][(columns - 1) / WIDTH](block);
 }
 
+static void gemm_leave(const void *state)
+{
+    (void)state;
+    stream_fence();
+}
+
 /* What rows of register blocks have in common; is_here is the file's. */
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack, .pack_b = gemm_pack,  \
-    .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply, .finish = gemm_finish
+    .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply, .finish = gemm_finish,      \
+    .leave = gemm_leave
 
 #endif

@@ -162,22 +162,27 @@ static void choose_blocks(tutti_gemm_plan *plan)
     plan->block_k = g->type_c == TUTTI_F32 || g->k < row->block_k ? row->block_k : round_up(g->k, row->step);
     const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
     const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
-    const int64_t most_a = row->a_in_tiles ? second / 4 : second / 2,
-                  most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
+    const int64_t most_a = second / 4, most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
     const int64_t rows = most_a / line / row->rows, columns = most_b / line / row->columns;
     plan->block_m = (rows < 1 ? 1 : rows) * row->rows;
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
 
-/* Where C has few rows, a block of B is read a few times only, and what packing it takes counts: then it stays in half of the second-level
- * cache, beside a block of k of all rows of A, of which a copy is made again for each block of B. Not of tiles, which nobody measured. */
+enum {
+    PAGE = 1024
+}; /* floats of a way of the first-level cache: rows that far apart fall on each other, there and in the second one */
+
+/* Where C has few rows, a block of B is read a few times only, and how it comes from memory counts: then it stays in half of the second-level
+ * cache, beside a block of k of all rows of A, of which a copy is made again for each block of B. Of a B whose rows fall on each other long
+ * pieces are packed at once. Not of tiles, which nobody measured. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
+    const tutti_gemm *g = &plan->gemm;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10), panel = plan->row->columns;
-    const int64_t cells = tutti_gemm_steps(plan->row, least(plan->block_k, plan->gemm.k));
-    const int64_t line = cells * (int64_t)sizeof(tutti_gemm_cell) + 1;
-    if (!plan->copies_b || !plan->row->reads_in_place || plan->gemm.m * (line - 1) > second / 4) return;
-    const int64_t columns = second / 2 / line / panel * panel;
+    const int64_t line = tutti_gemm_steps(plan->row, least(plan->block_k, g->k)) * (int64_t)sizeof(tutti_gemm_cell);
+    const bool is_far = !g->packed_b && !g->transpose_b && g->stride_b % PAGE == 0;
+    if (plan->row->a_in_tiles || !(plan->copies_b || g->packed_b) || g->m * line > second / 4) return;
+    const int64_t columns = (is_far ? 2 * second : second / 2) / (line + 1) / panel * panel;
     plan->block_n = least(plan->block_n, columns < panel ? panel : columns);
 }
 
@@ -228,7 +233,7 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
  * neighbours lie side by side and no row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
-    enum { PAGE = 1024, FEW_ROWS = 128 }; /* cells of a way of that cache */
+    enum { FEW_ROWS = 128 };
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_row *row = plan->row;
     const int64_t pair = row->pair;
@@ -237,7 +242,8 @@ static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
     if (!plan->row->reads_in_place || type != g->multiplied) return true;
     if (which == TUTTI_GEMM_A) return g->transpose_a || g->k % row->step || g->stride_a % pair || is_far;
-    return pair > 1 || g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS;
+    return pair > 1 || g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS ||
+           g->stride_b % PAGE == 0;
 }
 
 static int64_t aligned(int64_t nbytes)
@@ -249,6 +255,19 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
 {
     const int64_t nk = least(plan->block_k, plan->gemm.k);
     return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
+}
+
+/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the last are written. */
+static bool streams(const tutti_gemm_plan *plan)
+{
+    enum { LINE = 16, MOST = 32 << 20 }; /* floats; bytes: what is reported is of all processors together */
+    const tutti_gemm *g = &plan->gemm;
+    const int64_t third = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), MOST);
+    const int64_t passing =
+        g->batch * (g->m * g->n * (int64_t)sizeof(float) + g->m * g->k * (int64_t)tutti_dtype_bytes(g->type_a));
+    if (plan->row->a_in_tiles || plan->is_turned || g->type_c != TUTTI_F32 || g->accumulate || g->bias || g->map)
+        return false;
+    return g->k <= plan->block_k && g->stride_c % LINE == 0 && passing > third / 2;
 }
 
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err)
@@ -270,6 +289,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     made.copies_b = copies(&made, TUTTI_GEMM_B);
     keep_b_near(&made);
     if (!made.copies_b && !g->packed_b) made.block_n = FEW_PANELS * row->columns;
+    made.streams = streams(&made);
     made.packed_a_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_A);
     made.packed_b_bytes = (size_t)tutti_gemm_packed_bytes(&made, TUTTI_GEMM_B);
     if (made.copies_a)

@@ -192,7 +192,6 @@ static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_
                                         .begin_apart = columns,
                                         .sums = sums,
                                         .sums_apart = columns,
-                                        .next_a = cells_at(own, g->a_at),
                                         .next_sums = sums + rows * columns};
             row->multiply(&b, least(rows, g->channels - i * rows), least(columns, g->numbers - j * columns));
         }

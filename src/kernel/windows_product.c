@@ -251,7 +251,6 @@ static void multiply_panels(const job *w, char *own, int64_t position, int64_t e
                                             .begin_apart = columns,
                                             .sums = sums,
                                             .sums_apart = columns,
-                                            .next_a = a + rows * cells,
                                             .next_sums = sums};
             row->multiply(&block, least(rows, end - i), wide);
             if (is_last) put_sums(w, sums, i, least(rows, end - i), j * columns, wide);
