@@ -227,27 +227,29 @@ static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block 
 /* Memory that will be packed, or read as it was packed: so many parts, each a line for every step of a register block. */
 typedef struct {
     const char *at;
-    int64_t i, p; /* bytes from a line to the next one, and from 16 of them to the next 16 */
-    int64_t left, of_side, apart,
-        along; /* parts: so many of them, `along` bytes apart, for each 16 of the side, which are `apart` */
+    int64_t i, p;             /* bytes from a line to the next one, and from 16 of them to the next 16 */
+    int64_t left;             /* parts */
+    int64_t of_side, of_this; /* of 16 of the side, and how many of them are left */
+    int64_t apart, along;     /* bytes from 16 of the side to the next, from part to part of them */
 } fetched;
 
-static fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t steps)
+static fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t lines)
 {
-    return (fetched){(const char *)cells, LINE, LINE * LINE_CELLS, up(ncells, steps * LINE_CELLS), 1, steps * LINE, 0};
+    return (fetched){(const char *)cells, LINE, LINE * LINE_CELLS, up(ncells, lines * LINE_CELLS), 1, 1,
+                     lines * LINE,        0};
 }
 
-/* n of the side from i on, of k what d says. */
-static fetched fetch_matrix(const tutti_gemm_source *s, const tutti_gemm_row *row, int64_t i, int64_t n, const depth *d)
+/* n of the side from i on, of k what d says, so many lines a part. */
+static fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
     const char *at = (const char *)s->from + i * apart + d->p * down;
     if (s->apart_p == 1) {
-        const int64_t parts = row->pair * size > 4 ? row->pair * size / 4 : 1;
-        return (fetched){at, apart, LINE, up(n, LINE_CELLS) * parts, parts, LINE_CELLS * apart, d->steps * 4};
+        const int64_t along = lines * LINE / LINE_CELLS, parts = along ? up(d->nk * size, along) : 1;
+        return (fetched){at, apart, LINE, up(n, LINE_CELLS) * parts, parts, parts, LINE_CELLS * apart, along};
     }
-    return (fetched){
-        at, row->pair * down, row->pair * down * LINE_CELLS, up(n * size, LINE) * row->pair, row->pair, LINE, down};
+    const int64_t parts = lines ? up(d->nk, lines) : 1;
+    return (fetched){at, parts * down, parts * down * LINE_CELLS, up(n * size, LINE) * parts, parts, parts, LINE, down};
 }
 
 static fetched find_fetched(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n, const depth *d)
@@ -255,12 +257,11 @@ static fetched find_fetched(const rectangle *r, tutti_gemm_operand which, int64_
     const tutti_gemm_plan *plan = r->plan;
     const bool is_a = which == TUTTI_GEMM_A;
     const tutti_gemm_cell *packed = is_a ? r->packed_a : r->packed_b;
-    if (packed && !plan->row->a_in_tiles)
-        return fetch_packed(packed + packed_at(plan, which, i, d->p, d->nk),
-                            up(n, panel_of(plan, which)) * panel_of(plan, which) * d->steps, d->steps);
-    if (!packed && (!is_a || plan->copies_a) && !plan->row->a_in_tiles)
-        return fetch_matrix(is_a ? &r->a : &r->b, plan->row, i, n, d);
-    return (fetched){0};
+    if (!plan->row->fetch) return (fetched){0};
+    const int64_t lines = up(d->steps, plan->row->fetch), panel = panel_of(plan, which);
+    if (packed)
+        return fetch_packed(packed + packed_at(plan, which, i, d->p, d->nk), up(n, panel) * panel * d->steps, lines);
+    return fetch_matrix(is_a ? &r->a : &r->b, i, n, d, lines);
 }
 
 /* The next part, for one register block of so many that are left before it is wanted: none of it too early. */
@@ -272,7 +273,10 @@ static void fetch_part(fetched *f, int64_t blocks_left, tutti_gemm_block *block)
     block->fetch_i = f->i;
     block->fetch_p = f->p;
     f->left--;
-    f->at += f->left % f->of_side ? f->along : f->apart - (f->of_side - 1) * f->along;
+    f->at += f->along;
+    if (--f->of_this) return;
+    f->of_this = f->of_side;
+    f->at += f->apart - f->of_side * f->along;
 }
 
 /* Rows of C one below the other, so that it is written in long rows; the panel of A stays near, B passes by. */
@@ -286,20 +290,19 @@ static void multiply_panels(const rectangle *r, const depth *d, const panels *a,
     tutti_gemm_block block = {.a = a->at, .a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
     for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel) {
         const int64_t below = i + row->rows < i1 ? i + row->rows : i;
+        const bool in_place = below > i && !r->packed_a && !r->plan->copies_a;
+        fetched panel = in_place ? find_fetched(r, TUTTI_GEMM_A, below, row->rows, d) : (fetched){0};
         block.b = b->at;
         if (a->last && i + row->rows > i1) {
             const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
             block.a = last.at, block.a_i = last.apart_i, block.a_p = last.apart_p;
         }
-        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel, left--) {
+        int64_t in_row = across;
+        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel, left--, in_row--) {
             const int64_t right = j + row->columns;
             block.next_sums = !fetches ? NULL : right < j1 ? floats_at(r, i, right) : floats_at(r, below, j0);
             fetch_part(&next, left, &block);
-            if (right >= j1 && below > i && a->apart_p == 1 && !block.fetch) {
-                block.fetch = (const char *)(block.a + a->panel);
-                block.fetch_i = a->apart_i * (int64_t)sizeof *block.a;
-                block.fetch_p = LINE;
-            }
+            if (!block.fetch) fetch_part(&panel, in_row, &block);
             (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
                                                                     least(row->columns, j1 - j));
         }

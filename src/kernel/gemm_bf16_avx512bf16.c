@@ -12,6 +12,7 @@ static inline vector multiply_add_pairs(vector a, vector b, vector c)
 #define GEMM_ROWS                  14
 #define GEMM_VECTORS               2
 #define GEMM_PAIR                  2
+#define GEMM_FETCH                 1
 #define GEMM_EACH_ROW(X)           X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #define gemm_multiply_add(a, b, c) multiply_add_pairs(a, b, c)
 #include "gemm_loops.h"

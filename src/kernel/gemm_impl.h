@@ -38,8 +38,8 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    /* Brought near meanwhile: where the next sums will be, and a line each step, that of step p at fetch + (p % 16) * fetch_i +
-     * p / 16 * fetch_p bytes. NULL: nothing. */
+    /* Brought near meanwhile: where the next sums will be, and a line every row->fetch steps, the q-th one at
+     * fetch + (q % 16) * fetch_i + q / 16 * fetch_p bytes. NULL: nothing. */
     const float *next_sums;
     const char *fetch;
     int64_t fetch_i, fetch_p;
@@ -65,6 +65,7 @@ typedef struct tutti_gemm_row {
     int pair;                  /* numbers of k in a cell */
     int step;                  /* numbers of k that are multiplied at once: panels are filled up to multiples */
     int block_k;               /* numbers of k in a block: the same for all plans, because operands are packed by it */
+    int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0: none is */
     bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
     bool reads_in_place;       /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);

@@ -4,6 +4,7 @@
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
  *   GEMM_PAIR                 numbers of k in a cell: 1 f32, 2 bf16
+ *   GEMM_FETCH                steps of k that ask for a line of memory together
  *   gemm_multiply_add(a, b, c)   c + a b, of vectors of cells
  *
  * A register block is a loop over k around GEMM_ROWS * GEMM_VECTORS sums that the compiler keeps in registers: vectors of B are loaded, cells of
@@ -14,14 +15,16 @@
 #include "gemm_pack_loops.h"
 
 enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells that caches hold together */ };
-#ifndef FETCH_LEVEL
-#define FETCH_LEVEL 3
-#endif
+enum {
+    SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE
+}; /* the next sums are so many lines that they are asked for one by one */
 
 #ifdef __clang__
-#define UNROLLED _Pragma("unroll")
+#define UNROLLED     _Pragma("unroll")
+#define NOT_UNROLLED _Pragma("unroll 1")
 #else
-#define UNROLLED _Pragma("GCC unroll 16")
+#define UNROLLED     _Pragma("GCC unroll 16")
+#define NOT_UNROLLED _Pragma("GCC unroll 1")
 #endif
 
 /* ---- packing ---- */
@@ -75,7 +78,7 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
     vector sum[GEMM_ROWS][GEMM_VECTORS];
     gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};
     const float *begin = block->begin, *next = block->next_sums;
-    const int64_t steps = block->steps, first = next ? at_most(steps, rows * vectors) : 0;
+    const int64_t steps = block->steps, first = next && SPREADS ? at_most(steps, rows * vectors) : 0;
     const char *fetch = block->fetch ? block->fetch : (const char *)block->a; /* what is near */
     const int64_t fetch_i = block->fetch ? block->fetch_i : 0, fetch_p = block->fetch ? block->fetch_p : 0;
     float *to = block->sums;
@@ -91,15 +94,24 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
             for (int v = 0; v < vectors; v++) sum[i][v] = load(begin + v * WIDTH);
         }
     }
-    for (int64_t p = 0; p < first; p++) {
-        __builtin_prefetch(next + p / vectors * block->sums_apart + p % vectors * WIDTH, 1);
-        __builtin_prefetch(fetch + p % LINE * fetch_i + p / LINE * fetch_p, 0, FETCH_LEVEL);
+    if (next && !SPREADS) {
+        UNROLLED
+        for (int i = 0; i < rows; i++) __builtin_prefetch(next + i * block->sums_apart, 1);
+    }
+    for (uint64_t p = 0; p < (uint64_t)first; p++) {
+        const uint64_t line = p / GEMM_FETCH;
+        __builtin_prefetch(next + (int64_t)(p / (unsigned)vectors) * block->sums_apart + p % (unsigned)vectors * WIDTH,
+                           1);
+        __builtin_prefetch(fetch + (int64_t)(line % LINE) * fetch_i + (int64_t)(line / LINE) * fetch_p);
         gemm_step(sum, &at, rows, vectors);
     }
-    for (int64_t p = first; p < steps; p++) {
-        __builtin_prefetch(fetch + p % LINE * fetch_i + p / LINE * fetch_p, 0, FETCH_LEVEL);
-        gemm_step(sum, &at, rows, vectors);
+    int64_t p = first;
+    for (uint64_t line = (uint64_t)first / GEMM_FETCH; p + GEMM_FETCH <= steps; p += GEMM_FETCH, line++) {
+        __builtin_prefetch(fetch + (int64_t)(line % LINE) * fetch_i + (int64_t)(line / LINE) * fetch_p);
+        NOT_UNROLLED /* else the compiler reads ahead, and runs out of registers */
+            for (int q = 0; q < GEMM_FETCH; q++) gemm_step(sum, &at, rows, vectors);
     }
+    for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
     if (block->streams) {
         UNROLLED
         for (int i = 0; i < rows; i++, to += block->sums_apart) {
@@ -147,8 +159,8 @@ static void gemm_leave(const void *state)
 /* What rows of register blocks have in common; is_here is the file's. */
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
-    .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack, .pack_b = gemm_pack,  \
-    .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply, .finish = gemm_finish,      \
-    .leave = gemm_leave
+    .fetch = GEMM_FETCH, .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack,  \
+    .pack_b = gemm_pack, .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply,        \
+    .finish = gemm_finish, .leave = gemm_leave
 
 #endif

@@ -9,16 +9,19 @@
 #define GEMM_NAME        "avx512"
 #define GEMM_ISA         TUTTI_ISA_AVX512
 #define GEMM_ROWS        14
+#define GEMM_FETCH       1
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #elif defined(TUTTI_FOR_AVX2)
 #define GEMM_NAME        "avx2"
 #define GEMM_ISA         TUTTI_ISA_AVX2
 #define GEMM_ROWS        6
+#define GEMM_FETCH       4
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #else
 #define GEMM_NAME        "portable"
 #define GEMM_ISA         TUTTI_ISA_GENERIC
 #define GEMM_ROWS        4
+#define GEMM_FETCH       4
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4)
 #endif
 #define GEMM_VECTORS               2
