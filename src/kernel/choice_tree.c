@@ -8,9 +8,10 @@
 
 #include "../base/arena.h"
 
-enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 3, FOLDS = 5 };
-/* A way that cannot do it costs as much as one that takes eleven times as long. */
-static const double NEVER = 10, NEAR = 1.02;
+enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
+/* A way that cannot do it costs as much as one that takes eleven times as long. What is FAR behind is as bad as what is further: nodes are
+ * split to tell apart the ways that are near each other. */
+static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
 {
@@ -74,11 +75,10 @@ tutti_tree_score tutti_choice_tree_score(const tutti_choice_tree *t, const tutti
 
 /* ---- growing ---- */
 
-/* A sample as growing sees it. */
+/* A sample as growing sees it: what its ways cost, and how far each is behind, less the mean of all. */
 typedef struct {
     const tutti_tree_sample *of;
-    double cost[TUTTI_TREE_WAYS];
-    int best;
+    double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS];
 } grown_sample;
 
 typedef struct {
@@ -88,16 +88,17 @@ typedef struct {
     tutti_choice_tree *tree;
 } grower;
 
-/* Sums over samples: of each way's cost, and how many it is the best one for. */
+/* Sums over samples. */
 typedef struct {
-    double cost[TUTTI_TREE_WAYS];
-    double count[TUTTI_TREE_WAYS], n;
+    double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS], n;
 } tally;
 
 static void tally_add(tally *t, const grown_sample *s, int nways, double sign)
 {
-    for (int w = 0; w < nways; w++) t->cost[w] += sign * s->cost[w];
-    t->count[s->best] += sign;
+    for (int w = 0; w < nways; w++) {
+        t->cost[w] += sign * s->cost[w];
+        t->behind[w] += sign * s->behind[w];
+    }
     t->n += sign;
 }
 
@@ -109,26 +110,18 @@ static int cheapest(const tally *t, int nways)
     return best;
 }
 
-/* n times the Gini impurity. */
-static double impurity(const tally *t, int nways)
+/* By how much the mean explains the squares of what is behind: their sum less that around the mean. */
+static double explained(const tally *t, int nways)
 {
     double squares = 0;
-    for (int w = 0; w < nways; w++) squares += t->count[w] * t->count[w];
-    return t->n > 0 ? t->n - squares / t->n : 0;
+    for (int w = 0; w < nways; w++) squares += t->behind[w] * t->behind[w];
+    return t->n > 0 ? squares / t->n : 0;
 }
 
 typedef struct {
     int feature; /* -1: none */
-    double threshold, cost, impurity;
+    double threshold, explained;
 } split;
-
-/* Less cost; where that is as good as equal, less impurity. */
-static bool is_better(const split *a, const split *b)
-{
-    const double slack = 1e-9 * (1 + fabs(b->cost));
-    if (fabs(a->cost - b->cost) > slack) return a->cost < b->cost;
-    return a->impurity < b->impurity - 1e-9;
-}
 
 static double feature_of(const grown_sample *s, int feature)
 {
@@ -154,7 +147,7 @@ static void sort_by(grown_sample *samples, grown_sample *room, int n, int featur
 
 static split split_find(const grower *g, grown_sample *samples, int n, const tally *all)
 {
-    split best = {.feature = -1, .cost = all->cost[cheapest(all, g->nways)], .impurity = impurity(all, g->nways)};
+    split best = {.feature = -1, .explained = explained(all, g->nways)};
     for (int f = 0; f < g->nfeatures; f++) {
         tally less = {0}, more = *all;
         sort_by(samples, g->room, n, f);
@@ -165,9 +158,8 @@ static split split_find(const grower *g, grown_sample *samples, int n, const tal
             if (i + 1 < LEAST_IN_LEAF || n - i - 1 < LEAST_IN_LEAF || !(here < next)) continue;
             const split tried = {.feature = f,
                                  .threshold = here + (next - here) / 2,
-                                 .cost = less.cost[cheapest(&less, g->nways)] + more.cost[cheapest(&more, g->nways)],
-                                 .impurity = impurity(&less, g->nways) + impurity(&more, g->nways)};
-            if (here < tried.threshold && is_better(&tried, &best)) best = tried;
+                                 .explained = explained(&less, g->nways) + explained(&more, g->nways)};
+            if (here < tried.threshold && tried.explained > best.explained + SLACK) best = tried;
         }
     }
     return best;
@@ -211,6 +203,20 @@ static int node_prune(const tutti_choice_tree *from, int i, tutti_choice_tree *t
     return at;
 }
 
+static grown_sample grown_from(const tutti_tree_sample *of, int nways)
+{
+    const double best = shortest(of, nways);
+    grown_sample s = {.of = of};
+    double mean = 0;
+    for (int w = 0; w < nways; w++) {
+        s.cost[w] = fmin(of->seconds[w] / best - 1, NEVER);
+        s.behind[w] = fmin(s.cost[w], FAR);
+        mean += s.behind[w] / nways;
+    }
+    for (int w = 0; w < nways; w++) s.behind[w] -= mean;
+    return s;
+}
+
 /* From every sample but those of a fold; fold < 0: from all. */
 static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, int fold, int depth,
                       tutti_choice_tree *out)
@@ -219,15 +225,8 @@ static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, 
     grower own = *g;
     int taken = 0;
     for (int i = 0; i < n; i++) {
-        grown_sample *s = &own.samples[taken];
         if (fold >= 0 && i % FOLDS == fold) continue;
-        const double best = shortest(&samples[i], g->nways);
-        *s = (grown_sample){.of = &samples[i]};
-        for (int w = g->nways - 1; w >= 0; w--) {
-            s->cost[w] = fmin(samples[i].seconds[w] / best - 1, NEVER);
-            if (samples[i].seconds[w] <= best) s->best = w;
-        }
-        taken++;
+        own.samples[taken++] = grown_from(&samples[i], g->nways);
     }
     own.tree = &whole;
     node_grow(&own, own.samples, taken, depth);
@@ -235,7 +234,7 @@ static void tree_grow(const grower *g, const tutti_tree_sample *samples, int n, 
     node_prune(&whole, 0, out);
 }
 
-/* What trees of this depth cost on the samples that they have not seen. */
+/* What trees of this depth cost on the samples that they have not seen; what is far behind counts as FAR, so that few samples do not decide. */
 static double depth_cost(const grower *g, const tutti_tree_sample *samples, int n, int depth)
 {
     double cost = 0;
@@ -244,7 +243,7 @@ static double depth_cost(const grower *g, const tutti_tree_sample *samples, int 
         tree_grow(g, samples, n, fold, depth, &t);
         for (int i = fold; i < n; i += FOLDS) {
             const double chosen = samples[i].seconds[tutti_choice_tree_ask(&t, samples[i].feature)];
-            cost += fmin(chosen / shortest(&samples[i], g->nways) - 1, NEVER);
+            cost += fmin(chosen / shortest(&samples[i], g->nways) - 1, FAR);
         }
     }
     return cost;

@@ -78,6 +78,24 @@ static void what_a_wrong_choice_costs_decides(void **state)
     assert_int_equal(t.node[0].way, 1);
 }
 
+/* Two ways that are 4 % apart, and a third one that takes now twice, now a hundred times as long: that explains more, and says nothing. */
+static void ways_that_are_far_behind_do_not_hide_near_ones(void **state)
+{
+    (void)state;
+    static tutti_tree_sample samples[2 * SAMPLES];
+    tutti_choice_tree t;
+    make(samples, 2 * SAMPLES, 0);
+    for (int i = 0; i < 2 * SAMPLES; i++) {
+        const double *x = samples[i].feature;
+        samples[i].seconds[0] = x[0] < 0.4 ? 1 : 1.04;
+        samples[i].seconds[1] = x[0] < 0.4 ? 1.04 : 1;
+        samples[i].seconds[2] = x[1] < 0.5 ? 2 : 100 * (1 + x[2]);
+    }
+    tutti_choice_tree_grow(samples, SAMPLES, 4, 3, &t);
+    assert_true(t.node[0].less > 0 && t.node[0].feature == 0);
+    assert_true(tutti_choice_tree_score(&t, samples + SAMPLES, SAMPLES).near >= SAMPLES * 98 / 100);
+}
+
 static void a_full_tree_answers_in_less_than_a_microsecond(void **state)
 {
     (void)state;
@@ -128,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_grown_tree_finds_the_rule_behind_the_times),
         cmocka_unit_test(what_does_not_depend_is_one_leaf),
         cmocka_unit_test(what_a_wrong_choice_costs_decides),
+        cmocka_unit_test(ways_that_are_far_behind_do_not_hide_near_ones),
         cmocka_unit_test(a_full_tree_answers_in_less_than_a_microsecond),
         cmocka_unit_test(what_is_no_tree_is_refused),
     };
