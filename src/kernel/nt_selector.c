@@ -10,7 +10,7 @@
 
 static const char *const names[TUTTI_NT_FEATURES] = {
     "log2_m",    "log2_n",    "log2_k",    "log2_m/n",  "log2_m/k", "log2_n/k", "log2_mnk",
-    "log2_a/l2", "log2_b/l2", "log2_b/l3", "log2_c/l2", "twos_n",   "twos_k",
+    "log2_a/l2", "log2_b/l2", "log2_b/l3", "log2_c/l2", "twos_n",   "twos_k",   "log2_mn/(m+n)",
 };
 
 const char *tutti_nt_feature_name(int i)
@@ -43,6 +43,7 @@ void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double 
         m + n + each - l2,
         twos(s->n),
         twos(s->k),
+        m + n - log2((double)(s->m + s->n)),
     };
     memcpy(out, features, sizeof features);
 }
@@ -58,23 +59,20 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Means over 520 sizes up to 2^27, times the soonest way's time, one thread: EPYC (Zen 4), three runs under load; Xeon (AMX), one, alone:
+/* 1,120 sizes drawn up to 2^33, one thread of an EPYC (Zen 4), means over sizes of times the soonest way's time:
  *
- *               EPYC                        Xeon
- *   m           nt     tnn    packed  gemm  nt     tnn    packed  gemm
- *   16          1.31   1.39   1.54    1.04  1.00   1.89   1.43    1.16
- *   17 .. 63    1.24   1.28   1.15    1.02  1.00   1.40   1.24    1.10
- *   64 .. 127   1.13   1.10   1.12    1.03  1.01   1.23   1.12    1.08
- *   128 .. 255  1.09   1.05   1.07    1.05  1.01   1.11   1.07    1.09
- *   256 ..      1.08   1.02   1.04    1.10  1.04   1.05   1.03    1.11
+ *                                       sizes   nt     tnn    packed  gemm
+ *   m n / (m + n) < 510                  954    1.226  1.194  1.092   1.005
+ *   above, and n > 1024                  136    1.005  1.033  1.109   1.044
+ *   above, and n <= 1024                  30    1.030  1.046  1.071   1.009
  *
- * Where our products have no AVX-512, of larger ones and on other makers' processors: the library's inner product as it is. */
+ * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. Where our products have no
+ * AVX-512, and on other makers' processors (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16): its inner product as it is. */
 static const char *rule_of_thumb(const tutti_nt_size *s)
 {
-    const double measured = 134217728; /* 2^27 */
-    if ((double)s->m * (double)s->n * (double)s->k > measured) return "onednn";
+    enum { OFTEN = 510, WIDE = 1024 };
     if (!tutti_isa_by_amd() || !tutti_gemm_row_is_here("avx512")) return "onednn";
-    return s->m < 256 ? "gemm" : "tnn";
+    return s->n > WIDE && (double)s->m * (double)s->n >= OFTEN * (double)(s->m + s->n) ? "nt" : "gemm";
 }
 
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s)

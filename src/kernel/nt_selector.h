@@ -16,11 +16,11 @@ typedef struct {
     int64_t m, n, k;
 } tutti_nt_size;
 
-enum { TUTTI_NT_FEATURES = 13 };
+enum { TUTTI_NT_FEATURES = 14 };
 /* Their names, in the order of the numbers. */
 const char *tutti_nt_feature_name(int i);
-/* Logarithms (base 2) of the sides, of their ratios, of the matrices' bytes against caches of this processor, and how many times 2
- * divides n and k: rows so far apart share sets of the caches. */
+/* Logarithms (base 2) of the sides, of their ratios, of the matrices' bytes against caches of this processor, how many times 2
+ * divides n and k (rows so far apart share sets of the caches), and how often an element that is packed is multiplied. */
 void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES]);
 
 /* TUTTI_ERR_DATA: the tree asks for features that this program does not know. */

@@ -135,8 +135,9 @@ static void without_a_file_makers_differ(void **state)
     (void)state;
     const bool ours = tutti_isa_by_amd() && tutti_gemm_row_is_here("avx512");
     assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){64, 500, 800}), ours ? "gemm" : "onednn");
-    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){512, 256, 256}), ours ? "tnn" : "onednn");
-    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){512, 4096, 4096}), "onednn");
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){2048, 1024, 256}), ours ? "gemm" : "onednn");
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){512, 8192, 256}), ours ? "gemm" : "onednn");
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){1024, 2048, 4096}), ours ? "nt" : "onednn");
 }
 
 static void a_choice_takes_less_than_a_microsecond(void **state)
