@@ -6,14 +6,15 @@
 #include <stdlib.h>
 
 #include "../base/clock.h"
+#include "../base/pages.h"
 #include "../tensor/convert.h"
 
-enum { BLOCK = 4096 };
+enum { BLOCK = 4096, APART = 64 * 73 };
 static const double LEAST_S = 5e-4;
 
 void tutti_trial_memory_release(tutti_trial_memory *m)
 {
-    for (int i = 0; i < TUTTI_TRIAL_BUFFERS; i++) free(m->at[i]);
+    for (int i = 0; i < TUTTI_TRIAL_BUFFERS; i++) tutti_pages_give_back(m->pages[i], m->mapped[i]);
     *m = (tutti_trial_memory){0};
 }
 
@@ -27,14 +28,18 @@ static void fill(void *memory, size_t nbytes, tutti_dtype type)
         tutti_convert_from_f32(type, wide, (char *)memory + i * each, (int64_t)(n - i < BLOCK ? n - i : BLOCK));
 }
 
-/* Buffer number i, of at least so many bytes. */
+/* Buffer number i, of at least so many bytes, in huge pages as training's are. No two begin at one place of a page: nor do training's, and
+ * they would meet in the same sets of the caches. */
 static void *take(tutti_trial_memory *m, int i, size_t nbytes, tutti_dtype type)
 {
+    const size_t apart = (size_t)i * APART;
     if (nbytes <= m->nbytes[i]) return m->at[i];
-    free(m->at[i]);
+    tutti_pages_give_back(m->pages[i], m->mapped[i]);
     m->nbytes[i] = (nbytes + 63) / 64 * 64;
-    m->at[i] = aligned_alloc(64, m->nbytes[i]);
-    if (!m->at[i]) tutti_no_memory(m->nbytes[i]);
+    m->mapped[i] = m->nbytes[i] + apart;
+    m->pages[i] = tutti_pages_take(m->mapped[i]);
+    if (!m->pages[i]) tutti_no_memory(m->mapped[i]);
+    m->at[i] = (char *)m->pages[i] + apart;
     fill(m->at[i], m->nbytes[i], type);
     return m->at[i];
 }

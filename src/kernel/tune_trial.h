@@ -9,8 +9,8 @@ enum { TUTTI_TRIAL_BUFFERS = 4 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS +
 
 /* Memory that kernels of one shape share, whichever orders they want; it grows with the largest. */
 typedef struct {
-    void *at[TUTTI_TRIAL_BUFFERS];
-    size_t nbytes[TUTTI_TRIAL_BUFFERS];
+    void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS]; /* in them */
+    size_t nbytes[TUTTI_TRIAL_BUFFERS], mapped[TUTTI_TRIAL_BUFFERS];
 } tutti_trial_memory; /* zero-initialise */
 void tutti_trial_memory_release(tutti_trial_memory *m);
 
