@@ -3,7 +3,7 @@
  * MOST_PRODUCTS TUNE_FILE
  *
  * Writes the tune file. Prints a line "way NAME.." and then one a size: "grid | between | held M N K", seconds by each way, and what the tree
- * chooses; how long a choice takes, and where. */
+ * chooses; at how many held sizes two sweeps agree, how long a choice takes, and where. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static void show(void *arg, int done, int total)
 {
     enum { PLAIN = 100 }; /* sizes a line, where nobody sees one change */
     const bool *tty = arg;
-    if (*tty) fprintf(stderr, "\r%d of %d sizes%s", done, total, done == total ? "\n" : "");
-    if (!*tty && (done % PLAIN == 0 || done == total)) fprintf(stderr, "%d of %d sizes\n", done, total);
+    if (*tty) fprintf(stderr, "\r%d of %d measured%s", done, total, done == total ? "\n" : "");
+    if (!*tty && (done % PLAIN == 0 || done == total)) fprintf(stderr, "%d of %d measured\n", done, total);
 }
 
 /* Nanoseconds of a choice, features and all. */
@@ -57,6 +57,7 @@ static tutti_status finish(const tutti_products_tuned *t, const char *path, tutt
 {
     tutti_tune_file f = {.place = tutti_tune_here(1)};
     tutti_tune_products_add(t, &f);
+    printf("agree %.4f\n", tutti_tune_products_agree(t) / t->held.n);
     printf("choice %.1f\nprocessor %s, %s\n",
            choice_ns(tutti_tune_file_tree(&f, TUTTI_NT_TREE, "f32"), &f.place.processor), f.place.processor.name,
            f.place.library);

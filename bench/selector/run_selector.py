@@ -45,7 +45,7 @@ def measure(build: pathlib.Path, most: float, tune_file: str) -> tuple[list[str]
     return ways, sizes, told
 
 
-def report(table: Table, ways: list[str], sizes: list[Size]) -> None:
+def report(table: Table, ways: list[str], sizes: list[Size], agree: float) -> None:
     """Each way for all sizes, and the tree's choice, in times of the soonest ways' time."""
     for kind, what in (("grid", "powers of two, learned from"), ("between", "between, learned from"), ("held", "between, not seen")):
         own = [s for s in sizes if s.kind == kind]
@@ -56,6 +56,7 @@ def report(table: Table, ways: list[str], sizes: list[Size]) -> None:
         near = sum(t <= NEAR * s.best for t, s in zip(chosen, own))
         table.row(f"{what}: selected", "s", sum(chosen), "the soonest of each", best, best)
         table.row(f"{what}: within 2 % of the soonest", "%", 100 * near / len(own), "all", 100, more_is_better=True)
+    table.row("between, not seen: two sweeps agree within 2 %", "%", 100 * agree, "all", 100, more_is_better=True)
     if "nt" in ways:
         nt = ways.index("nt")
         gain = max(s.seconds[nt] / s.seconds[s.chosen] for s in sizes)
@@ -86,7 +87,7 @@ def main() -> None:
         tune_file = f"{folder}/here.tune"
         ways, sizes, told = measure(args.build, args.most, tune_file)
         print(f"{told['processor']}, one thread; a choice takes {told['choice']} ns")
-        report(table, ways, sizes)
+        report(table, ways, sizes, float(told["agree"]))
         if args.svg:
             args.svg.write_text(draw_selector.draw(ways, sizes, told["processor"]))
         if not args.no_steps:

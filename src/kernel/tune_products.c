@@ -13,11 +13,18 @@ enum {
     LEAST_M = 4, /* log2: batches are smaller than layers */
     LEAST_NK = 7,
     MOST = 13,
-    DRAWN = 200,     /* between, learned from */
-    HELD = 120,      /* judged by */
-    MAX_SIZES = 1024 /* of the grid, DRAWN and HELD together */
+    GRID_STEP = 2,    /* log2: every fourth size of a side */
+    DRAWN = 480,      /* between, learned from */
+    ROUND_SIDE = 64,  /* of many layers units and inputs are multiples of it */
+    HELD = 120,       /* judged by */
+    MAX_SIZES = 1024, /* of the grid, DRAWN and HELD together */
+    SWEEPS = 3
 };
+/* What others do on the machine lasts longer than it takes to measure a size: all sizes are measured, then all once more. By then ways that
+ * were so much longer than the soonest are left out. */
+static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 17;
+static const double USUAL_PRODUCTS = 2147483648.0; /* 2^31 */
 
 /* ---- sizes ---- */
 
@@ -34,22 +41,30 @@ static int64_t draw_side(uint32_t word, int least)
 
 static void add_grid(tutti_products_tuned *t, double most)
 {
-    for (int m = LEAST_M; m <= MOST; m++)
-        for (int n = LEAST_NK; n <= MOST; n++)
-            for (int k = LEAST_NK; k <= MOST; k++) {
+    for (int m = LEAST_M; m <= MOST; m += GRID_STEP)
+        for (int n = LEAST_NK; n <= MOST; n += GRID_STEP)
+            for (int k = LEAST_NK; k <= MOST; k += GRID_STEP) {
                 const tutti_nt_size s = {INT64_C(1) << m, INT64_C(1) << n, INT64_C(1) << k};
                 if (products_of(&s) <= most) t->samples[t->n++] = (tutti_products_sample){.size = s, .is_grid = true};
             }
 }
 
-/* Sizes that are there already are drawn again, so that none is learned from that is judged by. */
+static int64_t rounded(int64_t side)
+{
+    return (side + ROUND_SIDE / 2) / ROUND_SIDE * ROUND_SIDE;
+}
+
+/* Sizes that are there already are drawn again, so that none is learned from that is judged by. Of those that are learned from n is round in
+ * every fourth, k in every fourth, and three of four have 2^31 products at most: more take most of the time and say little that is new. */
 static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 {
     for (uint64_t try = 0; n > 0 && try < 100000; try++) {
         const tutti_random4 r = tutti_random(SEED, TUTTI_STREAM_SEARCH, held, try);
-        const tutti_nt_size s = {draw_side(r.word[0], LEAST_M), draw_side(r.word[1], LEAST_NK),
-                                 draw_side(r.word[2], LEAST_NK)};
-        bool known = products_of(&s) > most;
+        tutti_nt_size s = {draw_side(r.word[0], LEAST_M), draw_side(r.word[1], LEAST_NK),
+                           draw_side(r.word[2], LEAST_NK)};
+        if (!held && r.word[3] % 4 == 0) s.n = rounded(s.n);
+        if (!held && r.word[3] / 4 % 4 == 0) s.k = rounded(s.k);
+        bool known = products_of(&s) > (held || n % 4 == 0 ? most : fmin(most, USUAL_PRODUCTS));
         for (int i = 0; i < t->n && !known; i++) known = !memcmp(&t->samples[i].size, &s, sizeof s);
         if (known) continue;
         t->samples[t->n++] = (tutti_products_sample){.size = s, .is_held = held};
@@ -91,33 +106,71 @@ static int find_ways(const asked *a, const tutti_kernel_candidate **ways)
     return nways;
 }
 
-/* Fewer rounds of what takes long: it meets more of what disturbs, and evens it out. */
+/* Of a sweep, after a first run that counts as well. Fewer of what takes long: it meets more of what disturbs, and evens it out. */
 static int rounds_for(const tutti_nt_size *s)
 {
     const double products = products_of(s);
-    return products < 3e7 ? 20 : products < 3e8 ? 12 : products < 2e9 ? 5 : 3;
+    return products < 3e7 ? 7 : products < 3e8 ? 4 : products < 2e9 ? 2 : 1;
 }
 
-static tutti_status measure(tutti_products_tuned *t, tutti_products_sample *s, int nthreads, tutti_trial_memory *memory,
-                            tutti_failure *err)
+static int soonest(const tutti_products_tuned *t, const double *seconds)
+{
+    int best = 0;
+    for (int w = 1; w < t->nways; w++)
+        if (seconds[w] < seconds[best]) best = w;
+    return best;
+}
+
+static double shortest(const tutti_products_tuned *t, const tutti_products_sample *s)
+{
+    return s->seconds[soonest(t, s->seconds)];
+}
+
+/* Measures the ways that are worth it so far, `most` seconds at most; seconds of the others are not touched. */
+static tutti_status measure_ways(const tutti_products_tuned *t, const tutti_products_sample *s,
+                                 const tutti_kernel_candidate *const *ways, const asked *a, double most,
+                                 tutti_trial_memory *memory, double *out, tutti_failure *err)
+{
+    tutti_kernel kernels[TUTTI_PRODUCT_WAYS], *list[TUTTI_PRODUCT_WAYS];
+    double seconds[TUTTI_PRODUCT_WAYS];
+    int way[TUTTI_PRODUCT_WAYS];
+    tutti_status st = TUTTI_OK;
+    int made = 0;
+    for (int w = 0; w < t->nways && !st; w++) {
+        if (s->seconds[w] > most) continue;
+        st = tutti_kernel_create_by(ways[w]->row, &a->request, &kernels[made], err);
+        if (st) continue;
+        way[made] = w;
+        list[made] = &kernels[made];
+        made++;
+    }
+    if (!st)
+        tutti_trial_measure(list, made, TUTTI_PASS_FORWARD, a->request.nthreads, rounds_for(&s->size), memory, seconds);
+    for (int i = 0; i < made; i++) {
+        if (!st) out[way[i]] = seconds[i];
+        tutti_kernel_destroy(&kernels[i]);
+    }
+    return st;
+}
+
+static tutti_status measure(tutti_products_tuned *t, tutti_products_sample *s, int nthreads, int sweep,
+                            tutti_trial_memory *memory, tutti_failure *err)
 {
     asked a;
     const tutti_kernel_candidate *ways[TUTTI_PRODUCT_WAYS];
-    tutti_kernel kernels[TUTTI_PRODUCT_WAYS], *list[TUTTI_PRODUCT_WAYS];
-    tutti_status st = TUTTI_OK;
-    int made = 0;
     ask(&a, &s->size, nthreads);
-    const int nways = find_ways(&a, ways);
-    if (nways < 2)
+    t->nways = find_ways(&a, ways);
+    if (t->nways < 2)
         return tutti_fail(err, TUTTI_ERR_USAGE, "there is one way at most to dense's forward pass in this build");
-    for (; made < nways && !st; made += !st) {
-        t->way[made] = ways[made]->name;
-        list[made] = &kernels[made];
-        st = tutti_kernel_create_by(ways[made]->row, &a.request, &kernels[made], err);
+    double seconds[TUTTI_PRODUCT_WAYS];
+    for (int w = 0; w < t->nways; w++) {
+        t->way[w] = ways[w]->name;
+        seconds[w] = INFINITY;
+        if (sweep == 0) s->seconds[w] = INFINITY;
     }
-    t->nways = nways;
-    if (!st) tutti_trial_measure(list, nways, TUTTI_PASS_FORWARD, nthreads, rounds_for(&s->size), memory, s->seconds);
-    for (int i = 0; i < made; i++) tutti_kernel_destroy(&kernels[i]);
+    const tutti_status st = measure_ways(t, s, ways, &a, WORTH[sweep] * shortest(t, s), memory, seconds, err);
+    for (int w = 0; w < t->nways; w++) s->seconds[w] = fmin(s->seconds[w], seconds[w]);
+    if (sweep < 2) memcpy(sweep ? s->second : s->first, seconds, sizeof seconds);
     return st;
 }
 
@@ -125,11 +178,11 @@ static tutti_status measure_all(const tutti_products_request *r, tutti_products_
 {
     tutti_trial_memory memory = {0};
     tutti_status st = TUTTI_OK;
-    for (int i = 0; i < t->n && !st; i++) {
-        if (r->progress) r->progress(r->arg, i, t->n);
-        st = measure(t, &t->samples[i], r->nthreads, &memory, err);
+    for (int i = 0; i < SWEEPS * t->n && !st; i++) {
+        if (r->progress) r->progress(r->arg, i, SWEEPS * t->n);
+        st = measure(t, &t->samples[i % t->n], r->nthreads, i / t->n, &memory, err);
     }
-    if (r->progress) r->progress(r->arg, t->n, t->n);
+    if (r->progress) r->progress(r->arg, SWEEPS * t->n, SWEEPS * t->n);
     tutti_trial_memory_release(&memory);
     return st;
 }
@@ -191,9 +244,20 @@ double tutti_tune_products_held_s(const tutti_products_tuned *t, int way)
     double sum = 0;
     for (int i = 0; i < t->n; i++) {
         const tutti_products_sample *s = &t->samples[i];
-        double least = INFINITY;
-        for (int w = 0; w < t->nways; w++) least = fmin(least, s->seconds[w]);
-        if (s->is_held) sum += way < 0 ? least : s->seconds[way];
+        if (s->is_held) sum += way < 0 ? shortest(t, s) : s->seconds[way];
     }
     return sum;
+}
+
+double tutti_tune_products_agree(const tutti_products_tuned *t)
+{
+    static const double near = 1.02;
+    double agree = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tutti_products_sample *s = &t->samples[i];
+        const int a = soonest(t, s->first), b = soonest(t, s->second);
+        if (!s->is_held) continue;
+        agree += 0.5 * (s->first[b] <= near * s->first[a]) + 0.5 * (s->second[a] <= near * s->second[b]);
+    }
+    return agree;
 }
