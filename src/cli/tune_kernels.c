@@ -157,7 +157,7 @@ int tutti_tune_kernels(int argc, char **argv)
             "them in\n"
             "dense layers, and times what can compute each pass of the job's layers. Prints a text that a job names "
             "in\n"
-            "kernels.tuned. Takes about ten minutes and 1 GB; nothing else should run meanwhile. docs/kernels.md",
+            "kernels.tuned. Takes five to ten minutes and 1 GB; nothing else should run meanwhile. docs/kernels.md",
         .flags = flags,
         .nflags = NFLAGS,
         .any_arguments = true,
