@@ -92,6 +92,8 @@ typedef struct tutti_op_row {
     /* Of inputs without negative elements it makes none, and where its output is zero so is whatever its gradient there would go to: what a
      * ReLU masks before it, it masks too. */
     bool keeps_zeros;
+    bool
+        picks; /* hands each element of its output's gradient on to one element of its input, and nothing to others (max pools) */
     bool is_loss; /* reads labels, writes no output: its shape has no dims, its value no bytes */
     /* Attributes of an op of one part of the outputs, where these can be computed apart (out[1] / parts of them, and the same part of each
      * parameter's first dim); false: they do not divide into so many. NULL: they cannot be. */
@@ -214,6 +216,9 @@ typedef struct tutti_kernel_request {
     /* Bit i: a ReLU made input i, perhaps with pools, LRN, dropout or concatenation behind it: it has no negative elements, and nobody wants
      * its gradient where it is zero, because the ReLU masks that. A kernel may leave zeros there instead. */
     unsigned rectified;
+    /* Nobody but max pools reads its output: of each of their windows at most one element has a gradient that is not zero, after a merged
+     * ReLU none where they give zero. */
+    bool pooled;
     /* In which a convolution leaves its output (order_rule.h); NONE = by its own shape. Others follow their first input. */
     tutti_order order;
     bool canonical;                  /* candidates whose sums are of one class (candidate.h), and no measured times */

@@ -149,6 +149,8 @@ extern const tutti_kernel_row tutti_lane_norm, tutti_lane_eltwise, tutti_lane_ad
     tutti_lane_pool, tutti_lane_global_pool, tutti_lane_lrn, tutti_lane_dropout;
 /* Convolutions of f32 that skip zeros (sparse_impl.h): any shape, groups, order and number of threads. */
 extern const tutti_kernel_row tutti_sparse_conv;
+/* Whose zeros a kernel of this row skips in its weights' gradient: those of the output's gradient, or of the input. */
+void tutti_sparse_conv_skip_outputs(tutti_kernel *k, bool outputs);
 /* Convolutions of 3 x 3 by Winograd's products, f32 (winograd_row.c). */
 extern const tutti_kernel_row tutti_winograd_conv;
 bool tutti_winograd_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

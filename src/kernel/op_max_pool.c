@@ -77,6 +77,7 @@ const tutti_op_row tutti_op_max_pool = {
     .attrs_bytes = sizeof(tutti_pool_attrs),
     .ninputs = 1,
     .keeps_zeros = true,
+    .picks = true,
     .infer = tutti_op_pool_infer,
     .flops = tutti_op_pool_flops,
     .reference = &reference,

@@ -58,13 +58,16 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
                               .out = side_of(&k->out, at->groups),
                               .nthreads = r->nthreads < 1 ? 1 : r->nthreads,
                               .relu = at->relu,
-                              .masked = r->rectified & 1 && !at->relu};
+                              .masked = r->rectified & 1 && !at->relu && !r->pooled,
+                              .outputs = r->pooled || (at->relu && !(r->rectified & 1))};
     tutti_sparse_plan_walk(s, &s->forward, &k->scratch_bytes);
     if (!r->training) return TUTTI_OK;
-    size_t gradient = 0, back = 0;
+    size_t gradient = 0, windows = 0, back = 0;
     tutti_sparse_plan_gradient(s, &gradient);
+    tutti_sparse_plan_windows(s, &windows);
     tutti_sparse_plan_walk(s, &s->back, &back);
     if (gradient > k->scratch_bytes) k->scratch_bytes = gradient;
+    if (windows > k->scratch_bytes) k->scratch_bytes = windows;
     if (back > k->scratch_bytes) k->scratch_bytes = back;
     k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0);
     k->writes_dout = k->feeds_data = at->relu;
@@ -101,6 +104,12 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
         tutti_sparse_run_dots(k, a);
     else
         tutti_sparse_run_sums(k, &s->back, a);
+}
+
+void tutti_sparse_conv_skip_outputs(tutti_kernel *k, bool outputs)
+{
+    tutti_sparse_state *s = k->state;
+    s->outputs = outputs;
 }
 
 const tutti_kernel_row tutti_sparse_conv = {

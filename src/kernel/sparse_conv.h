@@ -55,17 +55,35 @@ typedef struct {
     size_t value_at, place_at, start_at, plane_at, row_at, dout_at;
 } tutti_sparse_sum;
 
+/* The weights' gradient from the list of the output's (sparse_windows.c). */
+typedef struct {
+    tutti_sparse_cut inputs;        /* of channels whose sums are made at once */
+    int64_t samples, rows, columns; /* of outputs, in a tile */
+    int64_t lines, width;           /* of its inputs; the width is a multiple of the stride */
+    int64_t unit;                   /* floats of a column: channels, */
+    bool folded;                    /* or the kernel's rows times channels: a line a row of outputs then */
+    int nvectors;                   /* of a part, summed at once; so many floats: */
+    int64_t piece, pieces;          /* of a run of columns */
+    int64_t parts, part_step;       /* rows of the kernel; folded: what follows a piece */
+    int64_t sums;                   /* floats: pieces * parts * piece */
+    int64_t chunk;                  /* output channels that a thread does at once */
+    size_t sums_at, tiles_at, tile; /* as above */
+    size_t value_at, place_at, start_at, plane_at, windows_at, windows_of_at;
+} tutti_sparse_window;
+
 typedef struct {
     const tutti_sparse_loops *loops;
     tutti_sparse_walk forward, back;
     tutti_sparse_sum gradient;
+    tutti_sparse_window windows;
     tutti_sparse_offsets weights;
     tutti_layout out_layout;
     int64_t batch, groups, kernel, stride, pad;
     tutti_sparse_side in, out;
     int nthreads;
     bool relu;
-    bool masked; /* the input gradient: where the input is not zero; else from the list of the output's gradient */
+    bool masked;  /* the input gradient: where the input is not zero; else from the list of the output's gradient */
+    bool outputs; /* the weights' gradient: from the list of the output's; else from that of the input */
 } tutti_sparse_state;
 
 /* Rows of samples. */
@@ -121,6 +139,8 @@ void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch);
 void tutti_sparse_run_sums(tutti_kernel *k, const tutti_sparse_walk *w, const tutti_kernel_args *a);
 void tutti_sparse_run_dots(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_sparse_run_gradient(tutti_kernel *k, const tutti_kernel_args *a);
+void tutti_sparse_plan_windows(tutti_sparse_state *s, size_t *scratch);
+void tutti_sparse_run_windows(tutti_kernel *k, const tutti_kernel_args *a);
 
 static inline int64_t tutti_sparse_min(int64_t a, int64_t b)
 {

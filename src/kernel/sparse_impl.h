@@ -9,8 +9,10 @@
  *                    has masked the gradient; or, where a ReLU made the input, only those of its elements that are not zero: its list
  *                    says which, each is a sum of products of vectors                                              (tutti_sparse_dot_loop)
  *   weight gradient  dweight(c, i, j, :) += v * dout(y, x, :)        over the list of each channel's inputs        (tutti_sparse_weight_loop)
+ *                    or, where the output's gradient has more zeros (a max pool behind the convolution leaves at most one number a window),
+ *                    dweight(o, window) += v * in(window of (y, x))  over its list of each channel               (tutti_sparse_window_loop)
  *
- * In all three what is summed stays in registers and what is multiplied comes from the first-level cache a vector at a time, with no gather.
+ * In all of them what is summed stays in registers and what is multiplied comes from the first-level cache a vector at a time, with no gather.
  *
  * A zero is never multiplied: weights that are infinite or NaN do not make NaN of it, as 0 x Inf does elsewhere. All that is not zero, NaN
  * included, is multiplied. In the weights' gradient positions around the output count as gradients of zero, so an infinite input makes NaN
@@ -89,12 +91,28 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
+/* Of one output channel and its list: sums of so many parts are v times the vectors of the window of its place, part_step floats apart.
+ * Added to what is there: (parts, vectors). */
+typedef struct {
+    tutti_sparse_list list;
+    int64_t n;
+    const float *from;
+    const int32_t *windows_of; /* places: where in `from` their windows begin */
+    int64_t part_step;
+    float *sums;
+    int64_t parts;
+    int nvectors;
+} tutti_sparse_window_call;
+typedef void tutti_sparse_window_loop(const tutti_sparse_window_call *c);
+enum { TUTTI_SPARSE_WINDOW_VECTORS = 8 }; /* at most; half of it where vectors have fewer than 16 floats */
+
 typedef struct {
     int width; /* floats in a vector */
     tutti_sparse_list_loop *list;
     tutti_sparse_sum_loop *sum;
     tutti_sparse_weight_loop *weight;
     tutti_sparse_dot_loop *dot;
+    tutti_sparse_window_loop *window;
 } tutti_sparse_loops;
 
 TUTTI_ISA_DECLARE(tutti_sparse_loops, tutti_sparse);

@@ -35,17 +35,36 @@ static int64_t sparse_list(const tutti_sparse_list_call *c)
 
 /* --- sums of positions --- */
 
+/* A sum waits for the one before it: where a number has few, several numbers have sums of their own. */
+enum { SPARSE_CHAINS = 4 };
+
+INLINE int sparse_ways(int nsums)
+{
+    return nsums >= SPARSE_CHAINS ? 1 : nsums == 1 ? SPARSE_CHAINS : SPARSE_CHAINS / 2;
+}
+
+INLINE void sparse_add_number(const tutti_sparse_list *l, int32_t i, const float *weights, int64_t base, vector *sums,
+                              int nvectors)
+{
+    const vector x = all(l->value[i]);
+    const float *w = weights + (l->place[i] - base) * nvectors * WIDTH;
+    for (int v = 0; v < nvectors; v++) sums[v] = multiply_add(x, load(w + v * WIDTH), sums[v]);
+}
+
 INLINE void sparse_add_list(const tutti_sparse_list *l, int32_t begin, int32_t end, const float *weights, int64_t base,
                             float *to, int nvectors)
 {
-    vector sums[TUTTI_SPARSE_SUM_VECTORS];
-    for (int v = 0; v < nvectors; v++) sums[v] = load(to + v * WIDTH);
-    for (int32_t i = begin; i < end; i++) {
-        const vector x = all(l->value[i]);
-        const float *w = weights + (l->place[i] - base) * nvectors * WIDTH;
-        for (int v = 0; v < nvectors; v++) sums[v] = multiply_add(x, load(w + v * WIDTH), sums[v]);
+    const int ways = sparse_ways(nvectors);
+    vector sums[SPARSE_CHAINS][TUTTI_SPARSE_SUM_VECTORS] = {{{0}}};
+    int32_t i = begin;
+    for (int v = 0; v < nvectors; v++) sums[0][v] = load(to + v * WIDTH);
+    for (; i + ways <= end; i += ways)
+        for (int way = 0; way < ways; way++) sparse_add_number(l, i + way, weights, base, sums[way], nvectors);
+    for (; i < end; i++) sparse_add_number(l, i, weights, base, sums[0], nvectors);
+    for (int v = 0; v < nvectors; v++) {
+        for (int way = 1; way < ways; way++) sums[0][v] += sums[way][v];
+        store(to + v * WIDTH, sums[0][v]);
     }
-    for (int v = 0; v < nvectors; v++) store(to + v * WIDTH, sums[v]);
 }
 
 INLINE void sparse_sum_row(const tutti_sparse_sum_call *c, int nvectors)
@@ -139,6 +158,63 @@ static void sparse_weight(const tutti_sparse_weight_call *call)
         sparse_all_taps(c, 2);
 }
 
+/* --- gradients of weights from the output's --- */
+
+INLINE void sparse_add_window(const tutti_sparse_window_call *c, int64_t l, const float *from,
+                              vector sums[][TUTTI_SPARSE_WINDOW_VECTORS], int nvectors, int n)
+{
+    const vector number = all(c->list.value[l]);
+    const float *at = from + c->windows_of[c->list.place[l]];
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < nvectors; v++)
+            sums[i][v] = multiply_add(number, load(at + i * c->part_step + v * WIDTH), sums[i][v]);
+}
+
+INLINE void sparse_add_parts(const tutti_sparse_window_call *c, int64_t part, int nvectors, int n)
+{
+    const int ways = sparse_ways(nvectors * n);
+    vector sums[SPARSE_CHAINS][SPARSE_ROWS][TUTTI_SPARSE_WINDOW_VECTORS] = {{{{0}}}};
+    float *to = c->sums + part * nvectors * WIDTH;
+    const float *from = c->from + part * c->part_step;
+    int64_t l = 0;
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < nvectors; v++) sums[0][i][v] = load(to + (i * nvectors + v) * WIDTH);
+    for (; l + ways <= c->n; l += ways)
+        for (int way = 0; way < ways; way++) sparse_add_window(c, l + way, from, sums[way], nvectors, n);
+    for (; l < c->n; l++) sparse_add_window(c, l, from, sums[0], nvectors, n);
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < nvectors; v++) {
+            for (int way = 1; way < ways; way++) sums[0][i][v] += sums[way][i][v];
+            store(to + (i * nvectors + v) * WIDTH, sums[0][i][v]);
+        }
+}
+
+/* Parts in threes, the last perhaps in twos. */
+INLINE void sparse_windows(const tutti_sparse_window_call *c, int nvectors)
+{
+    int64_t part = 0;
+    for (; part + SPARSE_ROWS <= c->parts; part += SPARSE_ROWS) sparse_add_parts(c, part, nvectors, SPARSE_ROWS);
+    if (c->parts - part == 2)
+        sparse_add_parts(c, part, nvectors, 2);
+    else if (c->parts - part == 1)
+        sparse_add_parts(c, part, nvectors, 1);
+}
+
+static void sparse_window(const tutti_sparse_window_call *call)
+{
+    const tutti_sparse_window_call copy = *call, *c = &copy; /* in registers */
+    switch (c->nvectors) {
+    case 1: sparse_windows(c, 1); break;
+    case 2: sparse_windows(c, 2); break;
+    case 3: sparse_windows(c, 3); break;
+    case 4: sparse_windows(c, 4); break;
+    case 5: sparse_windows(c, 5); break;
+    case 6: sparse_windows(c, 6); break;
+    case 7: sparse_windows(c, 7); break;
+    default: sparse_windows(c, 8); break;
+    }
+}
+
 /* --- sums of products of vectors --- */
 
 enum { SPARSE_AT_ONCE = 4 };
@@ -191,4 +267,5 @@ static void sparse_dot(const tutti_sparse_dot_call *call)
     }
 }
 
-const tutti_sparse_loops TUTTI_ISA_ROW(tutti_sparse) = {WIDTH, sparse_list, sparse_sum, sparse_weight, sparse_dot};
+const tutti_sparse_loops TUTTI_ISA_ROW(tutti_sparse) = {WIDTH,         sparse_list, sparse_sum,
+                                                        sparse_weight, sparse_dot,  sparse_window};

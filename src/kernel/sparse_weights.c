@@ -272,14 +272,13 @@ static void do_chunks(void *arg, int64_t begin, int64_t end, int thread)
 }
 
 /* Over the positions of one sample after the other. */
-static void sum_bias(const job *j, int64_t channels, float *dbias)
+static void sum_bias(const tutti_lane_place *dout, int64_t channels, float *sums, float *dbias)
 {
-    const tutti_blocks *b = &j->dout.at;
-    float *sums = tutti_sparse_at(j->a->scratch, j->s->gradient.tiles_at + j->s->gradient.row_at);
+    const tutti_blocks *b = &dout->at;
     memset(dbias, 0, (size_t)channels * sizeof *dbias);
     for (int64_t sample = 0; sample < b->batch; sample++)
         for (int64_t block = 0; block < b->nblocks; block++) {
-            const float *from = (const float *)j->dout.memory + sample * b->sample_step + block * b->block_step;
+            const float *from = (const float *)dout->memory + sample * b->sample_step + block * b->block_step;
             const int64_t first = block * b->block;
             tutti_lane_here()->plane_sums(TUTTI_F32, from, b->block, b->plane, sums);
             tutti_elementwise_add(dbias + first, sums, tutti_sparse_min(b->block, channels - first));
@@ -294,6 +293,10 @@ void tutti_sparse_run_gradient(tutti_kernel *k, const tutti_kernel_args *a)
              .in = tutti_lane_place_of(&k->in[0], a->in[0], 0),
              .dout = tutti_lane_place_of(&k->out, a->dout, 0)};
     if (k->params[0].layout) memset(a->dparam[0], 0, (size_t)k->params[0].elements * sizeof(float));
-    tutti_crew_run(s->nthreads, s->groups * chunks_of(s), do_chunks, &j);
-    if (k->nparams > 1) sum_bias(&j, k->out.shape.dim[1], a->dparam[1]);
+    if (s->outputs)
+        tutti_sparse_run_windows(k, a);
+    else
+        tutti_crew_run(s->nthreads, s->groups * chunks_of(s), do_chunks, &j);
+    float *sums = tutti_sparse_at(a->scratch, s->gradient.tiles_at + s->gradient.row_at);
+    if (k->nparams > 1) sum_bias(&j.dout, k->out.shape.dim[1], sums, a->dparam[1]);
 }

@@ -34,14 +34,26 @@ static const struct {
     {CONV(32, 3, 2, 1, 2, false), {4, {1, 32, 6, 6}}},
     {CONV(8, 3, 1, 1, 1, false), {4, {1, 4, 30, 40}}}, /* several tiles of one sample */
     {CONV(8, 3, 1, 0, 1, false), {4, {70, 3, 5, 5}}},  /* several tiles of samples */
+    {CONV(5, 3, 2, 1, 1, true), {4, {1, 17, 9, 75}}},  /* several tiles of a row */
 };
 enum { NSHAPES = sizeof cases / sizeof *cases };
 static const int per_thousand[] = {0, 500, 900, 990, 1000};
 enum { NSPARSITIES = sizeof per_thousand / sizeof *per_thousand };
 
 /* Where zeros come from, and what the input gradient skips. */
-typedef enum { NOTHING, OWN_RELU, RECTIFIED, NFORMS } form;
-static const char *const forms[NFORMS] = {"neither", "a ReLU of its own", "a ReLU before it"};
+typedef enum { NOTHING, OWN_RELU, RECTIFIED, POOLED, OWN_RELU_POOLED, NFORMS } form;
+static const char *const forms[NFORMS] = {"neither", "a ReLU of its own", "a ReLU before it", "a max pool behind it",
+                                          "a ReLU of its own and a max pool behind it"};
+
+static bool has_relu(form f)
+{
+    return f == OWN_RELU || f == OWN_RELU_POOLED;
+}
+
+static bool is_pooled(form f)
+{
+    return f == POOLED || f == OWN_RELU_POOLED;
+}
 
 typedef struct {
     int shape;
@@ -78,7 +90,7 @@ static void fill_sparse(const setting *at, uint64_t tensor, const tutti_value *v
 static kernel_case case_of(const setting *at, tutti_conv_attrs *attrs)
 {
     *attrs = cases[at->shape].attrs;
-    attrs->relu = at->form == OWN_RELU;
+    attrs->relu = has_relu(at->form);
     return (kernel_case){.op = "conv", .attrs = attrs, .in = cases[at->shape].in, .exact = true, .what = "sparse"};
 }
 
@@ -93,9 +105,10 @@ static void make(rig *r, const setting *at, const kernel_case *c, const tutti_ke
                                      .training = true,
                                      .nthreads = row ? at->nthreads : 1,
                                      .rectified = at->form == RECTIFIED,
+                                     .pooled = is_pooled(at->form),
                                      .order = at->order});
     fill_sparse(at, 0, &r->k.in[0], r->a.in[0]);
-    const setting half = {.sparsity = at->form == OWN_RELU ? 500 : at->sparsity};
+    const setting half = {.sparsity = has_relu(at->form) ? 500 : at->sparsity};
     fill_sparse(&half, 1, &r->k.out, r->a.dout);
 }
 
@@ -201,8 +214,13 @@ static void check_switch(const setting *at)
     make(&want, at, &c, NULL, &plain);
     tutti_value in = {.shape = c.in};
     tutti_order_apply(at->order, &in, &layout);
-    const tutti_kernel_request r = {
-        .engine = "onednn", .in = &in, .training = true, .nthreads = at->nthreads, .rectified = 1, .order = at->order};
+    const tutti_kernel_request r = {.engine = "onednn",
+                                    .in = &in,
+                                    .training = true,
+                                    .nthreads = at->nthreads,
+                                    .rectified = 1,
+                                    .pooled = is_pooled(at->form),
+                                    .order = at->order};
     rig_make(&got, &c, NULL, &r);
     tutti_kernel_request full = r;
     full.op = got.k.op, full.attrs = &attrs, full.nin = 1;
@@ -215,15 +233,15 @@ static void check_switch(const setting *at)
     fill_sparse(at, 0, &got.k.in[0], got.a.in[0]);
     rig_forward(&want);
     rig_backward(&want);
-    for (unsigned passes = 0; passes < 1u << TUTTI_NPASSES; passes++) {
-        const setting half = {.sparsity = at->form == OWN_RELU ? 500 : at->sparsity};
+    for (unsigned passes = 0; passes < 2u << TUTTI_NPASSES; passes++) {
+        const setting half = {.sparsity = has_relu(at->form) ? 500 : at->sparsity};
         tutti_sparse_set_passes(&got.k, passes);
         assert_int_equal(tutti_sparse_passes(&got.k), passes);
         fill_sparse(&half, 1, &got.k.out, got.a.dout);
         rig_forward(&got);
         assert_same(at, "output", &got.k.out, got.a.out, want.a.out, NULL);
         rig_backward(&got);
-        const bool masked = at->form != OWN_RELU && passes >> TUTTI_PASS_DATA & 1;
+        const bool masked = at->form != OWN_RELU && !is_pooled(at->form) && passes >> TUTTI_PASS_DATA & 1;
         assert_same(at, "input gradient", &got.k.in[0], got.a.din[0], want.a.din[0], masked ? want.a.in[0] : NULL);
         float *dweights = numbers((size_t)count_of(&got.k.params[0].shape) * sizeof(float));
         tutti_param_to_plain(&got.k.params[0], got.a.dparam[0], dweights);
