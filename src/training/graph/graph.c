@@ -144,6 +144,18 @@ static unsigned find_rectified(const tutti_layer *layer, bool *outputs, int l)
     return inputs;
 }
 
+bool tutti_graph_is_pooled(const tutti_model *m, int layer)
+{
+    bool read = false;
+    for (int r = layer + 1; r < m->nlayers; r++)
+        for (int i = 0; i < m->layers[r].nin; i++) {
+            if (m->layers[r].in[i] != layer) continue;
+            if (!m->layers[r].op->picks) return false;
+            read = true;
+        }
+    return read;
+}
+
 static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
 {
     const tutti_model *m = g->model;
@@ -166,6 +178,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
                                         .training = c->training,
                                         .nthreads = c->nthreads,
                                         .rectified = find_rectified(layer, rectified, l),
+                                        .pooled = tutti_graph_is_pooled(m, l),
                                         .order = order,
                                         .canonical = c->canonical,
                                         .tuned = c->tuned,

@@ -151,6 +151,8 @@ void tutti_graph_destroy(tutti_graph *g);
  * makes it. */
 size_t tutti_graph_scratch_bytes(const tutti_graph *g, int node);
 int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
+/* Does nobody but max pools read the output of a layer? Then most of its gradient is zero. */
+bool tutti_graph_is_pooled(const tutti_model *m, int layer);
 int tutti_graph_losses(const tutti_graph *g);                 /* how many loss layers there are */
 int tutti_graph_loss_number(const tutti_graph *g, int layer); /* which of them a loss layer is: its element of @loss */
 /* A layer's output as the rank's activations have it: kernels[layer].out, or all outputs of a split layer. */
