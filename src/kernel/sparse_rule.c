@@ -11,7 +11,7 @@ typedef struct {
     double products, fixed;
 } cost;
 
-enum { WIDE = 64 }; /* channels on both sides */
+enum { WIDE = 64 /* channels on both sides */, FEW = 16 /* of the input */ };
 static const double GAIN = 0.95;
 
 static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13}},
@@ -20,6 +20,11 @@ static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13
                   narrow_strided[TUTTI_NPASSES] = {{1.61, 0.40}, {1.31, 1.33}, {4.47, 0.68}},
                   points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
                   narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
+
+/* By zeros of the output's gradient, of layers before pools, beside the same: medians of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions of few
+ * input channels gain with a stride alone, and 1 x 1 before a pool has not been measured. */
+static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
+                  never = {0, 1e3};
 
 static const cost *costs_of(const tutti_kernel *k)
 {
@@ -31,16 +36,40 @@ static const cost *costs_of(const tutti_kernel *k)
     return is_wide ? wide : narrow;
 }
 
-unsigned tutti_sparse_rule(const tutti_kernel *k, double input, double output)
+static int64_t inputs_of(const tutti_kernel *k)
+{
+    return k->in[0].shape.dim[1] / ((const tutti_conv_attrs *)k->attrs)->groups;
+}
+
+/* Of the weights' gradient where zeros of the output's are skipped. */
+static const cost *costs_by_gradient(const tutti_kernel *k)
 {
     const tutti_conv_attrs *at = k->attrs;
+    if (at->kernel == 1 || (inputs_of(k) < FEW && at->stride == 1)) return &never;
+    return inputs_of(k) < FEW ? &few_by_gradient : &by_gradient;
+}
+
+static const cost *costs_for(const tutti_kernel *k, int pass)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const cost *costs = costs_of(k);
+    const bool five = costs == narrow && at->kernel >= 5 && inputs_of(k) >= FEW;
+    return pass == TUTTI_PASS_DATA && five && tutti_sparse_masks_gradient(k) ? &narrow_5_data : &costs[pass];
+}
+
+unsigned tutti_sparse_rule(const tutti_kernel *k, double input, double gradient)
+{
     unsigned passes = 0;
     if (!tutti_sparse_is_switch(k)) return 0;
     for (int pass = 0; pass < TUTTI_NPASSES; pass++) {
-        const cost *c = &costs_of(k)[pass];
-        const double sparsity = pass == TUTTI_PASS_DATA && at->relu ? output : input;
-        const double part = c->fixed + c->products * (1 - sparsity);
-        if (part * tutti_sparse_dense_speed(k, (tutti_kernel_pass)pass) < GAIN) passes |= 1u << pass;
+        const cost *c = costs_for(k, pass), *by = costs_by_gradient(k);
+        const double sparsity = pass == TUTTI_PASS_DATA && tutti_sparse_masks_gradient(k) ? gradient : input;
+        double part = c->fixed + c->products * (1 - sparsity);
+        const double other = by->fixed + by->products * (1 - gradient);
+        const bool better = pass == TUTTI_PASS_PARAMS && other < part;
+        if (better) part = other;
+        if (part * tutti_sparse_dense_speed(k, (tutti_kernel_pass)pass) >= GAIN) continue;
+        passes |= 1u << pass | (better ? TUTTI_SPARSE_BY_GRADIENT : 0);
     }
     return passes;
 }

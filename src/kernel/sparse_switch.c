@@ -11,6 +11,7 @@
 typedef struct {
     tutti_kernel dense, sparse;
     unsigned passes;
+    bool masks_gradient;
     double
         faster[TUTTI_NPASSES]; /* how many times as fast as what the rule was calibrated beside the dense kernel is */
 } switched;
@@ -61,8 +62,8 @@ static bool can_switch(const tutti_kernel_request *r, const tutti_kernel *k)
 {
     const bool keeps =
         k->saved_bytes || k->backward_reads & TUTTI_READS_SAVED || k->passes_gradient || k->max_dout_parts;
-    return r->training && k->op == &tutti_op_conv && r->rectified & 1 && r->precision == TUTTI_PRECISION_F32 &&
-           k->in[0].dtype == TUTTI_F32 && !keeps && k->row != &tutti_sparse_conv;
+    return r->training && k->op == &tutti_op_conv && (r->rectified & 1 || r->pooled) &&
+           r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 && !keeps && k->row != &tutti_sparse_conv;
 }
 
 /* By the rules of the candidates; those that the rule was calibrated beside count as one. */
@@ -89,7 +90,8 @@ void tutti_sparse_switch_around(const tutti_kernel_request *r, tutti_kernel *k)
         return;
     }
     switched *s = tutti_alloc(sizeof *s);
-    *s = (switched){.dense = *k, .sparse = sparse};
+    *s = (switched){
+        .dense = *k, .sparse = sparse, .masks_gradient = r->pooled || ((const tutti_conv_attrs *)k->attrs)->relu};
     for (int pass = 0; pass < TUTTI_NPASSES; pass++) s->faster[pass] = how_fast(r, k, (tutti_kernel_pass)pass);
     s->dense.joint_backward = false;
     k->row = &row;
@@ -108,13 +110,21 @@ bool tutti_sparse_is_switch(const tutti_kernel *k)
 void tutti_sparse_set_passes(tutti_kernel *k, unsigned passes)
 {
     switched *s = k->state;
-    if (tutti_sparse_is_switch(k)) s->passes = passes;
+    if (!tutti_sparse_is_switch(k)) return;
+    s->passes = passes;
+    tutti_sparse_conv_skip_outputs(&s->sparse, passes & TUTTI_SPARSE_BY_GRADIENT);
 }
 
 double tutti_sparse_dense_speed(const tutti_kernel *k, tutti_kernel_pass pass)
 {
     const switched *s = k->state;
     return s->faster[pass];
+}
+
+bool tutti_sparse_masks_gradient(const tutti_kernel *k)
+{
+    const switched *s = k->state;
+    return s->masks_gradient;
 }
 
 unsigned tutti_sparse_passes(const tutti_kernel *k)

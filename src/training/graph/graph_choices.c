@@ -92,6 +92,9 @@ void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_str
             add_why(g, &choices[i].chosen, sb);
             tutti_strbuf_puts(sb, "\n");
         }
+        if (tutti_sparse_is_switch(&g->kernels[l]))
+            tutti_strbuf_printf(sb, "%s  %-24s %-19s %-10s where enough is zero: tests count\n", before,
+                                g->model->layers[l].name, "of these", "sparse");
     }
     if (nothers)
         tutti_strbuf_printf(sb, "%s  %d layer%s: one candidate of known time fits, beside plain loops\n", before,

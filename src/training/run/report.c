@@ -204,20 +204,32 @@ tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_fai
     return st;
 }
 
+static tutti_status say_skips(tutti_trainer *t, tutti_strbuf *words, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    if (words->length) {
+        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words->text)};
+        tutti_report_note(t, words->text);
+        st = put(t, "skips", line, 2, err);
+    }
+    tutti_strbuf_release(words);
+    return st;
+}
+
+tutti_status tutti_report_first_skips(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_strbuf words = {0};
+    tutti_relus_begin(t->plan->graph, &words);
+    return say_skips(t, &words, err);
+}
+
 tutti_status tutti_report_skips(tutti_trainer *t, int64_t nsamples, tutti_failure *err)
 {
     int64_t *zeros;
     tutti_strbuf words = {0};
     const tutti_relus *relus = tutti_evaluator_relus(t->evaluator, &zeros);
     tutti_relus_decide(relus, zeros, nsamples, t->plan->graph, &words);
-    tutti_status st = TUTTI_OK;
-    if (words.length) {
-        const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->step), TUTTI_METRIC_TEXT("words", words.text)};
-        tutti_report_note(t, words.text);
-        st = put(t, "skips", line, 2, err);
-    }
-    tutti_strbuf_release(&words);
-    return st;
+    return say_skips(t, &words, err);
 }
 
 tutti_status tutti_report_visits(tutti_trainer *t, const tutti_staleness *s, const char *text, tutti_failure *err)

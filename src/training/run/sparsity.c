@@ -46,6 +46,23 @@ static double sparsity_of(const tutti_relus *relus, const int64_t *zeros, int64_
     return 0;
 }
 
+/* What part of the gradient of a layer's output is zero, at least: a merged ReLU masks it, and of what max pools alone read each number that
+ * they make, and that is not zero, leaves one at most. */
+static double gradient_sparsity(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
+                                int layer)
+{
+    const tutti_model *m = g->model;
+    const double own = sparsity_of(relus, zeros, nsamples, layer);
+    double left = 0;
+    if (!tutti_graph_is_pooled(m, layer)) return own;
+    for (int r = layer + 1; r < m->nlayers; r++) {
+        if (m->layers[r].in[0] != layer) continue;
+        left += (1 - sparsity_of(relus, zeros, nsamples, r)) * (double)tutti_shape_count(&g->kernels[r].out.shape);
+    }
+    const double pooled = 1 - left / (double)tutti_shape_count(&g->kernels[layer].out.shape);
+    return pooled > own ? pooled : own;
+}
+
 static void say(const tutti_graph *g, tutti_strbuf *words)
 {
     tutti_strbuf_puts(words, "convolutions that skip zeros:");
@@ -56,10 +73,27 @@ static void say(const tutti_graph *g, tutti_strbuf *words)
         tutti_strbuf_printf(words, "%s %s (", words->length == none ? "" : ",", g->model->layers[l].name);
         for (int pass = 0, said = 0; pass < TUTTI_NPASSES; pass++)
             if (passes >> pass & 1)
-                tutti_strbuf_printf(words, "%s%s", said++ ? ", " : "", tutti_kernel_pass_name((tutti_kernel_pass)pass));
+                tutti_strbuf_printf(
+                    words, "%s%s%s", said++ ? ", " : "", tutti_kernel_pass_name((tutti_kernel_pass)pass),
+                    pass == TUTTI_PASS_PARAMS && passes & TUTTI_SPARSE_BY_GRADIENT ? " by gradient" : "");
         tutti_strbuf_puts(words, ")");
     }
     if (words->length == none) tutti_strbuf_puts(words, " none");
+}
+
+/* Passes that are run at all. */
+static unsigned runs_of(const tutti_graph *g, int layer)
+{
+    unsigned passes = 1u << TUTTI_PASS_FORWARD;
+    if (g->runs_params[layer]) passes |= 1u << TUTTI_PASS_PARAMS | TUTTI_SPARSE_BY_GRADIENT;
+    if (g->needs_input_grad[layer]) passes |= 1u << TUTTI_PASS_DATA;
+    return passes;
+}
+
+void tutti_relus_begin(const tutti_graph *g, tutti_strbuf *words)
+{
+    const tutti_relus none = {.n = 0};
+    tutti_relus_decide(&none, NULL, 0, g, words);
 }
 
 void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
@@ -69,30 +103,43 @@ void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t 
     for (int l = 0; l < g->model->nlayers; l++) {
         tutti_kernel *k = &g->kernels[l];
         if (!tutti_sparse_is_switch(k)) continue;
-        const unsigned passes = tutti_sparse_rule(k, sparsity_of(relus, zeros, nsamples, g->model->layers[l].in[0]),
-                                                  sparsity_of(relus, zeros, nsamples, l));
+        const double input = sparsity_of(relus, zeros, nsamples, g->model->layers[l].in[0]),
+                     gradient = gradient_sparsity(relus, zeros, nsamples, g, l);
+        const unsigned passes = runs_of(g, l) & tutti_sparse_rule(k, input, gradient);
         changed = changed || passes != tutti_sparse_passes(k);
         tutti_sparse_set_passes(k, passes);
     }
     if (changed) say(g, words);
 }
 
+static const char digits[] = "0123456789abcdef";
+
 void tutti_relus_skips(const tutti_graph *g, char out[TUTTI_CHECKPOINT_SKIPS])
 {
     size_t n = 0;
     for (int l = 0; l < g->model->nlayers && l < TUTTI_CHECKPOINT_SKIPS - 1; l++) {
-        out[l] = (char)('0' + (int)tutti_sparse_passes(&g->kernels[l]));
+        out[l] = digits[tutti_sparse_passes(&g->kernels[l])];
         if (out[l] != '0') n = (size_t)l + 1;
     }
     out[n] = '\0';
 }
 
+/* 16 = none of ours: by gradient is how the pass `params` skips zeros. */
+static unsigned read_passes(char digit)
+{
+    const char *at = digit ? strchr(digits, digit) : NULL;
+    const unsigned passes = at ? (unsigned)(at - digits) : 16, params = 1u << TUTTI_PASS_PARAMS;
+    return passes & TUTTI_SPARSE_BY_GRADIENT && !(passes & params) ? 16 : passes;
+}
+
 bool tutti_relus_set_skips(const tutti_graph *g, const char *text)
 {
     const size_t n = strlen(text);
-    if (n > (size_t)g->model->nlayers || strspn(text, "01234567") != n) return false;
+    if (n > (size_t)g->model->nlayers) return false;
+    for (size_t l = 0; l < n; l++)
+        if (read_passes(text[l]) > 15) return false;
     for (int l = 0; l < g->model->nlayers; l++)
-        tutti_sparse_set_passes(&g->kernels[l], (size_t)l < n ? (unsigned)(text[l] - '0') : 0);
+        tutti_sparse_set_passes(&g->kernels[l], (size_t)l < n ? read_passes(text[l]) : 0);
     return true;
 }
 

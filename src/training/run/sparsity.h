@@ -25,11 +25,13 @@ void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out
  * that, or `last`. */
 tutti_event tutti_relus_count(const tutti_relus *relus, const tutti_kernel *k, int layer, const void *out,
                               int64_t *zeros, const tutti_device *d, tutti_event last);
+/* The same before anything has been counted, by what shapes alone say: of what a max pool reads most of the gradient is zero. */
+void tutti_relus_begin(const tutti_graph *g, tutti_strbuf *words);
 /* Tells each convolution of the graph that can skip zeros (sparse_switch.h) in which passes it is to, by these zeros of a test of so many
  * samples: the same on all ranks. *words: what does from now on, for people, where anything has changed; else it stays empty. */
 void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t nsamples, const tutti_graph *g,
                         tutti_strbuf *words);
-/* Which passes do, as a checkpoint has them: a digit a layer, to its last that does; "" = none. Reading: false if it is none of ours. */
+/* Which passes do, as a checkpoint has them: a digit of sixteen a layer, to its last that does; "" = none. Reading: false if it is none of ours. */
 void tutti_relus_skips(const tutti_graph *g, char out[TUTTI_CHECKPOINT_SKIPS]);
 bool tutti_relus_set_skips(const tutti_graph *g, const char *text);
 

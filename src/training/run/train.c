@@ -456,9 +456,9 @@ static tutti_status train(tutti_trainer *t, tutti_start *start, tutti_train_resu
     r->was_done = t->step >= t->config->nsteps;
     tutti_report_begin(t);
     if (t->config->pretended && !r->was_done) st = tutti_report_pretended(t, err);
-    if (st) return st;
+    if (!st && !start->path) st = tutti_report_first_skips(t, err);
     tutti_did(&t->account, TUTTI_DID_SET_UP, 0);
-    st = run_steps(t, err);
+    if (!st) st = run_steps(t, err);
     return st ? st : finish(t, r, err);
 }
 

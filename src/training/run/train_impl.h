@@ -249,6 +249,8 @@ tutti_status tutti_report_step(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_report_eval(tutti_trainer *t, const tutti_eval_result *r, tutti_failure *err);
 /* A line a ReLU, of a test of so many samples. */
 tutti_status tutti_report_sparsity(tutti_trainer *t, int64_t nsamples, tutti_failure *err);
+/* Of a new run: which do before anything has been tested, by shapes alone. */
+tutti_status tutti_report_first_skips(tutti_trainer *t, tutti_failure *err);
 /* Decides by the same test which convolutions skip zeros from now on, on every rank, and says it where that has changed. */
 tutti_status tutti_report_skips(tutti_trainer *t, int64_t nsamples, tutti_failure *err);
 void tutti_report_bears(const tutti_trainer *t);

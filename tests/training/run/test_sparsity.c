@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sparsity.c: which convolutions skip zeros after a test: those behind a ReLU, from enough zeros on, pass by pass, and back; and the
+/* test_sparsity.c: which convolutions skip zeros after a test: those behind a ReLU, from enough zeros on, pass by pass, and back, and those before a max pool from the beginning; and the
  * text that a checkpoint keeps of it. */
 #include "testing.h"
 
@@ -20,6 +20,16 @@ static const char model_text[] = "name: two\ninput: [3, 16, 16]\nclasses: 10\nla
                                  "  - softmax-cross-entropy: {}\n";
 enum { CONV1, POOL, CONV2, NSAMPLES = 10 };
 
+/* A max pool of 4 x 4 behind conv1: of sixteen gradients one is not zero, at most. LRN spreads what comes back to conv2. */
+static const char pooled_text[] = "name: pooled\ninput: [32, 16, 16]\nclasses: 10\nlayers:\n"
+                                  "  - conv: {name: conv1, out_channels: 64, kernel: 3, pad: 1}\n"
+                                  "  - max-pool: {kernel: 4}\n"
+                                  "  - conv: {name: conv2, out_channels: 64, kernel: 3, pad: 1}\n"
+                                  "  - lrn\n"
+                                  "  - max-pool: {kernel: 4}\n"
+                                  "  - dense: {name: fc, units: 10}\n"
+                                  "  - softmax-cross-entropy: {}\n";
+
 typedef struct {
     tutti_model *parsed, *model;
     tutti_graph *graph;
@@ -27,17 +37,27 @@ typedef struct {
     tutti_relus relus;
 } fixture;
 
-static int set_up(void **state)
+static int make(void **state, const char *text)
 {
     fixture *f = calloc(1, sizeof *f);
     tutti_failure err = {0};
-    if (tutti_model_parse("two", model_text, strlen(model_text), &f->parsed, &err)) fail_msg("%s", err.text);
+    if (tutti_model_parse("a model", text, strlen(text), &f->parsed, &err)) fail_msg("%s", err.text);
     f->model = tutti_model_fuse(f->parsed);
     const tutti_graph_config config = {.batch = 2, .engine = "auto", .nthreads = 1, .training = true, .sparse = true};
     if (tutti_graph_build(f->model, &config, &f->graph, &err)) fail_msg("%s", err.text);
     tutti_relus_find(f->graph, &f->arena, &f->relus);
     *state = f;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return make(state, model_text);
+}
+
+static int set_up_pooled(void **state)
+{
+    return make(state, pooled_text);
 }
 
 static int tear_down(void **state)
@@ -69,7 +89,7 @@ static void convolutions_behind_a_relu_follow_its_zeros(void **state)
     assert_int_equal(f->relus.n, 3); /* relu1, the pool behind it, relu2 */
     assert_string_equal(f->relus.relus[0].name, "relu1");
     assert_null(f->relus.relus[1].name);
-    assert_false(tutti_sparse_is_switch(&f->graph->kernels[CONV1])); /* it reads pictures */
+    assert_true(tutti_sparse_is_switch(&f->graph->kernels[CONV1])); /* it reads pictures, but a pool reads it */
     assert_true(tutti_sparse_is_switch(&f->graph->kernels[CONV2]));
     const struct {
         double parts[3];
@@ -78,8 +98,9 @@ static void convolutions_behind_a_relu_follow_its_zeros(void **state)
         {{0.9, 0.1, 0.1}, "", ""}, /* conv2 reads the pool, which has few */
         {{0.9, 0.8, 0.1}, "convolutions that skip zeros: conv2 (forward, params)", "003"},
         {{0.1, 0.8, 0.1}, "", "003"}, /* as before: nothing is said */
-        {{0.9, 0.8, 0.9}, "convolutions that skip zeros: conv2 (forward, params, data)", "007"},
-        {{0.9, 0.1, 0.9}, "convolutions that skip zeros: conv2 (data)", "004"}, /* its own ReLU masks the gradient */
+        /* its own ReLU masks the gradient */
+        {{0.9, 0.8, 0.9}, "convolutions that skip zeros: conv2 (forward, params by gradient, data)", "00f"},
+        {{0.9, 0.1, 0.9}, "convolutions that skip zeros: conv2 (params by gradient, data)", "00e"},
         {{0, 0, 0}, "convolutions that skip zeros: none", ""},
     };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -91,6 +112,23 @@ static void convolutions_behind_a_relu_follow_its_zeros(void **state)
     }
 }
 
+static void what_a_max_pool_alone_reads_skips_zeros_from_the_first_step(void **state)
+{
+    fixture *f = *state;
+    char skips[TUTTI_CHECKPOINT_SKIPS];
+    tutti_strbuf words = {0};
+    assert_true(tutti_sparse_is_switch(&f->graph->kernels[CONV1]));
+    assert_false(tutti_sparse_is_switch(&f->graph->kernels[CONV2]));
+    tutti_relus_begin(f->graph, &words);
+    assert_string_equal(words.text, "convolutions that skip zeros: conv1 (params by gradient)");
+    tutti_relus_skips(f->graph, skips);
+    assert_string_equal(skips, "a"); /* nobody wants the gradient of pictures */
+    tutti_strbuf_release(&words);
+    tutti_relus_begin(f->graph, &words);
+    assert_int_equal(words.length, 0);
+    tutti_strbuf_release(&words);
+}
+
 static void what_a_checkpoint_keeps_is_taken_up_again_or_refused(void **state)
 {
     fixture *f = *state;
@@ -98,10 +136,13 @@ static void what_a_checkpoint_keeps_is_taken_up_again_or_refused(void **state)
     assert_true(tutti_relus_set_skips(f->graph, "105"));
     assert_int_equal(tutti_sparse_passes(&f->graph->kernels[CONV2]), 5);
     tutti_relus_skips(f->graph, skips);
-    assert_string_equal(skips, "005"); /* conv1 cannot */
+    assert_string_equal(skips, "105");
     assert_true(tutti_relus_set_skips(f->graph, ""));
     assert_int_equal(tutti_sparse_passes(&f->graph->kernels[CONV2]), 0);
-    assert_false(tutti_relus_set_skips(f->graph, "008"));
+    assert_true(tutti_relus_set_skips(f->graph, "00b"));
+    assert_int_equal(tutti_sparse_passes(&f->graph->kernels[CONV2]), 11);
+    assert_false(tutti_relus_set_skips(f->graph, "00g"));
+    assert_false(tutti_relus_set_skips(f->graph, "008"));        /* by gradient, but not in the pass that could */
     assert_false(tutti_relus_set_skips(f->graph, "0000000001")); /* layers that there are not */
 }
 
@@ -109,6 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(convolutions_behind_a_relu_follow_its_zeros, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_max_pool_alone_reads_skips_zeros_from_the_first_step, set_up_pooled,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_a_checkpoint_keeps_is_taken_up_again_or_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
