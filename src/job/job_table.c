@@ -85,7 +85,7 @@ static const tutti_field own[] = {
     JOB(TEXT, "kernels.tuned", kernels.tuned, "", 1, 0,
         "tune file of `tutti tune kernels`, whose times choose them; rank 0's counts"),
     CHOICE("kernels.sparse", kernels.sparse, "off", "off|auto",
-           "auto: convolutions behind a ReLU skip its zeros where tests count enough of them"),
+           "auto: convolutions behind a ReLU or before a max pool skip zeros where tests count enough of them"),
     JOB(BOOL, "fuse", fuse, "true", 1, 0, "merge ReLU and residual adds into the layers before them"),
     CHOICE("precision", precision, "f32", "f32|bf16|f16", "of activations; weights, gradients, sums stay f32"),
     JOB(TEXT, "loss_scale", loss_scale, "auto", 1, 0, "auto, dynamic or a number; auto = dynamic with f16, else 1"),
