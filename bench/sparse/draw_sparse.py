@@ -32,7 +32,7 @@ def draw(panels: dict[str, dict[str, dict[float, float]]]) -> str:
                      f'<text x="{LEFT - 8}" y="{y_of(level) + 4:.1f}" text-anchor="end">{level:g}x</text>']
         body += [f'<text x="{x_of(s):.1f}" y="{base + 18}" text-anchor="middle">{s:g}</text>' for s in ticks]
         body.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{base + 38}" text-anchor="middle">'
-                    'part of the input that is zero (not to scale)</text>')
+                    'part of what is listed that is zero (not to scale)</text>')
         for i, (model, ratios) in enumerate(models.items()):
             points = " ".join(f"{x_of(s):.1f},{y_of(ratio):.1f}" for s, ratio in sorted(ratios.items()))
             colour, y = COLOURS[i % len(COLOURS)], top + HEAD + 20 * i + 12

@@ -17,6 +17,8 @@ from table import Table  # noqa: E402
 
 MODELS = {"lenet": (f"{HERE}/lenet-relu.yaml", 64), "alexnet": ("alexnet", 16), "vgg-a": ("vgg-a", 4), "resnet20": ("resnet20", 32),
           "resnet50": ("resnet50", 4)}
+TITLES = {"products": "against im2col + sgemm", "taken": "against what training takes otherwise",
+          "gradient": "before max pools, by zeros of the gradient, against what training takes otherwise"}
 GOAL, AT = 1.5, 0.9  # of the median over layers against products, at this sparsity
 
 
@@ -50,18 +52,22 @@ def crossing(points: list[tuple[float, float]]) -> float:
 
 def measure(args: argparse.Namespace) -> None:
     table = Table("sparse", args.json)
-    against = {"products": collections.defaultdict(list), "taken": collections.defaultdict(list)}  # (model, layer and pass) -> (S, ratio)
+    against = {peer: collections.defaultdict(list) for peer in TITLES}  # (model, layer and pass) -> (S, ratio)
     for model in args.models.split(","):
         for case, sparsity, (ours, onednn, openblas, taken) in rows_of(args, model):
-            products = min(t for t in (onednn, openblas) if t is not None)
+            products = min((t for t in (onednn, openblas) if t is not None), default=None)
             library = "oneDNN" if products == onednn else "OpenBLAS"
-            table.row(f"{case} sparsity {sparsity:g}", "ms", ours, f"im2col + {library}'s sgemm; as trained {taken:.4g} ms, {taken / ours:.2f}x",
-                      products)
-            against["products"][model, case].append((sparsity, products / ours))
-            against["taken"][model, case].append((sparsity, taken / ours))
-    curves = {}
-    for peer, title in (("products", "against im2col + sgemm"), ("taken", "against what training takes otherwise (oneDNN)")):
-        curves[title] = summarise(title, against[peer])
+            trained_as = f"as trained {taken:.4g} ms, {taken / ours:.2f}x"
+            if products is None:
+                table.row(f"{case} sparsity {sparsity:g}", "ms", ours, trained_as, taken)
+            else:
+                table.row(f"{case} sparsity {sparsity:g}", "ms", ours, f"im2col + {library}'s sgemm; {trained_as}", products)
+            if case.endswith("by-gradient"):
+                against["gradient"][model, case].append((sparsity, taken / ours))
+            else:
+                against["products"][model, case].append((sparsity, products / ours))
+                against["taken"][model, case].append((sparsity, taken / ours))
+    curves = {title: summarise(title, against[peer]) for peer, title in TITLES.items() if against[peer]}
     if args.svg:
         pathlib.Path(args.svg).write_text(draw_sparse.draw(curves))
     middle = statistics.median(dict(points)[AT] for points in against["products"].values())

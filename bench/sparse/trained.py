@@ -20,8 +20,8 @@ NTRAIN, NTEST, BATCH = 6400, 500, 16
 
 
 def model_text(network: str) -> str:
-    """The shipped network for 64 x 64 pixels and ten classes, with batch norm behind its convolutions: without it AlexNet and VGG-A had not
-    begun to learn these shapes after 550 steps, at no rate that was tried. GoogLeNet's two auxiliary heads want planes of 14 x 14: they are
+    """The shipped network for 64 x 64 pixels and ten classes, with batch norm behind its convolutions: without it AlexNet had not begun
+    to learn these shapes after 550 steps. GoogLeNet's two auxiliary heads want planes of 14 x 14: they are
     left out."""
     text = (ZOO / f"{FILES.get(network, network)}.yaml").read_text()
     text = re.sub(r"  # auxiliary head.*?(?=  # inception)", "", text, flags=re.S)
