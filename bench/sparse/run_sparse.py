@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_sparse.py BUILD [--models A,B] [--rounds N] [--svg FILE] [--trained A,B [--steps N] [--data DIR] [--out DIR]] [--json FILE]: see run."""
+"""run_sparse.py BUILD [--models A,B] [--rounds N] [--svg FILE] [--trained A,B [--steps N] [--data DIR] [--out DIR]] [--gain SEEDS] [--json FILE]: see run."""
 import argparse
 import collections
 import os
@@ -90,11 +90,17 @@ def summarise(title: str, against: dict) -> dict[str, dict[float, float]]:
     return curves
 
 
+def has_mnist(args: argparse.Namespace) -> bool:
+    found = any(pathlib.Path(args.data).glob("*train-images*"))
+    if not found:
+        print(f"skipped: lenet: no MNIST in {args.data}; give --data DIR, the folder of its four IDX files")
+    return found
+
+
 def train(args: argparse.Namespace) -> None:
     out = pathlib.Path(args.out)
     for network in args.trained.split(","):
-        if network == "lenet" and not list(pathlib.Path(args.data).glob("*train-images*")):
-            print(f"skipped: lenet: no MNIST in {args.data}; give --data DIR, the folder of its four IDX files")
+        if network == "lenet" and not has_mnist(args):
             continue
         trained.table(network, trained.train(args.build, network, args.data, args.steps, out))
 
@@ -106,12 +112,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--svg")
     parser.add_argument("--trained", help="instead: of " + ", ".join(trained.NETWORKS))
+    parser.add_argument("--gain", type=int, default=0, metavar="SEEDS", help="instead: LeNet with and without, so many seeds")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--data", default=str(ROOT.parent / "shared/data"), help="MNIST")
     parser.add_argument("--out", default="runs/sparse", help="runs of --trained, which go on where they were stopped")
     parser.add_argument("--json")
     args = parser.parse_args()
-    if args.trained:
+    if args.gain:
+        if has_mnist(args):
+            trained.gain(args.build, args.data, pathlib.Path(args.out), args.gain)
+    elif args.trained:
         train(args)
     elif not pathlib.Path(args.build, "bench/bench_sparse").exists():
         print("skipped: no bench_sparse in this build: it wants oneDNN (./dev setup)")
