@@ -14,6 +14,14 @@ static bool is_counted(const tutti_relus *relus, int layer)
     return found;
 }
 
+/* A test does not compute auxiliary heads. */
+static bool is_computed(const tutti_graph *g, int layer)
+{
+    bool found = false;
+    for (int i = 0; i < g->nnodes; i++) found = found || g->nodes[i].layer == layer;
+    return found;
+}
+
 void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out)
 {
     const tutti_model *m = g->model;
@@ -24,7 +32,8 @@ void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out
         const tutti_shape *shape = &g->kernels[l].out.shape;
         bool keeps = layer->op->keeps_zeros;
         for (int i = 0; i < layer->nin; i++) keeps = keeps && layer->in[i] >= 0 && is_counted(out, layer->in[i]);
-        if (name || keeps) out->relus[out->n++] = (tutti_relu){name, l, tutti_shape_count(shape) / shape->dim[0]};
+        if ((name || keeps) && is_computed(g, l))
+            out->relus[out->n++] = (tutti_relu){name, l, tutti_shape_count(shape) / shape->dim[0]};
     }
 }
 

@@ -146,12 +146,42 @@ static void what_a_checkpoint_keeps_is_taken_up_again_or_refused(void **state)
     assert_false(tutti_relus_set_skips(f->graph, "0000000001")); /* layers that there are not */
 }
 
+static void relus_of_heads_that_tests_leave_out_are_not_counted(void **state)
+{
+    (void)state;
+    tutti_failure err = {0};
+    tutti_model *model = NULL;
+    tutti_graph *g = NULL;
+    tutti_relus relus;
+    tutti_arena arena = {0};
+    int nnamed = 0, nleft = 0;
+    if (tutti_model_load(TUTTI_SOURCE_DIR "/tests/golden/train/googlenet.yaml", ".", &model, &err))
+        fail_msg("%s", err.text);
+    const tutti_graph_config config = {.batch = 2, .engine = "reference", .nthreads = 1};
+    if (tutti_graph_build(model, &config, &g, &err)) fail_msg("%s", err.text);
+    tutti_relus_find(g, &arena, &relus);
+    for (int l = 0; l < model->nlayers; l++) {
+        bool has_node = false, is_listed = false;
+        for (int i = 0; i < g->nnodes; i++) has_node = has_node || g->nodes[i].layer == l;
+        for (int i = 0; i < relus.n; i++) is_listed = is_listed || relus.relus[i].layer == l;
+        if (!tutti_layer_relu(&model->layers[l])) continue;
+        assert_int_equal(is_listed, has_node);
+        nnamed += is_listed;
+        nleft += !has_node;
+    }
+    assert_true(nnamed > 0 && nleft > 0);
+    tutti_arena_release(&arena);
+    tutti_graph_destroy(g);
+    tutti_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(convolutions_behind_a_relu_follow_its_zeros, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_max_pool_alone_reads_skips_zeros_from_the_first_step, set_up_pooled,
                                         tear_down),
+        cmocka_unit_test(relus_of_heads_that_tests_leave_out_are_not_counted),
         cmocka_unit_test_setup_teardown(what_a_checkpoint_keeps_is_taken_up_again_or_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
