@@ -93,6 +93,8 @@ extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_t
 extern const tutti_gemm_row *const tutti_gemm_rows[];                                 /* of each type, fastest first */
 extern const int tutti_gemm_nrows;
 
+/* The fastest row that is here; NULL: none multiplies that type. */
+const tutti_gemm_row *tutti_gemm_fastest(tutti_dtype multiplied);
 /* Matrix `product` of an operand as a source of cells. */
 tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operand which, const void *matrix,
                                        int64_t product);

@@ -46,11 +46,16 @@ bool tutti_gemm_row_is_here(const char *name)
     return row && row->is_here();
 }
 
-bool tutti_gemm_multiplies(tutti_dtype type)
+const tutti_gemm_row *tutti_gemm_fastest(tutti_dtype multiplied)
 {
     for (int i = 0; i < tutti_gemm_nrows; i++)
-        if (tutti_gemm_rows[i]->multiplied == type && tutti_gemm_rows[i]->is_here()) return true;
-    return false;
+        if (tutti_gemm_rows[i]->multiplied == multiplied && tutti_gemm_rows[i]->is_here()) return tutti_gemm_rows[i];
+    return NULL;
+}
+
+bool tutti_gemm_multiplies(tutti_dtype type)
+{
+    return tutti_gemm_fastest(type) != NULL;
 }
 
 tutti_dtype tutti_gemm_row_type(const char *name)
@@ -66,15 +71,13 @@ const char *tutti_gemm_plan_row(const tutti_gemm_plan *plan)
 
 static tutti_status pick_row(const tutti_gemm *g, const tutti_gemm_row **row, tutti_failure *err)
 {
-    *row = g->row ? find_row(g->row) : NULL;
+    *row = g->row ? find_row(g->row) : tutti_gemm_fastest(g->multiplied);
     if (g->row && !(*row && (*row)->is_here()))
         return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: there is no row %s %s", g->row,
                           *row ? "on this processor, or TUTTI_ISA rules it out" : "in this build");
     if (*row && (*row)->multiplied != g->multiplied)
         return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: row %s multiplies %s, not %s", g->row,
                           tutti_dtype_name((*row)->multiplied), tutti_dtype_name(g->multiplied));
-    for (int i = 0; i < tutti_gemm_nrows && !*row; i++)
-        if (tutti_gemm_rows[i]->multiplied == g->multiplied && tutti_gemm_rows[i]->is_here()) *row = tutti_gemm_rows[i];
     if (!*row)
         return tutti_fail(err, TUTTI_ERR_USAGE, "matrix product: no row multiplies %s; there are f32 and bf16",
                           tutti_dtype_name(g->multiplied));

@@ -73,7 +73,7 @@ static bool orders_of(const tutti_kernel *k, const tutti_kernel_request *r, tutt
 bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     const tutti_conv_attrs *at = k->attrs;
-    const tutti_gemm_row *row = tutti_windows_row(tutti_precision_dtype(r->precision));
+    const tutti_gemm_row *row = tutti_gemm_fastest(tutti_precision_dtype(r->precision));
     tutti_blocks in, out;
     tutti_layout layout;
     tutti_value v;
@@ -262,7 +262,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->out = out;
     s->group_in = s->in.channels / at->groups, s->group_out = s->out.channels / at->groups;
     s->window = at->kernel * at->kernel * s->group_in;
-    plan_forward(k, s, tutti_windows_row(s->type), r->nthreads < 1 ? 1 : r->nthreads);
+    plan_forward(k, s, tutti_gemm_fastest(s->type), r->nthreads < 1 ? 1 : r->nthreads);
     k->scratch_bytes = s->forward.scratch_bytes;
     if (r->training) k->scratch_bytes = larger(k->scratch_bytes, plan_back(k, s));
     k->scratch_bytes = in_lines((int64_t)k->scratch_bytes);

@@ -24,13 +24,6 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-const tutti_gemm_row *tutti_windows_row(tutti_dtype multiplied)
-{
-    for (int i = 0; i < tutti_gemm_nrows; i++)
-        if (tutti_gemm_rows[i]->multiplied == multiplied && tutti_gemm_rows[i]->is_here()) return tutti_gemm_rows[i];
-    return NULL;
-}
-
 /* ---- k: units of channels of a tap; from planes all of it is one ---- */
 
 typedef struct {

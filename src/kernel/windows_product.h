@@ -11,9 +11,6 @@
 
 #include "gemm_windows.h"
 
-/* The fastest row that is here, NULL where none multiplies the type. */
-const tutti_gemm_row *tutti_windows_row(tutti_dtype multiplied);
-
 /* Where sums go: the window of line y, column x to line top + y * step, column left + x * step, its columns to channels. */
 typedef struct {
     tutti_blocks at;
