@@ -95,8 +95,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     const dense_gemm *g = k->state;
     const tutti_dense_attrs *at = k->attrs;
     const tutti_dtype type = k->out.dtype;
-    if (at->relu)
-        tutti_lane_map(tutti_lane_here()->map.relu_gradient, type, a->out, a->dout, a->dout, g->m * g->n, g->nthreads);
+    if (at->relu) tutti_lane_mask_dout(k, a, g->nthreads);
     if (!tutti_kernel_params_wanted(k, a)) return;
     tutti_gemm_run(&g->plan[TUTTI_PASS_PARAMS], &(tutti_gemm_operands){.a = a->dout, .b = a->in[0], .c = a->dparam[0]},
                    a->scratch);

@@ -256,9 +256,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const state *s = k->state;
     const tutti_conv_attrs *at = k->attrs;
-    if (at->relu)
-        tutti_lane_map(tutti_lane_here()->map.relu_gradient, s->type, a->out, a->dout, a->dout,
-                       tutti_value_elements(&k->out), s->nthreads);
+    if (at->relu) tutti_lane_mask_dout(k, a, s->nthreads);
     if (!tutti_kernel_params_wanted(k, a)) return;
     if (at->bias) sum_bias(s, a->dout, a->dparam[1]);
     const int64_t samples = s->channels_last ? 1 : s->batch;

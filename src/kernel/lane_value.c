@@ -140,6 +140,12 @@ void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_
     tutti_crew_run(nthreads, pieces_of(n), do_convert, &job);
 }
 
+void tutti_lane_mask_dout(const tutti_kernel *k, const tutti_kernel_args *a, int nthreads)
+{
+    tutti_lane_map(tutti_lane_here()->map.relu_gradient, k->out.dtype, a->out, a->dout, a->dout,
+                   tutti_value_elements(&k->out), nthreads);
+}
+
 void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum)
 {
     enum { BLOCK = 1024 };

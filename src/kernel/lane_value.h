@@ -23,6 +23,8 @@ void tutti_lane_sum(tutti_dtype type, const void *const *parts, int nparts, void
 /* n numbers of one type as another. */
 void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_type, void *to, int64_t n,
                         int nthreads);
+/* What a ReLU that is merged into k does to the gradient before anything else: zero where k's output is. */
+void tutti_lane_mask_dout(const tutti_kernel *k, const tutti_kernel_args *a, int nthreads);
 /* sum[j] += row[j] of so many rows of n numbers, in their order. One thread. */
 void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum);
 /* Zeros for the channels that fill up the last block, where there are any. */

@@ -90,9 +90,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_sparse_state *s = k->state;
-    if (s->relu)
-        tutti_lane_map(tutti_lane_here()->map.relu_gradient, TUTTI_F32, a->out, a->dout, a->dout,
-                       tutti_value_elements(&k->out), s->nthreads);
+    if (s->relu) tutti_lane_mask_dout(k, a, s->nthreads);
     if (tutti_kernel_params_wanted(k, a)) tutti_sparse_run_gradient(k, a);
 }
 
