@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_losses.py PROGRAM SOURCE [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 by adamw where there is batch norm; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
 import concurrent.futures
 import json
 import os
@@ -57,6 +57,8 @@ def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
         more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update: replicated}")]
     if kind == "freeze":
         more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update_when: early}")]
+    if model in NORMED:
+        more.append(("onednn", 1, "f32", ""))
     half = [("auto", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
     return [("auto", 1, "f32", ""), ("auto", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
 
@@ -82,10 +84,12 @@ def data_of(model: str, folder: pathlib.Path, scratch: pathlib.Path) -> dict:
     return {"model": file, "data": scratch, "batch": golden_samples.SAMPLES}
 
 
-def tolerance(case: str, precision: str) -> float:
-    """By adamw a weight whose gradient is nothing but rounding moves as far as any other: behind a batch norm that is every bias."""
-    normed = case.split(".")[0] in NORMED and ".adamw" in case
-    return 1e-3 if normed and precision == "f32" else TOLERANCE[precision]
+def tolerance(case: str, kernels: str, precision: str) -> float:
+    """By adamw a weight whose gradient is nothing but rounding moves as far as any other: behind a batch norm that is every bias. Winograd's
+    sums, which `auto` takes, round by some 3e-6: behind a batch norm, whose outputs lie around zero, that turns a ReLU over, and from there on
+    losses part (convnet-bn on Zen 3: 4e-7 at step 7, 2e-5 at step 9, 2.6e-4 at step 19; by oneDNN's sums 1.2e-7)."""
+    loose = case.split(".")[0] in NORMED and (".adamw" in case or kernels == "auto")
+    return 1e-3 if loose and precision == "f32" else TOLERANCE[precision]
 
 
 def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, float, float]]:
@@ -101,7 +105,7 @@ def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, fl
                        method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "", **keys)
             worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
             name = f"{case:16} {kernels:9} {ranks} ranks {extra.partition(':')[0] or 'fast':10} {precision:4}"
-            found.append((name, tolerance(case, precision), worst))
+            found.append((name, tolerance(case, kernels, precision), worst))
     return found
 
 
