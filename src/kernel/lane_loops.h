@@ -148,7 +148,8 @@ INLINE void put_of(void *to, int64_t at, unit u, int64_t n, writing how)
 INLINE unit only_first(unit u, int64_t n, tutti_dtype type)
 {
     const int64_t a = type == TUTTI_BF16 ? (n + 1) / 2 : at_most(n, WIDTH), b = n - a;
-    return (unit){keep(u.a, (bits)((UINT64_C(1) << a) - 1)), keep(u.b, (bits)((UINT64_C(1) << b) - 1))};
+    const bits first = (bits)((UINT64_C(1) << a) - 1), second = (bits)((UINT64_C(1) << b) - 1);
+    return (unit){keep(u.a, lanes_set_of(first)), keep(u.b, lanes_set_of(second))};
 }
 
 INLINE unit load_table(const float *table)
@@ -168,14 +169,14 @@ INLINE unit rounded(unit u, tutti_dtype type)
     return type == TUTTI_F32 ? u : split(join(u, type, false), type);
 }
 
-INLINE pair_bits join_bits(bits a, bits b)
+INLINE pair_bits join_lanes(lanes_set a, lanes_set b)
 {
-    return (pair_bits)(a | (pair_bits)b << WIDTH);
+    return (pair_bits)(bits_of(a) | (pair_bits)bits_of(b) << WIDTH);
 }
 
 INLINE unit keep_unit(unit u, pair_bits where)
 {
-    return (unit){keep(u.a, (bits)where), keep(u.b, (bits)(where >> WIDTH))};
+    return (unit){keep(u.a, lanes_set_of((bits)where)), keep(u.b, lanes_set_of((bits)(where >> WIDTH)))};
 }
 
 /* Runs a loop with the type as a constant. */

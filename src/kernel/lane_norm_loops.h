@@ -247,7 +247,7 @@ INLINE void normalise_at(const tutti_norm_call *c, const entries *e, int64_t at,
     if (!k.streams) fetch_unit(c->out, at, c->ahead, k.type);
     unit y = times_plus(minus(take_of(c->in, at, n, k.type), e->mean), e->scale, e->shift);
     if (k.adds) y = plus(y, take_of(c->added, at, n, k.type));
-    if (k.adds && k.relu && c->bits) ((pair_bits *)c->bits)[v] = join_bits(positive(y.a), positive(y.b));
+    if (k.adds && k.relu && c->bits) ((pair_bits *)c->bits)[v] = join_lanes(positive(y.a), positive(y.b));
     if (k.relu) y = (unit){rectify(y.a), rectify(y.b)};
     put_of(c->out, at, y, n, (writing){k.type, .streams = k.streams});
 }

@@ -62,7 +62,7 @@ INLINE void max_at(const tutti_pool_call *c, reach ys, reach xs, int64_t from, i
     for (int64_t y = ys.first; y < ys.end; y++)
         for (int64_t x = xs.first; x < xs.end; x++) {
             const vector v = take_lanes(c->in, from + (y * c->width + x) * c->lanes, n, type);
-            const bits wins = above(v, best) | is_nan(v);
+            const lanes_set wins = above(v, best) | is_nan(v);
             best = choose(wins, v, best);
             which = (words)choose(wins, (vector)((words)all(0) + (uint32_t)(y * c->kernel + x)), (vector)which);
         }
@@ -81,7 +81,7 @@ INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kerne
     words which = {0};
     for (int i = 1; i < kernel * kernel; i++) {
         const vector v = take(c->in, from + (i / kernel * c->width + i % kernel) * c->lanes, type);
-        const bits wins = above(v, best) | is_nan(v);
+        const lanes_set wins = above(v, best) | is_nan(v);
         best = choose(wins, v, best);
         which = (words)choose(wins, (vector)((words)all(0) + (uint32_t)i), (vector)which);
     }
@@ -147,12 +147,12 @@ static void pool(const tutti_pool_call *c, int64_t y){BY_TYPE(c->type, pool_type
 
 /* --- backward: `in` is the gradient of the output --- */
 
-INLINE bits is_winner(const tutti_pool_call *c, int64_t at, int64_t n, int64_t element)
+INLINE lanes_set is_winner(const tutti_pool_call *c, int64_t at, int64_t n, int64_t element)
 {
     if (n == WIDTH) return equal_bytes(c->winner + at, (uint8_t)element);
     bits where = 0;
     for (int i = 0; i < n; i++) where = (bits)(where | (c->winner[at + i] == element) << i);
-    return where;
+    return lanes_set_of(where);
 }
 
 INLINE vector share_of(const tutti_pool_call *c, int64_t y, int64_t x, int64_t oy, int64_t ox, int64_t at, int64_t n,

@@ -8,7 +8,8 @@
  *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence before anybody is told of such
  *   all(x)                x in every lane
  *   multiply_add(a, b, c) a * b + c, rounded once but in generic; square_root, rectify: max(0, v), NaN of a NaN
- *   bits, pair_bits       a bit a lane of one vector, of two: positive, above, is_nan make them, keep and choose take them
+ *   lanes_set             some lanes of a vector, as the set compares: positive, above, is_nan make it, | joins, keep and choose take it
+ *   bits, pair_bits       a bit a lane of one vector, of two, for memory: bits_of(lanes_set), lanes_set_of(bits)
  *   halves                WIDTH numbers of 16 bits: load_halves, store_halves, widen_bf16, narrow_bf16, and so with f16
  *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
  *   half_vector           half as many floats

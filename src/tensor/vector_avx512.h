@@ -17,6 +17,7 @@ typedef double loose_doubles __attribute__((vector_size(64), aligned(8), may_ali
 typedef __mmask8 double_lanes;
 typedef float half_vector __attribute__((vector_size(32)));
 typedef __m256i halves;
+typedef __mmask16 lanes_set;
 typedef uint16_t bits;
 typedef uint32_t pair_bits;
 
@@ -77,27 +78,37 @@ static inline vector square_root(vector v)
     return (vector)_mm512_sqrt_ps((__m512)v);
 }
 
-static inline bits positive(vector v)
+static inline bits bits_of(lanes_set where)
+{
+    return where;
+}
+
+static inline lanes_set lanes_set_of(bits where)
+{
+    return where;
+}
+
+static inline lanes_set positive(vector v)
 {
     return _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_GT_OQ);
 }
 
-static inline bits above(vector a, vector b)
+static inline lanes_set above(vector a, vector b)
 {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
 }
 
-static inline bits is_nan(vector v)
+static inline lanes_set is_nan(vector v)
 {
     return _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
 }
 
-static inline vector keep(vector v, bits where)
+static inline vector keep(vector v, lanes_set where)
 {
     return (vector)_mm512_maskz_mov_ps(where, (__m512)v);
 }
 
-static inline vector choose(bits where, vector v, vector otherwise)
+static inline vector choose(lanes_set where, vector v, vector otherwise)
 {
     return (vector)_mm512_mask_mov_ps((__m512)otherwise, where, (__m512)v);
 }
@@ -216,7 +227,7 @@ static inline words join_upper(words even, words odd)
 /* --- bytes --- */
 
 /* Of WIDTH bytes, which are `value`. */
-static inline bits equal_bytes(const uint8_t *from, uint8_t value)
+static inline lanes_set equal_bytes(const uint8_t *from, uint8_t value)
 {
     return _mm_cmpeq_epi8_mask(_mm_loadu_si128((const __m128i *)(const void *)from), _mm_set1_epi8((char)value));
 }

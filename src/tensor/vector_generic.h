@@ -88,36 +88,35 @@ static inline bits bits_of(lanes_set set)
     return (bits)((set[0] & 1) | (set[1] & 2) | (set[2] & 4) | (set[3] & 8));
 }
 
-static inline lanes_set lanes_of(bits where)
+static inline lanes_set lanes_set_of(bits where)
 {
     const lanes_set one_each = {1, 2, 4, 8}, set = (lanes_set){where, where, where, where} & one_each;
     return set == one_each;
 }
 
-static inline bits positive(vector v)
+static inline lanes_set positive(vector v)
 {
-    return bits_of(v > (vector){0, 0, 0, 0});
+    return v > (vector){0, 0, 0, 0};
 }
 
-static inline bits above(vector a, vector b)
+static inline lanes_set above(vector a, vector b)
 {
-    return bits_of(a > b);
+    return a > b;
 }
 
-static inline bits is_nan(vector v)
+static inline lanes_set is_nan(vector v)
 {
-    return bits_of(v != v);
+    return v != v;
 }
 
-static inline vector keep(vector v, bits where)
+static inline vector keep(vector v, lanes_set where)
 {
-    return (vector)((lanes_set)v & lanes_of(where));
+    return (vector)((lanes_set)v & where);
 }
 
-static inline vector choose(bits where, vector v, vector otherwise)
+static inline vector choose(lanes_set where, vector v, vector otherwise)
 {
-    const lanes_set set = lanes_of(where);
-    return (vector)(((lanes_set)v & set) | ((lanes_set)otherwise & ~set));
+    return (vector)(((lanes_set)v & where) | ((lanes_set)otherwise & ~where));
 }
 
 static inline vector keep_positive(vector kept, vector where)
@@ -242,9 +241,9 @@ static inline words join_upper(words even, words odd)
 /* --- bytes --- */
 
 /* Of WIDTH bytes, which are `value`. */
-static inline bits equal_bytes(const uint8_t *from, uint8_t value)
+static inline lanes_set equal_bytes(const uint8_t *from, uint8_t value)
 {
-    return (bits)((from[0] == value) | (from[1] == value) << 1 | (from[2] == value) << 2 | (from[3] == value) << 3);
+    return (lanes_set){from[0], from[1], from[2], from[3]} == (lanes_set){value, value, value, value};
 }
 
 static inline void store_bytes(uint8_t *to, words w)
