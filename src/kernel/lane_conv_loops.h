@@ -16,9 +16,11 @@
 
 enum {
     CONV_VECTORS = 3,
-    CONV_SHORT = 4, /* positions of a tile, where its sums stay in registers CONV_LONG */
+    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* vectors of a tile, half a one with them */
+    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* those of the weights' gradient, whose tiles are CONV_TAPS high */
+    CONV_SHORT = 4,                      /* positions of a tile, where its sums stay in registers CONV_LONG */
     CONV_LONG = TUTTI_CONV_WIDTH,
-    CONV_SUMS = WIDTH < 16 ? 8 : 24, /* vectors in registers */
+    CONV_SUMS = WIDTH < 16 ? 12 : 24, /* vectors in registers */
     CONV_TAPS = TUTTI_CONV_TAPS
 };
 
@@ -114,7 +116,7 @@ INLINE void conv_tile(const tutti_conv_call *c, int64_t y, int64_t x, conv_lanes
 /* A last tile that a row does not fill begins earlier and computes some positions twice. */
 INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors, bool has_rest)
 {
-    const int n = (nvectors + has_rest) * CONV_LONG <= CONV_SUMS ? CONV_LONG : CONV_SHORT;
+    const int fit = CONV_SUMS / (nvectors + has_rest), n = fit >= CONV_LONG ? CONV_LONG : WIDTH < 16 ? fit : CONV_SHORT;
     for (int64_t y = 0; y < c->out_height; y++) {
         int64_t x = 0;
         for (; x + n <= c->out_width; x += n) conv_tile(c, y, x, l, n, nvectors, has_rest);
@@ -209,13 +211,25 @@ INLINE void conv_lanes_do(const tutti_conv_call *c, conv_lanes l, conv_pass pass
     }
 }
 
+INLINE int64_t conv_most(conv_pass pass)
+{
+    return pass == CONV_WEIGHT_GRADIENT ? CONV_MOST_TAPS : CONV_MOST;
+}
+
+/* How many whole vectors of so many lanes the next tile takes: tiles of one size, as far as that goes, since small ones wait for loads. */
+INLINE int64_t conv_whole(int64_t nlanes, int64_t most)
+{
+    const int64_t vectors = (nlanes + WIDTH - 1) / WIDTH, tiles = (vectors + most - 1) / most;
+    return at_most(at_most(nlanes / WIDTH, CONV_VECTORS), (vectors + tiles - 1) / tiles);
+}
+
 INLINE void conv_all(const tutti_conv_call *call, int64_t nlanes, conv_pass pass)
 {
     const tutti_conv_call copy = *call, *c = &copy; /* in registers */
+    const int64_t most = conv_most(pass);
     for (int64_t first = 0; first < nlanes;) {
-        const int64_t n = at_most((nlanes - first) / WIDTH, CONV_VECTORS);
-        const int64_t left = nlanes - first - n * WIDTH;
-        const conv_lanes l = {first, left < WIDTH ? left : 0};
+        const int64_t n = conv_whole(nlanes - first, most), left = nlanes - first - n * WIDTH;
+        const conv_lanes l = {first, left < WIDTH && n < most ? left : 0};
         switch (2 * n + (l.rest > 0)) {
         case 1: conv_lanes_do(c, l, pass, 0, true); break;
         case 2: conv_lanes_do(c, l, pass, 1, false); break;

@@ -39,8 +39,8 @@
  * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2 (0.35 0.38, so
  * 0.48 0.46), less than a vector.
  *
- * Vectors of eight waste little and have half the registers: the library keeps those. So it does with more threads, whose weight
- * gradients would have to be summed. */
+ * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs (docs/kernels.md), and the
+ * library keeps the rest. So it does with more threads, whose weight gradients would have to be summed. */
 #include <string.h>
 
 #include "../tensor/convert.h"

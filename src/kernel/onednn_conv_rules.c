@@ -9,7 +9,9 @@
 #include "tile_conv.h"
 
 enum {
-    LEAST_WIDTH = 16, /* of vectors: narrower ones waste little and have half the registers */
+    LEAST_WIDTH =
+        16, /* of vectors: narrower ones waste little and have half the registers: lanes are better with few inputs only */
+    FEW_INPUTS = 16,
     MOST_VECTORS = 3, /* all sums of a position stay in registers */
     MOST_INPUTS = 128,
     MOST_STRIDE = 2,
@@ -77,7 +79,7 @@ double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_reques
 {
     const tutti_conv_attrs *at = k->attrs;
     const int64_t width = tutti_lane_here()->width, in = inputs_of(k), out = outputs_of(k);
-    if (width < LEAST_WIDTH || at->kernel == 1 || in > MOST_INPUTS || out % width == 0) return -1;
+    if (at->kernel == 1 || in > (width < LEAST_WIDTH ? FEW_INPUTS : MOST_INPUTS) || out % width == 0) return -1;
     if (pass == TUTTI_PASS_DATA && (in % width == 0 || out < 2 * in || at->kernel * in < 2 * width)) return -1;
     return LANES[pass] * tutti_onednn_seconds(k, r, pass);
 }

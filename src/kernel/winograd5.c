@@ -17,6 +17,7 @@ enum {
     TILE_IN = 6,
     KERNEL = 5,
     LINE = 16,         /* floats */
+    MASKED = 16,       /* lanes of vectors that masks make no slower */
     CACHED = 96 << 10, /* floats of a block */
     SUMS = 6 + 1,      /* the gradient's transform there, at (1, 1), is the sum of the tile */
 };
@@ -140,6 +141,15 @@ static tile tile_at(const passage *p, int64_t i)
     return (tile){p->first + i / p->tiles, at / p->w->right * TILE, at % p->w->right * TILE};
 }
 
+/* Lanes of a tile that are read and written. Without AVX-512 parts of vectors are slow: there whole ones where what is too much belongs to
+ * the next tile, which is written after it, and is read from memory that there is. */
+static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t channel, int64_t channels)
+{
+    const int64_t width = p->w->row->width;
+    const bool whole = width < MASKED && !is_last && t.sample + 1 < p->w->out.batch;
+    return whole ? width : lanes_at(p, channel, channels);
+}
+
 /* Tiles [begin, end) of the block. */
 static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
@@ -150,7 +160,7 @@ static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
         const tile t = tile_at(p, i);
         for (int64_t c = 0; c < p->inputs; c += w->row->width) {
             const tutti_winograd_plane plane = plane_of(&w->in, p->in, t.sample, c);
-            w->row->winograd5.input(&plane, t.y - w->pad, t.x - w->pad, lanes_at(p, c, p->inputs),
+            w->row->winograd5.input(&plane, t.y - w->pad, t.x - w->pad, lanes_of_tile(p, t, i + 1 == end, c, p->inputs),
                                     p->read + i * p->inputs + c, p->read_apart);
         }
     }
@@ -165,8 +175,8 @@ static void read_gradients(void *arg, int64_t begin, int64_t end, int thread)
         const tile t = tile_at(p, i);
         for (int64_t c = 0; c < p->outputs; c += w->row->width) {
             const tutti_winograd_plane plane = plane_of(&w->out, p->dout, t.sample, c);
-            w->row->winograd5.gradient(&plane, t.y, t.x, lanes_at(p, c, p->outputs), p->made + i * p->outputs + c,
-                                       p->made_apart);
+            w->row->winograd5.gradient(&plane, t.y, t.x, lanes_of_tile(p, t, i + 1 == end, c, p->outputs),
+                                       p->made + i * p->outputs + c, p->made_apart);
         }
     }
 }

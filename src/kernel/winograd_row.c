@@ -128,18 +128,18 @@ static int64_t rounded_up(int64_t n, int64_t to)
  *   36 -> 24, 12 x 12, pad 3, 64       - | 3.46 4.02 3.82 | 4.83 4.35 5.19
  *   50 -> 20, 8 x 8, pad 4, 64         - | 3.52 3.96 3.06 | 3.17 3.17 2.59
  *
- * Not calibrated: padding of more than 2, where the library leaves out what is zero; narrower vectors; a sample whose tiles the second level
- * does not hold. */
+ * With AVX2 (Zen 3) it and the library take longer by half or more, the first line 1.67 1.71 1.59 | 2.93 3.85 4.25: docs/kernels.md. Not
+ * calibrated: padding of more than 2, where the library leaves out what is zero; a sample whose tiles the second level does not hold. */
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
-    enum { LEAST_WIDTH = 16, MOST_BYTES = 512 << 10, MOST_PAD = 2 };
+    enum { MOST_BYTES = 512 << 10, MOST_PAD = 2 };
     static const double PRODUCT = 1 / 1.1e11, NUMBER = 0.1e-9, WEIGHT = 0.2e-9;
     tutti_value out;
     tutti_layout layout;
     tutti_winograd w;
     if (!plan(&tutti_winograd_five, k, r, &out, &layout, &w) || w.pad > MOST_PAD) return -1;
     const int64_t width = w.row->width, in = w.in.channels, to = w.out.channels;
-    if (width < LEAST_WIDTH || tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
+    if (tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
     const bool back = pass == TUTTI_PASS_DATA; /* what lies across lanes are inputs */
     const int64_t products = back ? rounded_up(in, width / 2) * to : in * rounded_up(to, width / 2),
                   moved = rounded_up(in, width) + rounded_up(to, width), tiles = w.out.batch * w.down * w.right,
