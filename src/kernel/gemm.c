@@ -188,7 +188,7 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     if (!d->is_first || r->plan->gemm.accumulate) {
         for (int64_t x = 0; x < columns; x++)
             memcpy(turned + x * row->columns, floats_at(r, j + x, i), (size_t)rows * sizeof *own);
-        row->turn(turned, own);
+        row->turn_back(turned, own);
         b->begin = own;
     }
     b->sums = own;
@@ -205,7 +205,8 @@ static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block 
     const tutti_gemm *g = &r->plan->gemm;
     const tutti_gemm_row *row = r->plan->row;
     _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS];
-    const bool is_whole = columns % row->vector == 0, goes_on = !d->is_first || g->accumulate;
+    const bool is_whole = columns == row->columns || columns % row->vector == 0,
+               goes_on = !d->is_first || g->accumulate;
     const bool in_c = is_whole && g->type_c == TUTTI_F32 && (!d->is_last || !(g->bias || g->map));
     b->begin = goes_on ? floats_at(r, i, j) : NULL;
     b->begin_apart = g->stride_c;
@@ -279,33 +280,60 @@ static void fetch_part(fetched *f, int64_t blocks_left, tutti_gemm_block *block)
     f->at += f->apart - f->of_side * f->along;
 }
 
-/* Rows of C one below the other, so that it is written in long rows; the panel of A stays near, B passes by. */
+/* The register blocks of a block of C, in the order that row->b_stays says. */
+typedef struct {
+    int64_t down, across; /* panels of A, of B */
+    bool b_stays;
+} sweep;
+
+/* Numbers of the panels of a register block. */
+typedef struct {
+    int64_t i, j;
+} panel_numbers;
+
+static panel_numbers behind(const sweep *s, panel_numbers at)
+{
+    if (s->b_stays) return at.i + 1 < s->down ? (panel_numbers){at.i + 1, at.j} : (panel_numbers){0, at.j + 1};
+    return at.j + 1 < s->across ? (panel_numbers){at.i, at.j + 1} : (panel_numbers){at.i + 1, 0};
+}
+
+/* Of an A that is read where it lies: panels behind the one at hand, while that is read for the first time. */
+static void fetch_in_place(const rectangle *r, const depth *d, const sweep *s, panel_numbers at, int64_t i0, int64_t i1,
+                           fetched *f, tutti_gemm_block *block)
+{
+    const int64_t rows = r->plan->row->rows, below = i0 + (at.i + 1) * rows;
+    const bool first = s->b_stays ? at.i == 0 && at.j == 0 : at.j == 0;
+    if (first) *f = below < i1 ? find_fetched(r, TUTTI_GEMM_A, below, s->b_stays ? i1 - below : rows, d) : (fetched){0};
+    if (block->fetch || (s->b_stays && at.j)) return;
+    fetch_part(f, s->b_stays ? 0 : s->across - at.j, block);
+}
+
+/* Rows i0 .. i1, columns j0 .. j1 of C. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, int64_t i0, int64_t i1,
                             const panels *b, int64_t j0, int64_t j1, fetched next)
 {
     const tutti_gemm_row *row = r->plan->row;
     const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned && !r->plan->streams;
-    const int64_t across = up(j1 - j0, row->columns);
-    int64_t left = up(i1 - i0, row->rows) * across;
-    tutti_gemm_block block = {.a = a->at, .a_i = a->apart_i, .a_p = a->apart_p, .b_p = b->apart_p, .steps = d->steps};
-    for (int64_t i = i0; i < i1; i += row->rows, block.a += a->panel) {
-        const int64_t below = i + row->rows < i1 ? i + row->rows : i;
-        const bool in_place = below > i && !r->packed_a && !r->plan->copies_a;
-        fetched panel = in_place ? find_fetched(r, TUTTI_GEMM_A, below, row->rows, d) : (fetched){0};
-        block.b = b->at;
-        if (a->last && i + row->rows > i1) {
-            const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
-            block.a = last.at, block.a_i = last.apart_i, block.a_p = last.apart_p;
-        }
-        int64_t in_row = across;
-        for (int64_t j = j0; j < j1; j += row->columns, block.b += b->panel, left--, in_row--) {
-            const int64_t right = j + row->columns;
-            block.next_sums = !fetches ? NULL : right < j1 ? floats_at(r, i, right) : floats_at(r, below, j0);
-            fetch_part(&next, left, &block);
-            if (!block.fetch) fetch_part(&panel, in_row, &block);
-            (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
-                                                                    least(row->columns, j1 - j));
-        }
+    const sweep s = {up(i1 - i0, row->rows), up(j1 - j0, row->columns), row->b_stays && !r->plan->is_turned};
+    const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
+    tutti_gemm_block block = {.b_p = b->apart_p, .steps = d->steps};
+    const bool reads_a = !r->packed_a && !r->plan->copies_a;
+    fetched in_place = {0};
+    panel_numbers at = {0, 0};
+    for (int64_t left = s.down * s.across; left > 0; left--) {
+        const int64_t i = i0 + at.i * row->rows, j = j0 + at.j * row->columns;
+        const panel_numbers after = behind(&s, at);
+        const panels *of = a->last && i + row->rows > i1 ? &last : a;
+        block.a = of == a ? a->at + at.i * a->panel : last.at;
+        block.a_i = of->apart_i, block.a_p = of->apart_p;
+        block.b = b->at + at.j * b->panel;
+        block.next_sums =
+            fetches && left > 1 ? floats_at(r, i0 + after.i * row->rows, j0 + after.j * row->columns) : NULL;
+        fetch_part(&next, left, &block);
+        if (reads_a) fetch_in_place(r, d, &s, at, i0, i1, &in_place, &block);
+        (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
+                                                                least(row->columns, j1 - j));
+        at = after;
     }
 }
 

@@ -67,7 +67,9 @@ typedef struct tutti_gemm_row {
     int block_k;               /* numbers of k in a block: the same for all plans, because operands are packed by it */
     int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0: none is */
     bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
-    bool reads_in_place;       /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
+    bool b_stays;        /* a panel of B stays in the first-level cache while A's pass by; else the other way round */
+    bool turns;          /* few rows of C whose B has k's neighbours side by side are multiplied as C^T = B^T A^T */
+    bool reads_in_place; /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);
     /* n of the side and nk of k into one panel of `side`. */
     void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
@@ -81,8 +83,9 @@ typedef struct tutti_gemm_row {
     /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
-    /* The sums of a register block turned over, for products that are; NULL: there are none. */
+    /* The sums of a register block turned over, for products that are, and back; rows of `columns` numbers on both sides. */
     void (*turn)(const float *from, float *to);
+    void (*turn_back)(const float *from, float *to);
     /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
     void (*enter)(void *state);
     void (*leave)(const void *state);

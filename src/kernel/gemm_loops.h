@@ -108,8 +108,11 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
     int64_t p = first;
     for (uint64_t line = (uint64_t)first / GEMM_FETCH; p + GEMM_FETCH <= steps; p += GEMM_FETCH, line++) {
         __builtin_prefetch(fetch + (int64_t)(line % LINE) * fetch_i + (int64_t)(line / LINE) * fetch_p);
-        NOT_UNROLLED /* else the compiler reads ahead, and runs out of registers */
-            for (int q = 0; q < GEMM_FETCH; q++) gemm_step(sum, &at, rows, vectors);
+        UNROLLED
+        for (int q = 0; q < GEMM_FETCH; q++) {
+            gemm_step(sum, &at, rows, vectors);
+            __asm__ volatile("" ::: "memory"); /* else the compiler reads ahead, and runs out of registers */
+        }
     }
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
     if (block->streams) {
@@ -150,6 +153,30 @@ static void gemm_multiply(const tutti_gemm_block *block, int64_t rows, int64_t c
     blocks[rows - 1][block->a_i != 1][(columns - 1) / WIDTH](block);
 }
 
+/* Of squares: what a block does not fill of the last ones is zero. */
+static void gemm_turn(const float *from, float *to)
+{
+    for (int64_t i = 0; i < GEMM_ROWS; i += WIDTH)
+        for (int64_t j = 0; j < GEMM_COLUMNS; j += WIDTH) {
+            vector square[WIDTH];
+            for (int r = 0; r < WIDTH; r++)
+                square[r] = i + r < GEMM_ROWS ? load(from + (i + r) * GEMM_COLUMNS + j) : (vector){0};
+            transpose(square);
+            for (int r = 0; r < WIDTH; r++) store(to + (j + r) * GEMM_COLUMNS + i, square[r]);
+        }
+}
+
+static void gemm_turn_back(const float *from, float *to)
+{
+    for (int64_t i = 0; i < GEMM_ROWS; i += WIDTH)
+        for (int64_t j = 0; j < GEMM_COLUMNS; j += WIDTH) {
+            vector square[WIDTH];
+            for (int r = 0; r < WIDTH; r++) square[r] = load(from + (j + r) * GEMM_COLUMNS + i);
+            transpose(square);
+            for (int r = 0; r < WIDTH && i + r < GEMM_ROWS; r++) store(to + (i + r) * GEMM_COLUMNS + j, square[r]);
+        }
+}
+
 static void gemm_leave(const void *state)
 {
     (void)state;
@@ -161,6 +188,6 @@ static void gemm_leave(const void *state)
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .fetch = GEMM_FETCH, .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack,  \
     .pack_b = gemm_pack, .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply,        \
-    .finish = gemm_finish, .leave = gemm_leave
+    .finish = gemm_finish, .turn = gemm_turn, .turn_back = gemm_turn_back, .leave = gemm_leave
 
 #endif

@@ -124,11 +124,12 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- roles ---- */
 
-/* Tiles read A where it lies, and B never: where B's neighbours of k lie side by side, and A is smaller by far, B is multiplied from the left. */
+/* B is read where it lies by no row if k's neighbours lie side by side, A is: where A is smaller by far, B is multiplied from the left. Of
+ * rows where that was measured. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum { FEW_ROWS = 128 };
-    if (!row->turn || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
+    if (!row->turns || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
     return g->k % row->step == 0 && g->stride_b % row->pair == 0 && g->m <= FEW_ROWS && g->n >= 4 * g->m;
 }
 
@@ -162,7 +163,10 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const tutti_gemm_row *row = plan->row;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
-    plan->block_k = g->type_c == TUTTI_F32 || g->k < row->block_k ? row->block_k : round_up(g->k, row->step);
+    const bool twice =
+        plan->is_turned && !row->a_in_tiles; /* to turn sums over and back costs as much as some 50 of k */
+    const int64_t block_k = twice ? 2 * row->block_k : row->block_k;
+    plan->block_k = g->type_c == TUTTI_F32 || g->k < block_k ? block_k : round_up(g->k, row->step);
     const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
     const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
     const int64_t most_a = second / 4, most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
@@ -231,7 +235,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache, B where a
+/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache (six of a product
+ * turned over leave two of its eight ways), B where a
  * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). Pairs of bf16 are cells where k's
  * neighbours lie side by side and no row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
@@ -240,7 +245,7 @@ static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_row *row = plan->row;
     const int64_t pair = row->pair;
-    const bool is_far = !row->a_in_tiles && g->stride_a % (PAGE * pair) == 0;
+    const bool is_far = !row->a_in_tiles && !plan->is_turned && g->stride_a % (PAGE * pair) == 0;
     if (which == TUTTI_GEMM_A ? g->packed_a : g->packed_b) return false;
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
     if (!plan->row->reads_in_place || type != g->multiplied) return true;
@@ -260,7 +265,8 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
     return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
 }
 
-/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the last are written. */
+/* Whether C goes past the caches: where its first rows, written and done, would be gone from the third one before the last are written. Not by
+ * vectors of half a line, which memory takes one by one (Zen 3: 64 of k took a fifth longer so). */
 static bool streams(const tutti_gemm_plan *plan)
 {
     enum { LINE = 16, MOST = 32 << 20 }; /* floats; bytes: what is reported is of all processors together */
@@ -270,6 +276,7 @@ static bool streams(const tutti_gemm_plan *plan)
         g->batch * (g->m * g->n * (int64_t)sizeof(float) + g->m * g->k * (int64_t)tutti_dtype_bytes(g->type_a));
     if (plan->row->a_in_tiles || plan->is_turned || g->type_c != TUTTI_F32 || g->accumulate || g->bias || g->map)
         return false;
+    if (plan->row->vector < LINE) return false;
     return g->k <= plan->block_k && g->stride_c % LINE == 0 && passing > third / 2;
 }
 

@@ -185,8 +185,8 @@ static void tile_turn(const float *from, float *to)
 
 #define TILE_ROW                                                                                                       \
     .multiplied = TUTTI_BF16, .rows = TILE_BLOCK, .columns = TILE_BLOCK, .vector = TILE, .pair = GEMM_PAIR,            \
-    .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .reads_in_place = true, .is_here = is_here,                \
+    .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .turns = true, .reads_in_place = true, .is_here = is_here, \
     .pack_a = tile_pack_a, .pack_b = tile_pack_b, .pack_rows = tile_pack_rows, .pack_steps = gemm_pack_steps,          \
-    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = tile_turn
+    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = tile_turn, .turn_back = tile_turn
 
 #endif

@@ -296,12 +296,12 @@ static void sums_over_many_blocks_are_exact(void **state)
     each_row(deep_ones_of);
 }
 
-/* Few rows of C and k's neighbours of B side by side: tiles multiply C^T. Panels that are not full are read where A lies, and beside it. */
+/* Few rows of C and k's neighbours of B side by side: some rows multiply C^T. Panels that are not full are read where A lies, and beside it. */
 static void few_rows_of(const char *row, tutti_dtype multiplied)
 {
     static const tutti_dtype types[] = {TUTTI_F32, TUTTI_BF16};
     static const int64_t rows[] = {1, 5, 16, 37}, depths[] = {32, 96, 2080};
-    if (multiplied != TUTTI_BF16) return;
+    const bool turns = !strcmp(row, "avx2") || !strcmp(row, "tiles") || !strcmp(row, "amx");
     for (int way = 0; way < 4 * 3 * 3 * 3 * 16; way += 7) {
         int rest = way;
         tutti_gemm g = plain(row, multiplied, rows[rest % 4], 0, 0);
@@ -316,6 +316,9 @@ static void few_rows_of(const char *row, tutti_dtype multiplied)
         g.accumulate = g.type_c == TUTTI_F32 && !g.bias && !g.map && way % 8 < 4;
         g.batch = way % 7 ? 1 : 2;
         g.nthreads = 1 + way % 3;
+        tutti_gemm_plan plan;
+        assert_int_equal(tutti_gemm_plan_make(&g, &plan, NULL), TUTTI_OK);
+        assert_true(plan.is_turned == turns);
         compare_exactly(&g);
     }
 }
