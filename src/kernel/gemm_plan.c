@@ -125,12 +125,16 @@ static void fill_in(tutti_gemm *g)
 /* ---- roles ---- */
 
 /* B is read where it lies by no row if k's neighbours lie side by side, A is: where A is smaller by far, B is multiplied from the left. Of
- * rows where that was measured. */
+ * rows where that was measured: of vectors where rows of C fill panels, and k is long against what it takes to turn sums over. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
-    enum { FEW_ROWS = 128 };
+    enum { FEW_ROWS = 128, FEW_ROWS_OF_VECTORS = 64, MOST_WASTE = 4 /* so many parts of the rows are not there */ };
     if (!row->turns || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
-    return g->k % row->step == 0 && g->stride_b % row->pair == 0 && g->m <= FEW_ROWS && g->n >= 4 * g->m;
+    if (g->k % row->step || g->stride_b % row->pair || g->n < 4 * g->m) return false;
+    if (row->a_in_tiles) return g->m <= FEW_ROWS;
+    const int64_t waste = round_up(g->m, row->columns) - g->m,
+                  parts = g->k > row->block_k ? MOST_WASTE : 2 * MOST_WASTE;
+    return g->m <= FEW_ROWS_OF_VECTORS && g->k > row->block_k / 2 && waste * parts <= g->m;
 }
 
 static void turn(tutti_gemm_plan *plan)
