@@ -167,9 +167,8 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const tutti_gemm_row *row = plan->row;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
-    const bool twice =
-        plan->is_turned && !row->a_in_tiles; /* to turn sums over and back costs as much as some 50 of k */
-    const int64_t block_k = twice ? 2 * row->block_k : row->block_k;
+    /* of vectors: to turn sums over and back costs as much as some 50 of k */
+    const int64_t block_k = plan->is_turned && !row->a_in_tiles ? 2 * row->block_k : row->block_k;
     plan->block_k = g->type_c == TUTTI_F32 || g->k < block_k ? block_k : round_up(g->k, row->step);
     const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
     const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
@@ -239,8 +238,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache (six of a product
- * turned over leave two of its eight ways), B where a
+/* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache (the six of a product
+ * that is turned over leave two of eight ways), B where a
  * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). Pairs of bf16 are cells where k's
  * neighbours lie side by side and no row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)

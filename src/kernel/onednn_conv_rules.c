@@ -9,9 +9,8 @@
 #include "tile_conv.h"
 
 enum {
-    LEAST_WIDTH =
-        16, /* of vectors: narrower ones waste little and have half the registers: lanes are better with few inputs only */
-    FEW_INPUTS = 16,
+    LEAST_WIDTH = 16, /* of vectors: narrower ones waste little and have half the registers */
+    FEW_INPUTS = 16,  /* up to so many lanes of narrower ones are better */
     MOST_VECTORS = 3, /* all sums of a position stay in registers */
     MOST_INPUTS = 128,
     MOST_STRIDE = 2,

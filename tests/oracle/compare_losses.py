@@ -57,7 +57,7 @@ def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
         more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update: replicated}")]
     if kind == "freeze":
         more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update_when: early}")]
-    if model in NORMED:
+    if model in NORMED and not kind:
         more.append(("onednn", 1, "f32", ""))
     half = [("auto", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
     return [("auto", 1, "f32", ""), ("auto", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]

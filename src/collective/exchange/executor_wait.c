@@ -102,6 +102,13 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
+/* One more look at news of a failure: who told us had given its signals before, and what is whole is no failure. */
+static bool is_whole(const tutti_exchange *x)
+{
+    while (x->active && advance(x->group)) continue;
+    return !x->active;
+}
+
 static bool recheck(void *arg)
 {
     const tutti_exchange *x = arg;
@@ -185,10 +192,7 @@ static tutti_status sleep_a_while(waiting *w, tutti_failure *err)
     g->only = 1 + only_peer(x);
     tutti_group_sleep(g, &wire, g->wire ? 1 : 0, left < 1 ? left : 1, recheck, x);
     g->only = 0;
-    if (g->failed) {
-        while (x->active && advance(g)) continue; /* who told us had signalled before: what is whole is no failure */
-        return x->active ? report(x, err) : TUTTI_OK;
-    }
+    if (g->failed) return is_whole(x) ? TUTTI_OK : report(x, err);
     tutti_status st = look_at_wire(w, err);
     if (st) return st;
     if (x->active && !advance(g) && is_left_behind(x)) {
@@ -281,6 +285,7 @@ tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *e
     tutti_group_unlock(g);
     if (x->active && x->stuck) return fail_stuck(x, err);
     if (is_time_to_look(x) || (idle && tutti_clock_ns() - g->last_watch_ns > TUTTI_WATCH_NS)) tutti_group_watch(g);
+    if (!*done && g->failed) *done = is_whole(x);
     return (!*done || x->over_some) && g->failed ? report(x, err) : TUTTI_OK;
 }
 
