@@ -51,6 +51,11 @@ INLINE vector all(float x)
     return x - (vector){0}; /* less 0, every number stays itself: a bare broadcast */
 }
 
+INLINE vector keep_positive(vector kept, vector where)
+{
+    return keep(kept, positive(where));
+}
+
 /* Rounded to nearest even. */
 INLINE halves narrow_bf16(vector v)
 {

@@ -100,11 +100,6 @@ static inline vector square_root(vector v)
     return (vector)_mm256_sqrt_ps((__m256)v);
 }
 
-static inline __m256 is_positive(vector v)
-{
-    return _mm256_cmp_ps((__m256)v, _mm256_setzero_ps(), _CMP_GT_OQ);
-}
-
 static inline bits bits_of(lanes_set where)
 {
     return (bits)_mm256_movemask_ps((__m256)where);
@@ -119,7 +114,7 @@ static inline lanes_set lanes_set_of(bits where)
 
 static inline lanes_set positive(vector v)
 {
-    return (lanes_set)is_positive(v);
+    return (lanes_set)_mm256_cmp_ps((__m256)v, _mm256_setzero_ps(), _CMP_GT_OQ);
 }
 
 static inline lanes_set above(vector a, vector b)
@@ -140,11 +135,6 @@ static inline vector keep(vector v, lanes_set where)
 static inline vector choose(lanes_set where, vector v, vector otherwise)
 {
     return (vector)_mm256_blendv_ps((__m256)otherwise, (__m256)v, (__m256)where);
-}
-
-static inline vector keep_positive(vector kept, vector where)
-{
-    return (vector)_mm256_and_ps((__m256)kept, is_positive(where));
 }
 
 static inline vector rectify(vector v)

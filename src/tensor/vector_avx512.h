@@ -113,11 +113,6 @@ static inline vector choose(lanes_set where, vector v, vector otherwise)
     return (vector)_mm512_mask_mov_ps((__m512)otherwise, where, (__m512)v);
 }
 
-static inline vector keep_positive(vector kept, vector where)
-{
-    return keep(kept, positive(where));
-}
-
 static inline vector rectify(vector v)
 {
     return (vector)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v); /* of a NaN, the second one is taken */

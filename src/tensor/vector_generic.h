@@ -119,11 +119,6 @@ static inline vector choose(lanes_set where, vector v, vector otherwise)
     return (vector)(((lanes_set)v & where) | ((lanes_set)otherwise & ~where));
 }
 
-static inline vector keep_positive(vector kept, vector where)
-{
-    return (vector)((lanes_set)kept & (lanes_set)(where > (vector){0, 0, 0, 0}));
-}
-
 static inline vector rectify(vector v)
 {
     return (vector)((lanes_set)v & ~(lanes_set)(v < (vector){0, 0, 0, 0}));
