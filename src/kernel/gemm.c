@@ -188,13 +188,13 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     if (!d->is_first || r->plan->gemm.accumulate) {
         for (int64_t x = 0; x < columns; x++)
             memcpy(turned + x * row->columns, floats_at(r, j + x, i), (size_t)rows * sizeof *own);
-        row->turn_back(turned, own);
+        row->turn(turned, columns, rows, own, row->columns);
         b->begin = own;
     }
     b->sums = own;
     b->begin_apart = b->sums_apart = row->columns;
     row->multiply(b, rows, columns);
-    row->turn(own, turned);
+    row->turn(own, rows, columns, turned, row->columns);
     put_sums(r, turned, j, i, columns, rows, d->is_last);
 }
 

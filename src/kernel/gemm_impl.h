@@ -83,9 +83,9 @@ typedef struct tutti_gemm_row {
     /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
-    /* The sums of a register block turned over, for products that are, and back; rows of `columns` numbers on both sides. */
-    void (*turn)(const float *from, float *to);
-    void (*turn_back)(const float *from, float *to);
+    /* rows x columns of sums turned over, for products that are. Rows lie `apart` numbers from each other on both sides; both are read and
+     * written in squares of vectors. */
+    void (*turn)(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart);
     /* Before and after a thread's run of multiply; may be NULL. state: 64 bytes. */
     void (*enter)(void *state);
     void (*leave)(const void *state);

@@ -20,11 +20,9 @@ enum {
 }; /* the next sums are so many lines that they are asked for one by one */
 
 #ifdef __clang__
-#define UNROLLED     _Pragma("unroll")
-#define NOT_UNROLLED _Pragma("unroll 1")
+#define UNROLLED _Pragma("unroll")
 #else
-#define UNROLLED     _Pragma("GCC unroll 16")
-#define NOT_UNROLLED _Pragma("GCC unroll 1")
+#define UNROLLED _Pragma("GCC unroll 16")
 #endif
 
 /* ---- packing ---- */
@@ -153,30 +151,6 @@ static void gemm_multiply(const tutti_gemm_block *block, int64_t rows, int64_t c
     blocks[rows - 1][block->a_i != 1][(columns - 1) / WIDTH](block);
 }
 
-/* Of squares: what a block does not fill of the last ones is zero. */
-static void gemm_turn(const float *from, float *to)
-{
-    for (int64_t i = 0; i < GEMM_ROWS; i += WIDTH)
-        for (int64_t j = 0; j < GEMM_COLUMNS; j += WIDTH) {
-            vector square[WIDTH];
-            for (int r = 0; r < WIDTH; r++)
-                square[r] = i + r < GEMM_ROWS ? load(from + (i + r) * GEMM_COLUMNS + j) : (vector){0};
-            transpose(square);
-            for (int r = 0; r < WIDTH; r++) store(to + (j + r) * GEMM_COLUMNS + i, square[r]);
-        }
-}
-
-static void gemm_turn_back(const float *from, float *to)
-{
-    for (int64_t i = 0; i < GEMM_ROWS; i += WIDTH)
-        for (int64_t j = 0; j < GEMM_COLUMNS; j += WIDTH) {
-            vector square[WIDTH];
-            for (int r = 0; r < WIDTH; r++) square[r] = load(from + (j + r) * GEMM_COLUMNS + i);
-            transpose(square);
-            for (int r = 0; r < WIDTH && i + r < GEMM_ROWS; r++) store(to + (i + r) * GEMM_COLUMNS + j, square[r]);
-        }
-}
-
 static void gemm_leave(const void *state)
 {
     (void)state;
@@ -188,6 +162,6 @@ static void gemm_leave(const void *state)
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .fetch = GEMM_FETCH, .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack,  \
     .pack_b = gemm_pack, .pack_rows = gemm_pack_rows, .pack_steps = gemm_pack_steps, .multiply = gemm_multiply,        \
-    .finish = gemm_finish, .turn = gemm_turn, .turn_back = gemm_turn_back, .leave = gemm_leave
+    .finish = gemm_finish, .turn = gemm_turn, .leave = gemm_leave
 
 #endif

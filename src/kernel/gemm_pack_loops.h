@@ -127,4 +127,16 @@ static void gemm_finish(const tutti_gemm_finish *f)
     }
 }
 
+/* By squares; what is not there of the last ones is zero. */
+static void gemm_turn(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart)
+{
+    for (int64_t i = 0; i < rows; i += WIDTH)
+        for (int64_t j = 0; j < columns; j += WIDTH) {
+            vector square[WIDTH];
+            for (int r = 0; r < WIDTH; r++) square[r] = i + r < rows ? load(from + (i + r) * apart + j) : (vector){0};
+            transpose(square);
+            for (int r = 0; r < WIDTH; r++) store(to + (j + r) * apart + i, square[r]);
+        }
+}
+
 #endif

@@ -172,21 +172,10 @@ static void tile_multiply_block(const tutti_gemm_block *block, int64_t rows, int
     if (!is_whole) copy_rows(block->sums, block->sums_apart, own, TILE_BLOCK, rows, whole);
 }
 
-static void tile_turn(const float *from, float *to)
-{
-    for (int64_t i = 0; i < TILE_BLOCK; i += WIDTH)
-        for (int64_t j = 0; j < TILE_BLOCK; j += WIDTH) {
-            vector square[WIDTH];
-            for (int r = 0; r < WIDTH; r++) square[r] = load(from + (i + r) * TILE_BLOCK + j);
-            transpose(square);
-            for (int r = 0; r < WIDTH; r++) store(to + (j + r) * TILE_BLOCK + i, square[r]);
-        }
-}
-
 #define TILE_ROW                                                                                                       \
     .multiplied = TUTTI_BF16, .rows = TILE_BLOCK, .columns = TILE_BLOCK, .vector = TILE, .pair = GEMM_PAIR,            \
     .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .turns = true, .reads_in_place = true, .is_here = is_here, \
     .pack_a = tile_pack_a, .pack_b = tile_pack_b, .pack_rows = tile_pack_rows, .pack_steps = gemm_pack_steps,          \
-    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = tile_turn, .turn_back = tile_turn
+    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = gemm_turn
 
 #endif

@@ -13,21 +13,18 @@
 #define GEMM_ISA         TUTTI_ISA_AVX512
 #define GEMM_ROWS        14
 #define GEMM_FETCH       1
-#define GEMM_HALF_LINES  false
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #elif defined(TUTTI_FOR_AVX2)
 #define GEMM_NAME        "avx2"
 #define GEMM_ISA         TUTTI_ISA_AVX2
 #define GEMM_ROWS        6
 #define GEMM_FETCH       2
-#define GEMM_HALF_LINES  true
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #else
 #define GEMM_NAME        "portable"
 #define GEMM_ISA         TUTTI_ISA_GENERIC
 #define GEMM_ROWS        4
 #define GEMM_FETCH       4
-#define GEMM_HALF_LINES  false
 #define GEMM_EACH_ROW(X) X(1) X(2) X(3) X(4)
 #endif
 #define GEMM_VECTORS               2
@@ -40,5 +37,7 @@ static bool is_here(void)
     return tutti_isa_here() >= GEMM_ISA;
 }
 
+enum { HALF_LINES = WIDTH == LINE / 2 };
+
 const tutti_gemm_row TUTTI_ISA_ROW(tutti_gemm) = {
-    .name = GEMM_NAME, .multiplied = TUTTI_F32, .b_stays = GEMM_HALF_LINES, .turns = GEMM_HALF_LINES, GEMM_ROW};
+    .name = GEMM_NAME, .multiplied = TUTTI_F32, .b_stays = HALF_LINES, .turns = HALF_LINES, GEMM_ROW};
