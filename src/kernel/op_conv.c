@@ -72,20 +72,18 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* One weight and one pair of planes: all that the three passes differ in is what is added to what. */
+/* One weight: all that the three passes differ in is what is added to what. */
 typedef struct {
-    int64_t h, w, out_h, out_w; /* of the planes */
-    tutti_window_span y, x;     /* output positions at which this weight meets an element of the input */
-    int64_t stride, dy, dx;     /* input position = output position * stride + (dy, dx) */
+    int64_t w, out_w;       /* of the planes */
+    tutti_window_span y, x; /* output positions at which this weight meets an element of the input */
+    int64_t stride, dy, dx; /* input position = output position * stride + (dy, dx) */
 } tap;
 
 static tap tap_at(const tutti_kernel *k, int64_t i, int64_t j)
 {
     const tutti_conv_attrs *at = k->attrs;
     const tutti_shape *in = &k->in[0].shape, *out = &k->out.shape;
-    return (tap){.h = in->dim[2],
-                 .w = in->dim[3],
-                 .out_h = out->dim[2],
+    return (tap){.w = in->dim[3],
                  .out_w = out->dim[3],
                  .y = tutti_op_window_span(i, at->stride, at->pad, in->dim[2], out->dim[2]),
                  .x = tutti_op_window_span(j, at->stride, at->pad, in->dim[3], out->dim[3]),
@@ -94,61 +92,111 @@ static tap tap_at(const tutti_kernel *k, int64_t i, int64_t j)
                  .dx = j - at->pad};
 }
 
-/* Channels of the input that output channel n sees. */
-static tutti_window_span channels_of(const tutti_kernel *k, int64_t n)
+static int64_t in_at(const tap *t, int64_t y)
+{
+    return (y * t->stride + t->dy) * t->w + t->x.first * t->stride + t->dx;
+}
+
+static int64_t out_at(const tap *t, int64_t y)
+{
+    return y * t->out_w + t->x.first;
+}
+
+static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
+{
+    const int64_t *dim = v->shape.dim;
+    return (b * dim[1] + channel) * dim[2] * dim[3];
+}
+
+/* What a weight adds to: it is the one at an index, of output channel n (of dW: nchains of them, a filter apart) and input channel c. */
+typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
+                         int nchains, int64_t c);
+
+/* Weights from first to last, all samples of each: what a sample's element receives comes in the order of the sum. */
+static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int most, each_weight *visit)
 {
     const tutti_conv_attrs *at = k->attrs;
-    int64_t ninputs = k->in[0].shape.dim[1] / at->groups, group = n / (at->out_channels / at->groups);
-    return (tutti_window_span){group * ninputs, (group + 1) * ninputs};
-}
-
-static void add_to_out(const tap *t, float weight, const float *in, float *out)
-{
-    for (int64_t y = t->y.first; y < t->y.end; y++) {
-        const float *row = in + (y * t->stride + t->dy) * t->w + t->dx;
-        float *out_row = out + y * t->out_w;
-        for (int64_t x = t->x.first; x < t->x.end; x++) out_row[x] += weight * row[x * t->stride];
+    const int64_t ninputs = k->in[0].shape.dim[1] / at->groups, noutputs = at->out_channels / at->groups;
+    for (int64_t n = 0, nchains; n < at->out_channels; n += nchains) {
+        const int64_t group = n / noutputs;
+        nchains = (group + 1) * noutputs - n >= most ? most : 1;
+        int64_t index = n * ninputs * at->kernel * at->kernel;
+        for (int64_t c = group * ninputs; c < (group + 1) * ninputs; c++)
+            for (int64_t i = 0; i < at->kernel; i++)
+                for (int64_t j = 0; j < at->kernel; j++, index++) {
+                    const tap t = tap_at(k, i, j);
+                    visit(k, a, &t, index, n, (int)nchains, c);
+                }
     }
 }
 
-static void add_to_din(const tap *t, float weight, const float *dout, float *din)
+/* A step of 1 is a constant here, so that the loop becomes vectors. */
+static void add_row(float *restrict to, int64_t to_step, float weight, const float *restrict from, int64_t from_step,
+                    int64_t n)
 {
-    for (int64_t y = t->y.first; y < t->y.end; y++) {
-        float *row = din + (y * t->stride + t->dy) * t->w + t->dx;
-        const float *dout_row = dout + y * t->out_w;
-        for (int64_t x = t->x.first; x < t->x.end; x++) row[x * t->stride] += weight * dout_row[x];
+    if (to_step == 1 && from_step == 1)
+        for (int64_t x = 0; x < n; x++) to[x] += weight * from[x];
+    else
+        for (int64_t x = 0; x < n; x++) to[x * to_step] += weight * from[x * from_step];
+}
+
+static void add_to_out(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
+                       int nchains, int64_t c)
+{
+    (void)nchains;
+    for (int64_t b = 0; b < k->out.shape.dim[0]; b++) {
+        const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, c);
+        float *out = (float *)a->out + plane_at(&k->out, b, n);
+        for (int64_t y = t->y.first; y < t->y.end; y++)
+            add_row(out + out_at(t, y), 1, a->param[0][index], in + in_at(t, y), t->stride, t->x.end - t->x.first);
     }
 }
 
-static double weight_gradient(const tap *t, const float *in, const float *dout)
+static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
+                       int nchains, int64_t c)
 {
-    double sum = 0;
-    for (int64_t y = t->y.first; y < t->y.end; y++) {
-        const float *row = in + (y * t->stride + t->dy) * t->w + t->dx;
-        const float *dout_row = dout + y * t->out_w;
-        for (int64_t x = t->x.first; x < t->x.end; x++) sum += (double)dout_row[x] * (double)row[x * t->stride];
+    (void)nchains;
+    for (int64_t b = 0; b < k->out.shape.dim[0]; b++) {
+        const float *dout = (const float *)a->dout + plane_at(&k->out, b, n);
+        float *din = (float *)a->din[0] + plane_at(&k->in[0], b, c);
+        for (int64_t y = t->y.first; y < t->y.end; y++)
+            add_row(din + in_at(t, y), t->stride, a->param[0][index], dout + out_at(t, y), 1, t->x.end - t->x.first);
     }
-    return sum;
+}
+
+enum { CHAINS = 4 }; /* sums of one weight in as many filters, of which none waits for another */
+
+static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, int64_t index, int64_t n,
+                         int nchains, int64_t c)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t *out = k->out.shape.dim, plane = out[2] * out[3];
+    double sum[CHAINS] = {0};
+    for (int64_t b = 0; b < out[0]; b++)
+        for (int64_t y = t->y.first; y < t->y.end; y++) {
+            const float *in = (const float *)a->in[0] + plane_at(&k->in[0], b, c) + in_at(t, y);
+            const float *dout = (const float *)a->dout + plane_at(&k->out, b, n) + out_at(t, y);
+            if (nchains == CHAINS)
+                for (int64_t x = 0; x < t->x.end - t->x.first; x++)
+                    for (int f = 0; f < CHAINS; f++) sum[f] += (double)dout[f * plane + x] * (double)in[x * t->stride];
+            else
+                for (int64_t x = 0; x < t->x.end - t->x.first; x++)
+                    sum[0] += (double)dout[x] * (double)in[x * t->stride];
+        }
+    const int64_t filter = k->in[0].shape.dim[1] / at->groups * at->kernel * at->kernel;
+    for (int f = 0; f < nchains; f++) a->dparam[0][index + f * filter] = (float)sum[f];
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_conv_attrs *at = k->attrs;
-    const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
-    int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
+    const int64_t *out = k->out.shape.dim, plane = out[2] * out[3];
     for (int64_t b = 0; b < out[0]; b++)
         for (int64_t n = 0; n < out[1]; n++) {
-            float *to = (float *)a->out + (b * out[1] + n) * out_plane;
-            for (int64_t e = 0; e < out_plane; e++) to[e] = at->bias ? a->param[1][n] : 0;
-            tutti_window_span seen = channels_of(k, n);
-            const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
-            for (int64_t c = seen.first; c < seen.end; c++)
-                for (int64_t i = 0; i < at->kernel; i++)
-                    for (int64_t j = 0; j < at->kernel; j++) {
-                        tap t = tap_at(k, i, j);
-                        add_to_out(&t, *weight++, (const float *)a->in[0] + (b * in[1] + c) * plane, to);
-                    }
+            float *to = (float *)a->out + plane_at(&k->out, b, n);
+            for (int64_t e = 0; e < plane; e++) to[e] = at->bias ? a->param[1][n] : 0;
         }
+    walk_weights(k, a, 1, add_to_out);
 }
 
 static void bias_gradient(const tutti_kernel *k, const float *dout, float *dbias)
@@ -166,43 +214,14 @@ static void bias_gradient(const tutti_kernel *k, const float *dout, float *dbias
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_conv_attrs *at = k->attrs;
-    const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
-    int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
-    float *dweight = a->dparam[0];
-    for (int64_t n = 0; n < out[1]; n++) {
-        tutti_window_span seen = channels_of(k, n);
-        for (int64_t c = seen.first; c < seen.end; c++)
-            for (int64_t i = 0; i < at->kernel; i++)
-                for (int64_t j = 0; j < at->kernel; j++) {
-                    tap t = tap_at(k, i, j);
-                    double sum = 0;
-                    for (int64_t b = 0; b < out[0]; b++)
-                        sum += weight_gradient(&t, (const float *)a->in[0] + (b * in[1] + c) * plane,
-                                               (const float *)a->dout + (b * out[1] + n) * out_plane);
-                    *dweight++ = (float)sum;
-                }
-    }
+    walk_weights(k, a, CHAINS, sum_dweights);
     if (at->bias) bias_gradient(k, a->dout, a->dparam[1]);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
-    const tutti_conv_attrs *at = k->attrs;
-    const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
-    int64_t plane = in[2] * in[3], out_plane = out[2] * out[3];
     memset(a->din[0], 0, k->in[0].bytes);
-    for (int64_t b = 0; b < out[0]; b++)
-        for (int64_t n = 0; n < out[1]; n++) {
-            tutti_window_span seen = channels_of(k, n);
-            const float *weight = a->param[0] + n * (seen.end - seen.first) * at->kernel * at->kernel;
-            for (int64_t c = seen.first; c < seen.end; c++)
-                for (int64_t i = 0; i < at->kernel; i++)
-                    for (int64_t j = 0; j < at->kernel; j++) {
-                        tap t = tap_at(k, i, j);
-                        add_to_din(&t, *weight++, (const float *)a->dout + (b * out[1] + n) * out_plane,
-                                   (float *)a->din[0] + (b * in[1] + c) * plane);
-                    }
-        }
+    walk_weights(k, a, 1, add_to_din);
 }
 
 static const tutti_kernel_row reference = {

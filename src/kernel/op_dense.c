@@ -65,46 +65,71 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-static double dot(const float *a, int64_t stride_a, const float *b, int64_t stride_b, int64_t n)
+enum { CHAINS = 8 }; /* sums at a time, of which none waits for another */
+
+/* count sums over n of a times b: a from step to step, b likewise, across to the next sum. */
+typedef struct {
+    const float *a, *b;
+    int64_t a_step, b_step, across, n;
+} dots;
+
+static void sum_dots(const dots *d, int64_t first, int64_t count, double *sum)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (double)a[i * stride_a] * (double)b[i * stride_b];
-    return sum;
+    for (int64_t c = 0; c < count; c++) sum[c] = 0;
+    for (int64_t i = 0; i < d->n; i++) {
+        const float *b = d->b + i * d->b_step + first * d->across;
+        const double a = (double)d->a[i * d->a_step];
+        for (int64_t c = 0; c < count; c++) sum[c] += a * (double)b[c * d->across];
+    }
+}
+
+/* out[c] = sum c + bias[c], rounded once */
+static void write_dots(const dots *d, int64_t count, const float *bias, float *out)
+{
+    for (int64_t first = 0; first < count; first += CHAINS) {
+        double sum[CHAINS];
+        const int64_t nsums = count - first < CHAINS ? count - first : CHAINS;
+        if (nsums == CHAINS && d->across == 1) /* constants, so that sums stay in registers */
+            sum_dots(&(dots){d->a, d->b, d->a_step, d->b_step, 1, d->n}, first, CHAINS, sum);
+        else if (nsums == CHAINS)
+            sum_dots(d, first, CHAINS, sum);
+        else
+            sum_dots(d, first, nsums, sum);
+        for (int64_t c = 0; c < nsums; c++) out[first + c] = (float)(sum[c] + (bias ? (double)bias[first + c] : 0));
+    }
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
-    const float *x = a->in[0];
-    float *y = a->out;
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t u = 0; u < n; u++) {
-            double sum = dot(x + b * nin, 1, a->param[0] + u * nin, 1, nin);
-            y[b * n + u] = (float)(sum + (at->bias ? (double)a->param[1][u] : 0));
-        }
+    for (int64_t b = 0; b < batch; b++) {
+        const dots d = {(const float *)a->in[0] + b * nin, a->param[0], 1, 1, nin, nin};
+        write_dots(&d, n, at->bias ? a->param[1] : NULL, (float *)a->out + b * n);
+    }
 }
 
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
-    const float *x = a->in[0], *dout = a->dout;
     static const float one = 1;
     for (int64_t u = 0; u < n; u++) {
-        for (int64_t i = 0; i < nin; i++) a->dparam[0][u * nin + i] = (float)dot(dout + u, n, x + i, nin, batch);
-        if (at->bias) a->dparam[1][u] = (float)dot(dout + u, n, &one, 0, batch);
+        const dots d = {(const float *)a->dout + u, a->in[0], n, nin, 1, batch};
+        write_dots(&d, nin, NULL, a->dparam[0] + u * nin);
     }
+    const dots ones = {&one, a->dout, 0, n, 1, batch};
+    if (at->bias) write_dots(&ones, n, NULL, a->dparam[1]);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const tutti_dense_attrs *at = k->attrs;
     int64_t batch = k->out.shape.dim[0], n = at->units, nin = fan_in(&k->in[0].shape);
-    const float *dout = a->dout;
-    float *din = a->din[0];
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t i = 0; i < nin; i++) din[b * nin + i] = (float)dot(dout + b * n, 1, a->param[0] + i, nin, n);
+    for (int64_t b = 0; b < batch; b++) {
+        const dots d = {(const float *)a->dout + b * n, a->param[0], 1, nin, 1, n};
+        write_dots(&d, nin, NULL, (float *)a->din[0] + b * nin);
+    }
 }
 
 static const tutti_kernel_row reference = {
