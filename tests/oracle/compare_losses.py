@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare_losses.py PROGRAM SOURCE [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
-loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
+"""compare_losses.py PROGRAM SOURCE [--long] [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
+loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. What a rule does it does with gradients, whoever computed them: with plain loops and in bf16 only models are
+trained, and with --long all cases. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
 import concurrent.futures
 import json
 import os
@@ -48,7 +49,7 @@ def run(program: str, folder: pathlib.Path, **values) -> list[float]:
     return [e["loss"] for e in events if e["ev"] == "step"]
 
 
-def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
+def cases(model: str, kind: str, long: bool) -> list[tuple[str, int, str, str]]:
     """Engine, ranks, precision, more keys. With canonical sums batch norm sees a slot, and two slots are what PyTorch's two
     ranks saw, as two micro-batches are."""
     canonical = "reduction: canonical\nslots: 2"
@@ -59,8 +60,12 @@ def cases(model: str, kind: str) -> list[tuple[str, int, str, str]]:
         more += [("auto", 1, "f32", "accumulate: 2"), ("auto", 2, "f32", "exchange: {update_when: early}")]
     if model in NORMED and not kind:
         more.append(("onednn", 1, "f32", ""))
-    half = [("auto", 1, precision, "") for precision in ("f16", "bf16")] if kind not in ("lars", "lamb") else []
-    return [("auto", 1, "f32", ""), ("auto", 2, "f32", ""), ("reference", 1, "f32", ""), *more, *half]
+    whole = long or not kind
+    if whole:
+        more.append(("reference", 1, "f32", ""))
+    if kind not in ("lars", "lamb"):
+        more += [("auto", 1, precision, "") for precision in (("f16", "bf16") if whole else ("f16",))]
+    return [("auto", 1, "f32", ""), ("auto", 2, "f32", ""), *more]
 
 
 def optimiser_of(rule: str, said: dict) -> str:
@@ -92,13 +97,13 @@ def tolerance(case: str, kernels: str, precision: str, extra: str) -> float:
     return 1e-3 if loose and precision == "f32" else TOLERANCE[precision]
 
 
-def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, float, float]]:
+def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[tuple[str, float, float]]:
     """Each run of a case, what it may differ by, and its worst relative difference."""
     found = []
     model, _, rule = case.partition(".")
     with tempfile.TemporaryDirectory() as scratch:
         keys = data_of(model, folder, pathlib.Path(scratch))
-        for kernels, ranks, precision, extra in cases(model, rule):
+        for kernels, ranks, precision, extra in cases(model, rule, long):
             theirs, said = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
             ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=said["lr"],
                        optimiser=optimiser_of(rule, said),
@@ -111,10 +116,11 @@ def compare(program: str, folder: pathlib.Path, case: str) -> list[tuple[str, fl
 
 def main() -> int:
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2]).resolve() / "tests/golden/train"
-    all_cases = sys.argv[3:] or sorted(p.stem for p in folder.glob("*.safetensors"))
+    long = "--long" in sys.argv[3:]
+    all_cases = [name for name in sys.argv[3:] if name != "--long"] or sorted(p.stem for p in folder.glob("*.safetensors"))
     wrong = ran = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda case: compare(program, folder, case), all_cases):
+        for found in pool.map(lambda case: compare(program, folder, case, long), all_cases):
             for run_of_case, most, worst in found:
                 is_wrong = not worst <= most
                 wrong, ran = wrong + is_wrong, ran + 1
