@@ -8,8 +8,8 @@
 #include "played_weights.h"
 
 #define JOB(model)                                                                                                     \
-    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 48\nsteps: 12\n"              \
-    "optimiser: {rule: momentum, lr: 0.02}\ncheckpoint: {every_steps: 5, keep: 9}\n"
+    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 24\nsteps: 8\n"               \
+    "optimiser: {rule: momentum, lr: 0.02}\ncheckpoint: {every_steps: 3, keep: 9}\n"
 
 /* A sum of two is one sum, whoever holds the parts. */
 static void two_micro_batches_give_the_bits_of_two_ranks(void **state)
@@ -55,7 +55,7 @@ static void micro_batches_are_one_batch_but_for_rounding(void **state)
     expect_equal_weights(JOB("mlp") "accumulate: 3\n", 2, JOB("mlp"), 1, 1e-6f);
     expect_equal_weights(JOB("lenet") "accumulate: 2\n", 3, JOB("lenet"), 1, 1e-5f);
     expect_equal_weights(JOB("convnet-bn") "accumulate: 2\n", 2, JOB("convnet-bn"), 4,
-                         1e-5f); /* statistics of 12 samples */
+                         1e-5f); /* statistics of 6 samples */
     expect_equal_weights(JOB("mlp") "accumulate: 2\nmethod: {name: local-sgd, period: 3}\n", 2,
                          JOB("mlp") "method: {name: local-sgd, period: 3}\n", 2, 1e-6f);
 }
@@ -84,8 +84,8 @@ static void a_run_goes_on_to_the_bit(void **state)
     listener l = {0};
     assert_non_null(mkdtemp(dir));
     const uint64_t want = play(text, 2, dir, NULL).weights_hash;
-    drop_checkpoint(dir, 12);
-    drop_checkpoint(dir, 10);
+    drop_checkpoint(dir, 8);
+    drop_checkpoint(dir, 6);
     assert_true(play(text, 2, dir, &l).weights_hash == want);
     assert_string_equal(l.notes, "");
     assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);

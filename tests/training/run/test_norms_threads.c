@@ -8,8 +8,8 @@
 #include "played_weights.h"
 
 #define JOB(model, rule)                                                                                               \
-    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 24\nsteps: 12\n"              \
-    "optimiser: {lr: 0.02, weight_decay: 0.01, " rule "}\ncheckpoint: {every_steps: 5, keep: 9}\n"
+    "model: " model "\ndata: {set: digits, train_samples: 400, test_samples: 40}\nbatch: 12\nsteps: 8\n"               \
+    "optimiser: {lr: 0.02, weight_decay: 0.01, " rule "}\ncheckpoint: {every_steps: 3, keep: 9}\n"
 static const char *const jobs[] = {JOB("convnet-bn", "rule: lars, trust: 0.5"),
                                    JOB("convnet-bn", "rule: lars, trust: 0.5, scaled_momentum: false"),
                                    JOB("convnet-bn", "rule: lamb")};
@@ -23,8 +23,8 @@ static void a_run_goes_on_to_the_bit_on_another_number_of_ranks_too(void **state
         snprintf(text, sizeof text, "%sreduction: canonical\nslots: 4\n", jobs[j]);
         assert_non_null(mkdtemp(dir));
         const uint64_t want = play(text, 2, dir, NULL).weights_hash;
-        drop_checkpoint(dir, 12);
-        drop_checkpoint(dir, 10);
+        drop_checkpoint(dir, 8);
+        drop_checkpoint(dir, 6);
         assert_true(play(text, 3, dir, NULL).weights_hash == want);
         assert_int_equal(tutti_file_remove_tree(dir, NULL), TUTTI_OK);
     }
@@ -64,7 +64,7 @@ static void skipped_steps_spoil_no_norm(void **state)
             play_job(&p);
             if (p.err[0].status || p.err[1].status) fail_msg("%s%s", p.err[0].text, p.err[1].text);
             assert_true(p.result[0].weights_hash == p.result[1].weights_hash);
-            if (!(skipped > 0 && skipped < 12 && p.result[0].loss < 2.4))
+            if (!(skipped > 0 && skipped < 8 && p.result[0].loss < 2.4))
                 fail_msg("%s: %d skipped, loss %g", text, (int)skipped, p.result[0].loss);
         }
 }
@@ -87,7 +87,7 @@ static void workers_with_weights_of_their_own_go_by_their_own_norms(void **state
         snprintf(text, sizeof text, "%smethod: {name: local-sgd, period: 3}\n", jobs[j]);
         assert_true(bits_of(text, 1) == bits_of(jobs[j], 1));
         assert_true(bits_of(text, 2) != bits_of(jobs[j], 2));
-        snprintf(text, sizeof text, "%smethod: {name: easgd, rho: 0, period: 12}\n", jobs[j]); /* nobody is pulled */
+        snprintf(text, sizeof text, "%smethod: {name: easgd, rho: 0, period: 8}\n", jobs[j]); /* nobody is pulled */
         assert_true(play(text, 2, NULL, NULL).loss < 2.4);
     }
 }
