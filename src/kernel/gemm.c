@@ -100,6 +100,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
+    tutti_gemm_source next_b; /* of the product behind this one; from nowhere: there is none, or it is packed */
     const tutti_gemm_cell *packed_a, *packed_b; /* NULL: not packed before */
     const float *bias;
     char *c;
@@ -343,13 +344,21 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
     return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
 }
 
+/* The first block of B of the product behind this one. */
+static fetched fetch_next_product(const rectangle *r, const depth *d)
+{
+    const tutti_gemm_plan *plan = r->plan;
+    if (!r->next_b.from || !plan->row->fetch) return (fetched){0};
+    return fetch_matrix(&r->next_b, r->n0, least(plan->block_n, r->n1 - r->n0), d, up(d->steps, plan->row->fetch));
+}
+
 /* The block of B behind this one. */
 static fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
     const depth next = d->is_last ? depth_at(plan, 0) : depth_at(plan, d->p + d->nk);
     if (d->is_last) j += plan->block_n;
-    if (j >= r->n1) return (fetched){0};
+    if (j >= r->n1) return fetch_next_product(r, &next);
     return find_fetched(r, TUTTI_GEMM_B, j, least(plan->block_n, r->n1 - j), &next);
 }
 
@@ -400,7 +409,7 @@ static const tutti_gemm_cell *find_packed(const tutti_gemm_plan *plan, tutti_gem
     return (const tutti_gemm_cell *)(const void *)(at + TUTTI_GEMM_ALIGNED);
 }
 
-static rectangle rectangle_of(const job *w, int64_t product)
+static rectangle rectangle_of(const job *w, int64_t product, bool is_last)
 {
     const tutti_gemm_plan *plan = w->plan;
     const tutti_gemm *g = &plan->gemm;
@@ -415,6 +424,7 @@ static rectangle rectangle_of(const job *w, int64_t product)
         r.packed_b = find_packed(plan, TUTTI_GEMM_B, b, product);
     else
         r.b = tutti_gemm_source_of(g, TUTTI_GEMM_B, b, product);
+    if (!g->packed_b && !is_last && g->apart_b) r.next_b = tutti_gemm_source_of(g, TUTTI_GEMM_B, b, product + 1);
     r.c = (char *)o->c + (size_t)(g->apart_c * product) * tutti_dtype_bytes(g->type_c);
     return r;
 }
@@ -429,7 +439,7 @@ static void multiply_team(const job *w, int64_t t)
     const int64_t first = g->batch * batch / plan->nteams_batch, end = g->batch * (batch + 1) / plan->nteams_batch;
     char *own = w->workspace + (size_t)t * plan->thread_bytes;
     for (int64_t product = first; product < end; product++) {
-        rectangle r = rectangle_of(w, product);
+        rectangle r = rectangle_of(w, product, product + 1 == end);
         cut(g->m, plan->row->rows, m, plan->nteams_m, &r.m0, &r.m1);
         cut(g->n, plan->row->columns, n, plan->nteams_n, &r.n0, &r.n1);
         r.block_a = (tutti_gemm_cell *)(void *)own;
