@@ -2,15 +2,14 @@
 """compare_losses.py PROGRAM SOURCE [--long] [CASE...]: trains for 20 steps what train_golden.py trained with PyTorch, and holds each step's
 loss against the golden file (MODEL: SGD with momentum; MODEL.RULE: by that rule; MODEL.clip, MODEL.local, MODEL.freeze: what its file says): 1e-4 relative in f32, 1e-3 where there is batch norm and the rule is adamw or products of Winograd may be chosen; in 16 bits what TOLERANCE says. What a rule does it does with gradients, whoever computed them: with plain loops and in bf16 only models are
 trained, and with --long all cases. Needs nothing but Python: safetensors is eight bytes of length, JSON, data."""
-import concurrent.futures
 import json
-import os
 import pathlib
 import struct
 import subprocess
 import sys
 import tempfile
 
+import compared
 import golden_samples
 
 TOLERANCE = {"f32": 1e-4, "f16": 5e-2, "bf16": 5e-2}  # AlexNet with batch norm differs most, others by 2e-3 at most
@@ -97,7 +96,7 @@ def tolerance(case: str, kernels: str, precision: str, extra: str) -> float:
     return 1e-3 if loose and precision == "f32" else TOLERANCE[precision]
 
 
-def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[tuple[str, float, float]]:
+def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[compared.Found]:
     """Each run of a case, what it may differ by, and its worst relative difference."""
     found = []
     model, _, rule = case.partition(".")
@@ -108,9 +107,8 @@ def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[t
             ours = run(program, pathlib.Path(scratch), kernels=kernels, ranks=ranks, precision=precision, extra=extra, lr=said["lr"],
                        optimiser=optimiser_of(rule, said),
                        method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "", **keys)
-            worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
             name = f"{case:16} {kernels:9} {ranks} ranks {extra.partition(':')[0] or 'fast':10} {precision:4}"
-            found.append((name, tolerance(case, kernels, precision, extra), worst))
+            found.append((name, tolerance(case, kernels, precision, extra), compared.worst(ours, theirs)))
     return found
 
 
@@ -118,15 +116,7 @@ def main() -> int:
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2]).resolve() / "tests/golden/train"
     long = "--long" in sys.argv[3:]
     all_cases = [name for name in sys.argv[3:] if name != "--long"] or sorted(p.stem for p in folder.glob("*.safetensors"))
-    wrong = ran = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda case: compare(program, folder, case, long), all_cases):
-            for run_of_case, most, worst in found:
-                is_wrong = not worst <= most
-                wrong, ran = wrong + is_wrong, ran + 1
-                print(f"{run_of_case} worst relative difference {worst:.1e}  {'WRONG' if is_wrong else 'ok'}", flush=True)
-    print(f"{ran - wrong} passed, {wrong} failed")
-    return wrong != 0
+    return compared.run_all(lambda case: compare(program, folder, case, long), all_cases)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 """compare_norm_rules.py PROGRAM SOURCE [CASE...]: trains mlp and lenet for 20 steps by the rules that go by norms of layers, from the start weights of
 norm_rules.py, with both engines, on one rank and two, and holds each step's loss against tests/golden/norm_rules (float64, norm_golden.py): 1e-4
 relative. Needs nothing but Python."""
-import concurrent.futures
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import compared
 import norm_rules
 
 TOLERANCE = 1e-4
@@ -54,28 +53,20 @@ def run(program: str, source: pathlib.Path, scratch: pathlib.Path, case: str, ke
     return [e["loss"] for e in events if e["ev"] == "step"]
 
 
-def compare(program: str, source: pathlib.Path, case: str) -> list[tuple[str, float]]:
+def compare(program: str, source: pathlib.Path, case: str) -> list[compared.Found]:
     """Each run of a case, and its worst relative difference."""
     theirs = json.loads((source / f"tests/golden/norm_rules/{case}.json").read_text())
     found = []
     for kernels, ranks, extra in RUNS:
         with tempfile.TemporaryDirectory() as scratch:
             ours = run(program, source, pathlib.Path(scratch), case, kernels, ranks, extra)
-        worst = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else float("inf")
-        found.append((f"{case:18} {kernels:9} {ranks} ranks {extra.split(chr(10))[0]:29}", worst))
+        found.append((f"{case:18} {kernels:9} {ranks} ranks {extra.split(chr(10))[0]:29}", TOLERANCE, compared.worst(ours, theirs)))
     return found
 
 
 def main() -> int:
     program, source = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-    wrong = ran = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda case: compare(program, source, case), sys.argv[3:] or norm_rules.CASES):
-            for run_of_case, worst in found:
-                wrong, ran = wrong + (not worst <= TOLERANCE), ran + 1
-                print(f"{run_of_case} worst relative difference {worst:.1e}  {'ok' if worst <= TOLERANCE else 'WRONG'}", flush=True)
-    print(f"{ran - wrong} passed, {wrong} failed")
-    return wrong != 0
+    return compared.run_all(lambda case: compare(program, source, case), sys.argv[3:] or norm_rules.CASES)
 
 
 if __name__ == "__main__":
