@@ -315,7 +315,7 @@ static void multiply_panels(const rectangle *r, const depth *d, const panels *a,
 {
     const tutti_gemm_row *row = r->plan->row;
     const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned && !r->plan->streams;
-    const sweep s = {up(i1 - i0, row->rows), up(j1 - j0, row->columns), row->b_stays && !r->plan->is_turned};
+    const sweep s = {up(i1 - i0, row->rows), up(j1 - j0, row->columns), tutti_gemm_b_stays(r->plan)};
     const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
     tutti_gemm_block block = {.b_p = b->apart_p, .steps = d->steps};
     const bool reads_a = !r->packed_a && !r->plan->copies_a;

@@ -103,6 +103,8 @@ tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operan
                                        int64_t product);
 /* Cells along k of a panel that has nk of it. */
 int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk);
+/* Whether it is panels of B that stay in the first-level cache: where sums are turned over it is A's. */
+bool tutti_gemm_b_stays(const tutti_gemm_plan *plan);
 /* Of a whole operand, with its label. */
 int64_t tutti_gemm_packed_bytes(const tutti_gemm_plan *plan, tutti_gemm_operand which);
 

@@ -157,11 +157,18 @@ static int64_t cache_bytes(int name, int64_t otherwise)
     return nbytes > 0 ? nbytes : otherwise;
 }
 
-/* Where panels of B stay while those of A pass by, a block of a few rows, what is left over, would let all of B pass once more for them: blocks
- * become as large as the nearest number of them makes them, at most half as large again. */
+bool tutti_gemm_b_stays(const tutti_gemm_plan *plan)
+{
+    return plan->row->b_stays && !plan->is_turned;
+}
+
+/* Where panels of B stay while those of A pass by, a block of a few of a thread's rows, what is left over, would let all of B pass once more for
+ * them: blocks become as large as the nearest number of them makes them, at most half as large again. */
 static void even_rows(tutti_gemm_plan *plan)
 {
-    const int64_t m = plan->gemm.m, n = (2 * m + plan->block_m) / (2 * plan->block_m);
+    const int64_t m = (plan->gemm.m + plan->nteams_m - 1) / plan->nteams_m,
+                  n = (2 * m + plan->block_m) / (2 * plan->block_m);
+    if (!tutti_gemm_b_stays(plan)) return;
     if (n > 0) plan->block_m = round_up((m + n - 1) / n, plan->row->rows);
 }
 
@@ -183,7 +190,6 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const int64_t most_a = second / 4, most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
     const int64_t rows = most_a / line / row->rows, columns = most_b / line / row->columns;
     plan->block_m = (rows < 1 ? 1 : rows) * row->rows;
-    if (row->b_stays) even_rows(plan);
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
 
@@ -200,8 +206,8 @@ static void keep_b_near(tutti_gemm_plan *plan)
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10), panel = plan->row->columns;
     const int64_t line = tutti_gemm_steps(plan->row, least(plan->block_k, g->k)) * (int64_t)sizeof(tutti_gemm_cell);
     const bool is_far = !g->packed_b && !g->transpose_b && g->stride_b % PAGE == 0;
-    if (plan->row->a_in_tiles || !(plan->copies_b || g->packed_b) || g->m * line > second / 4) return;
-    if (plan->row->b_stays && g->packed_b) return; /* is read once */
+    const bool is_read_again = plan->copies_b || (g->packed_b && !tutti_gemm_b_stays(plan));
+    if (plan->row->a_in_tiles || !is_read_again || g->m * line > second / 4) return;
     const int64_t columns = (is_far ? 2 * second : second / 2) / (line + 1) / panel * panel;
     plan->block_n = least(plan->block_n, columns < panel ? panel : columns);
 }
@@ -308,6 +314,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     if (is_better_turned(g, row)) turn(&made);
     choose_blocks(&made);
     choose_teams(&made);
+    even_rows(&made);
     made.copies_a = copies(&made, TUTTI_GEMM_A);
     made.copies_b = copies(&made, TUTTI_GEMM_B);
     keep_b_near(&made);
