@@ -86,12 +86,9 @@ endforeach()
 # its loops over a few taps are worth unrolling
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/data/resample_rows.c PROPERTIES COMPILE_OPTIONS "-O3")
 
-# plain loops that become vectors: tests compute by them
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernel/op_conv.c ${PROJECT_SOURCE_DIR}/src/kernel/op_dense.c PROPERTIES COMPILE_OPTIONS "-O3")
-
 # plain loops that become vectors, and sums of several vectors that stay in registers, at this level only
 foreach(source ${TUTTI_SOURCES} ${TUTTI_VECTORS})
-  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule_[^/]*|centre)\\.c$")
+  if(source MATCHES "/tensor/(reduce_[^/]*|[^/]*_vector)\\.c$|/method/(rule_[^/]*|centre)\\.c$|/kernel/op_(conv|dense)\\.c$")
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-O3")
   endif()
 endforeach()
