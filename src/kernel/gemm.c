@@ -199,142 +199,168 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     put_sums(r, turned, j, i, columns, rows, d->is_last);
 }
 
-/* One register block. Sums go to C itself where its vectors are whole and nothing is done to them any more. */
-static void multiply_block(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
-                           int64_t columns)
+/* Sums go to C itself where its vectors are whole and nothing is done to them any more. */
+static bool goes_to_c(const rectangle *r, const depth *d, int64_t columns)
+{
+    const tutti_gemm *g = &r->plan->gemm;
+    return columns % r->plan->row->vector == 0 && g->type_c == TUTTI_F32 && !r->plan->is_turned &&
+           (!d->is_last || !(g->bias || g->map));
+}
+
+/* Register blocks whose sums go to C. */
+static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
+                          int64_t columns)
+{
+    b->sums = floats_at(r, i, j);
+    b->begin = !d->is_first || r->plan->gemm.accumulate ? b->sums : NULL;
+    b->begin_apart = b->sums_apart = r->plan->gemm.stride_c;
+    b->streams = r->plan->streams && (uintptr_t)b->sums % LINE == 0;
+    r->plan->row->multiply(b, rows, columns);
+}
+
+/* One whose sums go through memory of their own. */
+static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, int64_t i, int64_t j, int64_t rows,
+                            int64_t columns)
 {
     const tutti_gemm *g = &r->plan->gemm;
     const tutti_gemm_row *row = r->plan->row;
+    const bool goes_on = !d->is_first || g->accumulate, is_whole = columns % row->vector == 0;
     _Alignas(TUTTI_GEMM_ALIGNED) float own[MOST_SUMS];
-    const bool is_whole = columns == row->columns || columns % row->vector == 0,
-               goes_on = !d->is_first || g->accumulate;
-    const bool in_c = is_whole && g->type_c == TUTTI_F32 && (!d->is_last || !(g->bias || g->map));
     b->begin = goes_on ? floats_at(r, i, j) : NULL;
     b->begin_apart = g->stride_c;
-    b->sums = in_c ? floats_at(r, i, j) : own;
-    b->sums_apart = in_c ? g->stride_c : row->columns;
-    b->streams = in_c && r->plan->streams && (uintptr_t)b->sums % LINE == 0;
+    b->sums = own;
+    b->sums_apart = row->columns;
     if (goes_on && !is_whole) {
         for (int64_t y = 0; y < rows; y++)
-            memcpy(own + y * row->columns, floats_at(r, i + y, j), (size_t)columns * sizeof *own);
+            memcpy(own + y * row->columns, b->begin + y * g->stride_c, (size_t)columns * sizeof *own);
         b->begin = own;
         b->begin_apart = row->columns;
     }
     row->multiply(b, rows, columns);
-    if (!in_c) put_sums(r, own, i, j, rows, columns, d->is_last);
+    put_sums(r, own, i, j, rows, columns, d->is_last);
 }
 
 /* ---- what is brought near while something else is multiplied ---- */
 
-/* Memory that will be packed, or read as it was packed: so many parts, each a line for every step of a register block. */
-typedef struct {
-    const char *at;
-    int64_t i, p;             /* bytes from a line to the next one, and from 16 of them to the next 16 */
-    int64_t left;             /* parts */
-    int64_t of_side, of_this; /* of 16 of the side, and how many of them are left */
-    int64_t apart, along;     /* bytes from 16 of the side to the next, from part to part of them */
-} fetched;
-
-static fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t lines)
+static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t ncells, int64_t lines)
 {
-    return (fetched){(const char *)cells, LINE, LINE * LINE_CELLS, up(ncells, lines * LINE_CELLS), 1, 1,
-                     lines * LINE,        0};
+    return (tutti_gemm_fetched){.at = (const char *)cells,
+                                .i = LINE,
+                                .p = LINE * LINE_CELLS,
+                                .left = up(ncells, lines * LINE_CELLS),
+                                .of_side = 1,
+                                .of_this = 1,
+                                .apart = lines * LINE};
 }
 
 /* n of the side from i on, of k what d says, so many lines a part. */
-static fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
+static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
-    const char *at = (const char *)s->from + i * apart + d->p * down;
-    if (s->apart_p == 1) {
-        const int64_t along = lines * LINE / LINE_CELLS, parts = along ? up(d->nk * size, along) : 1;
-        return (fetched){at, apart, LINE, up(n, LINE_CELLS) * parts, parts, parts, LINE_CELLS * apart, along};
-    }
-    const int64_t parts = lines ? up(d->nk, lines) : 1;
-    return (fetched){at, parts * down, parts * down * LINE_CELLS, up(n * size, LINE) * parts, parts, parts, LINE, down};
+    const bool by_k = s->apart_p == 1;
+    const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines; /* of k, in bytes or numbers */
+    const int64_t parts = along ? up(by_k ? d->nk * size : d->nk, along) : 1;
+    tutti_gemm_fetched f = {.at = (const char *)s->from + i * apart + d->p * down, .of_side = parts, .of_this = parts};
+    f.i = by_k ? apart : parts * down;
+    f.p = by_k ? LINE : f.i * LINE_CELLS;
+    f.left = (by_k ? up(n, LINE_CELLS) : up(n * size, LINE)) * parts;
+    f.apart = by_k ? LINE_CELLS * apart : LINE;
+    f.along = by_k ? along : down;
+    return f;
 }
 
-static fetched find_fetched(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n, const depth *d)
+static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand which, int64_t i, int64_t n,
+                                       const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
     const bool is_a = which == TUTTI_GEMM_A;
     const tutti_gemm_cell *packed = is_a ? r->packed_a : r->packed_b;
-    if (!plan->row->fetch) return (fetched){0};
+    if (!plan->row->fetch) return (tutti_gemm_fetched){0};
     const int64_t lines = up(d->steps, plan->row->fetch), panel = panel_of(plan, which);
     if (packed)
         return fetch_packed(packed + packed_at(plan, which, i, d->p, d->nk), up(n, panel) * panel * d->steps, lines);
     return fetch_matrix(is_a ? &r->a : &r->b, i, n, d, lines);
 }
 
-/* The next part, for one register block of so many that are left before it is wanted: none of it too early. */
-static void fetch_part(fetched *f, int64_t blocks_left, tutti_gemm_block *block)
-{
-    block->fetch = NULL;
-    if (f->left == 0 || blocks_left > f->left + 2) return;
-    block->fetch = f->at;
-    block->fetch_i = f->i;
-    block->fetch_p = f->p;
-    f->left--;
-    f->at += f->along;
-    if (--f->of_this) return;
-    f->of_this = f->of_side;
-    f->at += f->apart - f->of_side * f->along;
-}
-
-/* The register blocks of a block of C, in the order that row->b_stays says. */
+/* The register blocks of a block of C, in the order that row->b_stays says: a panel of one operand stays while all of the other's pass by. */
 typedef struct {
+    int64_t i0, i1, j0, j1;
     int64_t down, across; /* panels of A, of B */
     bool b_stays;
 } sweep;
 
-/* Numbers of the panels of a register block. */
-typedef struct {
-    int64_t i, j;
-} panel_numbers;
-
-static panel_numbers behind(const sweep *s, panel_numbers at)
+/* Panel `stays` of one operand, `passes` of the other. */
+static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t passes, int64_t *i, int64_t *j)
 {
-    if (s->b_stays) return at.i + 1 < s->down ? (panel_numbers){at.i + 1, at.j} : (panel_numbers){0, at.j + 1};
-    return at.j + 1 < s->across ? (panel_numbers){at.i, at.j + 1} : (panel_numbers){at.i + 1, 0};
+    *i = s->i0 + (s->b_stays ? passes : stays) * r->plan->row->rows;
+    *j = s->j0 + (s->b_stays ? stays : passes) * r->plan->row->columns;
+}
+
+static int64_t npassing(const sweep *s)
+{
+    return s->b_stays ? s->down : s->across;
+}
+
+static int64_t nstaying(const sweep *s)
+{
+    return s->b_stays ? s->across : s->down;
+}
+
+/* Sums of the register block behind that one; NULL: there is none, or they do not go to C one by one. */
+static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int64_t passes)
+{
+    int64_t i, j;
+    if (r->plan->gemm.type_c != TUTTI_F32 || r->plan->is_turned || r->plan->streams) return NULL;
+    if (++passes == npassing(s)) stays++, passes = 0;
+    if (stays == nstaying(s)) return NULL;
+    place_of(r, s, stays, passes, &i, &j);
+    return floats_at(r, i, j);
 }
 
 /* Of an A that is read where it lies: panels behind the one at hand, while that is read for the first time. */
-static void fetch_in_place(const rectangle *r, const depth *d, const sweep *s, panel_numbers at, int64_t i0, int64_t i1,
-                           fetched *f, tutti_gemm_block *block)
+static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, const sweep *s, int64_t stays)
 {
-    const int64_t rows = r->plan->row->rows, below = i0 + (at.i + 1) * rows;
-    const bool first = s->b_stays ? at.i == 0 && at.j == 0 : at.j == 0;
-    if (first) *f = below < i1 ? find_fetched(r, TUTTI_GEMM_A, below, s->b_stays ? i1 - below : rows, d) : (fetched){0};
-    if (block->fetch || (s->b_stays && at.j)) return;
-    fetch_part(f, s->b_stays ? 0 : s->across - at.j, block);
+    const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;
+    if (r->packed_a || r->plan->copies_a || below >= s->i1 || (s->b_stays && stays)) return (tutti_gemm_fetched){0};
+    tutti_gemm_fetched f = find_fetched(r, TUTTI_GEMM_A, below, s->b_stays ? s->i1 - below : rows, d);
+    f.blocks = s->b_stays ? 0 : s->across;
+    return f;
 }
 
-/* Rows i0 .. i1, columns j0 .. j1 of C. */
-static void multiply_panels(const rectangle *r, const depth *d, const panels *a, int64_t i0, int64_t i1,
-                            const panels *b, int64_t j0, int64_t j1, fetched next)
+/* Rows i0 .. i1, columns j0 .. j1 of C. Blocks of one size whose sums go to C are multiplied together. */
+static void multiply_panels(const rectangle *r, const depth *d, const panels *a, const panels *b, const sweep *s,
+                            tutti_gemm_fetched next)
 {
     const tutti_gemm_row *row = r->plan->row;
-    const bool fetches = r->plan->gemm.type_c == TUTTI_F32 && !r->plan->is_turned && !r->plan->streams;
-    const sweep s = {up(i1 - i0, row->rows), up(j1 - j0, row->columns), tutti_gemm_b_stays(r->plan)};
     const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
-    tutti_gemm_block block = {.b_p = b->apart_p, .steps = d->steps};
-    const bool reads_a = !r->packed_a && !r->plan->copies_a;
-    fetched in_place = {0};
-    panel_numbers at = {0, 0};
-    for (int64_t left = s.down * s.across; left > 0; left--) {
-        const int64_t i = i0 + at.i * row->rows, j = j0 + at.j * row->columns;
-        const panel_numbers after = behind(&s, at);
-        const panels *of = a->last && i + row->rows > i1 ? &last : a;
-        block.a = of == a ? a->at + at.i * a->panel : last.at;
-        block.a_i = of->apart_i, block.a_p = of->apart_p;
-        block.b = b->at + at.j * b->panel;
-        block.next_sums =
-            fetches && left > 1 ? floats_at(r, i0 + after.i * row->rows, j0 + after.j * row->columns) : NULL;
-        fetch_part(&next, left, &block);
-        if (reads_a) fetch_in_place(r, d, &s, at, i0, i1, &in_place, &block);
-        (r->plan->is_turned ? multiply_turned : multiply_block)(r, d, &block, i, j, least(row->rows, i1 - i),
-                                                                least(row->columns, j1 - j));
-        at = after;
+    tutti_gemm_fetched fetch[2] = {next};
+    fetch[0].blocks = s->down * s->across;
+    for (int64_t stays = 0; stays < nstaying(s); stays++) {
+        fetch[1] = fetch_in_place(r, d, s, stays);
+        for (int64_t passes = 0, n; passes < npassing(s); passes += n) {
+            int64_t i, j;
+            place_of(r, s, stays, passes, &i, &j);
+            const int64_t rows = least(row->rows, s->i1 - i), columns = least(row->columns, s->j1 - j);
+            const panels *of = a->last && rows < row->rows ? &last : a;
+            const bool in_c = goes_to_c(r, d, columns);
+            const int64_t whole = s->b_stays ? (s->i1 - i) / row->rows : (s->j1 - j) / row->columns;
+            n = in_c && whole ? whole : 1;
+            tutti_gemm_block block = {.a = of == a ? a->at + (i - s->i0) / row->rows * a->panel : last.at,
+                                      .a_i = of->apart_i,
+                                      .a_p = of->apart_p,
+                                      .b = b->at + (j - s->j0) / row->columns * b->panel,
+                                      .b_p = b->apart_p,
+                                      .steps = d->steps,
+                                      .more = n - 1,
+                                      .next_a = s->b_stays ? a->panel : 0,
+                                      .next_b = s->b_stays ? 0 : b->panel,
+                                      .next_c = s->b_stays ? row->rows * r->plan->gemm.stride_c : row->columns,
+                                      .next_sums = sums_behind(r, s, stays, passes + n - 1),
+                                      .fetch = fetch};
+            (r->plan->is_turned ? multiply_turned
+             : in_c             ? multiply_in_c
+                                : multiply_beside)(r, d, &block, i, j, rows, columns);
+        }
     }
 }
 
@@ -345,15 +371,15 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
 }
 
 /* The first block of B of the product behind this one. */
-static fetched fetch_next_product(const rectangle *r, const depth *d)
+static tutti_gemm_fetched fetch_next_product(const rectangle *r, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
-    if (!r->next_b.from || !plan->row->fetch) return (fetched){0};
+    if (!r->next_b.from || !plan->row->fetch) return (tutti_gemm_fetched){0};
     return fetch_matrix(&r->next_b, r->n0, least(plan->block_n, r->n1 - r->n0), d, up(d->steps, plan->row->fetch));
 }
 
 /* The block of B behind this one. */
-static fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
+static tutti_gemm_fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
     const depth next = d->is_last ? depth_at(plan, 0) : depth_at(plan, d->p + d->nk);
@@ -366,6 +392,7 @@ static void multiply_rectangle(const rectangle *r)
 {
     const tutti_gemm_plan *plan = r->plan;
     const int64_t k = plan->gemm.k;
+    const bool stays = tutti_gemm_b_stays(plan);
     for (int64_t j = r->n0; j < r->n1; j += plan->block_n)
         for (int64_t p = 0; p == 0 || p < k; p += plan->block_k) {
             const int64_t nj = least(plan->block_n, r->n1 - j);
@@ -374,10 +401,11 @@ static void multiply_rectangle(const rectangle *r)
             for (int64_t i = r->m0; i < r->m1; i += plan->block_m) {
                 const int64_t ni = least(plan->block_m, r->m1 - i), below = i + ni;
                 const panels a = find_panels(r, TUTTI_GEMM_A, i, ni, &d);
-                const fetched next = below < r->m1
-                                         ? find_fetched(r, TUTTI_GEMM_A, below, least(plan->block_m, r->m1 - below), &d)
-                                         : fetch_next_b(r, j, &d);
-                multiply_panels(r, &d, &a, i, i + ni, &b, j, j + nj, next);
+                const tutti_gemm_fetched next =
+                    below < r->m1 ? find_fetched(r, TUTTI_GEMM_A, below, least(plan->block_m, r->m1 - below), &d)
+                                  : fetch_next_b(r, j, &d);
+                const sweep s = {i, below, j, j + nj, up(ni, plan->row->rows), up(nj, plan->row->columns), stays};
+                multiply_panels(r, &d, &a, &b, &s, next);
             }
         }
 }

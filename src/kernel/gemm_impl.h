@@ -28,7 +28,18 @@ typedef struct {
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Some of a block of k, for one register block of C: cells lie where the distances say, sums begin at `begin` and go to `sums`. */
+/* Memory that will be packed, or read as it was packed: so many parts, each a line for every row->fetch steps of k of a register block. */
+typedef struct {
+    const char *at;
+    int64_t i, p;             /* bytes from a line to the next one, and from 16 of them to the next 16 */
+    int64_t left;             /* parts */
+    int64_t of_side, of_this; /* of 16 of the side, and how many of them are left */
+    int64_t apart, along;     /* bytes from 16 of the side to the next, from part to part of them */
+    int64_t blocks;           /* register blocks that are left before it is wanted */
+} tutti_gemm_fetched;
+
+/* Some of a block of k, for register blocks of C of one size, one behind the other: cells lie where the distances say, sums begin at `begin`
+ * and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p,
@@ -38,11 +49,12 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    /* Brought near meanwhile: where the next sums will be, and a line every row->fetch steps, the q-th one at
-     * fetch + (q % 16) * fetch_i + q / 16 * fetch_p bytes. NULL: nothing. */
-    const float *next_sums;
-    const char *fetch;
-    int64_t fetch_i, fetch_p;
+    int64_t
+        more; /* register blocks behind the first, each so many cells of A and B, and floats of begin and sums, further */
+    int64_t next_a, next_b, next_c;
+    const float *next_sums; /* behind the last; NULL: not known */
+    tutti_gemm_fetched
+        *fetch;   /* brought near meanwhile: two, the second where of the first nothing is; NULL: nothing */
     bool streams; /* sums go past the caches: they are lines of memory, and many */
 } tutti_gemm_block;
 
@@ -80,7 +92,7 @@ typedef struct tutti_gemm_row {
                       tutti_gemm_cell *to);
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
-    /* rows x columns of C, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
+    /* rows x columns of C a block, columns rounded up to whole vectors: that much of sums is written, and of begin read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
     /* rows x columns of sums turned over, for products that are. Rows lie `apart` numbers from each other on both sides; both are read and

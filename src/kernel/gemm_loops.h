@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_loops.h: products of one register block, written once for all instruction sets. Included once by gemm_vector.c and the files of other rows
+/* gemm_loops.h: products of register blocks, written once for all instruction sets. Included once by gemm_vector.c and the files of other rows
  * after its vector.h and the definitions of
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
@@ -18,6 +18,7 @@ enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells that caches hold 
 enum {
     SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE
 }; /* the next sums are so many lines that they are asked for one by one */
+_Static_assert(!SPREADS || GEMM_FETCH == 1, "each step then asks for a line of both");
 
 #ifdef __clang__
 #define UNROLLED _Pragma("unroll")
@@ -69,43 +70,96 @@ INLINE void gemm_step(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place *at, const
     at->b += at->b_p;
 }
 
-/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning to the end. Memory
- * that will be wanted is asked for a line a step, first the next sums': more at once would have to wait for each other. */
-INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
+/* Lines of memory that are asked for, one behind the other: after 16 of them `on` is added once. */
+typedef struct {
+    const char *at;
+    int64_t i, on, left;
+} gemm_lines;
+
+/* The next part of one of the two, none of it too early: as late as the register blocks that are left before it is wanted allow. */
+INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
-    vector sum[GEMM_ROWS][GEMM_VECTORS];
-    gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};
-    const float *begin = block->begin, *next = block->next_sums;
-    const int64_t steps = block->steps, first = next && SPREADS ? at_most(steps, rows * vectors) : 0;
-    const char *fetch = block->fetch ? block->fetch : (const char *)block->a; /* what is near */
-    const int64_t fetch_i = block->fetch ? block->fetch_i : 0, fetch_p = block->fetch ? block->fetch_p : 0;
-    float *to = block->sums;
+    if (f->left == 0 || f->blocks > f->left + 2) return false;
+    *lines = (gemm_lines){f->at, f->i, f->p - LINE * f->i, LINE};
+    f->left--;
+    f->at += f->along;
+    if (--f->of_this) return true;
+    f->of_this = f->of_side;
+    f->at += f->apart - f->of_side * f->along;
+    return true;
+}
+
+INLINE gemm_lines gemm_lines_of(tutti_gemm_fetched *f, const tutti_gemm_cell *near)
+{
+    gemm_lines lines = {(const char *)near, 0, 0, LINE};
+    if (!f) return lines;
+    if (!gemm_take_part(&f[0], &lines)) gemm_take_part(&f[1], &lines);
+    f[0].blocks--;
+    f[1].blocks--;
+    return lines;
+}
+
+INLINE void gemm_ask(gemm_lines *lines)
+{
+    __builtin_prefetch(lines->at);
+    lines->at += lines->i;
+    if (--lines->left) return;
+    lines->left = LINE;
+    lines->at += lines->on;
+}
+
+INLINE void gemm_begin(vector sum[GEMM_ROWS][GEMM_VECTORS], const float *begin, int64_t apart, const int rows,
+                       const int vectors)
+{
     UNROLLED
     for (int i = 0; i < rows; i++) {
         UNROLLED
         for (int v = 0; v < vectors; v++) sum[i][v] = (vector){0};
     }
-    if (begin) {
+    if (!begin) return;
+    UNROLLED
+    for (int i = 0; i < rows; i++, begin += apart) {
         UNROLLED
-        for (int i = 0; i < rows; i++, begin += block->begin_apart) {
-            UNROLLED
-            for (int v = 0; v < vectors; v++) sum[i][v] = load(begin + v * WIDTH);
-        }
+        for (int v = 0; v < vectors; v++) sum[i][v] = load(begin + v * WIDTH);
     }
+}
+
+INLINE void gemm_put(vector sum[GEMM_ROWS][GEMM_VECTORS], float *to, int64_t apart, bool streams, const int rows,
+                     const int vectors)
+{
+    if (streams) {
+        UNROLLED
+        for (int i = 0; i < rows; i++, to += apart) {
+            UNROLLED
+            for (int v = 0; v < vectors; v++) stream(to + v * WIDTH, sum[i][v]);
+        }
+        return;
+    }
+    UNROLLED
+    for (int i = 0; i < rows; i++, to += apart) {
+        UNROLLED
+        for (int v = 0; v < vectors; v++) store(to + v * WIDTH, sum[i][v]);
+    }
+}
+
+/* All steps of k of a register block. Memory that will be wanted is asked for a line a step, first the next sums': more at once would have to
+ * wait for each other. */
+INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t steps, gemm_lines lines,
+                     const float *next, int64_t next_apart, const int rows, const int vectors)
+{
+    const int64_t first = next && SPREADS ? at_most(steps, rows * vectors) : 0;
+    int64_t p = 0;
     if (next && !SPREADS) {
         UNROLLED
-        for (int i = 0; i < rows; i++) __builtin_prefetch(next + i * block->sums_apart, 1);
+        for (int i = 0; i < rows; i++) __builtin_prefetch(next + i * next_apart, 1);
     }
-    for (uint64_t p = 0; p < (uint64_t)first; p++) {
-        const uint64_t line = p / GEMM_FETCH;
-        __builtin_prefetch(next + (int64_t)(p / (unsigned)vectors) * block->sums_apart + p % (unsigned)vectors * WIDTH,
-                           1);
-        __builtin_prefetch(fetch + (int64_t)(line % LINE) * fetch_i + (int64_t)(line / LINE) * fetch_p);
+    for (; p < first; p++) {
+        __builtin_prefetch(next + p / vectors * next_apart + p % vectors * WIDTH, 1);
+        gemm_ask(&lines);
         gemm_step(sum, &at, rows, vectors);
     }
-    int64_t p = first;
-    for (uint64_t line = (uint64_t)first / GEMM_FETCH; p + GEMM_FETCH <= steps; p += GEMM_FETCH, line++) {
-        __builtin_prefetch(fetch + (int64_t)(line % LINE) * fetch_i + (int64_t)(line / LINE) * fetch_p);
+    for (; p + GEMM_FETCH <= steps; p += GEMM_FETCH) {
+        gemm_ask(&lines);
         UNROLLED
         for (int q = 0; q < GEMM_FETCH; q++) {
             gemm_step(sum, &at, rows, vectors);
@@ -113,18 +167,26 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
         }
     }
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
-    if (block->streams) {
-        UNROLLED
-        for (int i = 0; i < rows; i++, to += block->sums_apart) {
-            UNROLLED
-            for (int v = 0; v < vectors; v++) stream(to + v * WIDTH, sum[i][v]);
-        }
-        return;
-    }
-    UNROLLED
-    for (int i = 0; i < rows; i++, to += block->sums_apart) {
-        UNROLLED
-        for (int v = 0; v < vectors; v++) store(to + v * WIDTH, sum[i][v]);
+}
+
+/* Constants: rows, vectors; a_i or a_p where they are 1. Unrolled early, so that sums are registers from the beginning to the end. */
+INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
+{
+    gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};
+    const float *begin = block->begin;
+    float *to = block->sums;
+    for (int64_t left = block->more;; left--) {
+        const float *next = left ? to + block->next_c : block->next_sums;
+        vector sum[GEMM_ROWS][GEMM_VECTORS];
+        gemm_begin(sum, begin, block->begin_apart, rows, vectors);
+        gemm_sum(sum, at, block->steps, gemm_lines_of(block->fetch, at.a), block->streams ? NULL : next,
+                 block->sums_apart, rows, vectors);
+        gemm_put(sum, to, block->sums_apart, block->streams, rows, vectors);
+        if (left == 0) return;
+        at.a += block->next_a;
+        at.b += block->next_b;
+        to += block->next_c;
+        begin = begin ? begin + block->next_c : NULL;
     }
 }
 
@@ -132,11 +194,11 @@ INLINE void gemm_block(const tutti_gemm_block *block, const int rows, const int 
 #define GEMM_BLOCK(rows, vectors)                                                                                      \
     static void gemm_steps_##rows##_##vectors(const tutti_gemm_block *block)                                           \
     {                                                                                                                  \
-        gemm_block(block, rows, vectors, 1, block->a_p);                                                               \
+        gemm_blocks(block, rows, vectors, 1, block->a_p);                                                              \
     }                                                                                                                  \
     static void gemm_rows_##rows##_##vectors(const tutti_gemm_block *block)                                            \
     {                                                                                                                  \
-        gemm_block(block, rows, vectors, block->a_i, 1);                                                               \
+        gemm_blocks(block, rows, vectors, block->a_i, 1);                                                              \
     }
 #define GEMM_BLOCKS(rows)                                                                                              \
     GEMM_BLOCK(rows, 1)                                                                                                \

@@ -148,7 +148,7 @@ static void copy_rows(float *to, int64_t to_apart, const float *from, int64_t fr
     for (int64_t i = 0; i < rows; i++) memcpy(to + i * to_apart, from + i * from_apart, (size_t)columns * sizeof *to);
 }
 
-static void tile_multiply_block(const tutti_gemm_block *block, int64_t rows, int64_t columns)
+static void multiply_one(const tutti_gemm_block *block, int64_t rows, int64_t columns)
 {
     _Alignas(TUTTI_GEMM_ALIGNED) float own[TILE_BLOCK * TILE_BLOCK] = {0};
     const int64_t whole = columns > TILE ? TILE_BLOCK : TILE;
@@ -172,10 +172,23 @@ static void tile_multiply_block(const tutti_gemm_block *block, int64_t rows, int
     if (!is_whole) copy_rows(block->sums, block->sums_apart, own, TILE_BLOCK, rows, whole);
 }
 
+static void tile_multiply_blocks(const tutti_gemm_block *block, int64_t rows, int64_t columns)
+{
+    tutti_gemm_block one = *block;
+    for (int64_t left = block->more;; left--) {
+        multiply_one(&one, rows, columns);
+        if (left == 0) return;
+        one.a += block->next_a;
+        one.b += block->next_b;
+        one.sums += block->next_c;
+        if (one.begin) one.begin += block->next_c;
+    }
+}
+
 #define TILE_ROW                                                                                                       \
     .multiplied = TUTTI_BF16, .rows = TILE_BLOCK, .columns = TILE_BLOCK, .vector = TILE, .pair = GEMM_PAIR,            \
     .step = TILE_STEP, .block_k = 2048, .a_in_tiles = true, .turns = true, .reads_in_place = true, .is_here = is_here, \
     .pack_a = tile_pack_a, .pack_b = tile_pack_b, .pack_rows = tile_pack_rows, .pack_steps = gemm_pack_steps,          \
-    .multiply = tile_multiply_block, .finish = gemm_finish, .turn = gemm_turn
+    .multiply = tile_multiply_blocks, .finish = gemm_finish, .turn = gemm_turn
 
 #endif
