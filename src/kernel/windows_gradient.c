@@ -173,6 +173,7 @@ static void pack_rows(const job *w, char *own, const block *k, int64_t panel)
     }
 }
 
+/* Register blocks of one size of a panel of dout are multiplied together. */
 static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_t j1, bool is_first)
 {
     const tutti_windows_gradient *g = w->g;
@@ -181,7 +182,9 @@ static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_
     float *sums = (float *)(void *)own;
     for (int64_t i = 0; i < g->npanels_m; i++) {
         pack_rows(w, own, k, i);
-        for (int64_t j = j0; j < j1; j++, sums += rows * columns) {
+        for (int64_t j = j0, n; j < j1; j += n, sums += n * rows * columns) {
+            const int64_t whole = least(j1, g->numbers / columns) - j;
+            n = whole > 0 ? whole : 1;
             const tutti_gemm_block b = {.a = cells_at(own, g->a_at),
                                         .a_i = row->a_in_tiles ? tile : 1,
                                         .a_p = row->a_in_tiles ? rows * tile : rows,
@@ -192,7 +195,10 @@ static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_
                                         .begin_apart = columns,
                                         .sums = sums,
                                         .sums_apart = columns,
-                                        .next_sums = sums + rows * columns};
+                                        .more = n - 1,
+                                        .next_b = k->cells * columns,
+                                        .next_c = rows * columns,
+                                        .next_sums = sums + n * rows * columns};
             row->multiply(&b, least(rows, g->channels - i * rows), least(columns, g->numbers - j * columns));
         }
     }

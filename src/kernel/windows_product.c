@@ -221,7 +221,8 @@ static void put_sums(const job *w, const float *sums, int64_t position, int64_t 
     }
 }
 
-/* Panels of columns j0 .. j1 of windows position .. end, one block of k; A is packed. */
+/* Panels of columns j0 .. j1 of windows position .. end, one block of k; A is packed. Where sums of all of them are kept, register blocks of one
+ * size are multiplied together. */
 static void multiply_panels(const job *w, char *own, int64_t position, int64_t end, int64_t j0, int64_t j1,
                             int64_t first)
 {
@@ -233,7 +234,8 @@ static void multiply_panels(const job *w, char *own, int64_t position, int64_t e
     for (int64_t j = j0; j < j1; j++) {
         const int64_t wide = least(columns, p->columns - j * columns);
         const tutti_gemm_cell *a = (const tutti_gemm_cell *)(const void *)(own + p->a_at);
-        for (int64_t i = position; i < end; i += rows, a += rows * cells) {
+        for (int64_t i = position, n; i < end; i += n * rows, a += n * rows * cells) {
+            n = one_block || end - i < rows ? 1 : (end - i) / rows;
             const tutti_gemm_block block = {.a = a,
                                             .a_i = row->a_in_tiles ? tile : 1,
                                             .a_p = row->a_in_tiles ? rows * tile : rows,
@@ -244,10 +246,15 @@ static void multiply_panels(const job *w, char *own, int64_t position, int64_t e
                                             .begin_apart = columns,
                                             .sums = sums,
                                             .sums_apart = columns,
+                                            .more = n - 1,
+                                            .next_a = rows * cells,
+                                            .next_c = rows * columns,
                                             .next_sums = sums};
             row->multiply(&block, least(rows, end - i), wide);
-            if (is_last) put_sums(w, sums, i, least(rows, end - i), j * columns, wide);
-            if (!one_block) sums += rows * columns;
+            for (int64_t b = 0; b < n && is_last; b++)
+                put_sums(w, sums + b * rows * columns, i + b * rows, least(rows, end - i - b * rows), j * columns,
+                         wide);
+            if (!one_block) sums += n * rows * columns;
         }
     }
 }
