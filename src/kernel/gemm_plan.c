@@ -254,13 +254,21 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
+/* So few rows of C read B that packing it would not pay (measured: docs/kernels.md): fewer where B's panels are to stay in the first-level
+ * cache and every fourth of their rows falls on the same lines. */
+static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
+{
+    enum { FEW_ROWS = 128, FEWER = 95, FEWEST = 47 };
+    const tutti_gemm *g = &plan->gemm;
+    const bool falls = tutti_gemm_b_stays(plan) && g->stride_b % (PAGE / 4) == 0;
+    return g->m / plan->nteams_m <= (!falls ? FEW_ROWS : g->k > plan->block_k ? FEWEST : FEWER);
+}
+
 /* A matrix whose numbers are cells already is read in place: A unless its rows fall on each other in the first-level cache (the six of a product
- * that is turned over leave two of eight ways), B where a
- * thread's rows of C would not read it often enough to pay for the packing (measured: docs/kernels.md). Pairs of bf16 are cells where k's
- * neighbours lie side by side and no row ends amid one. */
+ * that is turned over leave two of eight ways), B where that is seldom done. Pairs of bf16 are cells where k's neighbours lie side by side and no
+ * row ends amid one. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
-    enum { FEW_ROWS = 128 };
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_row *row = plan->row;
     const int64_t pair = row->pair;
@@ -269,7 +277,7 @@ static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
     const tutti_dtype type = which == TUTTI_GEMM_A ? g->type_a : g->type_b;
     if (!plan->row->reads_in_place || type != g->multiplied) return true;
     if (which == TUTTI_GEMM_A) return g->transpose_a || g->k % row->step || g->stride_a % pair || is_far;
-    return pair > 1 || g->transpose_b || g->n % plan->row->vector || g->m / plan->nteams_m > FEW_ROWS ||
+    return pair > 1 || g->transpose_b || g->n % plan->row->vector || !reads_b_too_seldom(plan) ||
            g->stride_b % PAGE == 0;
 }
 
