@@ -53,24 +53,16 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* Panels of n of the side from i on, of nk from p on. Where the side's neighbours lie side by side, some of k at a time: so memory is read in
- * long rows. */
+/* Panels of n of the side from i on, of nk from p on. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         int64_t i, int64_t n, int64_t p, int64_t nk, tutti_gemm_cell *to)
 {
-    enum { SOME = 8 }; /* many rows at once would be fetched one by one */
     const tutti_gemm_row *row = plan->row;
-    const int64_t panel = panel_of(plan, which), cells = panel * tutti_gemm_steps(row, nk);
-    const int64_t some = matrix->apart_i != 1 ? nk : row->step > SOME ? row->step : SOME;
+    const int64_t panel = panel_of(plan, which), at = i * matrix->apart_i + p * matrix->apart_p;
     tutti_gemm_source part = *matrix;
-    for (int64_t q = 0; q < nk; q += some)
-        for (int64_t done = 0; done < n; done += panel) {
-            const int64_t at = (i + done) * matrix->apart_i + (p + q) * matrix->apart_p;
-            tutti_gemm_cell *panel_to = to + done / panel * cells + q / row->pair * panel;
-            part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
-            (which == TUTTI_GEMM_A ? row->pack_a : row->pack_b)(&part, least(panel, n - done), least(some, nk - q),
-                                                                (int)panel, panel_to);
-        }
+    part.from = (const char *)matrix->from + (size_t)at * tutti_dtype_bytes(matrix->type);
+    (which == TUTTI_GEMM_A ? row->pack_a : row->pack_b)(&part, n, nk, (int)panel, to,
+                                                        panel * tutti_gemm_steps(row, nk));
 }
 
 /* Where the panels from i on of the block at p begin: i is a multiple of the panel. */

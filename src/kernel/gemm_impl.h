@@ -83,10 +83,12 @@ typedef struct tutti_gemm_row {
     bool turns;          /* few rows of C whose B has k's neighbours side by side are multiplied as C^T = B^T A^T */
     bool reads_in_place; /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);
-    /* n of the side and nk of k into one panel of `side`. */
-    void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
-    void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to);
-    /* The same from rows that lie anywhere. Into a panel of A, n of them as its side, k being their numbers from one on; into one of B, of the
+    /* n of the side and nk of k into panels of `side`, so many cells apart. */
+    void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
+                   int64_t apart);
+    void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
+                   int64_t apart);
+    /* From rows that lie anywhere into one panel. Into a panel of A, n of them as its side, k being their numbers from one on; into one of B, of the
      * side that this pointer says, and of A unless it is in tiles, nk of them as steps, n of whose numbers become as many cells of each. */
     void (*pack_rows)(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
                       tutti_gemm_cell *to);

@@ -103,13 +103,29 @@ INLINE void gemm_pack_along(const tutti_gemm_source *source, int64_t n, int64_t 
         }
 }
 
-static void gemm_pack(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to)
+/* Panel by panel; where the side's neighbours lie side by side, a few of k at a time: so memory is read in long rows. */
+INLINE void gemm_pack_panels(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
+                             int64_t apart, tutti_dtype type)
 {
-    if (source->apart_i == 1) {
-        BY_TYPE(source->type, gemm_pack_across, source, n, nk, side, to);
-    } else {
-        BY_TYPE(source->type, gemm_pack_along, source, n, nk, side, to);
-    }
+    enum { SOME = 8 }; /* many rows at once would be fetched one by one */
+    const bool across = source->apart_i == 1;
+    const int64_t size = (int64_t)tutti_dtype_bytes(type), some = across ? SOME : nk;
+    tutti_gemm_source part = *source;
+    for (int64_t p = 0; p < nk; p += some)
+        for (int64_t i = 0; i == 0 || i < n; i += side) {
+            tutti_gemm_cell *panel = to + i / side * apart + p / GEMM_PAIR * side;
+            part.from = (const char *)source->from + (i * source->apart_i + p * source->apart_p) * size;
+            if (across)
+                gemm_pack_across(&part, at_most(n - i, side), at_most(nk - p, some), side, panel, type);
+            else
+                gemm_pack_along(&part, at_most(n - i, side), nk, side, panel, type);
+        }
+}
+
+static void gemm_pack(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
+                      int64_t apart)
+{
+    BY_TYPE(source->type, gemm_pack_panels, source, n, nk, side, to, apart);
 }
 
 #include "gemm_windows_loops.h"

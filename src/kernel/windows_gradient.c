@@ -137,7 +137,7 @@ static void pack_dout(const job *w, char *own, const steps *k, int64_t panel, tu
                  ? (const char *)w->dout + (size_t)dout_at(g, k->position, channel) * tutti_dtype_bytes(g->dout_type)
                  : own + g->strip_at;
     if (!in_place) gather(w, k, channel, n, own + g->strip_at);
-    g->row->pack_a(&s, n, k->n, g->row->rows, to);
+    g->row->pack_a(&s, n, k->n, g->row->rows, to, 0);
 }
 
 /* A block of k: windows in runs, or lines of a sample whose planes are there. */

@@ -152,7 +152,7 @@ static void pack_weights(void *arg, int64_t begin, int64_t end, int thread)
                                  (n ? column * at->column : 0);
             const tutti_gemm_source s = {w->weights + from, TUTTI_F32, at->column, at->channel};
             p->row->pack_b(&s, n, k.channels, (int)wide,
-                           b_at(w, first, panel) + (cells_before(p, u) - cells_before(p, first)) * wide);
+                           b_at(w, first, panel) + (cells_before(p, u) - cells_before(p, first)) * wide, 0);
         }
 }
 
