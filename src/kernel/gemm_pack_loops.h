@@ -57,6 +57,27 @@ INLINE void gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, int
     }
 }
 
+/* Four steps at a time of a full panel of three quarters of a vector, which are three vectors: each from where two rows would have it. */
+INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, tutti_gemm_cell *to, tutti_dtype type)
+{
+    enum { QUARTER = WIDTH / 4, ALL = (1 << WIDTH) - 1 };
+    const lanes_set last = lanes_set_of((bits)(ALL & ~((1 << 3 * QUARTER) - 1))),
+                    upper = lanes_set_of((bits)(ALL & ~((1 << 2 * QUARTER) - 1))),
+                    behind = lanes_set_of((bits)(ALL & ~((1 << QUARTER) - 1)));
+    int64_t p = 0;
+    for (; p + 4 <= nsteps; p += 4) {
+        const int64_t row0 = p * source->apart_p, row1 = row0 + source->apart_p, row2 = row1 + source->apart_p,
+                      row3 = row2 + source->apart_p;
+        float *numbers = (float *)(void *)(to + p * 3 * QUARTER);
+        store(numbers, choose(last, take(source->from, row1 - 3 * QUARTER, type), take(source->from, row0, type)));
+        store(numbers + WIDTH,
+              choose(upper, take(source->from, row2 - 2 * QUARTER, type), take(source->from, row1 + QUARTER, type)));
+        store(numbers + 2 * WIDTH,
+              choose(behind, take(source->from, row3 - QUARTER, type), take(source->from, row2 + 2 * QUARTER, type)));
+    }
+    return p;
+}
+
 /* How many steps are: of a panel narrower than a vector, which takes a few numbers of the next row along, all but the last one. */
 INLINE int64_t gemm_full_steps(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side)
 {
@@ -69,8 +90,11 @@ INLINE int64_t gemm_full_steps(const tutti_gemm_source *source, int64_t n, int64
 INLINE void gemm_pack_across(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                              tutti_dtype type)
 {
-    const int64_t steps = (nk + GEMM_PAIR - 1) / GEMM_PAIR, full = gemm_full_steps(source, n, nk, side);
-    if (side == 2 * WIDTH)
+    const int64_t steps = (nk + GEMM_PAIR - 1) / GEMM_PAIR;
+    int64_t full = gemm_full_steps(source, n, nk, side);
+    if (GEMM_PAIR == 1 && 4 * side == 3 * WIDTH && n == side && source->apart_p >= side)
+        full = gemm_copy_fours(source, nk, to, type);
+    else if (side == 2 * WIDTH)
         gemm_copy_steps(source, full, side, 2, to, type);
     else
         gemm_copy_steps(source, full, side, 1, to, type);
