@@ -83,7 +83,7 @@ typedef struct tutti_gemm_row {
     bool turns;          /* few rows of C whose B has k's neighbours side by side are multiplied as C^T = B^T A^T */
     bool reads_in_place; /* a matrix that has cells already need not be packed: a_i, a_p, b_p may be anything */
     bool (*is_here)(void);
-    /* n of the side and nk of k into panels of `side`, so many cells apart. */
+    /* n of the side and nk of k into panels of `side`, so many cells apart; none of the side: one panel of zeros. */
     void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
     void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,

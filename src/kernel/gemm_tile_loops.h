@@ -70,7 +70,7 @@ INLINE void tile_pack_a_of(const tutti_gemm_source *s, int64_t n, int64_t nk, in
 static void tile_pack_a(const tutti_gemm_source *s, int64_t n, int64_t nk, int side, tutti_gemm_cell *to, int64_t apart)
 {
     tutti_gemm_source part = *s;
-    for (int64_t i = 0; i < n; i += side, to += apart) {
+    for (int64_t i = 0; i == 0 || i < n; i += side, to += apart) {
         part.from = (const char *)s->from + i * s->apart_i * (int64_t)tutti_dtype_bytes(s->type);
         BY_TYPE(s->type, tile_pack_a_of, &part, at_most(n - i, side), nk, side, to);
     }
@@ -80,7 +80,8 @@ static void tile_pack_b(const tutti_gemm_source *s, int64_t n, int64_t nk, int s
 {
     const int64_t packed = (nk + 1) / GEMM_PAIR, over = (tile_round_up(packed) - packed) * side;
     gemm_pack(s, n, nk, side, to, apart);
-    for (int64_t i = 0; i < n; i += side, to += apart) memset(to + packed * side, 0, (size_t)over * sizeof *to);
+    for (int64_t i = 0; i == 0 || i < n; i += side, to += apart)
+        memset(to + packed * side, 0, (size_t)over * sizeof *to);
 }
 
 /* A row of cells is a vector of each of its tiles. */
