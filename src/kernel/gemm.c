@@ -277,9 +277,16 @@ static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand wh
 /* The register blocks of a block of C, in the order that row->b_stays says: a panel of one operand stays while all of the other's pass by. */
 typedef struct {
     int64_t i0, i1, j0, j1;
-    int64_t down, across; /* panels of A, of B */
     bool b_stays;
+    int64_t nstaying, npassing; /* panels */
 } sweep;
+
+static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+    const int64_t down = up(i1 - i0, plan->row->rows), across = up(j1 - j0, plan->row->columns);
+    const bool b_stays = tutti_gemm_b_stays(plan);
+    return (sweep){i0, i1, j0, j1, b_stays, b_stays ? across : down, b_stays ? down : across};
+}
 
 /* Panel `stays` of one operand, `passes` of the other. */
 static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t passes, int64_t *i, int64_t *j)
@@ -288,23 +295,13 @@ static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t 
     *j = s->j0 + (s->b_stays ? stays : passes) * r->plan->row->columns;
 }
 
-static int64_t npassing(const sweep *s)
-{
-    return s->b_stays ? s->down : s->across;
-}
-
-static int64_t nstaying(const sweep *s)
-{
-    return s->b_stays ? s->across : s->down;
-}
-
 /* Sums of the register block behind that one; NULL: there is none, or they do not go to C one by one. */
 static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int64_t passes)
 {
     int64_t i, j;
     if (r->plan->gemm.type_c != TUTTI_F32 || r->plan->is_turned || r->plan->streams) return NULL;
-    if (++passes == npassing(s)) stays++, passes = 0;
-    if (stays == nstaying(s)) return NULL;
+    if (++passes == s->npassing) stays++, passes = 0;
+    if (stays == s->nstaying) return NULL;
     place_of(r, s, stays, passes, &i, &j);
     return floats_at(r, i, j);
 }
@@ -315,7 +312,7 @@ static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, con
     const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;
     if (r->packed_a || r->plan->copies_a || below >= s->i1 || (s->b_stays && stays)) return (tutti_gemm_fetched){0};
     tutti_gemm_fetched f = find_fetched(r, TUTTI_GEMM_A, below, s->b_stays ? s->i1 - below : rows, d);
-    f.blocks = s->b_stays ? 0 : s->across;
+    f.blocks = s->b_stays ? 0 : s->npassing;
     return f;
 }
 
@@ -326,10 +323,10 @@ static void multiply_panels(const rectangle *r, const depth *d, const panels *a,
     const tutti_gemm_row *row = r->plan->row;
     const panels last = panels_packed(r->plan, TUTTI_GEMM_A, a->last, d);
     tutti_gemm_fetched fetch[2] = {next};
-    fetch[0].blocks = s->down * s->across;
-    for (int64_t stays = 0; stays < nstaying(s); stays++) {
+    fetch[0].blocks = s->nstaying * s->npassing;
+    for (int64_t stays = 0; stays < s->nstaying; stays++) {
         fetch[1] = fetch_in_place(r, d, s, stays);
-        for (int64_t passes = 0, n; passes < npassing(s); passes += n) {
+        for (int64_t passes = 0, n; passes < s->npassing; passes += n) {
             int64_t i, j;
             place_of(r, s, stays, passes, &i, &j);
             const int64_t rows = least(row->rows, s->i1 - i), columns = least(row->columns, s->j1 - j);
@@ -362,29 +359,25 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
     return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
 }
 
-/* The first block of B of the product behind this one. */
-static tutti_gemm_fetched fetch_next_product(const rectangle *r, const depth *d)
-{
-    const tutti_gemm_plan *plan = r->plan;
-    if (!r->next_b.from || !plan->row->fetch) return (tutti_gemm_fetched){0};
-    return fetch_matrix(&r->next_b, r->n0, least(plan->block_n, r->n1 - r->n0), d, up(d->steps, plan->row->fetch));
-}
-
-/* The block of B behind this one. */
+/* The block of B behind this one, which may be the first of the product behind. */
 static tutti_gemm_fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
     const depth next = d->is_last ? depth_at(plan, 0) : depth_at(plan, d->p + d->nk);
+    rectangle of = *r;
     if (d->is_last) j += plan->block_n;
-    if (j >= r->n1) return fetch_next_product(r, &next);
-    return find_fetched(r, TUTTI_GEMM_B, j, least(plan->block_n, r->n1 - j), &next);
+    if (j >= r->n1) {
+        if (!r->next_b.from) return (tutti_gemm_fetched){0};
+        of.b = r->next_b;
+        j = r->n0;
+    }
+    return find_fetched(&of, TUTTI_GEMM_B, j, least(plan->block_n, r->n1 - j), &next);
 }
 
 static void multiply_rectangle(const rectangle *r)
 {
     const tutti_gemm_plan *plan = r->plan;
     const int64_t k = plan->gemm.k;
-    const bool stays = tutti_gemm_b_stays(plan);
     for (int64_t j = r->n0; j < r->n1; j += plan->block_n)
         for (int64_t p = 0; p == 0 || p < k; p += plan->block_k) {
             const int64_t nj = least(plan->block_n, r->n1 - j);
@@ -396,7 +389,7 @@ static void multiply_rectangle(const rectangle *r)
                 const tutti_gemm_fetched next =
                     below < r->m1 ? find_fetched(r, TUTTI_GEMM_A, below, least(plan->block_m, r->m1 - below), &d)
                                   : fetch_next_b(r, j, &d);
-                const sweep s = {i, below, j, j + nj, up(ni, plan->row->rows), up(nj, plan->row->columns), stays};
+                const sweep s = sweep_of(plan, i, below, j, j + nj);
                 multiply_panels(r, &d, &a, &b, &s, next);
             }
         }

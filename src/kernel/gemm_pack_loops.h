@@ -46,15 +46,16 @@ INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool
         store_some(numbers, cells, side);
 }
 
-/* Steps of a full panel of floats, without a question. Constant: vectors of a step. */
-INLINE void gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, int64_t side, const int vectors,
-                            tutti_gemm_cell *to, tutti_dtype type)
+/* Steps of a full panel of floats, without a question; how many. Constant: vectors of a step. */
+INLINE int64_t gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, int64_t side, const int vectors,
+                               tutti_gemm_cell *to, tutti_dtype type)
 {
     int64_t at = 0;
     for (int64_t p = 0; p < nsteps; p++, at += source->apart_p, to += side) {
         float *numbers = (float *)(void *)to;
         for (int v = 0; v < vectors; v++) store(numbers + v * WIDTH, take(source->from, at + v * WIDTH, type));
     }
+    return nsteps;
 }
 
 /* Four steps at a time of a full panel of three quarters of a vector, which are three vectors: each from where two rows would have it. */
@@ -78,12 +79,17 @@ INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, 
     return p;
 }
 
-/* How many steps are: of a panel narrower than a vector, which takes a few numbers of the next row along, all but the last one. */
-INLINE int64_t gemm_full_steps(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side)
+/* As many steps of a full panel as go so; how many. Of a panel narrower than a vector, which takes a few numbers of the next row along, all
+ * but the last one. */
+INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
+                              tutti_dtype type)
 {
     if (GEMM_PAIR != 1 || n < side) return 0;
-    if (side == WIDTH || side == 2 * WIDTH) return nk;
-    return side < WIDTH && source->apart_p >= WIDTH ? nk - 1 : 0;
+    if (side == 2 * WIDTH) return gemm_copy_steps(source, nk, side, 2, to, type);
+    if (side == WIDTH) return gemm_copy_steps(source, nk, side, 1, to, type);
+    if (4 * side == 3 * WIDTH && source->apart_p >= side) return gemm_copy_fours(source, nk, to, type);
+    if (side > WIDTH || source->apart_p < WIDTH) return 0;
+    return gemm_copy_steps(source, nk - 1, side, 1, to, type);
 }
 
 /* The side's neighbours lie side by side. */
@@ -91,14 +97,7 @@ INLINE void gemm_pack_across(const tutti_gemm_source *source, int64_t n, int64_t
                              tutti_dtype type)
 {
     const int64_t steps = (nk + GEMM_PAIR - 1) / GEMM_PAIR;
-    int64_t full = gemm_full_steps(source, n, nk, side);
-    if (GEMM_PAIR == 1 && 4 * side == 3 * WIDTH && n == side && source->apart_p >= side)
-        full = gemm_copy_fours(source, nk, to, type);
-    else if (side == 2 * WIDTH)
-        gemm_copy_steps(source, full, side, 2, to, type);
-    else
-        gemm_copy_steps(source, full, side, 1, to, type);
-    for (int64_t p = full; p < steps; p++)
+    for (int64_t p = gemm_copy_full(source, n, nk, side, to, type); p < steps; p++)
         for (int64_t i = 0; i < side; i += WIDTH) {
             const int64_t left = n - i, at = p * GEMM_PAIR * source->apart_p + i;
             const int64_t next = (p + 1) * GEMM_PAIR <= nk ? source->apart_p : 0;
