@@ -8,8 +8,8 @@
  *
  * Seconds are those of a tune file (tutti_tuned) where that has measured the pass: then only what it has measured is compared. Else they are
  * those of calibrated rules: what a candidate took on the processors that its file names, as a function of shape, precision, threads and
- * instruction set. A candidate without a rule for a shape is taken when it is asked for, or measured; nothing is ever timed to choose,
- * so every rank, every run and a resumed run choose alike.
+ * instruction set. A candidate without a rule for a shape is taken when it is asked for, or measured, or nothing else fits; nothing is ever
+ * timed to choose, so every rank, every run and a resumed run choose alike.
  *
  * Canonical: all that is considered for a pass has its sums in one order, `sums`, that of the first row of the table that fits, and a tune
  * file counts for nothing: bits follow from the job, the instruction set and the number of threads.

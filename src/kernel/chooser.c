@@ -3,8 +3,8 @@
  *
  * What is asked is looked at twice: as it stands, for rows that read its types, and widened to f32, for rows that half_adapter.c stands
  * before. A way to compute it is one candidate for all passes that are run, or one for each where these join others. Ways are compared
- * by how they do what was asked (by name, as it stands, widened: the sum of these over passes), then by seconds, then by their place in
- * the table; one candidate for all comes before several that are no faster. */
+ * by how they do what was asked (by name, as it stands, widened, in unknown time: the sum of these over passes), then by seconds, then by
+ * their place in the table; one candidate for all comes before several that are no faster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,9 @@
 #include "order_rule.h"
 
 enum { AS_IT_STANDS, WIDENED, NVIEWS };
-enum { NAMED, TAKES_IT, IS_WIDENED_FOR, CANNOT }; /* how well a candidate does what was asked */
+/* How well a candidate does what was asked. One whose time is unknown comes behind all of known time, in whatever passes: where parameters lie
+ * in its order already, nothing else may fit. */
+enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
 /* What is asked, as candidates see it. */
 typedef struct {
@@ -125,7 +127,7 @@ static field look_over(const search *s, int at, tutti_kernel_pass pass)
     return f;
 }
 
-/* The candidate for this pass: c is CANNOT where it does not fit, or nothing is known of its time and nobody asked for it. */
+/* The candidate for this pass: CANNOT where it does not fit. */
 static pick consider(const search *s, int at, int i, tutti_kernel_pass pass)
 {
     const view *v = &s->views[at];
@@ -141,7 +143,7 @@ static pick consider(const search *s, int at, int i, tutti_kernel_pass pass)
     if ((v->r.canonical && c->sums != f.sums) || (f.measured && !e)) return p;
     p.measured = e != NULL;
     p.seconds = e ? e->seconds : c->seconds ? c->seconds(&v->k, &v->r, pass) : -1;
-    if (p.seconds >= 0) p.rank = at == AS_IT_STANDS ? TAKES_IT : IS_WIDENED_FOR;
+    p.rank = p.seconds < 0 ? FITS : at == AS_IT_STANDS ? TAKES_IT : IS_WIDENED_FOR;
     return p;
 }
 
@@ -234,6 +236,7 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
         if (other.c == p->c || other.rank != p->rank || !other.c->op) continue; /* plain loops always fit */
+        if (other.rank == FITS) continue;
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;
         chosen.next = other.c->name;

@@ -46,7 +46,7 @@ const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params",
 /* Why a candidate computes a pass. */
 typedef enum {
     TUTTI_CHOSEN_ASKED,    /* the request names it */
-    TUTTI_CHOSEN_ALONE,    /* no other of known time fits */
+    TUTTI_CHOSEN_ALONE,    /* no other of known time fits, or (seconds < 0) none at all */
     TUTTI_CHOSEN_RULE,     /* fewest seconds by the calibrated rules */
     TUTTI_CHOSEN_MEASURED, /* fewest seconds of those that were measured */
 } tutti_chosen_why;

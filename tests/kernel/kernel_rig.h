@@ -13,6 +13,7 @@
 typedef struct {
     tutti_kernel k;
     tutti_kernel_args a;
+    tutti_layout layout; /* for a test that gives the first input an order */
     tutti_dtype type;
     float loss;
     int32_t correct, labels[MAX_LABELS];

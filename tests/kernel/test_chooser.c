@@ -192,14 +192,22 @@ static void names_that_nobody_has_are_refused_with_those_there_are(void **state)
     assert_string_equal(err.text, "no kernels are called 'quick'; there are auto, fast, slow");
 }
 
-static void without_a_rule_nothing_is_taken_unasked(void **state)
+static void what_has_no_rule_is_taken_where_nothing_else_fits(void **state)
 {
     (void)state;
-    const tutti_kernel_candidate rows[] = {ALL("unknown", unknown, row_a), ALL("slow", two, row_b)};
+    tutti_kernel_candidate rows[] = {ALL("unknown", unknown, row_a), ALL("slow", two, row_b),
+                                     ALL("other", unknown, row_b)};
     tutti_kernel k;
     tutti_failure err = {0};
-    assert_string_equal(names(rows, 2, &any), "slow slow slow");
-    assert_int_equal(ask(rows, 1, &any, &k, &err), TUTTI_ERR_FAILED);
+    assert_string_equal(names(rows, 3, &any), "slow slow slow");
+    rows[1].fits = never;
+    assert_string_equal(names(rows, 3, &any), "unknown unknown unknown");
+    assert_int_equal(ask(rows, 3, &any, &k, &err), TUTTI_OK);
+    assert_int_equal(k.chosen[0].why, TUTTI_CHOSEN_ALONE);
+    assert_true(k.chosen[0].seconds < 0 && !k.chosen[0].next);
+    tutti_kernel_destroy(&k);
+    rows[0].fits = rows[2].fits = never;
+    assert_int_equal(ask(rows, 3, &any, &k, &err), TUTTI_ERR_FAILED);
     assert_string_equal(err.text, "nothing that computes op dense fits");
 }
 
@@ -298,7 +306,7 @@ int main(void)
         cmocka_unit_test(rows_that_keep_something_between_passes_are_not_joined),
         cmocka_unit_test(what_is_named_is_taken_where_it_fits),
         cmocka_unit_test(names_that_nobody_has_are_refused_with_those_there_are),
-        cmocka_unit_test(without_a_rule_nothing_is_taken_unasked),
+        cmocka_unit_test(what_has_no_rule_is_taken_where_nothing_else_fits),
         cmocka_unit_test(what_cannot_be_made_is_passed_over_and_all_together_tell_the_first_reason),
         cmocka_unit_test(what_reads_16_bits_comes_before_what_is_widened_for),
         cmocka_unit_test(measured_times_come_before_rules),

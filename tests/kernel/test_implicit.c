@@ -58,7 +58,8 @@ typedef struct {
 
 static int taken[TUTTI_NPRECISIONS][TUTTI_NPASSES];
 
-static void make(rig *r, const kernel_case *c, const setting *at)
+/* trained: NULL = this is what is trained; else whose weights are evaluated. */
+static void make_for(rig *r, const kernel_case *c, const setting *at, const rig *trained)
 {
     tutti_value in = {.shape = c->in, .dtype = tutti_precision_dtype(at->precision)};
     tutti_layout layout;
@@ -66,12 +67,19 @@ static void make(rig *r, const kernel_case *c, const setting *at)
     const tutti_kernel_request request = {.engine = at->name,
                                           .in = &in,
                                           .precision = at->precision,
-                                          .training = true,
+                                          .training = !trained,
                                           .nthreads = at->nthreads,
-                                          .order = at->out};
+                                          .order = at->out,
+                                          .params_as = trained ? trained->k.params : NULL};
     rig_make(r, c, NULL, &request);
-    r->k.in[0].layout = NULL; /* `layout` is gone */
+    r->layout = layout;
     r->k.in[0] = in;
+    if (in.layout) r->k.in[0].layout = &r->layout;
+}
+
+static void make(rig *r, const kernel_case *c, const setting *at)
+{
+    make_for(r, c, at, NULL);
 }
 
 static bool is_implicit(const rig *r, tutti_kernel_pass pass)
@@ -195,11 +203,35 @@ static void bits_do_not_depend_on_threads_and_orders(void **state)
         }
 }
 
+/* Nothing else may read the order of its weights, and no rule says its time. */
+static void what_it_trains_is_evaluated_without_asking_for_it(void **state)
+{
+    (void)state;
+    int nordered = 0;
+    for (int i = 0; i < NCONVS; i++) {
+        const setting by_name = {"implicit", TUTTI_ORDER_NHWC, TUTTI_ORDER_NHWC, TUTTI_PRECISION_F32, 1};
+        setting by_auto = by_name;
+        by_auto.name = "auto";
+        rig trained, evaluated;
+        make(&trained, &cases[i], &by_name);
+        make_for(&evaluated, &cases[i], &by_auto, &trained);
+        rig_forward(&trained), rig_forward(&evaluated);
+        if (strncmp(evaluated.k.chosen[TUTTI_PASS_FORWARD].name, "winograd", 8) != 0) { /* which rounds */
+            assert_equal(&cases[i], &by_auto, "out", plain_of(&trained.k.out, by_name.out, trained.a.out),
+                         plain_of(&evaluated.k.out, by_auto.out, evaluated.a.out), count_of(&trained.k.out.shape));
+            nordered += is_implicit(&trained, TUTTI_PASS_FORWARD) && trained.k.params[0].layout;
+        }
+        rig_close(&trained), rig_close(&evaluated);
+    }
+    assert_true(nordered > NCONVS / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_convolution_gives_what_the_reference_gives),
         cmocka_unit_test(bits_do_not_depend_on_threads_and_orders),
+        cmocka_unit_test(what_it_trains_is_evaluated_without_asking_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

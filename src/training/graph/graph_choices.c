@@ -69,7 +69,9 @@ static void add_why(const tutti_graph *g, const tutti_kernel_chosen *c, tutti_st
     if (c->in_vain) tutti_strbuf_printf(sb, "%s does not fit; ", g->config.engine);
     switch (c->why) {
     case TUTTI_CHOSEN_ASKED: tutti_strbuf_puts(sb, "asked for"); return;
-    case TUTTI_CHOSEN_ALONE: tutti_strbuf_puts(sb, "no other of known time fits"); return;
+    case TUTTI_CHOSEN_ALONE:
+        tutti_strbuf_printf(sb, "%s of known time fits", c->seconds < 0 ? "nothing" : "no other");
+        return;
     case TUTTI_CHOSEN_RULE: tutti_strbuf_printf(sb, "by rule %.3g ms", 1e3 * c->seconds); break;
     case TUTTI_CHOSEN_MEASURED: tutti_strbuf_printf(sb, "measured %.3g ms", 1e3 * c->seconds); break;
     }
