@@ -69,13 +69,38 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
  * The limits were found on these sizes. Of 670 drawn anew, since gemm fetches ahead, the soonest ways of the three rows: gemm 1.006, nt 1.006
  * (gemm 1.010), gemm 1.000.
  *
- * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. Where our products have no
- * AVX-512, and on other makers' processors (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16): its inner product as it is. */
-static const char *rule_of_thumb(const tutti_nt_size *s)
+ * m n / (m + n) is how often an element is multiplied that the library packs: where that is often it does pack. On other makers' processors
+ * (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) its inner product as it is. */
+static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
 {
     enum { OFTEN = 510, WIDE = 1024 };
-    if (!tutti_isa_by_amd() || !tutti_gemm_row_is_here("avx512")) return "onednn";
     return s->n > WIDE && (double)s->m * (double)s->n >= OFTEN * (double)(s->m + s->n) ? "nt" : "gemm";
+}
+
+/* With AVX2 alone gemm turns the product over where its rows fill panels, and reads rows of weights that lie whole pages apart. Parts of
+ * sixteen multiply-adds a cycle, the library and gemm, counted cycles of an EPYC (Zen 3), by rows (k, n):
+ *
+ *         300, 300   512, 512   1000, 1000   1024, 1024   3072, 768   4096, 1024   1024, 4096   25088, 4096
+ *   16    0.63 0.74  0.67 0.78  0.67 0.83    0.51 0.82    0.50 0.76   0.49 0.74    0.48 0.81    0.51 0.72
+ *   24    0.70 0.61             0.73 0.58                 0.59 0.56
+ *   32               0.77 0.81               0.64 0.83                0.63 0.77    0.61 0.84    0.65 0.76
+ *   48    0.81 0.76             0.82 0.85                 0.73 0.78
+ *   64    0.83 0.75  0.85 0.81  0.85 0.83    0.78 0.82    0.78 0.75   0.76 0.77    0.73 0.79    0.77 0.79
+ *   128              0.87 0.81               0.82 0.80                0.82 0.79    0.80 0.79
+ *
+ * 256 of k and n: 0.69 0.52 of 16 rows, 0.86 0.72 of 64. */
+static const char *by_vectors_of_eight(const tutti_nt_size *s)
+{
+    enum { PANEL = 16, DEEP = 256, FEW = 32, SOME = 64, PAGE = 1024, WIDE = 1000 };
+    if (s->m > SOME || s->m % PANEL || s->k <= DEEP) return "onednn";
+    return s->m <= FEW || (s->k % PAGE == 0 && s->n >= WIDE) ? "gemm" : "onednn";
+}
+
+static const char *rule_of_thumb(const tutti_nt_size *s)
+{
+    if (!tutti_isa_by_amd()) return "onednn";
+    if (tutti_gemm_row_is_here("avx512")) return by_vectors_of_sixteen(s);
+    return tutti_gemm_row_is_here("avx2") ? by_vectors_of_eight(s) : "onednn";
 }
 
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s)

@@ -85,7 +85,6 @@ static const char *chosen_for(const tutti_tuned *tuned, bool canonical, int64_t 
     r.op = &tutti_op_dense, r.attrs = &attrs, r.in = &in, r.nin = 1, r.tuned = tuned, r.canonical = canonical;
     assert_int_equal(tutti_kernel_create(&r, &k, NULL), TUTTI_OK);
     const char *name = k.chosen[TUTTI_PASS_FORWARD].name;
-    assert_string_equal(k.chosen[TUTTI_PASS_DATA].name, k.chosen[TUTTI_PASS_PARAMS].name);
     tutti_kernel_destroy(&k);
     return name;
 }
@@ -134,10 +133,18 @@ static void without_a_file_makers_differ(void **state)
 {
     (void)state;
     const bool ours = tutti_isa_by_amd() && tutti_gemm_row_is_here("avx512");
+    const bool by_eight = tutti_isa_by_amd() && !ours && tutti_gemm_row_is_here("avx2");
     assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){64, 500, 800}), ours ? "gemm" : "onednn");
     assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){2048, 1024, 256}), ours ? "gemm" : "onednn");
     assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){512, 8192, 256}), ours ? "gemm" : "onednn");
     assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){1024, 2048, 4096}), ours ? "nt" : "onednn");
+    /* rows that fill panels, weights of more than 256 inputs; more rows where weights lie pages apart */
+    const char *turned = ours || by_eight ? "gemm" : "onednn", *not_turned = ours ? "gemm" : "onednn";
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){16, 300, 300}), turned);
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){64, 1000, 4096}), turned);
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){24, 300, 300}), not_turned);
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){16, 256, 256}), not_turned);
+    assert_string_equal(tutti_nt_choose(NULL, NULL, &(tutti_nt_size){64, 768, 3072}), not_turned);
 }
 
 static void a_choice_takes_less_than_a_microsecond(void **state)
