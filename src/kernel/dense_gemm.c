@@ -1,25 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_gemm.c: dense by products of our own (gemm.h): all three passes on row-major matrices, in f32 and, where a row multiplies it, in bf16
- * with weights in f32, which are rounded as they are packed. Bias and ReLU are part of the product; weights are read as they lie and packed
- * block by block, so that a B^T costs what a B does. */
+/* dense_gemm.c: dense by products of our own (gemm.h): all three passes, in f32 and, where a row multiplies it, in bf16 with weights in f32,
+ * which are rounded as they are packed. Bias and ReLU are part of the product; weights are read as they lie and packed block by block, so
+ * that a B^T costs what a B does.
+ *
+ * A sample is a row of numbers in whatever order they lie: behind planes in blocks or with channels last the input stays as it is, and weights
+ * that are trained lie in its order, an output's behind another's, described as (units, C, H, W). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dense_ways.h"
 #include "gemm.h"
 #include "lane_value.h"
+#include "memory_order.h"
 
 typedef struct {
     tutti_gemm_plan plan[TUTTI_NPASSES];
     int64_t m, n, k;
     int nthreads;
+    tutti_layout weights_layout;
 } dense_gemm;
+
+/* Weights in the order of the input; false: its blocks are not full, or it has none of our orders. */
+static bool describe_weights(const tutti_kernel *k, tutti_param_desc *weights, tutti_layout *layout)
+{
+    const tutti_value *in = &k->in[0];
+    const int64_t count = tutti_shape_count(&in->shape), units = weights->shape.dim[0];
+    const tutti_order order = tutti_order_of(in);
+    tutti_value like = {.shape = in->shape, .dtype = TUTTI_F32};
+    weights->layout = NULL;
+    if (!in->layout) return true;
+    if (order == TUTTI_ORDER_NONE || tutti_value_elements(in) != count) return false;
+    like.shape.dim[0] = units;
+    tutti_order_apply(order, &like, layout);
+    layout->view = like.shape;
+    weights->layout = like.layout;
+    weights->elements = count / in->shape.dim[0] * units;
+    return true;
+}
 
 bool tutti_dense_gemm_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     const tutti_dtype type = tutti_precision_dtype(r->precision);
+    tutti_param_desc wanted = k->params[0];
+    tutti_layout layout;
     (void)pass;
-    return k->in[0].dtype == type && !k->in[0].layout && !k->params[0].layout && tutti_gemm_multiplies(type);
+    if (k->in[0].dtype != type || !tutti_gemm_multiplies(type) || !describe_weights(k, &wanted, &layout)) return false;
+    const bool chooses = r->training && !r->params_as;
+    return chooses || tutti_param_order_hash(&wanted) == tutti_param_order_hash(&k->params[0]);
 }
 
 static tutti_status plan_passes(dense_gemm *g, const tutti_kernel *k, tutti_dtype type, bool training,
@@ -65,6 +92,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
         return tutti_fail(err, TUTTI_ERR_USAGE, "op dense has no such product for these orders or types");
     dense_gemm *g = tutti_alloc(sizeof *g);
     k->state = g;
+    describe_weights(k, &k->params[0], &g->weights_layout);
     g->m = k->out.shape.dim[0];
     g->n = k->out.shape.dim[1];
     g->k = k->params[0].shape.dim[1];

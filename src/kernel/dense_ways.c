@@ -152,12 +152,27 @@ double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_requ
  *   32          0.84 0.73  0.59 0.75  0.39 0.58   0.40 0.62   0.64 0.73   0.54 0.45
  *   64          0.89 0.87  0.63 0.76  0.42 0.74   0.42 0.73   0.63 0.72   0.58 0.70    0.92 0.82
  *   256         0.89 0.89  0.62 0.90  0.44 0.86   0.43 0.84   0.63 0.90                0.91 0.89
- *   384         0.88 0.90  0.62 0.90  0.91 0.88               0.93 0.92                0.92 0.90 */
+ *   384         0.88 0.90  0.62 0.90  0.91 0.88               0.93 0.92                0.92 0.90
+ *
+ * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side, and forward is slow: from
+ * 256 x 6 x 6 to 4096, forward, d weights, d input, 16 rows 0.40 0.66 0.44 | 0.74 0.60 0.48, 32 0.39 0.79 0.58 | 0.76 0.83 0.60, 64
+ * 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80; to 1000 it is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
-    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384, CLOSE = 256, APART = 512, FAR = 16384, FEW_OUTPUTS = 100 };
+    enum {
+        LEAST = 16,
+        ENOUGH = 20,
+        SOME = 64,
+        MANY = 384,
+        CLOSE = 256,
+        APART = 512,
+        PAGE = 1024,
+        FAR = 16384,
+        FEW_OUTPUTS = 100
+    };
     const int64_t rows = k->in[0].shape.dim[0], out = k->params[0].shape.dim[0], in = k->params[0].shape.dim[1];
     if (rows < LEAST) return false;
+    if (k->in[0].layout && in % PAGE == 0) return out % APART == 0;
     if (pass == TUTTI_PASS_DATA) return in % APART == 0 && (in <= FAR || rows >= SOME) && (rows < MANY || in == APART);
     if (in % CLOSE == 0 && in <= APART) return out >= FEW_OUTPUTS;
     return rows >= ENOUGH && (out >= CLOSE || (out >= FEW_OUTPUTS && in % APART == 0));

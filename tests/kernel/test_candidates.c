@@ -33,6 +33,7 @@ static const kernel_case more_cases[] = {
     {"conv", &apart1, {4, {2, 32, 8, 7}}, true, false, 1, .what = "1x1 of stride 2, a row and a column more"},
     {"conv", &apart3, {4, {2, 16, 9, 8}}, true, false, 1, .what = "3x3 of stride 2, more than a group of channels"},
     {"dense", &dense500, {4, {8, 50, 4, 4}}, true, false, 1, .what = "LeNet's, behind planes"},
+    {"dense", &dense500, {4, {5, 32, 3, 2}}, true, false, 1, .what = "behind whole blocks"},
     {"dense", &dense500, {2, {33, 130}}, true, false, 1, .what = "33 x 130 x 50"},
 };
 enum { NMORE = sizeof more_cases / sizeof *more_cases };
