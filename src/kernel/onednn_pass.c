@@ -231,17 +231,19 @@ bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd)
 }
 
 /* An order that a parameter has already: the library's own, or one that another row has chosen: squares (winograd.h), inputs innermost
- * (implicit_conv.c). */
+ * (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
 {
-    static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a, dnnl_acdb};
+    static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a,
+                                               dnnl_acdb,       dnnl_aBcd8b,   dnnl_aBcd16b};
+    const tutti_shape *shape = p->layout->view.ndims ? &p->layout->view : &p->shape;
     dnnl_memory_desc_t copy = NULL;
     if (p->layout->described) {
         tutti_onednn_ok(s, dnnl_memory_desc_clone(&copy, p->layout->described), "copy a description");
         return own(s, copy);
     }
-    for (size_t i = 0; i < sizeof chosen / sizeof *chosen && s->failed == dnnl_success && p->shape.ndims == 4; i++) {
-        const_dnnl_memory_desc_t tried = tutti_onednn_typed(s, dnnl_f32, &p->shape, 0, chosen[i]);
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen && s->failed == dnnl_success && shape->ndims == 4; i++) {
+        const_dnnl_memory_desc_t tried = tutti_onednn_typed(s, dnnl_f32, shape, 0, chosen[i]);
         tutti_layout layout;
         tutti_param_desc as = *p;
         as.layout = &layout;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_dense_gemm.c: dense by products of our own behind planes: its weights lie in the order of the input, and give what the reference gives
- * to the bit, sums being exact, in training and in evaluation of what was trained. It keeps away where weights lie otherwise, or blocks are
- * not full. */
+ * to the bit, sums being exact, in training and in evaluation of what was trained, alone or before gradients by the library. It keeps away
+ * where weights lie otherwise, or blocks are not full. */
 #include "kernel/kernel_rig.h"
 
+#include "kernel/candidate.h"
 #include "kernel/dense_ways.h"
 #include "kernel/memory_order.h"
 
@@ -51,6 +52,16 @@ static void assert_same_din(const rig *want, const rig *got)
     free(x), free(y);
 }
 
+/* What a kernel of the training of `planes` makes, against the reference. */
+static void assert_trains(const rig *want, rig *got)
+{
+    rig_forward(got);
+    rig_backward(got);
+    assert_memory_equal(want->a.out, got->a.out, want->k.out.bytes);
+    for (int p = 0; p < want->k.nparams; p++) assert_same_param(want, got, p);
+    assert_same_din(want, got);
+}
+
 static void weights_take_the_order_of_the_planes(tutti_order order)
 {
     const tutti_kernel_request plain = {.engine = "reference", .training = true, .nthreads = 1};
@@ -61,11 +72,9 @@ static void weights_take_the_order_of_the_planes(tutti_order order)
     rig_make(&want, &planes, NULL, &plain), rig_make(&got, &planes, NULL, &r);
     assert_string_equal(got.k.chosen[TUTTI_PASS_PARAMS].name, "gemm");
     assert_non_null(got.k.params[0].layout);
-    rig_forward(&want), rig_forward(&got);
-    rig_backward(&want), rig_backward(&got);
-    assert_memory_equal(want.a.out, got.a.out, want.k.out.bytes);
-    for (int p = 0; p < want.k.nparams; p++) assert_same_param(&want, &got, p);
-    assert_same_din(&want, &got);
+    rig_forward(&want);
+    rig_backward(&want);
+    assert_trains(&want, &got);
     r = request_of(&in, &got);
     rig_make(&evaluated, &planes, NULL, &r);
     rig_forward(&evaluated);
@@ -77,6 +86,31 @@ static void behind_planes_it_gives_what_the_reference_gives(void **state)
 {
     (void)state;
     for (int i = 0; i < NORDERS; i++) weights_take_the_order_of_the_planes(orders[i]);
+}
+
+/* The library's gradients behind its forward pass: they read weights in that order. */
+static void the_library_reads_its_order(void **state)
+{
+    (void)state;
+    const tutti_kernel_candidate *library = tutti_candidate_find("onednn", "dense", TUTTI_PRECISION_F32);
+    const tutti_kernel_rows rows = {
+        .of = {&tutti_dense_gemm, library ? library->row : NULL, library ? library->row : NULL}};
+    char about[96];
+    tutti_kernel_engine_describe("onednn", about);
+    if (!about[0] || !library) skip();
+    for (int i = 0; i < NORDERS; i++) {
+        const tutti_kernel_request plain = {.engine = "reference", .training = true, .nthreads = 1};
+        tutti_layout layout;
+        const tutti_value in = planes_in(orders[i], &layout);
+        tutti_kernel_request r = request_of(&in, NULL);
+        rig want, got;
+        r.by = &rows;
+        rig_make(&want, &planes, NULL, &plain), rig_make(&got, &planes, NULL, &r);
+        rig_forward(&want);
+        rig_backward(&want);
+        assert_trains(&want, &got);
+        rig_close(&want), rig_close(&got);
+    }
 }
 
 static bool fits(tutti_order order, int64_t channels, bool training)
@@ -104,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behind_planes_it_gives_what_the_reference_gives),
+        cmocka_unit_test(the_library_reads_its_order),
         cmocka_unit_test(it_keeps_away_where_numbers_are_between_or_weights_lie_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
