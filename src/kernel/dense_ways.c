@@ -159,17 +159,8 @@ double tutti_dense_packed_seconds(const tutti_kernel *k, const tutti_kernel_requ
  * 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80; to 1000 it is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
-    enum {
-        LEAST = 16,
-        ENOUGH = 20,
-        SOME = 64,
-        MANY = 384,
-        CLOSE = 256,
-        APART = 512,
-        PAGE = 1024,
-        FAR = 16384,
-        FEW_OUTPUTS = 100
-    };
+    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 };                        /* rows */
+    enum { CLOSE = 256, APART = 512, PAGE = 1024, FAR = 16384, FEW_OUTPUTS = 100 }; /* numbers from row to row */
     const int64_t rows = k->in[0].shape.dim[0], out = k->params[0].shape.dim[0], in = k->params[0].shape.dim[1];
     if (rows < LEAST) return false;
     if (k->in[0].layout && in % PAGE == 0) return out % APART == 0;
