@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/candidate.h"
 #include "kernel/memory_order.h"
 #include "kernel/tune_trial.h"
 #include "product_peak.h"
-
-enum { MOST = 16 };
 
 typedef struct {
     const char *name;
@@ -70,38 +67,21 @@ typedef struct {
     tutti_trial_memory memory;
 } bench;
 
-/* Kernels of those that are taken for a pass when they are asked for by name. */
-static int find_kernels(const tutti_kernel_request *as, tutti_kernel_pass pass, tutti_kernel *k, const char **name)
-{
-    int n = 0;
-    const char *asked;
-    for (int i = 0; (asked = tutti_candidate_name_at(i)) && n < MOST; i++) {
-        tutti_kernel_request r = *as;
-        r.engine = asked;
-        if (strcmp(asked, "reference") == 0 || tutti_kernel_create(&r, &k[n], NULL) != TUTTI_OK) continue;
-        const tutti_kernel_chosen *chosen = &k[n].chosen[pass];
-        if (chosen->name && chosen->why == TUTTI_CHOSEN_ASKED)
-            name[n++] = asked;
-        else
-            tutti_kernel_destroy(&k[n]);
-    }
-    return n;
-}
-
 static void measure_pass(const layer *l, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *by_auto,
                          bench *b)
 {
-    tutti_kernel k[MOST], *kernels[MOST];
-    const char *name[MOST];
-    double seconds[MOST];
-    const int n = find_kernels(r, pass, k, name);
+    tutti_trial_contender contenders[TUTTI_TRIAL_CONTENDERS];
+    tutti_kernel *kernels[TUTTI_TRIAL_CONTENDERS];
+    double seconds[TUTTI_TRIAL_CONTENDERS];
+    const int n = tutti_trial_contenders(r, pass, contenders);
     const double peak = product_peak(b->row);
-    for (int i = 0; i < n; i++) kernels[i] = &k[i];
+    for (int i = 0; i < n; i++) kernels[i] = &contenders[i].kernel;
     if (n) tutti_trial_measure(kernels, n, pass, 1, b->rounds, &b->memory, seconds);
     for (int i = 0; i < n; i++) {
-        printf("%s;%s;%s;%.6g;%.6g;%d\n", l->name, tutti_kernel_pass_name(pass), name[i], seconds[i] * 1e6,
-               tutti_candidate_flops(&k[i]) / peak * 1e6, by_auto && strcmp(by_auto, name[i]) == 0);
-        tutti_kernel_destroy(&k[i]);
+        const char *name = contenders[i].of->name;
+        printf("%s;%s;%s;%.6g;%.6g;%d\n", l->name, tutti_kernel_pass_name(pass), name, seconds[i] * 1e6,
+               tutti_candidate_flops(kernels[i]) / peak * 1e6, by_auto && strcmp(by_auto, name) == 0);
+        tutti_kernel_destroy(kernels[i]);
     }
     fflush(stdout);
 }
@@ -148,16 +128,20 @@ int main(int argc, char **argv)
     if (argc < 2 || argc % 2 || product_peak(argv[1]) == 0) return fail(argv[0]);
     bench b = {.row = argv[1], .rounds = 10, .order = TUTTI_ORDER_NHWC};
     for (int i = 2; i + 1 < argc; i += 2) {
-        const char *value = argv[i + 1];
-        if (!strcmp(argv[i], "--only"))
+        const char *key = argv[i], *value = argv[i + 1];
+        const bool half = !strcmp(value, "bf16");
+        bool known = true;
+        if (!strcmp(key, "--only"))
             only = value;
-        else if (!strcmp(argv[i], "--rounds"))
+        else if (!strcmp(key, "--rounds"))
             b.rounds = (int)strtol(value, NULL, 10);
-        else if (!strcmp(argv[i], "--precision") && !strcmp(value, "bf16"))
-            b.precision = TUTTI_PRECISION_BF16;
-        else if (strcmp(argv[i], "--order") ? strcmp(argv[i], "--precision") || strcmp(value, "f32")
-                                            : !tutti_order_find(value, &b.order))
-            return fail(argv[0]);
+        else if (!strcmp(key, "--order"))
+            known = tutti_order_find(value, &b.order);
+        else if (!strcmp(key, "--precision") && (half || !strcmp(value, "f32")))
+            b.precision = half ? TUTTI_PRECISION_BF16 : TUTTI_PRECISION_F32;
+        else
+            known = false;
+        if (!known) return fail(argv[0]);
     }
     for (int i = 0; i < NLAYERS; i++)
         if (strstr(layers[i].name, only)) measure_layer(&layers[i], &b);

@@ -235,8 +235,8 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     int nothers = 0;
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
-        if (other.c == p->c || other.rank != p->rank || !other.c->op) continue; /* plain loops always fit */
-        if (other.rank == FITS) continue;
+        const bool is_timed = other.rank < FITS && other.c->op; /* plain loops always fit */
+        if (other.c == p->c || other.rank != p->rank || !is_timed) continue;
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;
         chosen.next = other.c->name;

@@ -85,6 +85,27 @@ static void run(tutti_kernel *k, const trial *t, tutti_kernel_pass pass)
     }
 }
 
+/* A row with all passes behind what adapters it needs; one without is made for the pass that it has. */
+static tutti_status make(const tutti_kernel_candidate *c, const tutti_kernel_request *r, tutti_kernel *k)
+{
+    const tutti_kernel_rows rows = {.of = {c->row, c->row, c->row}};
+    tutti_kernel_request by = *r;
+    by.by = &rows;
+    return c->passes == TUTTI_DOES_ALL ? tutti_kernel_create(&by, k, NULL) : tutti_kernel_create_by(c->row, r, k, NULL);
+}
+
+int tutti_trial_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass,
+                           tutti_trial_contender out[TUTTI_TRIAL_CONTENDERS])
+{
+    const tutti_kernel_candidate *fitting[TUTTI_TRIAL_CONTENDERS];
+    const tutti_candidate_table table = tutti_candidates();
+    const int nfitting = tutti_candidates_that_fit(&table, r, pass, fitting, TUTTI_TRIAL_CONTENDERS);
+    int n = 0;
+    for (int i = 0; i < nfitting; i++)
+        if (fitting[i]->row && make(fitting[i], r, &out[n].kernel) == TUTTI_OK) out[n++].of = fitting[i];
+    return n;
+}
+
 static double clock_s(int nthreads)
 {
     return nthreads > 1 ? tutti_clock_s() : tutti_clock_thread_s();

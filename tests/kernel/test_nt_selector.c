@@ -76,16 +76,21 @@ static void every_way_gives_what_the_reference_gives(void **state)
 
 /* ---- choosing ---- */
 
+/* The forward pass: gradients are computed as without a file. */
 static const char *chosen_for(const tutti_tuned *tuned, bool canonical, int64_t m)
 {
     const tutti_dense_attrs attrs = {.units = 256};
     const tutti_value in = tutti_value_plain(&(tutti_shape){2, {m, 256}});
     tutti_kernel_request r = request_of(TUTTI_PRECISION_F32, 1);
-    tutti_kernel k;
-    r.op = &tutti_op_dense, r.attrs = &attrs, r.in = &in, r.nin = 1, r.tuned = tuned, r.canonical = canonical;
+    tutti_kernel k, untuned;
+    r.op = &tutti_op_dense, r.attrs = &attrs, r.in = &in, r.nin = 1, r.canonical = canonical;
+    assert_int_equal(tutti_kernel_create(&r, &untuned, NULL), TUTTI_OK);
+    r.tuned = tuned;
     assert_int_equal(tutti_kernel_create(&r, &k, NULL), TUTTI_OK);
     const char *name = k.chosen[TUTTI_PASS_FORWARD].name;
-    tutti_kernel_destroy(&k);
+    for (int pass = TUTTI_PASS_PARAMS; pass < TUTTI_NPASSES; pass++)
+        assert_string_equal(k.chosen[pass].name, untuned.chosen[pass].name);
+    tutti_kernel_destroy(&k), tutti_kernel_destroy(&untuned);
     return name;
 }
 

@@ -8,13 +8,8 @@
 #include "../../kernel/candidate.h"
 #include "../../kernel/tune_trial.h"
 
-enum { MOST = 16, ROUNDS = 7, LONG_ROUNDS = 3 };
+enum { ROUNDS = 7, LONG_ROUNDS = 3 };
 static const double LONG_FLOPS = 2e8; /* takes milliseconds */
-
-typedef struct {
-    const tutti_kernel_candidate *of;
-    tutti_kernel kernel;
-} contender;
 
 /* As graph.c asks for it. */
 static tutti_kernel_request request_of(const tutti_graph *g, int l)
@@ -29,27 +24,6 @@ static tutti_kernel_request request_of(const tutti_graph *g, int l)
                                   .training = true,
                                   .nthreads = g->config.nthreads,
                                   .order = g->order};
-}
-
-/* A row with all passes behind what adapters it needs; one without is made for the pass that it has. */
-static tutti_status make(const tutti_kernel_candidate *c, const tutti_kernel_request *r, tutti_kernel *k)
-{
-    const tutti_kernel_rows rows = {.of = {c->row, c->row, c->row}};
-    tutti_kernel_request by = *r;
-    by.by = &rows;
-    return c->passes == TUTTI_DOES_ALL ? tutti_kernel_create(&by, k, NULL) : tutti_kernel_create_by(c->row, r, k, NULL);
-}
-
-/* Those that fit and can be made. */
-static int find_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass, contender *out)
-{
-    const tutti_kernel_candidate *fitting[MOST];
-    const tutti_candidate_table table = tutti_candidates();
-    const int nfitting = tutti_candidates_that_fit(&table, r, pass, fitting, MOST);
-    int n = 0;
-    for (int i = 0; i < nfitting; i++)
-        if (fitting[i]->row && make(fitting[i], r, &out[n].kernel) == TUTTI_OK) out[n++].of = fitting[i];
-    return n;
 }
 
 static bool is_known(const tutti_tune_file *f, const tutti_tuned_entry *e)
@@ -70,12 +44,12 @@ static bool measure_pass(const tutti_graph *g, int l, tutti_kernel_pass pass, tu
                          tutti_tune_file *f)
 {
     const tutti_kernel_request r = request_of(g, l);
-    contender contenders[MOST];
-    tutti_kernel *kernels[MOST];
-    double seconds[MOST];
+    tutti_trial_contender contenders[TUTTI_TRIAL_CONTENDERS];
+    tutti_kernel *kernels[TUTTI_TRIAL_CONTENDERS];
+    double seconds[TUTTI_TRIAL_CONTENDERS];
     char shape[TUTTI_CANDIDATE_SHAPE];
     bool known = true;
-    const int n = find_contenders(&r, pass, contenders);
+    const int n = tutti_trial_contenders(&r, pass, contenders);
     tutti_candidate_shape(&g->kernels[l], &r, shape);
     tutti_tuned_entry e = {.op = r.op->name,
                            .shape = shape,
