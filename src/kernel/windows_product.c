@@ -102,7 +102,7 @@ void tutti_windows_product_plan(tutti_windows_product *p)
 {
     const tutti_gemm_row *row = p->row;
     const tutti_blocks *to = &p->to.at;
-    const bool fills_up = to->nblocks > 1 && p->to.channel + p->to.channels == to->channels;
+    const bool fills_up = p->to.channel + p->to.channels == to->channels;
     const int64_t sums = row->rows * row->columns * (int64_t)sizeof(float), cell = sizeof(tutti_gemm_cell);
     p->in_planes = runs_on(p) && tutti_windows_in_planes(&p->from, row);
     p->columns = fills_up ? to->nblocks * to->block - p->to.channel : p->to.channels;

@@ -13,6 +13,7 @@
 
 #include "../planned.h"
 #include "../toy_net.h"
+#include "kernel/memory_order.h"
 #include "training/plan/placement.h"
 
 #ifndef PLAYED_BATCH
@@ -158,6 +159,35 @@ static inline float *gradient(const player *y, int copy, int param)
            p->param_offset[param];
 }
 
+/* Channels that fill up a last block hold zeros (memory_order.h): others read them. of: what it has been made by. */
+static inline void expect_filled_up(const char *of, const tutti_value *v, const void *memory)
+{
+    tutti_blocks b;
+    if (!memory || !tutti_blocks_of(v, &b)) return;
+    for (int64_t i = 0; i < b.batch * b.plane; i++) {
+        const int64_t last = b.nblocks - 1, filled = b.channels - last * b.block,
+                      at = i / b.plane * b.sample_step + last * b.block_step + i % b.plane * b.block;
+        for (int64_t c = filled; c < b.block; c++) {
+            const bool is_zero = v->dtype == TUTTI_F32 ? ((const float *)memory)[at + c] == 0
+                                                       : !(((const uint16_t *)memory)[at + c] & 0x7fff);
+            if (!is_zero) fail_msg("%s leaves channel %lld of %lld no zero", of, (long long)c, (long long)filled);
+        }
+    }
+}
+
+static inline void expect_all_filled_up(const player *y, int l, tutti_node_kind kind, const tutti_kernel_args *args)
+{
+    static const char *const passes[] = {"forward", "d weights", "d input"};
+    const tutti_kernel *k = &y->graph->kernels[l];
+    const tutti_kernel_pass pass = kind == TUTTI_NODE_FORWARD ? TUTTI_PASS_FORWARD : TUTTI_PASS_DATA;
+    char of[160];
+    snprintf(of, sizeof of, "%s of %s (%s) by %s", passes[pass], y->model->layers[l].name, k->op->name,
+             k->chosen[pass].name ? k->chosen[pass].name : k->row->engine);
+    if (kind == TUTTI_NODE_FORWARD) expect_filled_up(of, &k->out, args->out);
+    for (int i = 0; i < y->model->layers[l].nin && kind == TUTTI_NODE_BACKWARD_DATA; i++)
+        if (y->model->layers[l].in[i] >= 0) expect_filled_up(of, &k->in[i], args->din[i]);
+}
+
 static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
 {
     const tutti_node_kind kind = y->graph->nodes[a->node].kind;
@@ -186,6 +216,7 @@ static inline void run_kernel(player *y, const tutti_action *a, int first_slot)
     if (kind == TUTTI_NODE_BACKWARD_PARAMS) k->row->backward_params(k, &args);
     if (kind == TUTTI_NODE_BACKWARD_DATA) k->row->backward_data(k, &args);
     if (kind == TUTTI_NODE_SUM) sum_gradients(y, l);
+    expect_all_filled_up(y, l, kind, &args);
     if (correct >= 0) *gradient(y, a->dst, toy_param(y->graph, "@correct")) = (float)correct;
     if (l == 0) *gradient(y, a->dst, toy_param(y->graph, "@stop")) = 0;
 }
@@ -263,7 +294,10 @@ static inline float *step(const scene *sc, bool shared, int64_t *count)
     for (int i = 0; i < nslots; i++) free(sums[i]);
     end(y);
     free(y);
-    for (int64_t e = 0; e < *count; e++) assert_true(isfinite(out[e]));
+    for (int64_t e = 0; e < *count; e++)
+        if (!isfinite(out[e]))
+            fail_msg("%.60s by %s in %s, %d ranks: number %lld of %lld is %a", sc->model, sc->engine,
+                     tutti_precision_name(sc->precision), nranks, (long long)e, (long long)*count, (double)out[e]);
     return out;
 }
 
