@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c: asks the processor and the environment what our loops may use.
+/* isa.c: asks the processor (isa_processor.c) and the environment what our loops may use.
  *
  * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written with the same value
  * by whoever comes first. */
@@ -10,51 +10,6 @@
 #include <string.h>
 
 static const char *const names[TUTTI_NISAS] = {"generic", "avx2", "avx512"};
-
-#if defined(TUTTI_X86_LOOPS)
-#include <cpuid.h>
-
-/* F16C by its bit: not all compilers ask for it by name. */
-static bool has_avx2(void)
-{
-    unsigned a, b, c = 0, d;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
-           c & bit_F16C;
-}
-
-bool tutti_isa_runs(tutti_isa isa)
-{
-    if (isa == TUTTI_ISA_GENERIC) return true;
-    if (isa == TUTTI_ISA_AVX2) return has_avx2();
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
-bool tutti_isa_has_bf16(void)
-{
-    return tutti_isa_here() == TUTTI_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
-}
-
-bool tutti_isa_by_amd(void)
-{
-    return __builtin_cpu_is("amd");
-}
-#else
-bool tutti_isa_runs(tutti_isa isa)
-{
-    return isa == TUTTI_ISA_GENERIC;
-}
-
-bool tutti_isa_has_bf16(void)
-{
-    return false;
-}
-
-bool tutti_isa_by_amd(void)
-{
-    return false;
-}
-#endif
 
 /* TUTTI_NISAS: it is none of them, or not there. */
 static tutti_isa ceiling_of(const char *text)

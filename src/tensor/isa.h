@@ -28,6 +28,8 @@ bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
 /* Whether, here being AVX-512, there is AVX512-BF16 as well: for NAME_avx512bf16.c. */
 bool tutti_isa_has_bf16(void);
+/* Whether, here being AVX-512, there are AMX's tiles and their products of bf16, which the process has then asked the system for. */
+bool tutti_isa_has_tiles(void);
 /* Whether AMD made it: calibrated rules are of the processors they were measured on. */
 bool tutti_isa_by_amd(void);
 /* TUTTI_ERR_USAGE where TUTTI_ISA is none of the names: the loops take it for no ceiling. */
@@ -43,13 +45,16 @@ tutti_status tutti_isa_check(tutti_failure *err);
 /* A small loop beside other code is an inlined function: TUTTI_ISA_EACH(make) gives make(isa, target) for each set, which defines NAME_<isa>
  * that calls it, and TUTTI_ISA_LIST(NAME) is the initialiser of an array of these by set. TUTTI_ISA_X86(row): what exists for a set of x86-64
  * alone; NULL in builds without. */
+#if !defined(TUTTI_ISA_AVX512_TARGET) /* emulated, it is none */
+#define TUTTI_ISA_AVX512_TARGET __attribute__((target("avx512f")))
+#endif
 #if defined(TUTTI_X86_LOOPS)
 #define TUTTI_ISA_LIST(name)                                                                                           \
     {                                                                                                                  \
         name##_generic, name##_avx2, name##_avx512                                                                     \
     }
 #define TUTTI_ISA_EACH(make)                                                                                           \
-    make(generic, ) make(avx2, __attribute__((target("avx2")))) make(avx512, __attribute__((target("avx512f"))))
+    make(generic, ) make(avx2, __attribute__((target("avx2")))) make(avx512, TUTTI_ISA_AVX512_TARGET)
 #define TUTTI_ISA_X86(row) (row)
 #else
 #define TUTTI_ISA_LIST(name)                                                                                           \
