@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ceilings.py CEILING PROGRAMS | --own ISA PROGRAMS | --order ORDER PROGRAMS | --say: the tests of kernels, precisions and training again, as on a
-lesser processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, candidates alone, with our loops below what the library
-uses; or, training alone, with activations in an order that this processor would not choose. Exit code 77 and a word where the processor has not got that
-far, or no farther: then all tests run so. --say: which ceilings there are here."""
+"""ceilings.py CEILING PROGRAMS | --own ISA PROGRAMS | --order ORDER PROGRAMS | --emulated MAKER PROGRAMS | --say: the tests of kernels, precisions and
+training again, as on a lesser processor: with the loops of our own and oneDNN's kernels up to an instruction set; or, candidates alone, with our loops
+below what the library uses; or, training alone, with activations in an order that this processor would not choose; or, with loops that this processor has
+not got, by emulated instructions (tests/emulated), as on a processor of amd, which has AVX512-BF16, or intel, which has AMX beside. Exit code 77 and a
+word where the processor has not got that far, or no farther: then all tests run so. --say: which ceilings there are here."""
 import os
 import pathlib
 import subprocess
@@ -37,7 +38,7 @@ def leave_out(isa: str) -> int:
 def say() -> None:
     absent = [f"{c} (this processor has no {', '.join(sorted(missing(c)))})" for c in CEILINGS if missing(c)]
     print(f"kernel, precision and training tests ran under the ceilings {', '.join(there())}"
-          + (f"; not under {'; '.join(absent)}" if absent else ""))
+          + (f"; not under {'; '.join(absent)}: their loops of our own ran emulated" if absent else ""))
 
 
 def run(programs: pathlib.Path, names: list[str], environment: dict[str, str]) -> int:
@@ -53,6 +54,19 @@ def run(programs: pathlib.Path, names: list[str], environment: dict[str, str]) -
     return 1 if failed else 0
 
 
+def kernel_tests() -> list[str]:
+    return sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("kernel/test_*.c"))
+
+
+def run_emulated(maker: str, programs: pathlib.Path) -> int:
+    if not missing("avx512_bf16") and not missing("amx"):
+        print("skipped: this processor has all of AVX-512, AVX512-BF16 and AMX: all tests ran so (a processor that has less)")
+        return 77
+    rooms = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("*/**/test_*.c") if "tutti_isa_runs" in source.read_text())
+    names = sorted({*kernel_tests(), *rooms, *TRAINING})
+    return run(programs, names, {"TUTTI_EMULATE": maker, "LD_LIBRARY_PATH": str(programs / "emulated")})
+
+
 def main() -> int:
     if sys.argv[1:] == ["--say"]:
         say()
@@ -63,15 +77,16 @@ def main() -> int:
         if sys.argv[2] == CEILINGS[there()[-1]][0]:
             return leave_out(sys.argv[2])
         return run(pathlib.Path(sys.argv[3]), ["test_candidates"], {"TUTTI_ISA": sys.argv[2]})
+    if sys.argv[1] == "--emulated":
+        return run_emulated(sys.argv[2], pathlib.Path(sys.argv[3]))
     ceiling, programs = sys.argv[1], pathlib.Path(sys.argv[2])
     if missing(ceiling):
         print(f"skipped: this processor has no {', '.join(sorted(missing(ceiling)))} (a processor that has)")
         return 77
     if ceiling == there()[-1]:
         return leave_out(ceiling)
-    kernels = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("kernel/test_*.c"))
     own, library, _ = CEILINGS[ceiling]
-    return run(programs, kernels + list(TRAINING), {"TUTTI_ISA": own, "ONEDNN_MAX_CPU_ISA": library})
+    return run(programs, kernel_tests() + list(TRAINING), {"TUTTI_ISA": own, "ONEDNN_MAX_CPU_ISA": library})
 
 
 if __name__ == "__main__":
