@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/kernel_impl.h"
 #include "kernel/tile_conv.h"
 #include "tensor/convert.h"
+#include "tensor/isa.h"
 
 enum { SAMPLES = 3, ALIGNED = 64 };
 
@@ -87,8 +87,7 @@ static void compare(const tutti_tile_conv *c)
 
 static bool has_tiles(void)
 {
-    const char *how = tutti_onednn_multiplies(TUTTI_PRECISION_BF16);
-    return tutti_tile_conv_here() && how && strcmp(how, "AMX") == 0;
+    return tutti_tile_conv_here() && tutti_isa_has_tiles();
 }
 
 static void tiles_sum_as_plain_loops_do(void **state)
