@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* played_job.h: trains a job's text on so many ranks that are threads of the test. */
+/* played_job.h: trains a job's text on so many ranks that are threads of the test. A run that passes over a checkpoint, unless one is torn, fails
+ * it: begun anew, it would end as it should. */
 #ifndef TUTTI_PLAYED_JOB_H
 #define TUTTI_PLAYED_JOB_H
 
@@ -27,7 +28,7 @@ typedef struct {
     const tutti_device *device[PLAYED_MAX_RANKS]; /* a rank's; NULL: the job's */
     bool fast;                                    /* by the job's kernels: one rank alone; else those of reference */
     const char *dir;
-    bool fresh;
+    bool fresh, torn;            /* torn: it is to pass over a checkpoint */
     const char *record, *replay; /* files; NULL = none */
     tutti_handicap handicap[PLAYED_MAX_RANKS];
     int stop_rank; /* asks for an end (as by SIGTERM) at stop_step */
@@ -39,6 +40,7 @@ typedef struct {
     void *on_open_arg;
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
+    atomic_int npassed_over; /* checkpoints that were not whole */
     /* results */
     tutti_train_result result[PLAYED_MAX_RANKS];
     tutti_failure err[PLAYED_MAX_RANKS];
@@ -116,6 +118,14 @@ static tutti_status played_replan(const tutti_emitter *method, tutti_session *s,
     return TUTTI_OK;
 }
 
+static void played_event(void *arg, const tutti_train_event *event)
+{
+    played_job *j = ((played_rank *)arg)->job;
+    if (event->kind == TUTTI_TRAIN_NOTE && strstr(event->text, "passed over a checkpoint"))
+        atomic_fetch_add(&j->npassed_over, 1);
+    if (j->on_event) j->on_event(j->on_event_arg, event);
+}
+
 static void *played_rank_run(void *arg)
 {
     played_rank *r = arg;
@@ -140,8 +150,8 @@ static void *played_rank_run(void *arg)
     s.config.replay = j->replay;
     s.config.stop_asked = played_stop;
     s.config.stop_arg = r;
-    s.config.on_event = j->on_event;
-    s.config.on_event_arg = j->on_event_arg;
+    s.config.on_event = played_event;
+    s.config.on_event_arg = r;
     if (!st) st = tutti_session_settle(r->resolved, r->group, j->fresh ? NULL : j->dir, &s, &j->err[rank]);
     if (!st && j->on_open) j->on_open(j->on_open_arg, &s);
     if (!st) st = tutti_train(r->group, &s.config, &j->result[rank], &j->err[rank]);
@@ -171,6 +181,7 @@ static void play_job(played_job *j)
         assert_int_equal(pthread_create(&ranks[r].thread, NULL, played_rank_run, &ranks[r]), 0);
     }
     for (int r = 0; r < j->nranks; r++) pthread_join(ranks[r].thread, NULL);
+    if (j->torn != (j->npassed_over > 0)) fail_msg("%s%d checkpoints are not whole", j->text, j->npassed_over);
     tutti_session_data_release(&data);
     tutti_job_destroy(job);
 }

@@ -101,6 +101,7 @@ static void a_run_goes_on_from_the_checkpoint_before_a_torn_one(void **state)
     expect_ok(&first);
     snprintf(path, sizeof path, "%s/checkpoints/step_000000014/momentum.safetensors", (char *)*state);
     assert_int_equal(truncate(path, 100), 0);
+    second.torn = true;
     play_job(&second);
     expect_ok(&second);
     assert_false(second.result[0].was_done);
