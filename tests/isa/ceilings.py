@@ -59,6 +59,9 @@ def kernel_tests() -> list[str]:
 
 
 def run_emulated(maker: str, programs: pathlib.Path) -> int:
+    if missing("avx2"):
+        print("skipped: instructions are emulated by AVX2, which this processor has not got (a processor that has)")
+        return 77
     if not missing("avx512_bf16") and not missing("amx"):
         print("skipped: this processor has all of AVX-512, AVX512-BF16 and AMX: all tests ran so (a processor that has less)")
         return 77
