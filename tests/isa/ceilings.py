@@ -18,6 +18,7 @@ CEILINGS = {
     "amx": ("avx512", "AVX512_CORE_AMX", {"amx_tile", "amx_bf16"}),
 }
 TRAINING = ("test_train", "test_train_gate", "test_train_half", "test_plan_play")
+NETWORKS = ("test_candidates_check", "test_candidates_play", "test_candidates_resume") # of the zoo, by every candidate
 
 
 def missing(ceiling: str) -> set[str]:
@@ -66,7 +67,7 @@ def run_emulated(maker: str, programs: pathlib.Path) -> int:
         print("skipped: this processor has all of AVX-512, AVX512-BF16 and AMX: all tests ran so (a processor that has less)")
         return 77
     rooms = sorted(source.stem for source in pathlib.Path(__file__).parents[1].glob("*/**/test_*.c") if "tutti_isa_runs" in source.read_text())
-    names = sorted({*kernel_tests(), *rooms, *TRAINING})
+    names = sorted({*kernel_tests(), *rooms, *TRAINING, *NETWORKS})
     return run(programs, names, {"TUTTI_EMULATE": maker, "LD_LIBRARY_PATH": str(programs / "emulated")})
 
 
