@@ -26,6 +26,7 @@ typedef struct {
 } tutti_checkpoint_file;
 
 enum { TUTTI_CHECKPOINT_SKIPS = 1024 };
+#define TUTTI_CHECKPOINT_SKIP_DIGITS "0123456789abcdef" /* of `skips` below, a layer each */
 typedef struct {
     int64_t step;   /* steps done */
     int64_t cursor; /* samples done, global */

@@ -121,7 +121,7 @@ void tutti_relus_decide(const tutti_relus *relus, const int64_t *zeros, int64_t 
     if (changed) say(g, words);
 }
 
-static const char digits[] = "0123456789abcdef";
+static const char digits[] = TUTTI_CHECKPOINT_SKIP_DIGITS;
 
 void tutti_relus_skips(const tutti_graph *g, char out[TUTTI_CHECKPOINT_SKIPS])
 {
