@@ -42,6 +42,7 @@ typedef struct {
     void *on_event_arg;
     atomic_int npassed_over; /* checkpoints that were not whole */
     /* results */
+    atomic_llong from; /* the step where it went on */
     tutti_train_result result[PLAYED_MAX_RANKS];
     tutti_failure err[PLAYED_MAX_RANKS];
 } played_job;
@@ -123,6 +124,7 @@ static void played_event(void *arg, const tutti_train_event *event)
     played_job *j = ((played_rank *)arg)->job;
     if (event->kind == TUTTI_TRAIN_NOTE && strstr(event->text, "passed over a checkpoint"))
         atomic_fetch_add(&j->npassed_over, 1);
+    if (event->kind == TUTTI_TRAIN_BEGIN) atomic_store(&j->from, event->step);
     if (j->on_event) j->on_event(j->on_event_arg, event);
 }
 
