@@ -35,18 +35,7 @@ EMULATED void emulated_storeu_si512(void *to, __m512i v)
     memcpy(to, &v, sizeof v);
 }
 
-EMULATED void emulated_storeu_ps(void *to, __m512 v)
-{
-    memcpy(to, &v, sizeof v);
-}
-
 EMULATED void emulated_store_si512(void *to, __m512i v)
-{
-    emulated_aligned(to);
-    memcpy(to, &v, sizeof v);
-}
-
-EMULATED void emulated_stream_ps(void *to, __m512 v)
 {
     emulated_aligned(to);
     memcpy(to, &v, sizeof v);
@@ -59,58 +48,22 @@ EMULATED void emulated_some(void *to, const void *from, uint32_t mask, int lanes
         if (mask >> i & 1) memcpy((char *)to + (size_t)i * bytes, (const char *)from + (size_t)i * bytes, bytes);
 }
 
-EMULATED __m512 emulated_maskz_loadu_ps(__mmask16 mask, const void *from)
-{
-    __m512 v = {0};
-    emulated_some(&v, from, mask, 16, 4);
-    return v;
-}
-
-EMULATED __m256 emulated_maskz_loadu_ps256(__mmask8 mask, const void *from)
-{
-    __m256 v = {0};
-    emulated_some(&v, from, mask, 8, 4);
-    return v;
-}
-
-EMULATED __m512i emulated_maskz_loadu_epi16(__mmask32 mask, const void *from)
-{
-    __m512i v = {0};
-    emulated_some(&v, from, mask, 32, 2);
-    return v;
-}
-
-EMULATED __m256i emulated_maskz_loadu_epi16_256(__mmask16 mask, const void *from)
-{
-    __m256i v = {0};
-    emulated_some(&v, from, mask, 16, 2);
-    return v;
-}
-
-EMULATED void emulated_mask_storeu_ps(void *to, __mmask16 mask, __m512 v)
-{
-    emulated_some(to, &v, mask, 16, 4);
-}
-
-EMULATED void emulated_mask_storeu_ps256(void *to, __mmask8 mask, __m256 v)
-{
-    emulated_some(to, &v, mask, 8, 4);
-}
-
-EMULATED void emulated_mask_storeu_epi16(void *to, __mmask32 mask, __m512i v)
-{
-    emulated_some(to, &v, mask, 32, 2);
-}
-
-EMULATED void emulated_mask_storeu_epi16_256(void *to, __mmask16 mask, __m256i v)
-{
-    emulated_some(to, &v, mask, 16, 2);
-}
-
-EMULATED void emulated_mask_storeu_epi16_128(void *to, __mmask8 mask, __m128i v)
-{
-    emulated_some(to, &v, mask, 8, 2);
-}
+#define EMULATED_SOME(name, vector, mask_of, lanes, bytes)                                                             \
+    EMULATED vector emulated_load_##name(mask_of mask, const void *from)                                               \
+    {                                                                                                                  \
+        vector v = {0};                                                                                                \
+        emulated_some(&v, from, mask, lanes, bytes);                                                                   \
+        return v;                                                                                                      \
+    }                                                                                                                  \
+    EMULATED void emulated_store_##name(void *to, mask_of mask, vector v)                                              \
+    {                                                                                                                  \
+        emulated_some(to, &v, mask, lanes, bytes);                                                                     \
+    }
+EMULATED_SOME(16_floats, __m512, __mmask16, 16, 4)
+EMULATED_SOME(8_floats, __m256, __mmask8, 8, 4)
+EMULATED_SOME(32_halves, __m512i, __mmask32, 32, 2)
+EMULATED_SOME(16_halves, __m256i, __mmask16, 16, 2)
+EMULATED_SOME(8_halves, __m128i, __mmask8, 8, 2)
 
 /* ---- constants, halves ---- */
 
