@@ -15,6 +15,10 @@
 /* Of libucp and, the last one, libucs. */
 #define TUTTI_UCX_FUNCTIONS(_)                                                                                         \
     _(ucp_init_version)                                                                                                \
+    _(ucp_get_version)                                                                                                 \
+    _(ucp_config_read)                                                                                                 \
+    _(ucp_config_modify)                                                                                               \
+    _(ucp_config_release)                                                                                              \
     _(ucp_cleanup)                                                                                                     \
     _(ucp_context_print_info)                                                                                          \
     _(ucp_worker_create)                                                                                               \
@@ -91,6 +95,8 @@ typedef struct {
 tutti_status tutti_ucx_load(ucx_functions *out, tutti_failure *err);
 
 /* --- ucx_lanes.c --- */
+/* The context's transports to other hosts are TCP's alone. */
+bool tutti_ucx_leaves_host_by_tcp(const ucx_wire *w);
 void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes);
 bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b);
 /* What UCX found for an endpoint that was just made. */

@@ -37,6 +37,20 @@ static bool copies_between_processes(const char *transport)
     return false;
 }
 
+static bool is_tcp(const char *transport)
+{
+    return !strcmp(transport, "tcp");
+}
+
+/* Of UCX's transports those of network cards: "rc_verbs", "dc_mlx5", "ud_verbs", "ugni_rdma", "srd". */
+static bool is_card(const char *transport)
+{
+    static const char *const begins[] = {"rc_", "dc_", "ud_", "ugni", "srd"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(transport, begins[i], strlen(begins[i]))) return true;
+    return false;
+}
+
 /* TCP's lanes for long messages carry a put's bytes too, but both processes move them. */
 static bool is_one_sided(const char *line, const char *transport)
 {
@@ -62,26 +76,32 @@ static uint64_t host_of_ours(void)
     return tutti_hasher_finish(h);
 }
 
-static bool can_share(const ucx_wire *w)
+/* Whether the context has a transport that is so. */
+static bool has(const ucx_wire *w, bool (*is_so)(const char *transport))
 {
     char *text = NULL, name[MOST_TRANSPORT];
     size_t n;
-    bool can = false;
+    bool found = false;
     FILE *f = open_memstream(&text, &n);
     if (!f) return false;
     w->ucx.ucp_context_print_info(w->context, f);
     fclose(f);
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && !can;)
-        can = strstr(line, "resource") && transport_of(line, name) && copies_between_processes(name);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && !found;)
+        found = strstr(line, "resource") && transport_of(line, name) && is_so(name);
     free(text);
-    return can;
+    return found;
+}
+
+bool tutti_ucx_leaves_host_by_tcp(const ucx_wire *w)
+{
+    return has(w, is_tcp) && !has(w, is_card);
 }
 
 void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes)
 {
     w->card_bytes = sizeof *w->card + nbytes;
     w->card = tutti_alloc(w->card_bytes);
-    *w->card = (ucx_card){.host = host_of_ours(), .shares = can_share(w)};
+    *w->card = (ucx_card){.host = host_of_ours(), .shares = has(w, copies_between_processes)};
     memcpy(w->card->address, address, nbytes);
 }
 
