@@ -54,7 +54,7 @@ static bool is_card(const char *transport)
 /* TCP's lanes for long messages carry a put's bytes too, but both processes move them. */
 static bool is_one_sided(const char *line, const char *transport)
 {
-    return strstr(line, "rma_bw") && strcmp(transport, "tcp") != 0;
+    return strstr(line, "rma_bw") && !is_tcp(transport);
 }
 
 /* --- this host --- */

@@ -72,7 +72,8 @@ static tutti_status init_copying_context(ucx_wire *w, tutti_failure *err)
 static tutti_status open_context(ucx_wire *w, tutti_failure *err)
 {
     const tutti_status st = init_context(w, NULL, err);
-    return !st && tutti_ucx_leaves_host_by_tcp(w) && !asks_for_its_own() ? init_copying_context(w, err) : st;
+    if (st || asks_for_its_own() || !tutti_ucx_leaves_host_by_tcp(w)) return st;
+    return init_copying_context(w, err);
 }
 
 static tutti_status open_worker(ucx_wire *w, tutti_failure *err)
