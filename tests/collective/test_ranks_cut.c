@@ -75,23 +75,15 @@ ssize_t send(int fd, const void *from, size_t nbytes, int flags)
 
 /* --- as a rank --- */
 
-/* Rank 0 reads from rank 1 until that is over. */
-static const char *read_body(tutti_comm *comm, void *arg)
+static const char *read_cut(tutti_comm *comm)
 {
     static char words[1200];
     tutti_failure err = {0};
-    tutti_status s = TUTTI_OK;
-    char *memory, *got = malloc(LONG);
-    (void)arg;
+    char *memory;
     EXPECT(!tutti_comm_alloc(comm, LONG, (void **)&memory, &err));
     EXPECT(!tutti_comm_barrier(comm, &err));
     cuts = tutti_comm_rank(comm) == 1;
-    if (cuts) s = tutti_comm_await(comm, (uint64_t *)(void *)memory, 1, 0, &err);
-    while (!s) s = tutti_comm_read(comm, 1, got, memory, LONG, &err);
-    free(got);
-    EXPECT(s == TUTTI_ERR_PEER);
-    snprintf(words, sizeof words, "%s", err.text);
-    return words;
+    return read_until_over(comm, memory, LONG, words);
 }
 
 static int run_as_rank(void)
@@ -99,7 +91,7 @@ static int run_as_rank(void)
     tutti_failure err = {0};
     tutti_comm *comm = NULL;
     take_host();
-    const char *said = tutti_comm_create_from_env(&comm, &err) ? err.text : read_body(comm, NULL);
+    const char *said = tutti_comm_create_from_env(&comm, &err) ? err.text : read_cut(comm);
     say(said);
     tutti_comm_destroy(comm);
     return 1;

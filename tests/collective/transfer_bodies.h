@@ -4,6 +4,7 @@
 #ifndef TUTTI_TESTS_TRANSFER_BODIES_H
 #define TUTTI_TESTS_TRANSFER_BODIES_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,20 @@ static inline const char *echo_body(tutti_comm *comm, void *arg)
     EXPECT(!tutti_comm_barrier(comm, &err));
     free(source), free(got);
     return NULL;
+}
+
+/* All read from rank 1, which waits, until that is over; what it ended with. */
+static inline const char *read_until_over(tutti_comm *comm, void *memory, size_t nbytes, char words[1200])
+{
+    tutti_failure err = {0};
+    tutti_status s = TUTTI_OK;
+    char *got = malloc(nbytes);
+    if (tutti_comm_rank(comm) == 1) s = tutti_comm_await(comm, memory, 1, 0, &err);
+    while (!s) s = tutti_comm_read(comm, 1, got, memory, nbytes, &err);
+    free(got); /* nothing is written to it any more */
+    EXPECT(s == TUTTI_ERR_PEER);
+    snprintf(words, 1200, "%s", err.text);
+    return words;
 }
 
 #endif
