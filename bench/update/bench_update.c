@@ -46,6 +46,13 @@ EACH_ISA static void move(const float *restrict sum, const float *restrict centr
         for (int64_t i = 0; i < n; i++) w[i] += 1, a[i] += 1, b[i] += 1;
 }
 
+static void look(const timed *t, const tutti_update_step *step)
+{
+    float numbers[TUTTI_RULE_MAX_NUMBERS];
+    tutti_update_prepare(&t->update, step, TUTTI_PARAM_WEIGHT, numbers);
+    tutti_update_look(t->update.rule, numbers, &t->slice, (int64_t[TUTTI_RULE_LOOKED]){0});
+}
+
 static void play(const timed *t, bool moves)
 {
     static const tutti_update_step step = {.lr = 1e-6, .unscale = 1, .trust = 1, .nupdates = 10};
@@ -59,7 +66,7 @@ static void play(const timed *t, bool moves)
                           : 1 + t->update.rule->nstates,
              s->n);
     else if (t->looks)
-        tutti_update_look(&t->update, &step, s, (int64_t[TUTTI_RULE_LOOKED]){0});
+        look(t, &step);
     else if (t->elastic)
         tutti_centre_elastic(0.1f, 4, s->w, s->sum, s->n);
     else if (t->outer)

@@ -17,7 +17,7 @@ static tutti_status show(const tutti_flags *f, tutti_failure *err)
     tutti_job *job = NULL;
     tutti_resolved r = {0};
     tutti_status st = tutti_cli_load_job(f, f->rest[0], &job, err);
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){0}, &r, err);
+    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.on_device = true}, &r, err);
     if (!st) {
         char *text = tutti_cli_has(f, "dot") ? tutti_graph_dot(r.graph) : tutti_graph_print(r.graph);
         st = tutti_cli_write(NULL, text, err);

@@ -158,7 +158,9 @@ static tutti_status with_plan(const tutti_flags *f, const char *path, act *what,
     tutti_status st = tutti_cli_int(f, "rank", 0, 65535, 0, &rank, err);
     if (!st) st = tutti_cli_load_job(f, path, &job, err);
     if (!st) st = read_hosts(f, job, &host_of, err);
-    if (!st) st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank, .host_of = host_of}, &r, err);
+    if (!st)
+        st = tutti_job_resolve(job, &(tutti_job_seat){.rank = (int)rank, .host_of = host_of, .on_device = true}, &r,
+                               err);
     if (!st) st = add_costs(f, job, &r, err);
     if (!st) st = what(f, job, r.plan, err);
     tutti_resolved_release(&r);

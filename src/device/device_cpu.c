@@ -69,16 +69,26 @@ static void convert(const tutti_device *d, tutti_dtype type, const void *from, t
 
 /* ---- work, and what the host sees of it ---- */
 
-static tutti_event launch(const tutti_device *d, void (*work)(const void *args), const void *args, size_t nbytes)
+static tutti_event launch(const tutti_device *d, const tutti_work *work, const void *args)
 {
-    (void)d, (void)nbytes;
-    work(args);
+    work->run(d, args, (const char *)args + work->varying_at);
     return (tutti_event){0};
 }
 
 static void wait_for(const tutti_device *d, tutti_event event)
 {
     (void)d, (void)event;
+}
+
+static void finish(const tutti_device *d)
+{
+    (void)d;
+}
+
+static tutti_status check(const tutti_device *d, tutti_failure *err)
+{
+    (void)d, (void)err;
+    return TUTTI_OK;
 }
 
 static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
@@ -99,6 +109,7 @@ static void give_back(const tutti_device *d, const void *at, void *borrowed, siz
 }
 
 static const tutti_device cpu = {.name = "cpu",
+                                 .kind = TUTTI_DEVICE_CPU,
                                  .shares_host = true,
                                  .allocate = allocate,
                                  .release = release,
@@ -110,6 +121,8 @@ static const tutti_device cpu = {.name = "cpu",
                                  .convert = convert,
                                  .launch = launch,
                                  .wait = wait_for,
+                                 .finish = finish,
+                                 .check = check,
                                  .look = look,
                                  .borrow = borrow,
                                  .give_back = give_back};

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_row.h: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and cores. Who owns vectors (a plan's
- * memories, an exchange's scratch) is given a row and does all to them by its calls; addresses are the row's, which the host may add to and
- * compare, and follow only where the row shares the host's memory.
+/* device_row.h: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and cores, `cuda` a card's. Who owns
+ * vectors (a plan's memories, an exchange's scratch) is given a row and does all to them by its calls; addresses are the row's, which the host
+ * may add to and compare, and follow only where the row shares the host's memory.
  *
  * Memory. A row allocates, or it is shown what is there already (enrol), such as regions, which peers map too. Its calls touch nothing else,
  * but where it shares the host's memory.
  *
- * Loops. copy, reduce, convert and average are over when they return: what follows them is a word to another rank. Each is elementwise, the
- * same bits at any offset and in any cut, and the same on all rows (tensor/reduce.h and tensor/convert.h say which).
+ * The queue. Work (launch) and loops (copy, reduce, convert, average) run in the order in which they were put on the queue, by whatever thread.
+ * The cpu runs each at once. Work is over when its event was waited for; work and loops are all over when finish returns. Nothing else waits
+ * for them: a caller that wants their results for a look, a borrowing or another rank finishes first.
  *
- * Work. launch puts a function and its arguments on the row's queue and returns an event; what is launched runs in the order in which it was
- * launched, by whatever thread, and is over when its event was waited for. Nothing else waits for it: who wants its results for a loop, a
- * look, a borrowing or another rank waits first. The cpu runs it at once. Another row finds its own code for a function by its address.
+ * Loops are elementwise, the same bits at any offset and in any cut, and the same on all rows (tensor/reduce.h and tensor/convert.h say which).
+ *
+ * Work is a row of a table (tutti_work), one table a kind of device; whoever launches takes the row of the device's kind.
  *
  * A row that keeps something begins with a tutti_device, and is reached through it.
  * Threads: shared; no two calls at the same time touch the same elements unless both read, or a method says so (tensor/relaxed.h).
- * Errors: where memory is had; nothing else fails. Cost: a loop is one indirect call, then its one pass over memory. */
+ * Errors: where memory is had; a card that fails later says so in check. Cost: a loop is one indirect call, then its one pass over memory. */
 #ifndef TUTTI_DEVICE_ROW_H
 #define TUTTI_DEVICE_ROW_H
 
@@ -37,8 +38,22 @@ typedef struct {
 } tutti_event;
 
 typedef struct tutti_device tutti_device;
+
+/* Whose code runs: which column of a table of work a device takes. */
+typedef enum { TUTTI_DEVICE_CPU, TUTTI_DEVICE_CUDA, TUTTI_NDEVICE_KINDS } tutti_device_kind;
+
+/* One kind of work, as one kind of device does it. */
+typedef struct {
+    const char *name; /* "forward", in failures */
+    /* args: nbytes of them. varying: where the device finds the part of the arguments that changes from step to step when the work runs
+     * (on the cpu: inside args); code that is recorded once and replayed must read that part from there. */
+    void (*run)(const tutti_device *d, const void *args, const void *varying);
+    size_t nbytes, varying_at, varying_bytes; /* of the arguments; varying_bytes 0: all of them stay the same */
+} tutti_work;
+
 struct tutti_device {
     const char *name; /* "cpu" */
+    tutti_device_kind kind;
     bool shares_host; /* its calls and what it launches may touch whatever the host may */
 
     /* Zeroed, at a multiple of 64 at least, populated; NULL with errno set if there is none. */
@@ -60,9 +75,13 @@ struct tutti_device {
     void (*convert)(const tutti_device *d, tutti_dtype type, const void *from, tutti_dtype to_type, void *to,
                     int64_t n);
 
-    /* args: nbytes that the row copies if it must; what they point to stays until the work is over. */
-    tutti_event (*launch)(const tutti_device *d, void (*work)(const void *args), const void *args, size_t nbytes);
+    /* args: work->nbytes that the row copies if it must; what they point to stays until the work is over. */
+    tutti_event (*launch)(const tutti_device *d, const tutti_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
+    /* Until all that is on the queue is over. */
+    void (*finish)(const tutti_device *d);
+    /* TUTTI_ERR_FAILED with words once the device has failed; what was launched since then is undefined. */
+    tutti_status (*check)(const tutti_device *d, tutti_failure *err);
 
     /* Its memory as the host sees it: a few numbers, copied to `to`. */
     void (*look)(const tutti_device *d, void *to, const void *from, size_t nbytes);
@@ -75,5 +94,11 @@ struct tutti_device {
 
 /* This host's memory and cores: all that a process can touch is its own. */
 const tutti_device *tutti_device_cpu(void);
+
+/* name: "cpu"; "cuda": the card of this number among those that the process sees, counted around; "auto": that card where there is one that can
+ * be used, else the cpu. *why (may be NULL): why auto took the cpu, words that the caller frees, or NULL. TUTTI_ERR_USAGE with what is missing. Each connect
+ * is ended by a disconnect, after all that was made on the device is gone. */
+tutti_status tutti_device_connect(const char *name, int card, const tutti_device **out, char **why, tutti_failure *err);
+void tutti_device_disconnect(const tutti_device *d); /* NULL is fine */
 
 #endif

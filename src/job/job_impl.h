@@ -13,6 +13,8 @@
 
 typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction;
 
+typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
+
 typedef enum { TUTTI_SPARSE_OFF, TUTTI_SPARSE_AUTO } tutti_sparse_wish;
 
 typedef enum { TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
@@ -81,6 +83,7 @@ struct tutti_job {
     } init;
     int64_t seed;
     int64_t ranks, threads; /* threads a rank */
+    int device;             /* tutti_device_wish */
     const char *partition;  /* none | numa | l3 | number of groups; ranks and threads that are not given go by it */
     struct {
         const char *name, *tuned; /* auto or a candidate's name; a tune file, NULL = none */

@@ -79,6 +79,8 @@ static const tutti_field own[] = {
     JOB(INT, "seed", seed, "1", 0, 9e15, "of start weights, order of samples and dropout"),
     JOB(INT, "ranks", ranks, "1", 1, 4096, "processes; --ranks overrides"),
     JOB(INT, "threads", threads, "1", 1, TUTTI_JOB_MAX_THREADS, "compute threads a rank"),
+    CHOICE("device", device, "auto", "auto|cpu|cuda",
+           "where ranks compute; auto: a CUDA card where there is one that can be used, else the cpu (docs/cuda.md)"),
     JOB(TEXT, "partition", partition, "none", 1, 0,
         "ranks on cores of their own: none, numa, l3 or a number of groups (docs/partition.md)"),
     JOB(TEXT, "kernels.name", kernels.name, "auto", 1, 0, "auto, or what is taken wherever it fits: "),
@@ -122,6 +124,7 @@ WORDS(TUTTI_AUGMENT_AUTO, TUTTI_AUGMENT_CROP_FLIP, 5);
 WORDS(TUTTI_RATE_CONSTANT, TUTTI_RATE_COSINE, 4);
 WORDS(TUTTI_AVERAGE_WEIGHTS, TUTTI_AVERAGE_ALL, 2);
 WORDS(TUTTI_PRECISION_F32, TUTTI_PRECISION_F16, 3);
+WORDS(TUTTI_ON_ANY, TUTTI_ON_CUDA, 3);
 WORDS(TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL, 2);
 WORDS(TUTTI_BUCKETS_SIZE, TUTTI_BUCKETS_ONE, 4);
 WORDS(TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED, 2);

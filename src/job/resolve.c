@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/device_row.h"
 #include "job_impl.h"
 
 /* By so much of its distance to the mean of all workers a centre moves, as in the launch file of the EASGD authors (mpiT). */
@@ -102,6 +103,22 @@ tutti_plan_config tutti_job_plan_config(const tutti_job *job, const tutti_job_se
                                .nthreads = (int)job->threads};
 }
 
+/* Cards of a host are dealt to its ranks in their order. */
+static int card_of(const tutti_job_seat *seat)
+{
+    int card = 0;
+    for (int r = 0; r < seat->rank; r++) card += !seat->host_of || seat->host_of[r] == seat->host_of[seat->rank];
+    return card;
+}
+
+static tutti_status connect_device(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *r,
+                                   tutti_failure *err)
+{
+    static const char *const names[] = {"auto", "cpu", "cuda"};
+    const char *name = seat->on_device ? names[job->device] : "cpu";
+    return tutti_device_connect(name, card_of(seat), &r->device, &r->why_cpu, err);
+}
+
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err)
 {
@@ -109,11 +126,13 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
     tutti_resolved r = {0};
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
+    if (!st) st = connect_device(job, seat, &r, err);
     if (!st) st = tutti_job_open_times(job, seat->times, &r.times, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
     tutti_graph_config graph = {.batch = samples,
                                 .engine = config.engine,
                                 .nthreads = config.nthreads,
+                                .device = r.device,
                                 .training = true,
                                 .precision = (tutti_precision)job->precision,
                                 .canonical = config.slots > 0,
@@ -153,5 +172,7 @@ void tutti_resolved_release(tutti_resolved *r)
     tutti_model_destroy(r->fused);
     tutti_model_destroy(r->model);
     tutti_job_times_close(r->times);
+    tutti_device_disconnect(r->device);
+    free(r->why_cpu);
     *r = (tutti_resolved){0};
 }

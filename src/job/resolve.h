@@ -23,6 +23,8 @@ typedef struct {
     tutti_model *model, *fused; /* as the file has it; as it is run, NULL = so too */
     tutti_graph *graph;
     tutti_plan *plan;
+    const struct tutti_device *device; /* that its kernels run on (device/device_row.h) */
+    char *why_cpu; /* why 'device: auto' took the cpu, where a card might have been; NULL = nothing to say */
 } tutti_resolved;
 
 /* Whose plan it is. */
@@ -31,6 +33,7 @@ typedef struct {
     const int32_t *host_of; /* the host of each rank, NULL = one */
     bool prove_later;       /* see tutti_plan_config */
     const char *times;      /* what tutti_job_share_times has given; NULL = the job's file is read here */
+    bool on_device; /* kernels run where the job's `device` says; false: on the cpu, which predictions are made for */
 } tutti_job_seat;
 
 /* Buckets of rule `auto` are merged up to 1 MiB until tutti_resolved_replan is told what exchanges cost (job_costs.h).

@@ -9,14 +9,13 @@
 #include <string.h>
 
 #include "../collective/exchange/prove.h"
-#include "../device/device_row.h"
 #include "job_costs.h"
 #include "job_impl.h"
 
 /* What changes nothing, or nothing but how sums are rounded (said when it happens), or only how much longer the run goes on:
  * epochs and steps are free only where the rate does not depend on the end, kernels only where bits are not the job's own. */
 #define ALWAYS_FREE                                                                                                    \
-    "ranks", "threads", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",               \
+    "ranks", "threads", "device", "partition", "data.threads", "model", "exchange.algorithm", "exchange.topology",     \
         "exchange.hybrid_bytes", "exchange.buckets", "exchange.bucket_bytes", "exchange.order", "parallel.layers",     \
         "parallel.groups", "exchange.update", "exchange.update_when", "exchange.deadline_s", "log_every",              \
         "eval_every_epochs", "checkpoint.every_steps", "checkpoint.keep", "tensorboard", "trace.steps",                \
@@ -55,7 +54,7 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
     const int64_t per_epoch = tutti_dataset_count(data->train) / job->batch;
     const int64_t nsteps = job->steps > 0 ? job->steps : llround(job->epochs * (double)per_epoch);
     s->config = (tutti_train_config){.plan = s->parts.plan,
-                                     .device = tutti_device_cpu(),
+                                     .device = s->parts.device,
                                      .train = data->train,
                                      .test = data->test,
                                      .data_threads = (int)job->data.threads,
@@ -84,11 +83,12 @@ static void configure(const tutti_job *job, const tutti_session_data *data, tutt
 
 static tutti_job_seat seat_in(const tutti_group *group)
 {
-    if (!group) return (tutti_job_seat){0};
+    if (!group) return (tutti_job_seat){.on_device = true};
     return (tutti_job_seat){.rank = tutti_group_rank(group),
                             .nranks = tutti_group_nranks(group),
                             .host_of = tutti_group_hosts(group),
-                            .prove_later = true};
+                            .prove_later = true,
+                            .on_device = true};
 }
 
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct apart_work {
     struct apart_work *next;
-    void (*work)(const void *args);
+    const tutti_work *work;
     void *args;
 } apart_work;
 
@@ -136,12 +136,15 @@ static void apart_check(const tutti_device *d, const char *what, const void *at,
     if (!known) fprintf(stderr, "%s: %zu bytes at %p are not the device's\n", what, nbytes, at), abort();
 }
 
-/* ---- loops ---- */
+/* ---- loops: behind all that was launched before ---- */
+
+static void apart_finish(const tutti_device *d);
 
 static void apart_copy(const tutti_device *d, char *const *outputs, int nout, const char *input, size_t nbytes,
                        bool stream)
 {
     for (int i = 0; i < nout; i++) apart_check(d, "copy", outputs[i], nbytes);
+    apart_finish(d);
     apart_open(d);
     tutti_device_cpu()->copy(tutti_device_cpu(), outputs, nout, input, nbytes, stream);
     apart_close(d);
@@ -153,6 +156,7 @@ static void apart_reduce(const tutti_device *d, const tutti_device_reduction *ho
     const size_t in = tutti_element_bytes(how->in, how->op), out = tutti_element_bytes(how->out, how->op);
     for (int i = 0; i < nin; i++) apart_check(d, "reduce, input", inputs[i], (size_t)n * in);
     for (int i = 0; i < nout; i++) apart_check(d, "reduce, output", outputs[i], (size_t)n * out);
+    apart_finish(d);
     apart_open(d);
     tutti_device_cpu()->reduce(tutti_device_cpu(), how, outputs, nout, inputs, nin, n);
     apart_close(d);
@@ -161,6 +165,7 @@ static void apart_reduce(const tutti_device *d, const tutti_device_reduction *ho
 static void apart_average(const tutti_device *d, tutti_dtype type, char *x, int64_t n, int32_t nranks)
 {
     apart_check(d, "average", x, (size_t)n * tutti_dtype_bytes(type));
+    apart_finish(d);
     apart_open(d);
     tutti_device_cpu()->average(tutti_device_cpu(), type, x, n, nranks);
     apart_close(d);
@@ -171,6 +176,7 @@ static void apart_convert(const tutti_device *d, tutti_dtype type, const void *f
 {
     apart_check(d, "convert, input", from, (size_t)n * tutti_dtype_bytes(type));
     apart_check(d, "convert, output", to, (size_t)n * tutti_dtype_bytes(to_type));
+    apart_finish(d);
     apart_open(d);
     tutti_device_cpu()->convert(tutti_device_cpu(), type, from, to_type, to, n);
     apart_close(d);
@@ -178,12 +184,12 @@ static void apart_convert(const tutti_device *d, tutti_dtype type, const void *f
 
 /* ---- work ---- */
 
-static tutti_event apart_launch(const tutti_device *d, void (*work)(const void *args), const void *args, size_t nbytes)
+static tutti_event apart_launch(const tutti_device *d, const tutti_work *work, const void *args)
 {
     apart_queue *q = apart_queue_of(d);
     apart_work *w = tutti_alloc(sizeof *w);
-    *w = (apart_work){.work = work, .args = tutti_alloc(nbytes)};
-    memcpy(w->args, args, nbytes);
+    *w = (apart_work){.work = work, .args = tutti_alloc(work->nbytes)};
+    memcpy(w->args, args, work->nbytes);
     pthread_mutex_lock(&q->lock);
     if (!q->head) q->tail = &q->head;
     *q->tail = w;
@@ -202,7 +208,7 @@ static void apart_wait(const tutti_device *d, tutti_event event)
     while (q->ndone < event.number) {
         apart_work *w = q->head;
         apart_open(d);
-        w->work(w->args);
+        w->work->run(d, w->args, (char *)w->args + w->work->varying_at);
         apart_close(d);
         q->head = w->next;
         q->ndone++;
@@ -210,6 +216,21 @@ static void apart_wait(const tutti_device *d, tutti_event event)
         free(w);
     }
     pthread_mutex_unlock(&q->lock);
+}
+
+static void apart_finish(const tutti_device *d)
+{
+    apart_queue *q = apart_queue_of(d);
+    pthread_mutex_lock(&q->lock);
+    const tutti_event last = {q->nlaunched};
+    pthread_mutex_unlock(&q->lock);
+    apart_wait(d, last);
+}
+
+static tutti_status apart_check_failed(const tutti_device *d, tutti_failure *err)
+{
+    (void)d, (void)err;
+    return TUTTI_OK;
 }
 
 /* ---- what the host sees ---- */
@@ -255,6 +276,8 @@ static void apart_make(apart_memory *memory, apart_queue *queue, apart_device *o
                            .convert = apart_convert,
                            .launch = apart_launch,
                            .wait = apart_wait,
+                           .finish = apart_finish,
+                           .check = apart_check_failed,
                            .look = apart_look,
                            .borrow = apart_borrow,
                            .give_back = apart_give_back},

@@ -132,11 +132,15 @@ typedef struct {
     float add, times;
 } step_args;
 
-static void step(const void *args)
+static void step(const tutti_device *d, const void *args, const void *varying)
 {
     const step_args *a = args;
-    *a->at = *a->at * a->times + a->add;
+    const float *add = varying;
+    (void)d;
+    *a->at = *a->at * a->times + *add;
 }
+
+static const tutti_work stepping = {"step", step, sizeof(step_args), offsetof(step_args, add), sizeof(float)};
 
 static void work_runs_in_its_order_and_is_over_after_the_wait(void **state)
 {
@@ -148,7 +152,7 @@ static void work_runs_in_its_order_and_is_over_after_the_wait(void **state)
         d->wait(d, last);
         for (int i = 1; i <= 3; i++) {
             const step_args a = {x, (float)i, 10}; /* gone before it runs */
-            last = d->launch(d, step, &a, sizeof a);
+            last = d->launch(d, &stepping, &a);
         }
         d->wait(d, last);
         d->wait(d, last);
@@ -165,7 +169,7 @@ static void who_does_not_wait_sees_what_was_there_before(void **state)
     const tutti_device *d = f->rows[1];
     float *x = d->allocate(d, sizeof *x), seen;
     const step_args a = {x, 5, 1};
-    const tutti_event event = d->launch(d, step, &a, sizeof a);
+    const tutti_event event = d->launch(d, &stepping, &a);
     d->look(d, &seen, x, sizeof seen);
     assert_true(seen == 0);
     d->wait(d, event);

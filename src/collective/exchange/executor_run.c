@@ -77,16 +77,33 @@ static void note_meeting(tutti_exchange *x)
     x->stats.met_s += x->stats.work_s - x->worked_s;
 }
 
+/* What the device has on its queue is over before others are told of it; alone nobody is. */
+static void settle(const tutti_exchange *x)
+{
+    if (x->nmembers > 1) x->device->finish(x->device);
+}
+
+/* Blocks give way to other exchanges, where this thread does the work; a card's queue takes all at once. */
+static bool goes_in_blocks(const tutti_exchange *x, const tutti_op *op)
+{
+    return x->device->shares_host && op->nins + op->nouts <= MOST_MOVED;
+}
+
 static step_progress move_data(tutti_exchange *x, tutti_op *op)
 {
     const int64_t bytes = (int64_t)op->out_bytes;
     if (x->has_waited && !x->met_ns) note_meeting(x);
     if (op->npeers && op->cursor == 0) tutti_plain_find_peers(x, op);
-    if (op->n * bytes < TUTTI_TIMED) return move(x, op, 0, op->n) ? STEP_DONE : STEP_HELD;
+    if (op->n * bytes < TUTTI_TIMED) {
+        if (!move(x, op, 0, op->n)) return STEP_HELD;
+        settle(x);
+        return STEP_DONE;
+    }
     int64_t begin = tutti_clock_ns(), left = op->n - op->cursor;
-    int64_t n = left * bytes <= TUTTI_BLOCK || op->nins + op->nouts > MOST_MOVED ? left : TUTTI_BLOCK / bytes;
+    int64_t n = left * bytes <= TUTTI_BLOCK || !goes_in_blocks(x, op) ? left : TUTTI_BLOCK / bytes;
     if (!move(x, op, op->cursor, n)) return STEP_HELD;
     op->cursor += n;
+    if (op->cursor == op->n) settle(x);
     x->stats.work_s += 1e-9 * (double)(tutti_clock_ns() - begin);
     if (op->cursor < op->n) return STEP_GOES_ON;
     op->cursor = 0;
@@ -218,10 +235,11 @@ static step_progress run_op(tutti_exchange *x, tutti_op *op)
 static bool average_block(tutti_exchange *x)
 {
     const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
-    const int64_t n = left * bytes <= TUTTI_BLOCK ? left : TUTTI_BLOCK / bytes;
+    const int64_t n = left * bytes <= TUTTI_BLOCK || !x->device->shares_host ? left : TUTTI_BLOCK / bytes;
     x->device->average(x->device, x->type, x->average + x->averaged * bytes, n, x->nmembers);
     x->averaged += n;
     if (x->averaged < x->naverage) return false;
+    settle(x);
     x->averaged = 0;
     return true;
 }

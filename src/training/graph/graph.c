@@ -8,6 +8,7 @@
 
 #include "../../base/hash.h"
 #include "../../base/rng.h"
+#include "../../device/device_row.h"
 #include "../../kernel/order_rule.h"
 #include "graph_impl.h"
 
@@ -121,6 +122,7 @@ static tutti_order find_order(const tutti_graph *g)
     tutti_shape *shapes = tutti_alloc((size_t)m->nlayers * sizeof *shapes);
     tutti_order_vote *votes = tutti_alloc((size_t)m->nlayers * sizeof *votes);
     const tutti_shape input = input_value(m, g->config.batch).shape;
+    const bool is_card = g->config.device && g->config.device->kind != TUTTI_DEVICE_CPU;
     const bool fits = tutti_model_infer(m, g->config.batch, shapes, NULL) == TUTTI_OK;
     int nvotes = 0;
     for (int l = 0; l < m->nlayers && fits; l++) {
@@ -129,7 +131,8 @@ static tutti_order find_order(const tutti_graph *g)
         nvotes += tutti_order_vote_of(layer->op, layer->attrs, in, &shapes[l], &votes[nvotes]);
     }
     free(shapes);
-    const tutti_order order = tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
+    const tutti_order order = is_card ? nvotes ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NONE
+                                      : tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
     free(votes);
     return order;
 }
@@ -177,6 +180,7 @@ static tutti_status create_kernels(tutti_graph *g, tutti_failure *err)
                                         .precision = c->precision,
                                         .training = c->training,
                                         .nthreads = c->nthreads,
+                                        .device = c->device,
                                         .rectified = find_rectified(layer, rectified, l),
                                         .pooled = tutti_graph_is_pooled(m, l),
                                         .order = order,

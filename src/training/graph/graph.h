@@ -105,7 +105,8 @@ typedef struct {
     int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
     const char *engine; /* candidates that are asked for (kernel.h); what computes a layer is kernels[l].chosen */
     int nthreads;
-    bool training; /* false: forward nodes of what the last loss needs, no control numbers */
+    const struct tutti_device *device; /* that kernels run on; NULL = the cpu. Outlives the graph */
+    bool training;                     /* false: forward nodes of what the last loss needs, no control numbers */
     tutti_precision precision;
     bool canonical;                  /* kernels whose sums are of one class */
     const struct tutti_tuned *tuned; /* measured times to choose kernels by; NULL = none */

@@ -88,13 +88,16 @@ bool tutti_rule_has_state(const char *name, size_t n);
 /* What updates are timed by where no job says one: a rule with one state. */
 tutti_update tutti_update_to_time(void);
 
-/* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. */
+/* What a rule makes of a step for parameters of a kind: TUTTI_RULE_MAX_NUMBERS numbers. */
+void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind, float *numbers);
+/* Elementwise: the same bits at any offset, in slices of any cut, by any instruction set. apply prepares and runs. */
+void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
-/* Of a rule with trust, and of weights alone: adds the squares of a slice, exactly, to those of its tensor. Whether the gradients are finite;
- * what is not finite adds nothing. */
-bool tutti_update_look(const tutti_update *u, const tutti_update_step *s, const tutti_update_slice *slice,
-                       int64_t numbers[TUTTI_RULE_LOOKED]);
+/* Of a rule with trust, and of weights alone: adds the squares of a slice, exactly, to those of its tensor, `looked`. numbers: of the step.
+ * Returns whether the gradients are finite; what is not finite adds nothing. */
+bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
+                       int64_t looked[TUTTI_RULE_LOOKED]);
 /* What all looks at a tensor come to. */
 double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, const int64_t numbers[TUTTI_RULE_LOOKED]);
 /* w = (1 - momentum) * w + momentum * sum / nslots */

@@ -9,12 +9,23 @@
 #include "../../tensor/elementwise.h"
 #include "rule.h"
 
+void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind, float *numbers)
+{
+    for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) numbers[i] = 0;
+    u->rule->prepare(u, s, kind == TUTTI_PARAM_WEIGHT ? u->weight_decay : 0, numbers);
+}
+
+void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice)
+{
+    rule->loops[tutti_isa_here()](numbers, slice);
+}
+
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice)
 {
-    float numbers[TUTTI_RULE_MAX_NUMBERS] = {0};
-    u->rule->prepare(u, s, kind == TUTTI_PARAM_WEIGHT ? u->weight_decay : 0, numbers);
-    u->rule->loops[tutti_isa_here()](numbers, slice);
+    float numbers[TUTTI_RULE_MAX_NUMBERS];
+    tutti_update_prepare(u, s, kind, numbers);
+    tutti_update_run(u->rule, numbers, slice);
 }
 
 /* ---- norms of tensors ---- */
@@ -33,25 +44,24 @@ static tutti_update_slice part_of(const tutti_update_slice *s, int64_t first, in
     return part;
 }
 
-static void look_at_measured(const tutti_update *u, const tutti_update_step *s, const tutti_update_slice *slice,
-                             int64_t *numbers)
+static void look_at_measured(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
+                             int64_t *looked)
 {
-    float constants[TUTTI_RULE_MAX_NUMBERS] = {0}, out[MEASURED_AT_ONCE];
-    u->rule->prepare(u, s, u->weight_decay, constants);
+    float out[MEASURED_AT_ONCE];
     for (int64_t at = 0; at < slice->n; at += MEASURED_AT_ONCE) {
         const int64_t left = slice->n - at, n = left < MEASURED_AT_ONCE ? left : MEASURED_AT_ONCE;
         const tutti_update_slice part = part_of(slice, at, n);
-        u->rule->measures[tutti_isa_here()](constants, &part, out);
-        tutti_squares_add(out, n, numbers);
+        rule->measures[tutti_isa_here()](numbers, &part, out);
+        tutti_squares_add(out, n, looked);
     }
 }
 
-bool tutti_update_look(const tutti_update *u, const tutti_update_step *s, const tutti_update_slice *slice,
-                       int64_t numbers[TUTTI_RULE_LOOKED])
+bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
+                       int64_t looked[TUTTI_RULE_LOOKED])
 {
-    tutti_squares_add(slice->w, slice->n, numbers);
-    if (!measures(u->rule)) return tutti_squares_add(slice->sum, slice->n, numbers + TUTTI_SQUARES_LIMBS);
-    look_at_measured(u, s, slice, numbers + TUTTI_SQUARES_LIMBS);
+    tutti_squares_add(slice->w, slice->n, looked);
+    if (!measures(rule)) return tutti_squares_add(slice->sum, slice->n, looked + TUTTI_SQUARES_LIMBS);
+    look_at_measured(rule, numbers, slice, looked + TUTTI_SQUARES_LIMBS);
     return tutti_elementwise_is_finite(slice->sum, slice->n);
 }
 

@@ -184,7 +184,7 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const float *weights, const
     *out = (tutti_eval_result){0};
     const tutti_device *d = e->staging.device;
     const tutti_clear_work clear = {e->zeros, e->relus.n};
-    d->launch(d, tutti_work_clear, &clear, sizeof clear);
+    tutti_work_launch(d, TUTTI_WORK_CLEAR, &clear);
     const char *why;
     const int64_t before = tutti_reader_nreplaced(e->reader, &why);
     for (int64_t block = nblocks * part / nparts; block < nblocks * (part + 1) / nparts && !st; block++) {

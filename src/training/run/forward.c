@@ -69,7 +69,7 @@ void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, 
         tutti_kernel_work w = {.kernel = &f->graph->kernels[f->graph->nodes[t].layer],
                                .args = {.labels = a->labels, .loss = staging->loss, .correct = staging->correct}};
         fill(f, a, t, &w.args);
-        last = d->launch(d, tutti_work_forward, &w, sizeof w);
+        last = tutti_work_launch(d, TUTTI_WORK_FORWARD, &w);
         if (a->relus)
             last = tutti_relus_count(a->relus, w.kernel, f->graph->nodes[t].layer, w.args.out, a->zeros, d, last);
     }

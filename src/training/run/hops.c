@@ -32,7 +32,7 @@ static void move_blocks(tutti_trainer *t, const tutti_split_layer *s, float *row
                                  .noutputs = s->noutputs,
                                  .parts = tutti_graph_parts(t->plan->graph),
                                  .into = into};
-    tutti_step_launch(t, tutti_work_blocks, &w, sizeof w);
+    tutti_step_launch(t, TUTTI_WORK_BLOCKS, &w);
 }
 
 void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kernel_args *activations)
@@ -44,7 +44,7 @@ void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kern
     case TUTTI_HOP_SHOW_INPUTS:
         w.from = activations->in[0];
         w.to = datum_at(t, s, TUTTI_SPLIT_OWN_INPUTS) + own;
-        tutti_step_launch(t, tutti_work_to_plain, &w, sizeof w);
+        tutti_step_launch(t, TUTTI_WORK_TO_PLAIN, &w);
         break;
     case TUTTI_HOP_TAKE_OUTPUTS: move_blocks(t, s, activations->out, datum_at(t, s, TUTTI_SPLIT_BLOCKS), false); break;
     case TUTTI_HOP_SHOW_GRADS:
@@ -53,7 +53,7 @@ void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kern
     case TUTTI_HOP_TAKE_GRADS:
         w.from = datum_at(t, s, TUTTI_SPLIT_OWN_INPUT_GRADS) + own;
         w.to = activations->din[0];
-        tutti_step_launch(t, tutti_work_from_plain, &w, sizeof w);
+        tutti_step_launch(t, TUTTI_WORK_FROM_PLAIN, &w);
         break;
     case TUTTI_HOP_GATHER_INPUTS: /* travel */
     case TUTTI_HOP_SWAP_OUTPUTS:

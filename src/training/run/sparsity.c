@@ -42,7 +42,7 @@ tutti_event tutti_relus_count(const tutti_relus *relus, const tutti_kernel *k, i
 {
     for (int i = 0; i < relus->n; i++) {
         const tutti_zeros_work w = {&k->out, out, &zeros[i]};
-        if (relus->relus[i].layer == layer) last = d->launch(d, tutti_work_zeros, &w, sizeof w);
+        if (relus->relus[i].layer == layer) last = tutti_work_launch(d, TUTTI_WORK_ZEROS, &w);
     }
     return last;
 }

@@ -58,13 +58,15 @@ static void look_at_tensor(tutti_trainer *t, const tutti_update_step *update, co
                            int64_t first, int64_t n)
 {
     int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
-    tutti_norms_work w = {.rule = rule_of(t, p),
-                          .step = *update,
+    tutti_norms_work w = {.rule = t->config->update.rule,
                           .slice = slice_at(t, a, a->weights, first, n),
                           .squares = seen + tutti_plan_norms_of(t->plan, p),
                           .bad = seen};
-    w.step.unscale *= a->share;
-    tutti_step_launch(t, tutti_work_norms, &w, sizeof w);
+    const tutti_update rule = rule_of(t, p);
+    tutti_update_step step = *update;
+    step.unscale *= a->share;
+    tutti_update_prepare(&rule, &step, TUTTI_PARAM_WEIGHT, w.numbers);
+    tutti_step_launch(t, TUTTI_WORK_NORMS, &w);
 }
 
 /* Of norms that are no numbers nothing is made. */
@@ -87,7 +89,7 @@ static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_ac
     int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
     const bool norms = plan->config.norms == TUTTI_NORMS_OF_TENSORS;
     const tutti_clear_work clear = {seen, plan->memories[a->to].elements};
-    if (a->begins) tutti_step_launch(t, tutti_work_clear, &clear, sizeof clear);
+    if (a->begins) tutti_step_launch(t, TUTTI_WORK_CLEAR, &clear);
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
         const int p = plan->order[i];
         const bool counts =
@@ -98,7 +100,7 @@ static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_ac
         if (norms && tutti_plan_norms_of(plan, p) > 0)
             look_at_tensor(t, &play->update, a, p, first, end - first);
         else
-            tutti_step_launch(t, tutti_work_finite, &w, sizeof w);
+            tutti_step_launch(t, TUTTI_WORK_FINITE, &w);
     }
     tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
 }
@@ -120,23 +122,24 @@ static tutti_event update_statistic(const tutti_trainer *t, const tutti_action *
     const tutti_plan_config *c = &t->plan->config;
     const int nslots = c->slots ? c->slots : c->nranks * tutti_plan_naccumulated(c) / a->share;
     const tutti_statistic_work w = {take, nslots, slice->w, slice->sum, slice->n};
-    return t->device->launch(t->device, tutti_work_statistic, &w, sizeof w);
+    return tutti_work_launch(t->device, TUTTI_WORK_STATISTIC, &w);
 }
 
 static tutti_event update_param(const tutti_trainer *t, const tutti_update_step *update, double clip,
                                 const tutti_action *a, int p, int64_t first, int64_t n)
 {
     const tutti_param_desc *desc = &t->plan->graph->params[p].desc;
-    tutti_update_work w = {.kind = desc->kind, .slice = slice_at(t, a, a->to, first, n)};
+    tutti_update_work w = {.rule = t->config->update.rule, .slice = slice_at(t, a, a->to, first, n)};
     if (desc->kind == TUTTI_PARAM_STATISTIC) return update_statistic(t, a, desc->take, &w.slice);
-    w.slice.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
-    if (w.slice.alpha != 0) w.slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
-    w.step = *update;
-    w.step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
-    w.step.trust = trust_of(t, &w.step, a, p);
-    w.step.lr *= t->groups[p].rate;
-    w.rule = rule_of(t, p);
-    return t->device->launch(t->device, tutti_work_update, &w, sizeof w);
+    w.varying.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
+    if (w.varying.alpha != 0) w.slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
+    tutti_update_step step = *update;
+    step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
+    step.trust = trust_of(t, &step, a, p);
+    step.lr *= t->groups[p].rate;
+    const tutti_update rule = rule_of(t, p);
+    tutti_update_prepare(&rule, &step, desc->kind, w.varying.numbers);
+    return tutti_work_launch(t->device, TUTTI_WORK_UPDATE, &w);
 }
 
 tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
@@ -154,8 +157,9 @@ tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *u
 
 static void apply(tutti_trainer *t, tutti_step_common *play, const tutti_action *a)
 {
-    tutti_step_sync(t);
-    if (t->plan->config.only_finite && count_bad(t, a->verdict) > 0) play->skips = true;
+    const tutti_plan_config *c = &t->plan->config;
+    if (c->only_finite || c->norms != TUTTI_NO_NORMS || t->plan->memories[a->to].is_common) tutti_step_sync(t);
+    if (c->only_finite && count_bad(t, a->verdict) > 0) play->skips = true;
     if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
     const bool is_common = t->plan->memories[a->to].is_common;
     const int64_t begun = is_common ? tutti_visits_change_begin(t->visits, a->bucket) : 0;
@@ -182,18 +186,18 @@ static void move_param(tutti_trainer *t, const tutti_step_common *play, const tu
                            .centre = tutti_shared_vector(&t->shared, a->to, 0) + first,
                            .from = tutti_shared_vector(&t->shared, a->from, 0) + first,
                            .n = end - first};
-    void (*work)(const void *) = counts ? tutti_work_elastic : tutti_work_mean;
+    tutti_work_kind work = counts ? TUTTI_WORK_ELASTIC : TUTTI_WORK_MEAN;
     if (a->kind == TUTTI_DO_MEET) { /* running statistics: each worker brings its part of their mean */
-        work = tutti_work_meet;
+        work = TUTTI_WORK_MEET;
         w.other = tutti_shared_vector(&t->shared, a->centre, 0) + first;
         if (!counts) w.alpha = 1 / (float)plan->config.nranks;
     } else if (a->kind == TUTTI_DO_OUTER && counts) {
-        work = tutti_work_outer;
+        work = TUTTI_WORK_OUTER;
         w.other = tutti_shared_of_role(&t->shared, TUTTI_ROLE_CENTRE, 1) + first;
     } else if (a->kind == TUTTI_DO_OUTER) {
         w.nworkers = 1;
     }
-    tutti_step_launch(t, work, &w, sizeof w);
+    tutti_step_launch(t, work, &w);
 }
 
 /* Workers that skip a step are not pulled in it, so the centre stays too: what one end gives the other gets. */
@@ -219,7 +223,7 @@ static void copy(tutti_trainer *t, const tutti_action *a)
     const tutti_centre_work w = {.centre = tutti_shared_vector(&t->shared, a->from, 0) + a->first,
                                  .other = tutti_shared_vector(&t->shared, a->to, 0) + a->first,
                                  .n = a->count};
-    tutti_step_launch(t, tutti_work_read, &w, sizeof w);
+    tutti_step_launch(t, TUTTI_WORK_READ, &w);
     tutti_step_sync(t); /* the centre may go on */
     tutti_did(&t->account, TUTTI_DID_CENTRE, a->bucket);
 }
@@ -230,7 +234,6 @@ static void convert(tutti_trainer *t, const tutti_action *a)
     const tutti_dtype from = t->plan->memories[a->from].type, to = t->plan->memories[a->to].type;
     const char *in = t->shared.memory[a->from] + (size_t)a->first * tutti_dtype_bytes(from);
     char *out = t->shared.memory[a->to] + (size_t)a->first * tutti_dtype_bytes(to);
-    tutti_step_sync(t);
     t->device->convert(t->device, from, in, to, out, a->count);
     tutti_did(&t->account, TUTTI_DID_CONVERT, a->bucket);
 }
@@ -280,7 +283,7 @@ static void start(tutti_trainer *t, const tutti_step_common *play, const tutti_a
 {
     const atomic_bool *gone = tutti_lost_flag(t, a->exchange);
     if (gone && atomic_load(gone)) return; /* it never ends */
-    tutti_step_sync(t);
+    if (t->nranks > 1) tutti_step_sync(t); /* alone nobody else looks: the queue keeps the order */
     tutti_beside_starts(t, a->exchange, &play->update);
     tutti_shared_start(&t->shared, a->exchange, a->when);
     tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
@@ -293,7 +296,7 @@ static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const
     case TUTTI_DO_FOLD: tutti_step_fold(t, a); break;
     case TUTTI_DO_START: start(t, play, a); break;
     case TUTTI_DO_TELL:
-        tutti_step_sync(t);
+        if (t->nranks > 1) tutti_step_sync(t);
         tutti_exchange_tell(t->shared.exchange[a->exchange], a->when);
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
         break;

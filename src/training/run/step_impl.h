@@ -20,9 +20,9 @@ typedef struct {
 } tutti_step_common;
 
 /* Puts work on the device's queue. */
-static inline void tutti_step_launch(tutti_trainer *t, void (*work)(const void *args), const void *args, size_t nbytes)
+static inline void tutti_step_launch(tutti_trainer *t, tutti_work_kind kind, const void *args)
 {
-    t->launched = t->device->launch(t->device, work, args, nbytes);
+    t->launched = tutti_work_launch(t->device, kind, args);
 }
 
 /* step_kernels.c. Where a slot's part of a parameter's gradient goes; where its value is. */

@@ -69,16 +69,16 @@ static void finish_loss(tutti_trainer *t, const tutti_step_common *play, const t
     const tutti_control_work w = {.correct = t->staging.correct,
                                   .counted = tutti_step_gradient(t, a->dst, t->correct),
                                   .stops = tutti_step_gradient(t, a->dst, t->stop),
-                                  .stop = play->stop};
-    tutti_step_launch(t, tutti_work_control, &w, sizeof w);
+                                  .stop = play->stop ? 1 : 0};
+    tutti_step_launch(t, TUTTI_WORK_CONTROL, &w);
 }
 
 static void compute(tutti_trainer *t, tutti_node_kind kind, const tutti_kernel_work *w)
 {
     switch (kind) {
-    case TUTTI_NODE_FORWARD: tutti_step_launch(t, tutti_work_forward, w, sizeof *w); break;
-    case TUTTI_NODE_BACKWARD_PARAMS: tutti_step_launch(t, tutti_work_backward_params, w, sizeof *w); break;
-    default: tutti_step_launch(t, tutti_work_backward_data, w, sizeof *w); break;
+    case TUTTI_NODE_FORWARD: tutti_step_launch(t, TUTTI_WORK_FORWARD, w); break;
+    case TUTTI_NODE_BACKWARD_PARAMS: tutti_step_launch(t, TUTTI_WORK_PARAMS, w); break;
+    default: tutti_step_launch(t, TUTTI_WORK_DATA, w); break;
     }
 }
 
@@ -86,7 +86,7 @@ static void compute(tutti_trainer *t, tutti_node_kind kind, const tutti_kernel_w
 static void pretend(tutti_trainer *t, const tutti_node *node, float *loss)
 {
     tutti_pretend(t, node);
-    if (loss) tutti_step_launch(t, tutti_work_no_loss, &loss, sizeof loss);
+    if (loss) tutti_step_launch(t, TUTTI_WORK_NO_LOSS, &loss);
 }
 
 static void run_kernel(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
@@ -136,7 +136,7 @@ static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const
     if (tutti_pretends(t))
         tutti_pretend(t, node);
     else
-        tutti_step_launch(t, tutti_work_sum, &w, sizeof w);
+        tutti_step_launch(t, TUTTI_WORK_SUM, &w);
     tutti_did(&t->account, TUTTI_DID_SUM, layer);
 }
 
@@ -157,7 +157,6 @@ void tutti_step_fold(tutti_trainer *t, const tutti_action *a)
     char *sum = (char *)(tutti_shared_vector(&t->shared, memory, a->dst) + b->offset);
     const char *in[] = {sum, (const char *)(tutti_shared_vector(&t->shared, memory, a->src) + b->offset)};
     const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
-    tutti_step_sync(t);
     t->device->reduce(t->device, &how, &sum, 1, in, 2, b->count);
     tutti_did(&t->account, TUTTI_DID_FOLD, a->bucket == TUTTI_CONTROL_BUCKET ? plan->nbuckets : a->bucket);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_work.h: what a step launches on its device: for each kind of work a function and its arguments, which hold addresses of the device and
- * numbers, and nothing of the trainer. On the cpu the functions are what runs; another row knows them by their addresses.
+/* step_work.h: what a step launches on its device: kinds of work by number, and their arguments, which hold addresses of the device and numbers,
+ * and nothing of the trainer. Each kind of device has a table with a row a kind of work: the cpu's is step_work.c, CUDA's cuda/step_cuda.c.
  * Threads: shared. */
 #ifndef TUTTI_STEP_WORK_H
 #define TUTTI_STEP_WORK_H
@@ -9,14 +9,42 @@
 #include "../method/centre.h"
 #include "../method/rule.h"
 
-/* A pass of a kernel. */
+typedef enum {
+    TUTTI_WORK_FORWARD, /* tutti_kernel_work */
+    TUTTI_WORK_PARAMS,
+    TUTTI_WORK_DATA,
+    TUTTI_WORK_SUM,
+    TUTTI_WORK_TO_PLAIN, /* tutti_plain_work */
+    TUTTI_WORK_FROM_PLAIN,
+    TUTTI_WORK_BLOCKS,
+    TUTTI_WORK_CONTROL,
+    TUTTI_WORK_NO_LOSS, /* float *: the loss */
+    TUTTI_WORK_UPDATE,
+    TUTTI_WORK_STATISTIC,
+    TUTTI_WORK_FINITE,
+    TUTTI_WORK_NORMS,
+    TUTTI_WORK_ZEROS,
+    TUTTI_WORK_CLEAR,
+    TUTTI_WORK_ELASTIC, /* tutti_centre_work */
+    TUTTI_WORK_OUTER,
+    TUTTI_WORK_MEET,
+    TUTTI_WORK_MEAN,
+    TUTTI_WORK_READ, /* from the centre into other */
+    TUTTI_NWORKS
+} tutti_work_kind;
+/* How work of this kind is done on a device's kind. */
+const tutti_work *tutti_step_work(const tutti_device *d, tutti_work_kind kind);
+static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_kind kind, const void *args)
+{
+    return d->launch(d, tutti_step_work(d, kind), args);
+}
+extern const tutti_work tutti_works_cpu[TUTTI_NWORKS];
+
+/* A pass of a kernel. seed, step and first_sample of args vary. */
 typedef struct {
     tutti_kernel *kernel;
     tutti_kernel_args args;
 } tutti_kernel_work;
-void tutti_work_forward(const void *kernel_work);
-void tutti_work_backward_params(const void *kernel_work);
-void tutti_work_backward_data(const void *kernel_work);
 
 /* out = the sum of gradients of one value. */
 typedef struct {
@@ -25,7 +53,6 @@ typedef struct {
     int nparts, nthreads;
     const void *parts[TUTTI_MAX_SUM_PARTS];
 } tutti_sum_work;
-void tutti_work_sum(const void *sum_work);
 
 /* A value as row-major f32, and back. */
 typedef struct {
@@ -33,8 +60,6 @@ typedef struct {
     const void *from;
     void *to;
 } tutti_plain_work;
-void tutti_work_to_plain(const void *plain_work);
-void tutti_work_from_plain(const void *plain_work);
 
 /* Rows of all outputs and, of each part, a block of its own: into the blocks, or out of them. */
 typedef struct {
@@ -43,25 +68,23 @@ typedef struct {
     int parts;
     bool into;
 } tutti_blocks_work;
-void tutti_work_blocks(const void *blocks_work);
 
 /* Control numbers that no kernel writes: how many are right, whether this rank asks to stop; a loss that nobody has computed. */
 typedef struct {
     const int32_t *correct;
     float *counted, *stops;
-    bool stop;
+    float stop; /* 1 or 0; varies */
 } tutti_control_work;
-void tutti_work_control(const void *control_work);
-void tutti_work_no_loss(const void *loss); /* float ** */
 
 /* The rule, on elements of one parameter; what running statistics have instead. */
 typedef struct {
-    tutti_update rule;
-    tutti_update_step step;
-    tutti_param_kind kind;
-    tutti_update_slice slice;
+    const tutti_rule_row *rule;
+    tutti_update_slice slice; /* alpha is not looked at */
+    struct {
+        float numbers[TUTTI_RULE_MAX_NUMBERS]; /* of the step: tutti_update_prepare */
+        float alpha;                           /* slice.alpha */
+    } varying;
 } tutti_update_work;
-void tutti_work_update(const void *update_work);
 
 typedef struct {
     double take;
@@ -70,7 +93,6 @@ typedef struct {
     const float *sum;
     int64_t n;
 } tutti_statistic_work;
-void tutti_work_statistic(const void *statistic_work);
 
 /* Looks: *bad counts the vectors that are not finite; squares are added to. */
 typedef struct {
@@ -78,15 +100,13 @@ typedef struct {
     int64_t n, *squares; /* NULL: nobody wants them */
     int64_t *bad;
 } tutti_finite_work;
-void tutti_work_finite(const void *finite_work);
 
 typedef struct {
-    tutti_update rule;
-    tutti_update_step step;
+    const tutti_rule_row *rule;
     tutti_update_slice slice;
     int64_t *squares, *bad;
+    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* vary; as of an update */
 } tutti_norms_work;
-void tutti_work_norms(const void *norms_work);
 
 /* Zeros of a value are added to *zeros. */
 typedef struct {
@@ -94,25 +114,18 @@ typedef struct {
     const void *memory;
     int64_t *zeros;
 } tutti_zeros_work;
-void tutti_work_zeros(const void *zeros_work);
 
 typedef struct {
     int64_t *numbers, n;
 } tutti_clear_work;
-void tutti_work_clear(const void *clear_work);
 
 /* The centre moves (centre.h): other is its own state, or what a worker has seen of it. */
 typedef struct {
     tutti_centre rule;
-    float alpha;
+    float alpha; /* varies */
     int nworkers;
     float *centre, *other, *from;
     int64_t n;
 } tutti_centre_work;
-void tutti_work_elastic(const void *centre_work);
-void tutti_work_outer(const void *centre_work);
-void tutti_work_meet(const void *centre_work);
-void tutti_work_mean(const void *centre_work);
-void tutti_work_read(const void *centre_work); /* from the centre into other */
 
 #endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda.h: one CUDA card as a device row, and what kernels that run on it need: functions of kernels' texts, launches, the stream that libraries
+ * work on, things that are kept once a card.
+ *
+ * The program has no CUDA dependency: the driver, NVRTC and libraries are opened when a card is wanted (cuda_libraries.c). A kernel's text is
+ * compiled by NVRTC for the card at hand and kept in a cache folder by its hash.
+ *
+ * Launches come from functions of tutti_work tables and of kernel rows, which the row calls when it empties its queue. A sequence of work that
+ * comes again with the same arguments is recorded once as a CUDA graph and replayed; only the varying part of arguments is written anew (see
+ * tutti_work). So such a function launches the same things for the same arguments, and its kernels read the varying part from the device.
+ *
+ * Threads: a tutti_cuda is one thread's at a time. Errors: opening and finding fail with words; a failed launch is remembered, and check says so. */
+#ifndef TUTTI_CUDA_H
+#define TUTTI_CUDA_H
+
+#include "../../base/sourced.h"
+#include "../device_row.h"
+
+typedef struct tutti_cuda tutti_cuda;
+
+tutti_status tutti_cuda_open(int card, tutti_cuda **out, tutti_failure *err);
+void tutti_cuda_close(tutti_cuda *c); /* NULL is fine */
+const tutti_device *tutti_cuda_device(const tutti_cuda *c);
+tutti_cuda *tutti_cuda_of(const tutti_device *d); /* d->kind is TUTTI_DEVICE_CUDA */
+
+/* What the card is. */
+typedef struct {
+    char name[96];                     /* "NVIDIA H200" */
+    int number, major, minor;          /* capability 9.0: major 9, minor 0 */
+    int multiprocessors, shared_bytes; /* shared memory that a block may have, at most, asked for */
+    int64_t memory_bytes, l2_bytes;
+    int driver; /* 13000: of CUDA 13.0 */
+} tutti_cuda_card;
+const tutti_cuda_card *tutti_cuda_card_of(const tutti_cuda *c);
+
+/* ---- kernels of our own ---- */
+
+typedef struct tutti_cuda_function *tutti_cuda_function; /* the driver's */
+
+/* The function `entry` (extern "C" __global__) of the text `module` in this table of embedded texts. The module is compiled at the first call;
+ * the text "common" of the same table, if there is one, stands before it. TUTTI_ERR_FAILED with the compiler's words. */
+tutti_status tutti_cuda_find(tutti_cuda *c, const tutti_embedded_text *texts, const char *module, const char *entry,
+                             tutti_cuda_function *out, tutti_failure *err);
+
+typedef struct {
+    uint32_t blocks[3];  /* x, y, z; zero counts as one */
+    uint32_t threads[3]; /* of a block */
+    uint32_t shared;     /* bytes of dynamic shared memory */
+} tutti_cuda_grid;
+/* Blocks of so many threads for n elements of which a thread takes `each`. */
+tutti_cuda_grid tutti_cuda_cover(int64_t n, int threads, int each);
+/* args: one pointer a parameter, as cuLaunchKernel has them. */
+void tutti_cuda_run(tutti_cuda *c, tutti_cuda_function f, tutti_cuda_grid grid, void *const *args);
+/* Bytes of device memory become `value`. */
+void tutti_cuda_fill(tutti_cuda *c, void *at, uint8_t value, size_t nbytes);
+void tutti_cuda_move(tutti_cuda *c, void *to, const void *from, size_t nbytes); /* both the device's */
+
+/* ---- other people's libraries ---- */
+
+void *tutti_cuda_stream(const tutti_cuda *c); /* a CUstream, which a library is told to work on */
+/* Remembers that a library's call failed: `what` and its words. check says the first. */
+void tutti_cuda_fail(tutti_cuda *c, const char *what, const char *words);
+/* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open. TUTTI_ERR_FAILED with where it was
+ * looked for. path: where it was found; may be NULL. */
+tutti_status tutti_cuda_library(const char *name, void **handle, char path[256], tutti_failure *err);
+
+/* What is made once a card and shared by all kernels, such as a library's handle: made at the first call of this name, destroyed with the card,
+ * the last made first. */
+typedef struct {
+    const char *name;
+    tutti_status (*make)(tutti_cuda *c, void **out, tutti_failure *err);
+    void (*destroy)(void *kept);
+} tutti_cuda_kept;
+tutti_status tutti_cuda_keep(tutti_cuda *c, const tutti_cuda_kept *what, void **out, tutti_failure *err);
+
+#endif
