@@ -127,7 +127,7 @@ static void sum_gradients(tutti_trainer *t, const tutti_step_common *play, const
     const int layer = node->layer;
     const tutti_plan *plan = t->plan;
     const tutti_layer_grads *own = &plan->graph->layer_grads[layer];
-    tutti_sum_work w;
+    tutti_sum_work w = {0}; /* whole: sequences of work are compared byte by byte */
     w.value = &plan->graph->kernels[layer].out;
     w.out = place(play, plan->grad_offset, own->out);
     w.nparts = own->nparts;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_impl.h: one card as the files of src/device/cuda share it.
+ *
+ *   cuda_device.c    opens and closes it, what is kept     cuda_memory.c   memory, ranges, what the host sees
+ *   cuda_libraries.c where libraries are                   cuda_module.c   kernels' texts, compiled and cached
+ *   cuda_queue.c     the queue, and its replays            cuda_loops.c    copy, reduce, average, convert
+ *
+ * Invariants: `lock` is held while a call of the row runs, and this process's context is the calling thread's then. What the queue holds has not
+ * been given to the driver; what was given to it is over once `done` has reached its number. */
+#ifndef TUTTI_CUDA_IMPL_H
+#define TUTTI_CUDA_IMPL_H
+
+#include <pthread.h>
+
+#include "cuda.h"
+#include "cuda_api.h"
+
+enum { TUTTI_CUDA_MOST_INPUTS = 64, TUTTI_CUDA_MOST_OUTPUTS = 8 };
+
+/* A stretch of addresses that the device knows. */
+typedef struct {
+    char *base;
+    size_t nbytes;
+    bool is_host;  /* the host's pages, registered with the driver */
+    bool is_alien; /* registered by somebody else of this process */
+} tutti_cuda_range;
+
+typedef struct {
+    const char *text; /* the embedded one */
+    void *module;
+} tutti_cuda_module;
+
+typedef struct {
+    const tutti_cuda_kept *what;
+    void *kept;
+} tutti_cuda_keeping;
+
+typedef struct tutti_cuda_queue tutti_cuda_queue;
+
+/* Functions of loops.cu. */
+typedef struct {
+    tutti_cuda_function sum_f32, sum, divide, convert;
+} tutti_cuda_loops;
+
+struct tutti_cuda {
+    tutti_device row; /* first */
+    pthread_mutex_t lock;
+    tutti_cuda_driver driver;
+    tutti_cuda_card card;
+    void *context, *stream;
+    tutti_cuda_range *ranges;
+    int nranges, most_ranges;
+    tutti_cuda_module *modules;
+    int nmodules;
+    tutti_cuda_keeping *keeping;
+    int nkept;
+    tutti_cuda_queue *queue;
+    tutti_cuda_loops loops;
+    char *bounce; /* pinned host memory of TUTTI_CUDA_BOUNCE bytes, for what is copied from and to plain memory */
+    char *seen;   /* of the last look: a copy of seen_bytes from seen_at, in pinned memory */
+    const char *seen_at;
+    size_t seen_bytes;
+    tutti_failure failure; /* the first that happened while things ran; status TUTTI_OK: none */
+};
+enum { TUTTI_CUDA_BOUNCE = 4 << 20, TUTTI_CUDA_SEEN = 4096 };
+
+static inline tutti_cuda *tutti_cuda_begin(const tutti_device *d)
+{
+    tutti_cuda *c = tutti_cuda_of(d);
+    pthread_mutex_lock(&c->lock);
+    c->driver.cuCtxSetCurrent(c->context);
+    return c;
+}
+
+static inline void tutti_cuda_end(tutti_cuda *c)
+{
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Remembers the first failure: the call's name and the driver's words. True: all is well. */
+bool tutti_cuda_is_well(tutti_cuda *c, tutti_cu_result result, const char *call);
+#define TUTTI_CUDA(c, call, ...) tutti_cuda_is_well(c, (c)->driver.call(__VA_ARGS__), #call)
+/* The driver's words for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)". */
+void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160]);
+
+/* cuda_memory.c: functions of the row; what address ranges the device knows. */
+void tutti_cuda_place_memory(tutti_device *row);
+const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at);
+void tutti_cuda_release_ranges(tutti_cuda *c);
+/* From plain host memory, behind what was put on the queue; over when it returns. */
+void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
+
+/* cuda_queue.c */
+tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
+void tutti_cuda_queue_destroy(tutti_cuda *c);
+void tutti_cuda_place_queue(tutti_device *row);
+/* With the lock held: gives all that was put on the queue to the driver. sync also waits until it is over. */
+void tutti_cuda_flush(tutti_cuda *c);
+void tutti_cuda_sync(tutti_cuda *c);
+uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_work *work, const void *args);
+
+/* cuda_loops.c */
+tutti_status tutti_cuda_loops_find(tutti_cuda *c, tutti_failure *err);
+void tutti_cuda_place_loops(tutti_device *row);
+
+/* cuda_module.c */
+void tutti_cuda_modules_release(tutti_cuda *c);
+
+#endif

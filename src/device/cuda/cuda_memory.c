@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_memory.c: memory of a card: what it allocates, host memory that it is shown, and what the host sees of both.
+ *
+ * Addresses are unified: a pointer says by itself on which side it lies, so the host may add to it and compare it. The ranges below say which
+ * addresses a copy may hand to the driver as they are; all others are plain host memory, which goes through pinned memory of our own. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_impl.h"
+
+static tutti_cu_at at_of(const void *p)
+{
+    return (tutti_cu_at)(uintptr_t)p;
+}
+
+static void add_range(tutti_cuda *c, tutti_cuda_range range)
+{
+    if (c->nranges == c->most_ranges) {
+        c->most_ranges = c->most_ranges ? 2 * c->most_ranges : 32;
+        c->ranges = tutti_realloc(c->ranges, sizeof *c->ranges * (size_t)c->most_ranges);
+    }
+    c->ranges[c->nranges++] = range;
+}
+
+const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at)
+{
+    for (int i = 0; i < c->nranges; i++)
+        if (c->ranges[i].base <= (const char *)at && (const char *)at < c->ranges[i].base + c->ranges[i].nbytes)
+            return &c->ranges[i];
+    return NULL;
+}
+
+/* Takes the range that begins there out of the table; false: there is none. */
+static bool take_range(tutti_cuda *c, const void *at, tutti_cuda_range *out)
+{
+    for (int i = 0; i < c->nranges; i++) {
+        if (c->ranges[i].base != at) continue;
+        *out = c->ranges[i];
+        c->ranges[i] = c->ranges[--c->nranges];
+        return true;
+    }
+    return false;
+}
+
+/* ---- what it allocates ---- */
+
+static void *allocate(const tutti_device *d, size_t nbytes)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    const size_t bytes = nbytes ? nbytes : 1;
+    tutti_cu_at at = 0;
+    const tutti_cu_result result = c->driver.cuMemAlloc_v2(&at, bytes);
+    if (result == 0) {
+        add_range(c, (tutti_cuda_range){.base = (char *)(uintptr_t)at, .nbytes = bytes});
+        TUTTI_CUDA(c, cuMemsetD8Async, at, 0, bytes, c->stream);
+    } else {
+        errno = ENOMEM;
+    }
+    tutti_cuda_end(c);
+    return (void *)(uintptr_t)at;
+}
+
+static void release(const tutti_device *d, void *at, size_t nbytes)
+{
+    (void)nbytes;
+    if (!at) return;
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_range range;
+    tutti_cuda_sync(c);
+    if (take_range(c, at, &range)) TUTTI_CUDA(c, cuMemFree_v2, at_of(at));
+    tutti_cuda_end(c);
+}
+
+/* ---- what it is shown ---- */
+
+/* Memory of the device itself, such as a peer's that was opened, needs nothing. */
+static tutti_status enrol(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err)
+{
+    (void)host_too;
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_status st = TUTTI_OK;
+    if (!tutti_cuda_range_of(c, at)) {
+        const tutti_cu_result result = c->driver.cuMemHostRegister_v2(at, nbytes, TUTTI_CU_REGISTER_PORTABLE_MAPPED);
+        const bool is_alien = result == TUTTI_CU_HOST_MEMORY_ALREADY_REGISTERED;
+        char words[160];
+        if (result && !is_alien) {
+            tutti_cuda_words(&c->driver, result, words);
+            st = tutti_fail(err, TUTTI_ERR_FAILED, "the card cannot reach %zu bytes of host memory: %s", nbytes, words);
+        } else {
+            add_range(c, (tutti_cuda_range){at, nbytes, true, is_alien});
+        }
+    }
+    tutti_cuda_end(c);
+    return st;
+}
+
+static void unregister(tutti_cuda *c, const tutti_cuda_range *range)
+{
+    if (range->is_host && !range->is_alien) TUTTI_CUDA(c, cuMemHostUnregister, range->base);
+}
+
+static void forget(const tutti_device *d, void *at, size_t nbytes)
+{
+    (void)nbytes;
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_range range;
+    const tutti_cuda_range *there = tutti_cuda_range_of(c, at);
+    tutti_cuda_sync(c);
+    if (there && there->is_host && take_range(c, at, &range)) unregister(c, &range);
+    tutti_cuda_end(c);
+}
+
+void tutti_cuda_release_ranges(tutti_cuda *c)
+{
+    while (c->nranges > 0) {
+        const tutti_cuda_range *range = &c->ranges[--c->nranges];
+        if (range->is_host)
+            unregister(c, range);
+        else
+            c->driver.cuMemFree_v2(at_of(range->base));
+    }
+}
+
+/* ---- what the host sees ---- */
+
+/* Between the device and plain host memory, in pieces through pinned memory; over when it returns. */
+static void carry(tutti_cuda *c, char *to, const char *from, size_t nbytes, bool to_host)
+{
+    for (size_t at = 0; at < nbytes && !c->failure.status; at += TUTTI_CUDA_BOUNCE) {
+        const size_t n = nbytes - at < TUTTI_CUDA_BOUNCE ? nbytes - at : TUTTI_CUDA_BOUNCE;
+        if (!to_host) memcpy(c->bounce, from + at, n);
+        if (to_host)
+            TUTTI_CUDA(c, cuMemcpyDtoHAsync_v2, c->bounce, at_of(from + at), n, c->stream);
+        else
+            TUTTI_CUDA(c, cuMemcpyHtoDAsync_v2, at_of(to + at), c->bounce, n, c->stream);
+        TUTTI_CUDA(c, cuStreamSynchronize, c->stream);
+        if (to_host) memcpy(to + at, c->bounce, n);
+    }
+}
+
+void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes)
+{
+    tutti_cuda_flush(c);
+    carry(c, to, from, nbytes, false);
+}
+
+/* Numbers beside those that were looked at last are at hand until something runs: a step's losses lie together. */
+static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    const tutti_cuda_range *range = tutti_cuda_range_of(c, from);
+    const char *first = from;
+    tutti_cuda_sync(c);
+    if (range && range->is_host) {
+        memcpy(to, from, nbytes);
+    } else if (nbytes > TUTTI_CUDA_SEEN) {
+        carry(c, to, from, nbytes, true);
+    } else {
+        const bool is_at_hand = c->seen_at && first >= c->seen_at && first + nbytes <= c->seen_at + c->seen_bytes;
+        const size_t left = range ? (size_t)(range->base + range->nbytes - first) : nbytes;
+        if (!is_at_hand) {
+            c->seen_at = first;
+            c->seen_bytes = left < TUTTI_CUDA_SEEN ? left : TUTTI_CUDA_SEEN;
+            TUTTI_CUDA(c, cuMemcpyDtoHAsync_v2, c->seen, at_of(first), c->seen_bytes, c->stream);
+            TUTTI_CUDA(c, cuStreamSynchronize, c->stream);
+        }
+        memcpy(to, c->seen + (first - c->seen_at), nbytes);
+    }
+    tutti_cuda_end(c);
+}
+
+static void *borrow(const tutti_device *d, const void *at, size_t nbytes)
+{
+    void *copy = tutti_alloc(nbytes ? nbytes : 1);
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_sync(c);
+    carry(c, copy, at, nbytes, true);
+    tutti_cuda_end(c);
+    return copy;
+}
+
+static void give_back(const tutti_device *d, const void *at, void *borrowed, size_t nbytes, bool changed)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    if (changed) {
+        tutti_cuda_sync(c);
+        carry(c, (char *)(uintptr_t)at, borrowed, nbytes, false);
+        c->seen_at = NULL;
+    }
+    tutti_cuda_end(c);
+    free(borrowed);
+}
+
+void tutti_cuda_place_memory(tutti_device *row)
+{
+    row->allocate = allocate;
+    row->release = release;
+    row->enrol = enrol;
+    row->forget = forget;
+    row->look = look;
+    row->borrow = borrow;
+    row->give_back = give_back;
+}
+
+/* ---- on the stream ---- */
+
+void tutti_cuda_fill(tutti_cuda *c, void *at, uint8_t value, size_t nbytes)
+{
+    if (nbytes) TUTTI_CUDA(c, cuMemsetD8Async, at_of(at), value, nbytes, c->stream);
+}
+
+void tutti_cuda_move(tutti_cuda *c, void *to, const void *from, size_t nbytes)
+{
+    if (nbytes && to != from) TUTTI_CUDA(c, cuMemcpyAsync, at_of(to), at_of(from), nbytes, c->stream);
+}

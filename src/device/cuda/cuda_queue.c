@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_queue.c: the queue of a card, and sequences of work that are replayed.
+ *
+ * What is launched is only noted: which work, its arguments, and the part of them that varies, apart. When somebody waits, the whole sequence is
+ * looked up among those that were seen before. A sequence that is new is given to the driver piece by piece. When it comes the second time with
+ * the same arguments (but for what varies), it is recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so that a
+ * step costs one launch.
+ *
+ * The varying parts of a sequence lie one after the other in a block of pinned host memory, and are copied to the device's block first, as the
+ * first node of the graph. A block is written again only when the launch that read it is over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/hash.h"
+#include "cuda_impl.h"
+
+enum { MOST_SEQUENCES = 48, SLOT = 16 };
+
+typedef struct {
+    const tutti_work *work;
+    size_t args, varying; /* where they begin, in the sequence's bytes and in its block */
+} item;
+
+/* Work that was launched between two waits. */
+typedef struct {
+    item *items;
+    int n, most;
+    char *args; /* of all items; what varies is zero there */
+    size_t nargs, most_args;
+    char *varying;
+    size_t nvarying, most_varying;
+} sequence;
+
+/* A sequence that has come before. */
+typedef struct {
+    uint64_t hash;
+    sequence like;
+    void *graph;  /* NULL: seen once */
+    char *pinned; /* the block, here and on the device */
+    tutti_cu_at block;
+    uint64_t used;   /* the queue's clock when it was last */
+    uint64_t number; /* of the last event that it holds */
+} recorded;
+
+struct tutti_cuda_queue {
+    sequence now;
+    recorded seen[MOST_SEQUENCES];
+    int nseen;
+    bool replays;
+    uint64_t launched, given, done, clock;
+    char *pinned; /* of sequences that are not recorded */
+    tutti_cu_at block;
+    size_t block_bytes;
+};
+
+tutti_cuda_queue *tutti_cuda_queue_create(bool replays)
+{
+    tutti_cuda_queue *q = tutti_alloc(sizeof *q);
+    q->replays = replays;
+    return q;
+}
+
+/* ---- noting ---- */
+
+static void *grow(void *at, size_t *most, size_t need)
+{
+    if (need <= *most) return at;
+    *most = 2 * need;
+    return tutti_realloc(at, *most);
+}
+
+static void note(sequence *s, const tutti_work *work, const void *args)
+{
+    const size_t nargs = (work->nbytes + SLOT - 1) / SLOT * SLOT, slot = (work->varying_bytes + SLOT - 1) / SLOT * SLOT;
+    if (s->n == s->most) {
+        s->most = s->most ? 2 * s->most : 256;
+        s->items = tutti_realloc(s->items, sizeof *s->items * (size_t)s->most);
+    }
+    s->args = grow(s->args, &s->most_args, s->nargs + nargs);
+    s->varying = grow(s->varying, &s->most_varying, s->nvarying + slot);
+    char *copy = s->args + s->nargs;
+    memset(copy + work->nbytes, 0, nargs - work->nbytes);
+    memcpy(copy, args, work->nbytes);
+    memset(copy + work->varying_at, 0, work->varying_bytes);
+    if (slot) memcpy(s->varying + s->nvarying, (const char *)args + work->varying_at, work->varying_bytes);
+    s->items[s->n++] = (item){work, s->nargs, s->nvarying};
+    s->nargs += nargs;
+    s->nvarying += slot;
+}
+
+uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_work *work, const void *args)
+{
+    note(&c->queue->now, work, args);
+    return ++c->queue->launched;
+}
+
+static void empty(sequence *s)
+{
+    s->n = 0;
+    s->nargs = s->nvarying = 0;
+}
+
+static void free_sequence(sequence *s)
+{
+    free(s->items), free(s->args), free(s->varying);
+    *s = (sequence){0};
+}
+
+/* ---- giving it to the driver ---- */
+
+/* block: where the device finds what varies. */
+static void run_items(tutti_cuda *c, const sequence *s, tutti_cu_at block)
+{
+    for (int i = 0; i < s->n; i++) {
+        const item *it = &s->items[i];
+        it->work->run(&c->row, s->args + it->args, (const void *)(uintptr_t)(block + it->varying));
+    }
+}
+
+static bool take_block(tutti_cuda *c, size_t nbytes, char **pinned, tutti_cu_at *block)
+{
+    *pinned = NULL, *block = 0;
+    return TUTTI_CUDA(c, cuMemHostAlloc, (void **)pinned, nbytes, 0) && TUTTI_CUDA(c, cuMemAlloc_v2, block, nbytes);
+}
+
+static void give_block(tutti_cuda *c, char *pinned, tutti_cu_at block)
+{
+    if (pinned) c->driver.cuMemFreeHost(pinned);
+    if (block) c->driver.cuMemFree_v2(block);
+}
+
+static void wait_for_stream(tutti_cuda *c)
+{
+    TUTTI_CUDA(c, cuStreamSynchronize, c->stream);
+    c->queue->done = c->queue->given;
+}
+
+/* Piece by piece. */
+static void run_once(tutti_cuda *c)
+{
+    tutti_cuda_queue *q = c->queue;
+    const sequence *s = &q->now;
+    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* the block may still be read */
+    if (s->nvarying > q->block_bytes) {
+        give_block(c, q->pinned, q->block);
+        q->block_bytes = 2 * s->nvarying;
+        if (!take_block(c, q->block_bytes, &q->pinned, &q->block)) q->block_bytes = 0;
+    }
+    if (s->nvarying && q->block_bytes) {
+        memcpy(q->pinned, s->varying, s->nvarying);
+        TUTTI_CUDA(c, cuMemcpyHtoDAsync_v2, q->block, q->pinned, s->nvarying, c->stream);
+    }
+    run_items(c, s, q->block);
+}
+
+/* ---- replaying ---- */
+
+static uint64_t hash_of(const sequence *s)
+{
+    return tutti_hash(s->args, s->nargs) ^ (uint64_t)s->n * 0x9e3779b97f4a7c15u;
+}
+
+static bool is_same(const sequence *a, const sequence *b)
+{
+    if (a->n != b->n || a->nargs != b->nargs || a->nvarying != b->nvarying) return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->items[i].work != b->items[i].work) return false;
+    return memcmp(a->args, b->args, a->nargs) == 0;
+}
+
+static void drop(tutti_cuda *c, recorded *r)
+{
+    if (r->graph) TUTTI_CUDA(c, cuGraphExecDestroy, r->graph);
+    give_block(c, r->pinned, r->block);
+    free_sequence(&r->like);
+    *r = (recorded){0};
+}
+
+static recorded *find(tutti_cuda_queue *q, uint64_t hash)
+{
+    for (int i = 0; i < q->nseen; i++)
+        if (q->seen[i].hash == hash && is_same(&q->seen[i].like, &q->now)) return &q->seen[i];
+    return NULL;
+}
+
+/* The place of the one that was used longest ago, if all are taken. */
+static recorded *new_place(tutti_cuda *c)
+{
+    tutti_cuda_queue *q = c->queue;
+    if (q->nseen < MOST_SEQUENCES) return &q->seen[q->nseen++];
+    recorded *oldest = &q->seen[0];
+    for (int i = 1; i < q->nseen; i++)
+        if (q->seen[i].used < oldest->used) oldest = &q->seen[i];
+    wait_for_stream(c);
+    drop(c, oldest);
+    return oldest;
+}
+
+static void copy_sequence(const sequence *s, sequence *out)
+{
+    *out = (sequence){.n = s->n, .most = s->n, .nargs = s->nargs, .nvarying = s->nvarying};
+    out->items = tutti_alloc(sizeof *out->items * (size_t)s->n);
+    out->args = tutti_alloc(s->nargs);
+    memcpy(out->items, s->items, sizeof *out->items * (size_t)s->n);
+    memcpy(out->args, s->args, s->nargs);
+}
+
+/* A graph of it; NULL: none could be made, and a failure is noted. */
+static void *record(tutti_cuda *c, recorded *r)
+{
+    void *graph = NULL, *exec = NULL;
+    if (r->like.nvarying && !r->pinned && !take_block(c, r->like.nvarying, &r->pinned, &r->block)) return NULL;
+    if (!TUTTI_CUDA(c, cuStreamBeginCapture_v2, c->stream, TUTTI_CU_CAPTURE_RELAXED)) return NULL;
+    if (r->like.nvarying) TUTTI_CUDA(c, cuMemcpyHtoDAsync_v2, r->block, r->pinned, r->like.nvarying, c->stream);
+    run_items(c, &r->like, r->block);
+    if (!TUTTI_CUDA(c, cuStreamEndCapture, c->stream, &graph)) return NULL;
+    if (!TUTTI_CUDA(c, cuGraphInstantiateWithFlags, &exec, graph, 0)) exec = NULL;
+    TUTTI_CUDA(c, cuGraphDestroy, graph);
+    return exec;
+}
+
+static void replay(tutti_cuda *c, recorded *r)
+{
+    tutti_cuda_queue *q = c->queue;
+    if (r->number > q->done) wait_for_stream(c); /* its block may still be read */
+    if (r->like.nvarying) memcpy(r->pinned, q->now.varying, r->like.nvarying);
+    TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
+}
+
+void tutti_cuda_flush(tutti_cuda *c)
+{
+    tutti_cuda_queue *q = c->queue;
+    if (!q->now.n) return;
+    c->seen_at = NULL;
+    const uint64_t hash = hash_of(&q->now);
+    recorded *r = q->replays ? find(q, hash) : NULL;
+    if (r && !r->graph && !c->failure.status) r->graph = record(c, r);
+    if (c->failure.status) {
+        /* nothing more can be run: what was launched is undefined, and check says so */
+    } else if (r) {
+        replay(c, r);
+    } else {
+        run_once(c);
+    }
+    if (!r && q->replays) {
+        r = new_place(c);
+        *r = (recorded){.hash = hash};
+        copy_sequence(&q->now, &r->like);
+    }
+    q->given = q->launched;
+    if (r) r->used = ++q->clock, r->number = q->given;
+    empty(&q->now);
+}
+
+void tutti_cuda_sync(tutti_cuda *c)
+{
+    tutti_cuda_flush(c);
+    wait_for_stream(c);
+}
+
+void tutti_cuda_queue_destroy(tutti_cuda *c)
+{
+    tutti_cuda_queue *q = c->queue;
+    for (int i = 0; i < q->nseen; i++) drop(c, &q->seen[i]);
+    if (c->context) give_block(c, q->pinned, q->block);
+    free_sequence(&q->now);
+    free(q);
+    c->queue = NULL;
+}
+
+/* ---- the row ---- */
+
+static tutti_event launch(const tutti_device *d, const tutti_work *work, const void *args)
+{
+    tutti_cuda *c = tutti_cuda_of(d);
+    pthread_mutex_lock(&c->lock);
+    const tutti_event event = {tutti_cuda_put(c, work, args)};
+    pthread_mutex_unlock(&c->lock);
+    return event;
+}
+
+static void wait_for(const tutti_device *d, tutti_event event)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    if (event.number > c->queue->done) tutti_cuda_sync(c);
+    tutti_cuda_end(c);
+}
+
+static void finish(const tutti_device *d)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_sync(c);
+    tutti_cuda_end(c);
+}
+
+void tutti_cuda_place_queue(tutti_device *row)
+{
+    row->launch = launch;
+    row->wait = wait_for;
+    row->finish = finish;
+}
+
+/* ---- for work ---- */
+
+tutti_cuda_grid tutti_cuda_cover(int64_t n, int threads, int each)
+{
+    const int64_t block = (int64_t)threads * each;
+    return (tutti_cuda_grid){.blocks = {(uint32_t)((n + block - 1) / block)}, .threads = {(uint32_t)threads}};
+}
+
+static unsigned at_least_one(uint32_t n)
+{
+    return n ? n : 1;
+}
+
+void tutti_cuda_run(tutti_cuda *c, tutti_cuda_function f, tutti_cuda_grid g, void *const *args)
+{
+    if (!g.blocks[0]) return; /* nothing to do */
+    TUTTI_CUDA(c, cuLaunchKernel, f, g.blocks[0], at_least_one(g.blocks[1]), at_least_one(g.blocks[2]), g.threads[0],
+               at_least_one(g.threads[1]), at_least_one(g.threads[2]), g.shared, c->stream, (void **)(uintptr_t)args,
+               NULL);
+}
