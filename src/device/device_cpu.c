@@ -69,7 +69,7 @@ static void convert(const tutti_device *d, tutti_dtype type, const void *from, t
 
 /* ---- work, and what the host sees of it ---- */
 
-static tutti_event launch(const tutti_device *d, const tutti_work *work, const void *args)
+static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
     work->run(d, args, (const char *)args + work->varying_at);
     return (tutti_event){0};

@@ -12,7 +12,7 @@
  *
  * Loops are elementwise, the same bits at any offset and in any cut, and the same on all rows (tensor/reduce.h and tensor/convert.h say which).
  *
- * Work is a row of a table (tutti_work), one table a kind of device; whoever launches takes the row of the device's kind.
+ * Work is a row of a table (tutti_queue_work), one table a kind of device; whoever launches takes the row of the device's kind.
  *
  * A row that keeps something begins with a tutti_device, and is reached through it.
  * Threads: shared; no two calls at the same time touch the same elements unless both read, or a method says so (tensor/relaxed.h).
@@ -49,7 +49,9 @@ typedef struct {
      * (on the cpu: inside args); code that is recorded once and replayed must read that part from there. */
     void (*run)(const tutti_device *d, const void *args, const void *varying);
     size_t nbytes, varying_at, varying_bytes; /* of the arguments; varying_bytes 0: all of them stay the same */
-} tutti_work;
+} tutti_queue_work;
+
+enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes */
 
 struct tutti_device {
     const char *name; /* "cpu" */
@@ -59,6 +61,12 @@ struct tutti_device {
     /* Zeroed, at a multiple of 64 at least, populated; NULL with errno set if there is none. */
     void *(*allocate)(const tutti_device *d, size_t nbytes);
     void (*release)(const tutti_device *d, void *at, size_t nbytes); /* NULL is fine */
+    /* What it has allocated, for other processes of this host: a handle by which each of them opens it at an address of its own. NULL where
+     * peers map the host's memory itself. Words say what the device refuses. */
+    tutti_status (*show)(const tutti_device *d, const void *at, char handle[TUTTI_DEVICE_HANDLE], tutti_failure *err);
+    tutti_status (*open)(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
+                         tutti_failure *err);
+    void (*close)(const tutti_device *d, void *at);
     /* Pages that are there already and stay until they are forgotten. host_too: others than this row's calls touch them as well: signal words,
      * a wire. TUTTI_ERR_FAILED, with words. */
     tutti_status (*enrol)(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err);
@@ -76,7 +84,7 @@ struct tutti_device {
                     int64_t n);
 
     /* args: work->nbytes that the row copies if it must; what they point to stays until the work is over. */
-    tutti_event (*launch)(const tutti_device *d, const tutti_work *work, const void *args);
+    tutti_event (*launch)(const tutti_device *d, const tutti_queue_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
     /* Until all that is on the queue is over. */
     void (*finish)(const tutti_device *d);

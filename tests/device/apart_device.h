@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct apart_work {
     struct apart_work *next;
-    const tutti_work *work;
+    const tutti_queue_work *work;
     void *args;
 } apart_work;
 
@@ -184,7 +184,7 @@ static void apart_convert(const tutti_device *d, tutti_dtype type, const void *f
 
 /* ---- work ---- */
 
-static tutti_event apart_launch(const tutti_device *d, const tutti_work *work, const void *args)
+static tutti_event apart_launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
     apart_queue *q = apart_queue_of(d);
     apart_work *w = tutti_alloc(sizeof *w);

@@ -140,7 +140,7 @@ static void step(const tutti_device *d, const void *args, const void *varying)
     *a->at = *a->at * a->times + *add;
 }
 
-static const tutti_work stepping = {"step", step, sizeof(step_args), offsetof(step_args, add), sizeof(float)};
+static const tutti_queue_work stepping = {"step", step, sizeof(step_args), offsetof(step_args, add), sizeof(float)};
 
 static void work_runs_in_its_order_and_is_over_after_the_wait(void **state)
 {

@@ -132,6 +132,22 @@ tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char *
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
+/* As create, of memory that is none of the host's: a device's, which ranks of one host open by handles. Addresses are the device's. `source` is
+ * borrowed until destroy. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
+enum { TUTTI_REGION_HANDLE = 64 };
+typedef struct {
+    void *device;     /* what the functions are called with */
+    const char *name; /* "cuda", for failures */
+    tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
+    /* What make gave, by a handle for other processes. */
+    tutti_status (*show)(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err);
+    tutti_status (*open)(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
+                         tutti_failure *err);
+    void (*close)(void *device, void *at);                  /* what open gave */
+    void (*release)(void *device, void *at, size_t nbytes); /* what make gave */
+} tutti_region_source;
+tutti_status tutti_region_create_of(tutti_group *group, const tutti_region_source *source, const char *name,
+                                    size_t own_bytes, tutti_region **out, tutti_failure *err);
 /* Memory that is there already: nbytes at `at`, a shared mapping of descriptor fd at `offset`, read and write. */
 typedef struct {
     int fd;

@@ -29,13 +29,15 @@ typedef struct tutti_thread_memory {
 
 struct tutti_region {
     int nranks;
-    bool enrolled;               /* own memory is the caller's */
-    bool own_pages;              /* it is of tutti_pages_take */
-    tutti_thread_boards *boards; /* threads; else NULL */
-    tutti_group *group;          /* where the wire knows it */
-    tutti_wire_memory *memory;   /* NULL: no wire */
-    uint64_t *far;               /* where memory of far peers begins, as they see it */
-    void *whole;                 /* the file of this host's ranks; NULL: each has its own, or is a thread */
+    bool enrolled;                     /* own memory is the caller's */
+    bool own_pages;                    /* it is of tutti_pages_take */
+    const tutti_region_source *source; /* NULL: it is the host's memory */
+    int rank;                          /* of a source: whose part was made here */
+    tutti_thread_boards *boards;       /* threads; else NULL */
+    tutti_group *group;                /* where the wire knows it */
+    tutti_wire_memory *memory;         /* NULL: no wire */
+    uint64_t *far;                     /* where memory of far peers begins, as they see it */
+    void *whole;                       /* the file of this host's ranks; NULL: each has its own, or is a thread */
     size_t whole_bytes;
     struct {
         void *base;
@@ -49,6 +51,7 @@ typedef struct {
     uint64_t bytes, memory; /* threads: where it is, of create a thread_memory */
     uint64_t offset;        /* in what the descriptor is of */
     uint32_t status;
+    char handle[TUTTI_REGION_HANDLE]; /* of a source's memory */
 } region_notice;
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -253,6 +256,43 @@ static void adopt_threads(tutti_region *region, const region_notice *notices)
     }
 }
 
+/* --- memory of a source --- */
+
+static tutti_status open_peers(tutti_region *region, const tutti_group *g, const region_notice *all, tutti_failure *err)
+{
+    const tutti_region_source *source = region->source;
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < g->nranks && !st; r++) {
+        region->part[r].bytes = all[r].bytes;
+        if (r != g->rank && all[r].bytes)
+            st = source->open(source->device, all[r].handle, all[r].bytes, &region->part[r].base, err);
+    }
+    return st;
+}
+
+static void release_source(tutti_region *region)
+{
+    const tutti_region_source *source = region->source;
+    for (int r = 0; r < region->nranks; r++)
+        if (r != region->rank && region->part[r].base) source->close(source->device, region->part[r].base);
+    void *own = region->part[region->rank].base;
+    if (own) source->release(source->device, own, region->part[region->rank].bytes);
+}
+
+static tutti_status check_source(const tutti_group *g, const tutti_region_source *source, tutti_failure *err)
+{
+    for (int r = 0; r < g->nranks; r++)
+        if (!tutti_group_is_near(g, r))
+            return tutti_fail(err, TUTTI_ERR_USAGE,
+                              "device %s: ranks lie on several hosts, and its memory is not reached over a wire: use "
+                              "'device: cpu', or ranks of one host",
+                              source->name);
+    if (g->thread_boards && g->nranks > 1)
+        return tutti_fail(err, TUTTI_ERR_USAGE, "device %s: ranks that share it are processes, not threads",
+                          source->name);
+    return TUTTI_OK;
+}
+
 /* --- the calls --- */
 
 static tutti_region *begin(tutti_group *g, bool enrolled)
@@ -313,6 +353,34 @@ tutti_status tutti_region_create(tutti_group *g, const char *name, size_t own_by
     return st;
 }
 
+tutti_status tutti_region_create_of(tutti_group *g, const tutti_region_source *source, const char *name,
+                                    size_t own_bytes, tutti_region **out, tutti_failure *err)
+{
+    tutti_status st = check_source(g, source, err);
+    if (st) return st;
+    tutti_region *region = begin(g, false);
+    region_notice own = {.bytes = own_bytes}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
+    tutti_failure why = {0}, closed = {0};
+    region->source = source;
+    region->rank = g->rank;
+    region->part[g->rank].bytes = own_bytes;
+    void **base = &region->part[g->rank].base;
+    if (own_bytes) own.status = source->make(source->device, own_bytes, base, &why);
+    if (own_bytes && !own.status && g->nranks > 1) own.status = source->show(source->device, *base, own.handle, &why);
+    st = exchange_notices(g, name, &own, all, &why, err);
+    if (!st && g->nranks > 1) {
+        st = open_peers(region, g, all, &closed);
+        st = tutti_group_all_well(g, name, st, &closed); /* nobody begins before everybody has opened */
+        if (st) tutti_fail(err, st, "%s", closed.text);
+    }
+    free(all);
+    if (st)
+        tutti_region_destroy(region);
+    else
+        *out = region;
+    return st;
+}
+
 tutti_status tutti_region_enrol(tutti_group *g, const char *name, const tutti_enrolled *memory, tutti_region **out,
                                 tutti_failure *err)
 {
@@ -351,6 +419,7 @@ uint64_t tutti_region_far(const tutti_region *region, int rank)
 void tutti_region_destroy(tutti_region *region)
 {
     if (!region) return;
+    if (region->source) release_source(region);
     if (region->memory) tutti_group_forget(region->group, region->memory);
     for (int r = 0; r < region->nranks; r++) {
         thread_memory *memory = region->part[r].memory;

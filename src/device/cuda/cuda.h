@@ -5,9 +5,9 @@
  * The program has no CUDA dependency: the driver, NVRTC and libraries are opened when a card is wanted (cuda_libraries.c). A kernel's text is
  * compiled by NVRTC for the card at hand and kept in a cache folder by its hash.
  *
- * Launches come from functions of tutti_work tables and of kernel rows, which the row calls when it empties its queue. A sequence of work that
+ * Launches come from functions of tutti_queue_work tables and of kernel rows, which the row calls when it empties its queue. A sequence of work that
  * comes again with the same arguments is recorded once as a CUDA graph and replayed; only the varying part of arguments is written anew (see
- * tutti_work). So such a function launches the same things for the same arguments, and its kernels read the varying part from the device.
+ * tutti_queue_work). So such a function launches the same things for the same arguments, and its kernels read the varying part from the device.
  *
  * Threads: a tutti_cuda is one thread's at a time. Errors: opening and finding fail with words; a failed launch is remembered, and check says so. */
 #ifndef TUTTI_CUDA_H

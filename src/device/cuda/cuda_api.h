@@ -98,7 +98,7 @@ typedef struct {
     _(nvrtcGetPTX, (void *program, char *ptx))                                                                         \
     _(nvrtcDestroyProgram, (void **program))
 
-#define TUTTI_CUDA_POINTER(name, parameters) tutti_cu_result(*name) parameters;
+#define TUTTI_CUDA_POINTER(name, parameters) int(*name) parameters; /* tutti_cu_result */
 typedef struct {
     TUTTI_CUDA_DRIVER_FUNCTIONS(TUTTI_CUDA_POINTER)
 } tutti_cuda_driver;

@@ -21,8 +21,9 @@ enum { TUTTI_CUDA_MOST_INPUTS = 64, TUTTI_CUDA_MOST_OUTPUTS = 8 };
 typedef struct {
     char *base;
     size_t nbytes;
-    bool is_host;  /* the host's pages, registered with the driver */
-    bool is_alien; /* registered by somebody else of this process */
+    bool is_host;   /* the host's pages, registered with the driver */
+    bool is_alien;  /* registered by somebody else of this process */
+    bool is_opened; /* another process's */
 } tutti_cuda_range;
 
 typedef struct {
@@ -97,7 +98,7 @@ void tutti_cuda_place_queue(tutti_device *row);
 /* With the lock held: gives all that was put on the queue to the driver. sync also waits until it is over. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
-uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_work *work, const void *args);
+uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_queue_work *work, const void *args);
 
 /* cuda_loops.c */
 tutti_status tutti_cuda_loops_find(tutti_cuda *c, tutti_failure *err);

@@ -82,10 +82,10 @@ static void run_convert(const tutti_device *d, const void *args, const void *var
                    (void *[]){&a.from, &a.type, &a.to, &a.to_type, &a.n});
 }
 
-static const tutti_work copying = {"copy", run_copy, sizeof(copy_args), 0, 0};
-static const tutti_work summing = {"reduce", run_sum, sizeof(expression), 0, 0};
-static const tutti_work dividing = {"average", run_divide, sizeof(divide_args), 0, 0};
-static const tutti_work converting = {"convert", run_convert, sizeof(convert_args), 0, 0};
+static const tutti_queue_work copying = {"copy", run_copy, sizeof(copy_args), 0, 0};
+static const tutti_queue_work summing = {"reduce", run_sum, sizeof(expression), 0, 0};
+static const tutti_queue_work dividing = {"average", run_divide, sizeof(divide_args), 0, 0};
+static const tutti_queue_work converting = {"convert", run_convert, sizeof(convert_args), 0, 0};
 
 /* ---- what the card does not do ---- */
 

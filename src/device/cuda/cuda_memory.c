@@ -72,6 +72,49 @@ static void release(const tutti_device *d, void *at, size_t nbytes)
     tutti_cuda_end(c);
 }
 
+/* ---- for other processes ---- */
+
+static tutti_status fail_call(const tutti_cuda *c, const char *what, tutti_cu_result result, tutti_failure *err)
+{
+    char words[160];
+    tutti_cuda_words(&c->driver, result, words);
+    return tutti_fail(err, TUTTI_ERR_FAILED, "%s: %s: %s", c->card.name, what, words);
+}
+
+static tutti_status show(const tutti_device *d, const void *at, char handle[TUTTI_DEVICE_HANDLE], tutti_failure *err)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cu_ipc_handle made;
+    tutti_cuda_sync(c); /* the zeros are there before a peer looks */
+    const tutti_cu_result result = c->driver.cuIpcGetMemHandle(&made, at_of(at));
+    tutti_cuda_end(c);
+    memcpy(handle, &made, sizeof made);
+    return result ? fail_call(c, "memory cannot be shown to other processes", result, err) : TUTTI_OK;
+}
+
+static tutti_status open_shown(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
+                               tutti_failure *err)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cu_ipc_handle shown;
+    tutti_cu_at opened = 0;
+    memcpy(&shown, handle, sizeof shown);
+    const tutti_cu_result result = c->driver.cuIpcOpenMemHandle_v2(&opened, shown, TUTTI_CU_IPC_LAZY);
+    *at = (void *)(uintptr_t)opened;
+    if (!result) add_range(c, (tutti_cuda_range){.base = *at, .nbytes = nbytes, .is_opened = true});
+    tutti_cuda_end(c);
+    return result ? fail_call(c, "memory of another process cannot be opened", result, err) : TUTTI_OK;
+}
+
+static void close_shown(const tutti_device *d, void *at)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_range range;
+    tutti_cuda_sync(c);
+    if (take_range(c, at, &range)) TUTTI_CUDA(c, cuIpcCloseMemHandle, at_of(at));
+    tutti_cuda_end(c);
+}
+
 /* ---- what it is shown ---- */
 
 /* Memory of the device itself, such as a peer's that was opened, needs nothing. */
@@ -88,7 +131,7 @@ static tutti_status enrol(const tutti_device *d, void *at, size_t nbytes, bool h
             tutti_cuda_words(&c->driver, result, words);
             st = tutti_fail(err, TUTTI_ERR_FAILED, "the card cannot reach %zu bytes of host memory: %s", nbytes, words);
         } else {
-            add_range(c, (tutti_cuda_range){at, nbytes, true, is_alien});
+            add_range(c, (tutti_cuda_range){.base = at, .nbytes = nbytes, .is_host = true, .is_alien = is_alien});
         }
     }
     tutti_cuda_end(c);
@@ -117,6 +160,8 @@ void tutti_cuda_release_ranges(tutti_cuda *c)
         const tutti_cuda_range *range = &c->ranges[--c->nranges];
         if (range->is_host)
             unregister(c, range);
+        else if (range->is_opened)
+            c->driver.cuIpcCloseMemHandle(at_of(range->base));
         else
             c->driver.cuMemFree_v2(at_of(range->base));
     }
@@ -196,6 +241,9 @@ void tutti_cuda_place_memory(tutti_device *row)
 {
     row->allocate = allocate;
     row->release = release;
+    row->show = show;
+    row->open = open_shown;
+    row->close = close_shown;
     row->enrol = enrol;
     row->forget = forget;
     row->look = look;

@@ -17,7 +17,7 @@
 enum { MOST_SEQUENCES = 48, SLOT = 16 };
 
 typedef struct {
-    const tutti_work *work;
+    const tutti_queue_work *work;
     size_t args, varying; /* where they begin, in the sequence's bytes and in its block */
 } item;
 
@@ -69,7 +69,7 @@ static void *grow(void *at, size_t *most, size_t need)
     return tutti_realloc(at, *most);
 }
 
-static void note(sequence *s, const tutti_work *work, const void *args)
+static void note(sequence *s, const tutti_queue_work *work, const void *args)
 {
     const size_t nargs = (work->nbytes + SLOT - 1) / SLOT * SLOT, slot = (work->varying_bytes + SLOT - 1) / SLOT * SLOT;
     if (s->n == s->most) {
@@ -88,7 +88,7 @@ static void note(sequence *s, const tutti_work *work, const void *args)
     s->nvarying += slot;
 }
 
-uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_work *work, const void *args)
+uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_queue_work *work, const void *args)
 {
     note(&c->queue->now, work, args);
     return ++c->queue->launched;
@@ -270,7 +270,7 @@ void tutti_cuda_queue_destroy(tutti_cuda *c)
 
 /* ---- the row ---- */
 
-static tutti_event launch(const tutti_device *d, const tutti_work *work, const void *args)
+static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
     tutti_cuda *c = tutti_cuda_of(d);
     pthread_mutex_lock(&c->lock);

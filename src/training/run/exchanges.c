@@ -15,12 +15,51 @@ enum { ALIGNMENT = 64 };
 
 /* ---- memories ---- */
 
-/* from: the rank whose memory it is that this one touches. */
-static tutti_status create_region(tutti_group *group, const char *name, int64_t nbytes, int from, tutti_region **region,
-                                  char **own, tutti_failure *err)
+static tutti_status make_part(void *device, size_t nbytes, void **at, tutti_failure *err)
 {
-    const size_t mine = from == tutti_group_rank(group) ? (size_t)nbytes : 0;
-    tutti_status st = tutti_region_create(group, name, mine, region, err);
+    const tutti_device *d = device;
+    *at = d->allocate(d, nbytes);
+    return *at ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes on %s", nbytes, d->name);
+}
+
+static tutti_status show_part(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err)
+{
+    const tutti_device *d = device;
+    return d->show(d, at, handle, err);
+}
+
+static tutti_status open_part(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
+                              tutti_failure *err)
+{
+    const tutti_device *d = device;
+    return d->open(d, handle, nbytes, at, err);
+}
+
+static void close_part(void *device, void *at)
+{
+    const tutti_device *d = device;
+    d->close(d, at);
+}
+
+static void release_part(void *device, void *at, size_t nbytes)
+{
+    const tutti_device *d = device;
+    d->release(d, at, nbytes);
+}
+
+static tutti_region_source source_of(const tutti_device *d)
+{
+    return (tutti_region_source){(void *)(uintptr_t)d, d->name,     make_part, show_part, open_part,
+                                 close_part,           release_part};
+}
+
+/* from: the rank whose memory it is that this one touches. */
+static tutti_status create_region(const tutti_shared *s, const char *name, int64_t nbytes, int from,
+                                  tutti_region **region, char **own, tutti_failure *err)
+{
+    const size_t mine = from == tutti_group_rank(s->group) ? (size_t)nbytes : 0;
+    tutti_status st = s->device->show ? tutti_region_create_of(s->group, &s->source, name, mine, region, err)
+                                      : tutti_region_create(s->group, name, mine, region, err);
     if (!st) *own = tutti_region_base(*region, from);
     return st;
 }
@@ -45,8 +84,7 @@ static tutti_status create_together(tutti_group *group, const tutti_plan *plan, 
         }
     char *own = NULL;
     if (!nbytes) return TUTTI_OK;
-    const tutti_status st =
-        create_region(group, name, has_own ? nbytes : 0, tutti_group_rank(group), region, &own, err);
+    const tutti_status st = create_region(s, name, has_own ? nbytes : 0, tutti_group_rank(group), region, &own, err);
     for (int m = 0; m < plan->nmemories && !st; m++)
         if (is_together(&plan->memories[m], seats)) {
             s->place[m].region = *region;
@@ -62,7 +100,7 @@ static tutti_status create_common(tutti_group *group, const tutti_plan *plan, in
     const int rank = tutti_group_rank(group);
     const bool has_own = rank == 0 || (m == plan->answer && tutti_plan_is_far(plan, rank));
     const int64_t nbytes = has_own ? tutti_plan_memory_bytes(&plan->memories[m]) : 0;
-    return create_region(group, plan->memories[m].name, nbytes, has_own ? rank : 0, &s->place[m].region, &s->memory[m],
+    return create_region(s, plan->memories[m].name, nbytes, has_own ? rank : 0, &s->place[m].region, &s->memory[m],
                          err);
 }
 
@@ -74,8 +112,7 @@ static tutti_status create_memory(tutti_group *group, const tutti_plan *plan, in
     if (is_together(what, false) || is_together(what, true)) return TUTTI_OK;
     if (what->is_common) return create_common(group, plan, m, s, err);
     if (what->is_region)
-        return create_region(group, what->name, nbytes, tutti_group_rank(group), &s->place[m].region, &s->memory[m],
-                             err);
+        return create_region(s, what->name, nbytes, tutti_group_rank(group), &s->place[m].region, &s->memory[m], err);
     s->memory[m] = s->device->allocate(s->device, (size_t)nbytes);
     if (s->memory[m]) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %lld bytes of %s on %s", (long long)nbytes, what->name,
@@ -188,6 +225,7 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device,
     const size_t nmemories = (size_t)plan->nmemories, nexchanges = (size_t)plan->nexchanges;
     *out = (tutti_shared){.group = group,
                           .device = device,
+                          .source = source_of(device),
                           .plan = plan,
                           .place = tutti_alloc(nmemories * sizeof *out->place),
                           .memory = tutti_alloc(nmemories * sizeof *out->memory),

@@ -172,7 +172,7 @@ static void read_work(const tutti_device *d, const void *centre_work, const void
 #name, name##_work, sizeof(type), offsetof(type, first), bytes                                                 \
     }
 
-const tutti_work tutti_works_cpu[TUTTI_NWORKS] = {
+const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS] = {
     [TUTTI_WORK_FORWARD] = VARYING(forward, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
     [TUTTI_WORK_PARAMS] = VARYING(backward_params, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
     [TUTTI_WORK_DATA] = VARYING(backward_data, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
@@ -195,9 +195,9 @@ const tutti_work tutti_works_cpu[TUTTI_NWORKS] = {
     [TUTTI_WORK_READ] = WORK(read, tutti_centre_work),
 };
 
-const tutti_work *tutti_step_work(const tutti_device *d, tutti_work_kind kind)
+const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kind)
 {
-    static const tutti_work *const works[TUTTI_NDEVICE_KINDS] = {
+    static const tutti_queue_work *const works[TUTTI_NDEVICE_KINDS] = {
         [TUTTI_DEVICE_CPU] = tutti_works_cpu, [TUTTI_DEVICE_CUDA] = tutti_works_cpu};
     return &works[d->kind][kind];
 }

@@ -33,12 +33,12 @@ typedef enum {
     TUTTI_NWORKS
 } tutti_work_kind;
 /* How work of this kind is done on a device's kind. */
-const tutti_work *tutti_step_work(const tutti_device *d, tutti_work_kind kind);
+const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kind);
 static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_kind kind, const void *args)
 {
-    return d->launch(d, tutti_step_work(d, kind), args);
+    return d->launch(d, tutti_work_of(d, kind), args);
 }
-extern const tutti_work tutti_works_cpu[TUTTI_NWORKS];
+extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS];
 
 /* A pass of a kernel. seed, step and first_sample of args vary. */
 typedef struct {
