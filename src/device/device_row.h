@@ -86,6 +86,12 @@ struct tutti_device {
     /* args: work->nbytes that the row copies if it must; what they point to stays until the work is over. */
     tutti_event (*launch)(const tutti_device *d, const tutti_queue_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
+    /* Gives what is on the queue to the device and returns. NULL together with bring and brought: the device reads the host's memory where it is. */
+    void (*push)(const tutti_device *d);
+    /* Copies host memory to the device's beside the queue. What is launched after the next push or wait finds it there. Nothing in flight may read
+     * `to`; `from` stays until brought has returned. */
+    void (*bring)(const tutti_device *d, void *to, const void *from, size_t nbytes);
+    void (*brought)(const tutti_device *d);
     /* Until all that is on the queue is over. */
     void (*finish)(const tutti_device *d);
     /* TUTTI_ERR_FAILED with words once the device has failed; what was launched since then is undefined. */

@@ -61,6 +61,7 @@ typedef struct {
     _(cuStreamCreate, (void **stream, unsigned flags))                                                                 \
     _(cuStreamDestroy_v2, (void *stream))                                                                              \
     _(cuStreamSynchronize, (void *stream))                                                                             \
+    _(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                                  \
     _(cuStreamBeginCapture_v2, (void *stream, int mode))                                                               \
     _(cuStreamEndCapture, (void *stream, void **graph))                                                                \
     _(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags))                               \

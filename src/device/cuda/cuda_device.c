@@ -89,6 +89,8 @@ static tutti_status open_context(tutti_cuda *c, int card, tutti_failure *err)
     c->context = context;
     c->driver.cuCtxSetCurrent(context);
     result = c->driver.cuStreamCreate(&c->stream, TUTTI_CU_STREAM_NON_BLOCKING);
+    if (!result) result = c->driver.cuStreamCreate(&c->side, TUTTI_CU_STREAM_NON_BLOCKING);
+    if (!result) result = c->driver.cuEventCreate(&c->arrived, TUTTI_CU_EVENT_NO_TIMING);
     if (result) return fail_driver(c, "cuStreamCreate", result, err);
     result = c->driver.cuMemHostAlloc((void **)&c->bounce, TUTTI_CUDA_BOUNCE + TUTTI_CUDA_SEEN, 0);
     if (result) return fail_driver(c, "cuMemHostAlloc", result, err);
@@ -129,13 +131,15 @@ void tutti_cuda_close(tutti_cuda *c)
     if (!c) return;
     if (c->context) {
         c->driver.cuCtxSetCurrent(c->context);
-        if (c->stream) tutti_cuda_sync(c);
+        if (c->arrived) tutti_cuda_sync(c);
         release_kept(c);
         tutti_cuda_modules_release(c);
         tutti_cuda_release_ranges(c);
     }
     tutti_cuda_queue_destroy(c);
     if (c->bounce) c->driver.cuMemFreeHost(c->bounce);
+    if (c->arrived) c->driver.cuEventDestroy_v2(c->arrived);
+    if (c->side) c->driver.cuStreamDestroy_v2(c->side);
     if (c->stream) c->driver.cuStreamDestroy_v2(c->stream);
     if (c->context) c->driver.cuDevicePrimaryCtxRelease_v2(c->card.number);
     free(c->ranges);

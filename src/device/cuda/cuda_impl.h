@@ -48,7 +48,9 @@ struct tutti_cuda {
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream;
+    void *context, *stream, *side; /* side: the stream of what is brought */
+    void *arrived;                 /* event: behind the last of that */
+    bool is_coming;                /* the queue has not waited for it yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;

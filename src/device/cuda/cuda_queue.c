@@ -227,10 +227,17 @@ static void replay(tutti_cuda *c, recorded *r)
     TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
 }
 
+static void meet_what_was_brought(tutti_cuda *c)
+{
+    if (c->is_coming) TUTTI_CUDA(c, cuStreamWaitEvent, c->stream, c->arrived, 0);
+    c->is_coming = false;
+}
+
 void tutti_cuda_flush(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
     if (!q->now.n) return;
+    meet_what_was_brought(c);
     c->seen_at = NULL;
     const uint64_t hash = hash_of(&q->now);
     recorded *r = q->replays ? find(q, hash) : NULL;
@@ -293,8 +300,34 @@ static void finish(const tutti_device *d)
     tutti_cuda_end(c);
 }
 
+static void push(const tutti_device *d)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_flush(c);
+    tutti_cuda_end(c);
+}
+
+static void bring(const tutti_device *d, void *to, const void *from, size_t nbytes)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    if (nbytes) TUTTI_CUDA(c, cuMemcpyHtoDAsync_v2, (tutti_cu_at)(uintptr_t)to, from, nbytes, c->side);
+    TUTTI_CUDA(c, cuEventRecord, c->arrived, c->side);
+    c->is_coming = true;
+    tutti_cuda_end(c);
+}
+
+static void brought(const tutti_device *d)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    TUTTI_CUDA(c, cuStreamSynchronize, c->side);
+    tutti_cuda_end(c);
+}
+
 void tutti_cuda_place_queue(tutti_device *row)
 {
+    row->push = push;
+    row->bring = bring;
+    row->brought = brought;
     row->launch = launch;
     row->wait = wait_for;
     row->finish = finish;

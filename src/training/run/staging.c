@@ -38,10 +38,12 @@ void tutti_staging_release(tutti_staging *s)
     d->release(d, s->loss, FIGURES);
     d->release(d, s->samples, samples_bytes(s, s->nsamples));
     d->release(d, s->labels, labels_bytes(s->nsamples));
+    d->release(d, s->next_samples, samples_bytes(s, s->nsamples));
+    d->release(d, s->next_labels, labels_bytes(s->nsamples));
     *s = (tutti_staging){0};
 }
 
-static void bring(const tutti_device *d, void *to, const void *from, size_t nbytes)
+static void copy_in(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     char *out = to;
     d->copy(d, &out, 1, from, nbytes, false);
@@ -52,6 +54,31 @@ void tutti_staging_show(const tutti_staging *s, const float *samples, const int3
 {
     *samples_at = s->samples ? s->samples : samples;
     *labels_at = s->labels ? s->labels : labels;
-    if (s->samples) bring(s->device, s->samples, samples, samples_bytes(s, n));
-    if (s->labels) bring(s->device, s->labels, labels, labels_bytes(n));
+    if (s->samples) copy_in(s->device, s->samples, samples, samples_bytes(s, n));
+    if (s->labels) copy_in(s->device, s->labels, labels, labels_bytes(n));
+}
+
+tutti_status tutti_staging_make_ahead(tutti_staging *s, tutti_failure *err)
+{
+    const tutti_device *d = s->device;
+    s->next_samples = d->allocate(d, samples_bytes(s, s->nsamples));
+    s->next_labels = d->allocate(d, labels_bytes(s->nsamples));
+    if (s->next_samples && s->next_labels) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes of the next samples on %s",
+                      samples_bytes(s, s->nsamples), d->name);
+}
+
+void tutti_staging_bring(tutti_staging *s, const float *samples, const int32_t *labels, int64_t n)
+{
+    s->device->bring(s->device, s->next_samples, samples, samples_bytes(s, n));
+    s->device->bring(s->device, s->next_labels, labels, labels_bytes(n));
+}
+
+void tutti_staging_take(tutti_staging *s, const float **samples_at, const int32_t **labels_at)
+{
+    float *samples = s->samples;
+    int32_t *labels = s->labels;
+    s->samples = s->next_samples, s->labels = s->next_labels;
+    s->next_samples = samples, s->next_labels = labels;
+    *samples_at = s->samples, *labels_at = s->labels;
 }

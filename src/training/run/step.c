@@ -420,10 +420,14 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->config;
     if (!t->my_signal && c->stop_asked) t->my_signal = c->stop_asked(c->stop_arg);
-    const tutti_batch *batch;
-    tutti_status st = tutti_step_load(t, &batch, err);
+    tutti_batch batch;
+    const float *samples;
+    const int32_t *labels;
+    tutti_status st = tutti_ahead_take(t, &batch, &samples, &labels, err);
     if (st) return st;
-    tutti_step_common play = {.batch = batch,
+    tutti_step_common play = {.batch = &batch,
+                              .samples = samples,
+                              .labels = labels,
                               .update = {.lr = tutti_rate_at(&c->rate, t->step, c->steps_per_epoch, c->nsteps),
                                          .unscale = 1 / t->scale.scale,
                                          .nupdates = t->earlier_updates + t->step + 1 - t->scale.skipped},
@@ -431,12 +435,11 @@ tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err)
                               .ends_period = (t->step + 1) % t->plan->config.period == 0,
                               .arena = activations(t)};
     const int64_t computed_ns = t->account.cost.ns[TUTTI_COST_COMPUTE];
-    tutti_step_sync(t); /* what was launched reads the batch before */
-    tutti_staging_show(&t->staging, batch->samples, batch->labels, t->plan->my_nsamples, &play.samples, &play.labels);
     st = play_loop(t, TUTTI_EACH_STEP, &play, err);
     if (!st) tutti_step_hold_up(t, t->step, computed_ns);
     if (!st && play.ends_period) st = play_loop(t, TUTTI_EACH_PERIOD, &play, err);
     if (st) return st;
+    tutti_ahead_load(t);
     t->step++;
     tutti_loss_scale_step(&c->loss_scale, play.skips, &t->scale);
     return TUTTI_OK;

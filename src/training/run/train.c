@@ -294,6 +294,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     t->groups = tutti_groups_make(c);
     if (!st) st = tutti_shared_create(t->group, t->device, p, c->dir != NULL, &t->shared, err);
     if (!st) st = tutti_staging_make(t->device, p->my_nsamples, &p->graph->model->input, &t->staging, err);
+    if (!st && t->device->bring) st = tutti_staging_make_ahead(&t->staging, err);
     if (!st) st = tutti_beside_create(t, err);
     if (!st) st = fill(t, start, err);
     if (!st) st = tutti_async_create(t, err);
@@ -356,8 +357,9 @@ static tutti_status play(tutti_trainer *t, tutti_failure *err)
 {
     if (t->visits) return tutti_async_play(t, next_stop(t), err);
     const tutti_status st = tutti_step_play(t, err);
-    if (!st) tutti_step_settle(t);
-    return st;
+    if (st) return st;
+    tutti_step_settle(t);
+    return t->device->check(t->device, err);
 }
 
 static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)

@@ -13,7 +13,8 @@
  *   hops.c       layers that ranks share                  lost.c       workers that die, and the others go on
  *   pretend.c    kernels that only wait                    step_work.c  what runs on a device, launched
  *   staging.c    samples and labels on their way to a device, figures on theirs back
- *   lent.c       vectors of a device, where the host reads and fills them */
+ *   lent.c       vectors of a device, where the host reads and fills them
+ *   ahead.c      the batch of a step, and the next one on its way to a device */
 #ifndef TUTTI_TRAIN_IMPL_H
 #define TUTTI_TRAIN_IMPL_H
 
@@ -115,11 +116,20 @@ typedef struct {
     double seconds;       /* since then */
 } tutti_lost;
 
+/* The batch of the next step, on its way to the device (ahead.c). */
+typedef struct {
+    bool is_there;
+    tutti_batch batch;   /* its samples and labels are the loader's: nobody looks at them here */
+    tutti_status status; /* what came of loading it, if not OK */
+    tutti_failure why;
+} tutti_ahead;
+
 typedef struct {
     tutti_group *group;
     const tutti_device *device;
     tutti_event launched; /* the last that this thread has put on the device's queue */
     tutti_staging staging;
+    tutti_ahead ahead;
     const tutti_train_config *config;
     const tutti_plan *plan;
     const tutti_start *start;
@@ -179,6 +189,10 @@ tutti_status tutti_fill_weights(tutti_trainer *t, tutti_start *start, tutti_chec
 tutti_status tutti_step_play(tutti_trainer *t, tutti_failure *err);
 /* The next batch; NULL: there is none. */
 tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_failure *err);
+/* The batch of this step, and where the device finds its samples; once its work was launched: brings the next one, where a device wants that. */
+tutti_status tutti_ahead_take(tutti_trainer *t, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
+                              tutti_failure *err);
+void tutti_ahead_load(tutti_trainer *t);
 /* One rank's share of a step, by itself. */
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err);
 /* Actions of a part of the loop of arrivals, none of which travels, by these numbers. Threads: that of t, which shares its memories with
