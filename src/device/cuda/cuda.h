@@ -14,6 +14,7 @@
 #define TUTTI_CUDA_H
 
 #include "../../base/sourced.h"
+#include "../../base/strbuf.h"
 #include "../device_row.h"
 
 typedef struct tutti_cuda tutti_cuda;
@@ -63,6 +64,9 @@ void tutti_cuda_fail(tutti_cuda *c, const char *what, const char *words);
 /* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open. TUTTI_ERR_FAILED with where it was
  * looked for. path: where it was found; may be NULL. */
 tutti_status tutti_cuda_library(const char *name, void **handle, char path[256], tutti_failure *err);
+
+/* What of CUDA is on this machine and what is missing, in lines for people. */
+void tutti_cuda_describe(tutti_strbuf *out);
 
 /* What is made once a card and shared by all kernels, such as a library's handle: made at the first call of this name, destroyed with the card,
  * the last made first. */

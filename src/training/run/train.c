@@ -357,9 +357,7 @@ static tutti_status play(tutti_trainer *t, tutti_failure *err)
 {
     if (t->visits) return tutti_async_play(t, next_stop(t), err);
     const tutti_status st = tutti_step_play(t, err);
-    if (st) return st;
-    tutti_step_settle(t);
-    return t->device->check(t->device, err);
+    return st ? st : tutti_step_settle(t, err);
 }
 
 static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)

@@ -213,8 +213,8 @@ void tutti_split_move(tutti_trainer *t, const tutti_node *node, const tutti_kern
 /* The rule, to elements of a bucket; gradients are multiplied by clip. Threads: any, of other elements. Returns when it is over. */
 tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
                               const tutti_action *apply);
-/* Mean loss, and whether any rank asks to stop, of the step just played. */
-void tutti_step_settle(tutti_trainer *t);
+/* Mean loss, and whether any rank asks to stop, of the step just played. TUTTI_ERR_FAILED: its device has failed. */
+tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err);
 tutti_status tutti_step_wait_all(tutti_trainer *t, tutti_failure *err);
 
 /* The parts of the plan's loop beside, bound to its exchanges; after tutti_shared_create. */
