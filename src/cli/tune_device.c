@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/sort.h"
+#include "../job/on_card.h"
 #include "../predict/device_fit.h"
 #include "cli.h"
 #include "tune_verbs.h"
@@ -15,7 +16,9 @@
 static const tutti_flag flags[] = {
     {"out", "FILE", "write the device there (default: only print it)", TUTTI_FLAG_WRITES},
     {"check", NULL, "compare it with shipped networks, which it was not fitted to (minutes)", 0},
-    {"device", "FILE", "do not measure for a fit: check this device", TUTTI_FLAG_READS},
+    {"device", "FILE", "do not measure for a fit: check this device; 'cuda': as --on cuda", 0},
+    {"on", "cpu|cuda",
+     "whose kernels are timed: this processor's, one thread (default), or those of the first CUDA card", 0},
     {"kernels", "FILE", "write each kernel that is checked there, as CSV: measured and predicted", TUTTI_FLAG_WRITES},
     {"models", "M,M,...", "of the networks, probes and shipped ones, these alone", 0},
 };
@@ -78,6 +81,20 @@ static bool is_asked(const tutti_flags *f, const probe *p)
     return found;
 }
 
+/* Where kernels are timed: "cpu", "cuda". */
+static const char *where_of(const tutti_flags *f)
+{
+    const char *device = tutti_cli_value(f, "device", "");
+    return tutti_cli_value(f, "on", strcmp(device, "cuda") ? "cpu" : "cuda");
+}
+
+/* The device file to check, or NULL. */
+static const char *given_file(const tutti_flags *f)
+{
+    const char *device = tutti_cli_value(f, "device", NULL);
+    return device && strcmp(device, "cuda") ? device : NULL;
+}
+
 typedef struct {
     tutti_model *model, *fused;
     tutti_graph *graph;
@@ -91,11 +108,14 @@ static void graph_release(probe_graph *g)
     *g = (probe_graph){0};
 }
 
+enum { CARD_BATCHES = 16 }; /* a card is filled by so many times the samples */
+
 /* As a job of one rank and one thread would have it. */
-static tutti_status graph_make(const probe *p, probe_graph *out, tutti_failure *err)
+static tutti_status graph_make(const probe *p, const tutti_on_card *card, probe_graph *out, tutti_failure *err)
 {
     const char *text = tutti_embedded_find(tutti_device_probes, p->model);
     tutti_graph_config config = {.batch = p->batch, .engine = "auto", .nthreads = 1, .training = true};
+    if (card->device) config.device = card->device, config.batch *= CARD_BATCHES;
     probe_graph g = {0};
     while (strcmp(p->precision, tutti_precision_name(config.precision)) != 0) config.precision++;
     tutti_status st = text ? tutti_model_parse(p->model, text, strlen(text), &g.model, err)
@@ -110,11 +130,11 @@ static tutti_status graph_make(const probe *p, probe_graph *out, tutti_failure *
 }
 
 /* Adds the times of its kernels to the set: of each the shorter of two measurements, because a busy machine takes caches away. */
-static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure *err)
+static tutti_status probe_measure(const probe *p, const tutti_on_card *card, sample_set *set, tutti_failure *err)
 {
     enum { REPEATS = 2 };
     probe_graph r = {0};
-    tutti_status st = graph_make(p, &r, err);
+    tutti_status st = graph_make(p, card, &r, err);
     int n = 0;
     if (!st && set->n + REPEATS * TUTTI_NPASSES * r.graph->model->nlayers > MAX_SAMPLES)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "more than %d kernels to measure", MAX_SAMPLES);
@@ -136,29 +156,49 @@ static tutti_status probe_measure(const probe *p, sample_set *set, tutti_failure
 static tutti_status measure(const tutti_flags *f, const char *why, const probe *probes, int nprobes, sample_set *set,
                             tutti_failure *err)
 {
-    tutti_status st = TUTTI_OK;
+    tutti_on_card card = {NULL};
+    tutti_status st = tutti_on_card_open(where_of(f), &card, err);
     for (int i = 0; i < nprobes && !st; i++) {
         if (!is_asked(f, &probes[i])) continue;
         fprintf(stderr, "%s: %s, batch %d, %s\n", why, probes[i].model, probes[i].batch, probes[i].precision);
-        st = probe_measure(&probes[i], set, err);
+        st = probe_measure(&probes[i], &card, set, err);
     }
+    tutti_on_card_close(&card);
     if (!st && !set->n) st = tutti_fail(err, TUTTI_ERR_USAGE, "--models names none of the networks that are measured");
     return st;
 }
 
 /* ---- the file ---- */
 
-static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_failure *err)
+/* What is measured, in the first lines of the file, and its last level of cache. */
+static tutti_status describe(const tutti_flags *f, tutti_strbuf *out, double *cache_bytes, tutti_failure *err)
 {
-    sample_set set = set_make();
     tutti_host_shape machine;
+    tutti_on_card card = {NULL};
     char engine[96];
+    const tutti_status st = tutti_on_card_open(where_of(f), &card, err);
+    if (st) return st;
     tutti_topology_detect(&machine);
     tutti_kernel_engine_describe("auto", engine);
     tutti_strbuf_puts(out, "# Measured by 'tutti tune device'; measure again when the machine or tutti changes.\n");
-    tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n", engine);
-    tutti_status st = measure(f, "measuring", fitted, NFITTED, &set, err);
-    if (!st) st = tutti_device_fit(set.at, set.n, (double)machine.core_cache, out, err);
+    if (card.device)
+        tutti_strbuf_printf(out, "about: %s, driver of CUDA %d.%d\nkernels: auto\n", card.name, card.driver / 1000,
+                            card.driver % 1000 / 10);
+    else
+        tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n",
+                            engine);
+    *cache_bytes = card.device ? (double)card.l2_bytes : (double)machine.core_cache;
+    tutti_on_card_close(&card);
+    return TUTTI_OK;
+}
+
+static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_failure *err)
+{
+    sample_set set = set_make();
+    double cache_bytes = 0;
+    tutti_status st = describe(f, out, &cache_bytes, err);
+    if (!st) st = measure(f, "measuring", fitted, NFITTED, &set, err);
+    if (!st) st = tutti_device_fit(set.at, set.n, cache_bytes, out, err);
     set_release(&set);
     return st;
 }
@@ -239,7 +279,7 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
 {
     tutti_strbuf text = {0};
     tutti_device d = {0};
-    const char *given = tutti_cli_value(f, "device", NULL), *path = tutti_cli_value(f, "out", NULL);
+    const char *given = given_file(f), *path = tutti_cli_value(f, "out", NULL);
     if (given && path)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
     if (tutti_cli_has(f, "kernels") && !given && !tutti_cli_has(f, "check"))
@@ -260,8 +300,8 @@ int tutti_tune_device(int argc, char **argv)
         .name = "tune device",
         .usage = "tutti tune device [options]",
         .about =
-            "Times the kernels of networks made for it on one thread of this processor, alone, and prints the device "
-            "that\n"
+            "Times the kernels of networks made for it on one thread of this processor, or on a CUDA card, alone, and "
+            "prints the device that\n"
             "fits them best: `tutti predict JOB --device FILE` then times any job on it. Takes a minute or two "
             "and 1 GB;\n"
             "nothing else should run meanwhile. docs/devices.md",

@@ -8,6 +8,7 @@
 #include "profile.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "../base/rng.h"
 #include "../base/sort.h"
 #include "../data/dataset.h"
+#include "../device/device_row.h"
 #include "../tensor/convert.h"
 #include "../training/method/rule.h"
 #include "../training/plan/placement.h"
@@ -36,9 +38,12 @@ typedef struct {
     double updates[MAX_RUNS];
     int nruns;
     double load_s;
+    const struct tutti_device *card; /* that the kernels run on; NULL: the cpu */
+    void **taken;                    /* of its memory, ntaken */
+    int ntaken;
 } runner;
 
-static void *filled(runner *r, size_t nbytes, uint64_t key)
+static float *drawn(runner *r, size_t nbytes, uint64_t key)
 {
     float *values = tutti_arena_alloc(&r->arena, nbytes + 64);
     for (size_t i = 0; i < nbytes / sizeof(float); i++)
@@ -46,13 +51,30 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return values;
 }
 
+/* Memory of the card, if there is one, with what is at `host` (NULL: zeros); else `host` itself. */
+static void *take(runner *r, void *host, size_t nbytes)
+{
+    const struct tutti_device *card = r->card;
+    if (!card) return host;
+    char *at = card->allocate(card, nbytes);
+    r->taken = tutti_realloc(r->taken, sizeof *r->taken * (size_t)(r->ntaken + 1));
+    if (at) r->taken[r->ntaken++] = at;
+    if (at && host) card->copy(card, &at, 1, host, nbytes, false);
+    return at;
+}
+
+static void *filled(runner *r, size_t nbytes, uint64_t key)
+{
+    return take(r, drawn(r, nbytes, key), nbytes);
+}
+
 /* Activations of a value: their dtype says what bits mean. */
 static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
 {
     const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
-    void *wide = filled(r, n * sizeof(float), key), *values = tutti_arena_alloc(&r->arena, v->bytes + 64);
+    void *wide = drawn(r, n * sizeof(float), key), *values = tutti_arena_alloc(&r->arena, v->bytes + 64);
     tutti_convert_from_f32(v->dtype, wide, values, (int64_t)n);
-    return values;
+    return take(r, values, v->bytes);
 }
 
 static size_t param_bytes(const tutti_param_desc *d)
@@ -128,11 +150,13 @@ static void runner_prepare(runner *r)
     r->args = TUTTI_ARENA_NEW(&r->arena, tutti_kernel_args, nlayers);
     r->velocity = TUTTI_ARENA_NEW(&r->arena, float *, nlayers);
     tutti_placement_make(g, &r->arena, &r->placed);
-    r->memory = tutti_arena_alloc(&r->activations, (size_t)r->placed.bytes);
+    r->memory =
+        r->card ? take(r, NULL, (size_t)r->placed.bytes) : tutti_arena_alloc(&r->activations, (size_t)r->placed.bytes);
     float *loss = filled(r, sizeof *loss, 0);
     int32_t *correct = filled(r, sizeof *correct, 0);
     int32_t *labels = tutti_arena_alloc(&r->arena, (size_t)g->config.batch * sizeof *labels);
     for (int64_t i = 0; i < g->config.batch; i++) labels[i] = (int32_t)(i % g->model->nclasses);
+    labels = take(r, labels, (size_t)g->config.batch * sizeof *labels);
     float *input = filled_value(r, &g->kernels[0].in[0], 1);
     for (int l = 0; l < nlayers; l++) {
         r->args[l] = (tutti_kernel_args){.training = true,
@@ -185,7 +209,41 @@ static int phase_of(const tutti_node *n)
 /* Of what is timed. A kernel of one thread by what that has computed: on a busy machine others take turns on its core. */
 static double node_clock(const runner *r)
 {
-    return r->graph->config.nthreads == 1 ? tutti_clock_thread_s() : tutti_clock_s();
+    return r->graph->config.nthreads == 1 && !r->card ? tutti_clock_thread_s() : tutti_clock_s();
+}
+
+/* ---- on a card: a pass is put on its queue several times, so that what a wait costs is shared ---- */
+
+enum { CARD_RUNS = 10 };
+
+typedef struct {
+    tutti_kernel *kernel;
+    int64_t phase;
+    tutti_kernel_args args;
+} card_pass;
+
+static void run_pass(const struct tutti_device *d, const void *work, const void *varying)
+{
+    const card_pass *p = work;
+    tutti_kernel_args a = p->args;
+    (void)d;
+    a.drawn = varying;
+    (p->phase == 0   ? p->kernel->row->forward
+     : p->phase == 1 ? p->kernel->row->backward_params
+                     : p->kernel->row->backward_data)(p->kernel, &a);
+}
+
+static double time_on_card(const runner *r, tutti_kernel *k, const tutti_kernel_args *a, int phase)
+{
+    static const tutti_queue_work passing = {"pass", run_pass, sizeof(card_pass), offsetof(card_pass, args.seed),
+                                             3 * sizeof(uint64_t)};
+    const card_pass pass = {k, phase, *a};
+    if (phase > 2) return 0; /* sums of gradients: no sample of a fit */
+    r->card->finish(r->card);
+    const double start = tutti_clock_s();
+    for (int i = 0; i < CARD_RUNS; i++) r->card->launch(r->card, &passing, &pass);
+    r->card->finish(r->card);
+    return (tutti_clock_s() - start) / CARD_RUNS;
 }
 
 /* One step, in its order; times: nlayers * NPHASES, or NULL. */
@@ -199,6 +257,11 @@ static void runner_step(runner *r, double *times)
         if (phase < 0) continue;
         tutti_kernel_args *a = &r->args[n->layer];
         a->scratch = place(r, r->placed.scratch, t);
+        if (r->card) {
+            const double seconds = time_on_card(r, k, a, phase);
+            if (times) times[n->layer * NPHASES + phase] = seconds;
+            continue;
+        }
         const double start = node_clock(r);
         switch (phase) {
         case 0: k->row->forward(k, a); break;
@@ -241,7 +304,7 @@ static double load_time(runner *r)
     if (tutti_dataset_open(&config, TUTTI_SPLIT_TRAIN, &d, NULL)) return 0;
     tutti_shape shape = tutti_dataset_shape(d);
     int64_t floats = tutti_shape_count(&shape);
-    float *sample = filled(r, (size_t)floats * sizeof *sample, 6);
+    float *sample = drawn(r, (size_t)floats * sizeof *sample, 6);
     tutti_reader *reader = tutti_reader_create(d);
     double times[RUNS];
     for (int i = 0; i < RUNS; i++) {
@@ -271,7 +334,7 @@ static void *runner_run(void *arg)
     start = tutti_clock_s();
     while (r->nruns < (is_long ? LONG_RUNS : MIN_RUNS) || (r->nruns < MAX_RUNS && tutti_clock_s() - start < BUDGET_S)) {
         runner_step(r, r->times + (int64_t)r->nruns * nlayers * NPHASES);
-        r->updates[r->nruns++] = runner_update(r);
+        r->updates[r->nruns++] = r->card ? 0 : runner_update(r);
     }
     r->load_s = load_time(r);
     return NULL;
@@ -332,7 +395,9 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
                            "take a smaller batch, fewer ranks of this host, or times from --trace or --profile", err);
     if (st) return st;
     for (; nstarted < nbusy && !rc; nstarted += !rc) {
+        const struct tutti_device *device = graphs[nstarted]->config.device;
         runners[nstarted].graph = graphs[nstarted];
+        runners[nstarted].card = device && !device->shares_host ? device : NULL;
         rc = pthread_create(&threads[nstarted], NULL, runner_run, &runners[nstarted]);
     }
     for (int i = 0; i < nstarted; i++) pthread_join(threads[i], NULL);
@@ -340,6 +405,8 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
     for (int i = 0; i < nstarted; i++) {
         tutti_arena_release(&runners[i].arena);
         tutti_arena_release(&runners[i].activations);
+        for (int k = 0; k < runners[i].ntaken; k++) runners[i].card->release(runners[i].card, runners[i].taken[k], 1);
+        free(runners[i].taken);
     }
     return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "profile: cannot start %d threads: %s", nbusy, strerror(rc))
               : TUTTI_OK;
