@@ -13,6 +13,7 @@
 #include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/sort.h"
+#include "../collective/exchange/device_regions.h"
 #include "../collective/exchange/prove.h"
 #include "../collective/simulate/choose.h"
 #include "../tensor/elementwise.h"
@@ -28,6 +29,7 @@ typedef struct {
     int64_t n;
     tutti_prepared made;
     tutti_part part;
+    const tutti_device *device;
     tutti_region *in[MOST_INPUTS], *out;
     int nin, streams_in; /* inputs of one rank at most; of all ranks together */
     tutti_exchange *x;
@@ -90,12 +92,13 @@ static tutti_status bind(bench *b, tutti_failure *err)
     int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* of a matrix: one row, one column */
     size_t bytes = (size_t)(held + 1) * sizeof(float);
     for (int k = 0; k < b->nin && !st; k++) {
-        st = tutti_region_create(b->group, "bench input", bytes, &b->in[k], err);
+        st = tutti_device_create_region(b->device, b->group, "bench input", bytes, &b->in[k], err);
         places[k] = (tutti_place){b->in[k], 0};
     }
-    if (!st) st = tutti_region_create(b->group, "bench output", bytes, &b->out, err);
+    if (!st) st = tutti_device_create_region(b->device, b->group, "bench output", bytes, &b->out, err);
     const tutti_exchange_binding binding = {.name = "bench",
                                             .n = b->n,
+                                            .device = b->device,
                                             .in = places,
                                             .nin = b->nin,
                                             .out = {b->out, 0},
@@ -119,6 +122,17 @@ static float *own_memory(const bench *b, tutti_region *region)
     return tutti_region_base(region, b->rank);
 }
 
+/* The same where the host reads and fills it, until it is given back. */
+static float *lend(const bench *b, tutti_region *region)
+{
+    return b->device->borrow(b->device, own_memory(b, region), tutti_region_bytes(region, b->rank));
+}
+
+static void give_back(const bench *b, tutti_region *region, float *lent, bool changed)
+{
+    b->device->give_back(b->device, own_memory(b, region), lent, tutti_region_bytes(region, b->rank), changed);
+}
+
 /* --- checking: whole numbers, so that the sums are exact --- */
 
 static float leaf_value(int leaf, int64_t i, int e)
@@ -136,7 +150,7 @@ static void fill_inputs(const bench *b, int e)
     for (int k = 0; k < b->part.nbuffers; k++) {
         const tutti_buffer *buffer = &b->part.buffers[k];
         if (buffer->role != TUTTI_BUFFER_IN) continue;
-        float *to = own_memory(b, b->in[buffer->ordinal]);
+        float *to = lend(b, b->in[buffer->ordinal]);
         int first = buffer->leaf, last = buffer->leaf + buffer->nleaves;
         int64_t begin = is_matrix(b) ? slice_begin(b, b->rank, b->nranks) : 0;
         int64_t end = is_matrix(b) ? slice_begin(b, b->rank + 1, b->nranks) : b->n;
@@ -144,13 +158,13 @@ static void fill_inputs(const bench *b, int e)
             to[i - begin] = 0;
             for (int leaf = first; leaf < last; leaf++) to[i - begin] += leaf_value(leaf, i, e);
         }
+        give_back(b, b->in[buffer->ordinal], to, true);
     }
 }
 
-static int64_t count_wrong_blocks(const bench *b, int e)
+static int64_t count_wrong_blocks(const bench *b, const float *got, int e)
 {
     int64_t p = b->nranks, wrong = 0;
-    const float *got = own_memory(b, b->out);
     for (int64_t q = 0; q < p; q++) {
         int64_t from = slice_begin(b, q * p + b->rank, p * p), to = slice_begin(b, q * p + b->rank + 1, p * p);
         for (int64_t i = from; i < to; i++) wrong += *got++ != leaf_value((int)q, i, e);
@@ -158,12 +172,11 @@ static int64_t count_wrong_blocks(const bench *b, int e)
     return wrong;
 }
 
-static int64_t count_wrong(const bench *b, int e)
+static int64_t count_wrong(const bench *b, const float *got, int e)
 {
     tutti_collective c = b->what->collective;
     if (c == TUTTI_BARRIER) return 0;
-    if (is_matrix(b)) return count_wrong_blocks(b, e);
-    const float *got = own_memory(b, b->what->in_place ? b->in[0] : b->out);
+    if (is_matrix(b)) return count_wrong_blocks(b, got, e);
     int64_t wrong = 0, from = 0, to = b->n;
     int leaves = b->what->slots ? b->what->slots : b->nranks;
     if ((c == TUTTI_GATHER || c == TUTTI_REDUCE) && b->rank != 0) return 0;
@@ -195,7 +208,11 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
     for (int e = 0; e < CHECKS && !st; e++) {
         fill_inputs(b, e);
         st = run_once(b, err);
-        if (!st) own += count_wrong(b, e);
+        if (st) break;
+        tutti_region *answer = b->what->in_place ? b->in[0] : b->out;
+        float *got = lend(b, answer);
+        own += count_wrong(b, got, e);
+        give_back(b, answer, got, false);
     }
     if (!st) st = tutti_group_all_gather(b->group, "bench check", &own, all, sizeof own, err);
     *wrong = 0;
@@ -229,6 +246,12 @@ static void run_bound(const bench *b, bool stream)
     int nout = spreads ? (b->nranks < MOST_STREAMS ? b->nranks : MOST_STREAMS) : 1;
     for (int k = 0; k < nin; k++) in[k] = stream_at(b, b->in[k / b->nranks % b->nin], k, sums);
     for (int k = 0; k < nout; k++) out[k] = stream_at(b, b->what->in_place ? b->in[0] : b->out, k, sums && spreads);
+    if (!b->device->shares_host) {
+        const tutti_device_reduction how = {.in = TUTTI_F32, .out = TUTTI_F32, .op = TUTTI_SUM};
+        b->device->reduce(b->device, &how, (char *const *)out, nout, (const char *const *)in, nin, share);
+        b->device->finish(b->device);
+        return;
+    }
     for (int64_t at = 0; at < share; at += BLOCK) {
         const int64_t n = share - at < BLOCK ? share - at : BLOCK;
         tutti_elementwise_reduce(out, nout, in, nin, NULL, n, stream);
@@ -294,7 +317,11 @@ static tutti_status time_all(bench *b, tutti_bench_result *out, tutti_failure *e
 tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *what, tutti_bench_result *out,
                                   tutti_failure *err)
 {
-    bench b = {.group = group, .what = what, .rank = tutti_group_rank(group), .nranks = tutti_group_nranks(group)};
+    bench b = {.group = group,
+               .what = what,
+               .device = what->device ? what->device : tutti_device_cpu(),
+               .rank = tutti_group_rank(group),
+               .nranks = tutti_group_nranks(group)};
     tutti_bench_result result = {.wrong = -1};
     b.n = what->bytes / (long long)sizeof(float);
     if (is_matrix(&b)) b.n *= b.nranks; /* bytes: of one rank's row */

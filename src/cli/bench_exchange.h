@@ -12,6 +12,7 @@ typedef struct {
     long long bytes; /* of the whole vector; a multiple of 4 is used */
     long iterations; /* in all; 0 = about a quarter of a second */
     bool check, in_place;
+    const tutti_device *device; /* whose memory it is between; NULL: the host's */
 } tutti_bench_case;
 
 typedef struct {

@@ -25,6 +25,8 @@ static const tutti_flag flags[] = {
     {"slots", "S", "canonical sums over S slots (default 0: fast sums)", 0},
     {"iters", "N", "iterations of each figure (default 0: a quarter of a second)", 0},
     {"check", "0|1", "compare every element with the exact result (default 1)", 0},
+    {"device", "cpu|cuda",
+     "whose memory the vectors lie in (default cpu); cuda: ranks of this host, on its cards in turn", 0},
     {"json", "FILE", "also write one JSON object a size, keys as in nccl-tests", TUTTI_FLAG_WRITES},
     TUTTI_CLI_CORES_FLAG,
 };
@@ -35,7 +37,7 @@ typedef struct {
     long long sizes[MOST_SIZES];
     int nsizes;
     long nranks;
-    const char *json;
+    const char *json, *device;
 } bench_request;
 
 /* --- flags --- */
@@ -61,7 +63,8 @@ static tutti_status read_request(const tutti_flags *f, bench_request *out, tutti
 {
     long slots, checks;
     *out = (bench_request){.what = {.algorithm = tutti_cli_value(f, "algo", "auto")},
-                           .json = tutti_cli_value(f, "json", NULL)};
+                           .json = tutti_cli_value(f, "json", NULL),
+                           .device = tutti_cli_value(f, "device", "cpu")};
     tutti_status st = tutti_cli_int(f, "ranks", 1, 1024, 2, &out->nranks, err);
     if (!st) st = tutti_cli_int(f, "slots", 0, 4096, 0, &slots, err);
     if (!st) st = tutti_cli_int(f, "iters", 0, 100000000, 0, &out->what.iterations, err);
@@ -204,7 +207,7 @@ static tutti_status run_sizes(tutti_group *g, const bench_request *q, FILE *json
     return TUTTI_OK;
 }
 
-static int run_as_rank(const bench_request *q, const tutti_group_config *config)
+static int run_as_rank(bench_request *q, const tutti_group_config *config)
 {
     tutti_failure err = {0};
     tutti_group *g = NULL;
@@ -220,7 +223,9 @@ static int run_as_rank(const bench_request *q, const tutti_group_config *config)
     if (!st) st = tutti_cli_join("coll bench", config, &g, &err);
     tutti_cli_reporter reporter = {"coll bench", g};
     if (!st) st = tutti_cli_report(&reporter, &err);
+    if (!st) st = tutti_device_connect(q->device, config->rank, &q->what.device, NULL, &err);
     if (!st) st = run_sizes(g, q, json, &wrong, &err);
+    tutti_device_disconnect(q->what.device);
     tutti_group_leave(g);
     if (json && (ferror(json) | fclose(json)) && !st)
         st = tutti_fail(&err, TUTTI_ERR_FAILED, "--json %s: not all could be written", q->json);

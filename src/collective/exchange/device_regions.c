@@ -1,6 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_regions.c: enrols the parts of a region, rank by rank. */
+/* device_regions.c: regions of a device's own memory, and of the host's, whose parts it is shown rank by rank. */
 #include "device_regions.h"
+
+/* ---- of its own memory ---- */
+
+static tutti_status make_part(void *device, size_t nbytes, void **at, tutti_failure *err)
+{
+    const tutti_device *d = device;
+    *at = d->allocate(d, nbytes);
+    return *at ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes on %s", nbytes, d->name);
+}
+
+static tutti_status show_part(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err)
+{
+    const tutti_device *d = device;
+    return d->show(d, at, handle, err);
+}
+
+static tutti_status open_part(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
+                              tutti_failure *err)
+{
+    const tutti_device *d = device;
+    return d->open(d, handle, nbytes, at, err);
+}
+
+static void close_part(void *device, void *at)
+{
+    const tutti_device *d = device;
+    d->close(d, at);
+}
+
+static void release_part(void *device, void *at, size_t nbytes)
+{
+    const tutti_device *d = device;
+    d->release(d, at, nbytes);
+}
+
+tutti_status tutti_device_create_region(const tutti_device *d, tutti_group *group, const char *name, size_t own_bytes,
+                                        tutti_region **out, tutti_failure *err)
+{
+    const tutti_region_source source = {(void *)(uintptr_t)d, d->name,     make_part, show_part, open_part,
+                                        close_part,           release_part};
+    return d->show ? tutti_region_create_of(group, &source, name, own_bytes, out, err)
+                   : tutti_region_create(group, name, own_bytes, out, err);
+}
+
+/* ---- of the host's ---- */
 
 static bool is_mapped(const tutti_region *region, int rank)
 {

@@ -132,8 +132,8 @@ tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char *
 typedef struct tutti_region tutti_region;
 tutti_status tutti_region_create(tutti_group *group, const char *name, size_t own_bytes, tutti_region **out,
                                  tutti_failure *err);
-/* As create, of memory that is none of the host's: a device's, which ranks of one host open by handles. Addresses are the device's. `source` is
- * borrowed until destroy. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
+/* As create, of memory that is none of the host's: a device's, which ranks of one host open by handles. Addresses are the device's. Of
+ * `source` a copy is kept. TUTTI_ERR_USAGE where ranks are threads or lie on several hosts. */
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
     void *device;     /* what the functions are called with */

@@ -29,15 +29,15 @@ typedef struct tutti_thread_memory {
 
 struct tutti_region {
     int nranks;
-    bool enrolled;                     /* own memory is the caller's */
-    bool own_pages;                    /* it is of tutti_pages_take */
-    const tutti_region_source *source; /* NULL: it is the host's memory */
-    int rank;                          /* of a source: whose part was made here */
-    tutti_thread_boards *boards;       /* threads; else NULL */
-    tutti_group *group;                /* where the wire knows it */
-    tutti_wire_memory *memory;         /* NULL: no wire */
-    uint64_t *far;                     /* where memory of far peers begins, as they see it */
-    void *whole;                       /* the file of this host's ranks; NULL: each has its own, or is a thread */
+    bool enrolled;               /* own memory is the caller's */
+    bool own_pages;              /* it is of tutti_pages_take */
+    tutti_region_source source;  /* name NULL: it is the host's memory */
+    int rank;                    /* of a source: whose part was made here */
+    tutti_thread_boards *boards; /* threads; else NULL */
+    tutti_group *group;          /* where the wire knows it */
+    tutti_wire_memory *memory;   /* NULL: no wire */
+    uint64_t *far;               /* where memory of far peers begins, as they see it */
+    void *whole;                 /* the file of this host's ranks; NULL: each has its own, or is a thread */
     size_t whole_bytes;
     struct {
         void *base;
@@ -260,7 +260,7 @@ static void adopt_threads(tutti_region *region, const region_notice *notices)
 
 static tutti_status open_peers(tutti_region *region, const tutti_group *g, const region_notice *all, tutti_failure *err)
 {
-    const tutti_region_source *source = region->source;
+    const tutti_region_source *source = &region->source;
     tutti_status st = TUTTI_OK;
     for (int r = 0; r < g->nranks && !st; r++) {
         region->part[r].bytes = all[r].bytes;
@@ -272,7 +272,7 @@ static tutti_status open_peers(tutti_region *region, const tutti_group *g, const
 
 static void release_source(tutti_region *region)
 {
-    const tutti_region_source *source = region->source;
+    const tutti_region_source *source = &region->source;
     for (int r = 0; r < region->nranks; r++)
         if (r != region->rank && region->part[r].base) source->close(source->device, region->part[r].base);
     void *own = region->part[region->rank].base;
@@ -361,7 +361,7 @@ tutti_status tutti_region_create_of(tutti_group *g, const tutti_region_source *s
     tutti_region *region = begin(g, false);
     region_notice own = {.bytes = own_bytes}, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);
     tutti_failure why = {0}, closed = {0};
-    region->source = source;
+    region->source = *source;
     region->rank = g->rank;
     region->part[g->rank].bytes = own_bytes;
     void **base = &region->part[g->rank].base;
@@ -419,7 +419,7 @@ uint64_t tutti_region_far(const tutti_region *region, int rank)
 void tutti_region_destroy(tutti_region *region)
 {
     if (!region) return;
-    if (region->source) release_source(region);
+    if (region->source.name) release_source(region);
     if (region->memory) tutti_group_forget(region->group, region->memory);
     for (int r = 0; r < region->nranks; r++) {
         thread_memory *memory = region->part[r].memory;

@@ -15,51 +15,12 @@ enum { ALIGNMENT = 64 };
 
 /* ---- memories ---- */
 
-static tutti_status make_part(void *device, size_t nbytes, void **at, tutti_failure *err)
-{
-    const tutti_device *d = device;
-    *at = d->allocate(d, nbytes);
-    return *at ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "no memory for %zu bytes on %s", nbytes, d->name);
-}
-
-static tutti_status show_part(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err)
-{
-    const tutti_device *d = device;
-    return d->show(d, at, handle, err);
-}
-
-static tutti_status open_part(void *device, const char handle[TUTTI_REGION_HANDLE], size_t nbytes, void **at,
-                              tutti_failure *err)
-{
-    const tutti_device *d = device;
-    return d->open(d, handle, nbytes, at, err);
-}
-
-static void close_part(void *device, void *at)
-{
-    const tutti_device *d = device;
-    d->close(d, at);
-}
-
-static void release_part(void *device, void *at, size_t nbytes)
-{
-    const tutti_device *d = device;
-    d->release(d, at, nbytes);
-}
-
-static tutti_region_source source_of(const tutti_device *d)
-{
-    return (tutti_region_source){(void *)(uintptr_t)d, d->name,     make_part, show_part, open_part,
-                                 close_part,           release_part};
-}
-
 /* from: the rank whose memory it is that this one touches. */
 static tutti_status create_region(const tutti_shared *s, const char *name, int64_t nbytes, int from,
                                   tutti_region **region, char **own, tutti_failure *err)
 {
     const size_t mine = from == tutti_group_rank(s->group) ? (size_t)nbytes : 0;
-    tutti_status st = s->device->show ? tutti_region_create_of(s->group, &s->source, name, mine, region, err)
-                                      : tutti_region_create(s->group, name, mine, region, err);
+    tutti_status st = tutti_device_create_region(s->device, s->group, name, mine, region, err);
     if (!st) *own = tutti_region_base(*region, from);
     return st;
 }
@@ -225,7 +186,6 @@ tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device,
     const size_t nmemories = (size_t)plan->nmemories, nexchanges = (size_t)plan->nexchanges;
     *out = (tutti_shared){.group = group,
                           .device = device,
-                          .source = source_of(device),
                           .plan = plan,
                           .place = tutti_alloc(nmemories * sizeof *out->place),
                           .memory = tutti_alloc(nmemories * sizeof *out->memory),

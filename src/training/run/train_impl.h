@@ -31,7 +31,6 @@
 typedef struct {
     tutti_group *group;
     const tutti_device *device;
-    tutti_region_source source; /* regions of its memory, where peers do not map the host's */
     const tutti_plan *plan;
     int enrolled;              /* of the memories, whose regions the device knows */
     tutti_place *place;        /* a memory: where it lies on every rank; of a private one nothing */
