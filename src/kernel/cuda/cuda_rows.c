@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_rows.c: see cuda_rows.h. */
+#include "cuda_rows.h"
+
+#include <stdlib.h>
+
+static const double BYTES_A_SECOND = 2e12; /* of cards with stacked memory, about */
+
+static bool is_real(tutti_dtype type)
+{
+    return type == TUTTI_F32 || type == TUTTI_BF16 || type == TUTTI_F16;
+}
+
+bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    bool fits = true;
+    (void)r, (void)pass;
+    for (int i = 0; i < k->ninputs; i++) {
+        const tutti_order order = tutti_order_of(&k->in[i]);
+        tutti_blocks b;
+        fits = fits && is_real(k->in[i].dtype) && tutti_blocks_of(&k->in[i], &b) &&
+               (order == TUTTI_ORDER_NCHW || b.block == b.channels);
+    }
+    return fits;
+}
+
+double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    (void)r, (void)pass;
+    return tutti_candidate_bytes(k) / BYTES_A_SECOND;
+}
+
+static tutti_status refuse(const tutti_kernel *k, tutti_failure *err)
+{
+    return tutti_fail(err, TUTTI_ERR_USAGE,
+                      "op %s on a card: an input is neither row-major nor channels last, or not of f32, bf16 or f16",
+                      k->op->name);
+}
+
+tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    if (!tutti_cuda_fits(k, r, TUTTI_PASS_FORWARD)) return refuse(k, err);
+    k->out.dtype = tutti_precision_dtype(r->precision);
+    k->out.layout = k->in[0].layout;
+    k->out.bytes = (size_t)tutti_value_elements(&k->in[0]) * tutti_dtype_bytes(k->out.dtype);
+    return TUTTI_OK;
+}
+
+void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout)
+{
+    k->out.dtype = tutti_precision_dtype(r->precision);
+    tutti_order_apply(order, &k->out, layout);
+}
+
+bool tutti_cuda_is_nhwc(const tutti_value *v)
+{
+    tutti_blocks b;
+    return v->layout && tutti_blocks_of(v, &b) && b.block == b.channels && b.channels > 1 && b.plane > 1;
+}
+
+tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
+                                 tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < n && !st; i++)
+        st = tutti_cuda_find(c, tutti_kernel_texts, module, wanted[i].entry, wanted[i].out, err);
+    return st;
+}
+
+void tutti_cuda_free_state(tutti_kernel *k)
+{
+    free(k->state);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_rows.h: kernel rows that compute on a CUDA card, and what they share. Device code is in *.cu, which the build embeds as texts.
+ *
+ * A row does all by itself: any mix of f32, bf16 and f16, row-major and channels last, merged ReLUs, inference and training. Arguments
+ * are addresses of the device. Functions run when the queue is emptied and launch the same things for the same arguments (device/cuda/cuda.h).
+ * create finds all functions that running needs, so running cannot fail; what cannot be found is TUTTI_ERR_FAILED with the compiler's words.
+ *
+ * Threads: tables are shared; a kernel is owner. */
+#ifndef TUTTI_KERNEL_CUDA_ROWS_H
+#define TUTTI_KERNEL_CUDA_ROWS_H
+
+#include "../../device/cuda/cuda.h"
+#include "../candidate.h"
+#include "../memory_order.h"
+
+/* Rows of the table of candidates (candidates.c), by the file that has them. */
+extern const tutti_kernel_row tutti_cuda_eltwise, tutti_cuda_add, tutti_cuda_concat, tutti_cuda_flatten,
+    tutti_cuda_dropout, tutti_cuda_loss;
+
+extern const tutti_embedded_text tutti_kernel_texts[]; /* made by the build */
+
+/* As candidates have them (candidate.h): all inputs are f32, bf16 or f16, row-major or channels last; seconds by the bytes that move. */
+bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+
+/* The output lies as the first input does, in the type that the request asks for. TUTTI_ERR_USAGE where !tutti_cuda_fits. */
+tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
+/* The output, of whatever shape it has, takes this order (NCHW or NHWC) and the request's type. layout: the kernel's own, is filled in. */
+void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout);
+/* True: channels lie side by side at a position (with more than one channel and position; else both orders are the same). */
+bool tutti_cuda_is_nhwc(const tutti_value *v);
+/* Finds functions of one module, by name, until one is not found. */
+typedef struct {
+    const char *entry;
+    tutti_cuda_function *out;
+} tutti_cuda_wanted;
+tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,
+                                 tutti_failure *err);
+/* Of a row whose state is one piece of memory. */
+void tutti_cuda_free_state(tutti_kernel *k);
+
+enum { TUTTI_CUDA_THREADS = 256 }; /* of a block, where nothing speaks for another number */
+
+#endif
