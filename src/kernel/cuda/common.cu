@@ -125,10 +125,15 @@ DEVICE void store4(void *at, int type, i64 i, const quad &q)
         *(uint2 *)((u16 *)at + i) = make_uint2(two_halves(q.x[0], q.x[1], type), two_halves(q.x[2], q.x[3], type));
 }
 
-// Four of n numbers, of which the last ones may be missing: zeros stand for those.
+// Four of n numbers, of which the last ones may be missing, at any address: zeros stand for what is missing.
+DEVICE bool is_whole(const void *at, int type, i64 i, i64 n)
+{
+    return i + 4 <= n && ((u64)at + i * (type == F32 ? 4 : 2)) % (type == F32 ? 16 : 8) == 0;
+}
+
 DEVICE quad load_up_to_4(const void *at, int type, i64 i, i64 n)
 {
-    if (i + 4 <= n) return load4(at, type, i);
+    if (is_whole(at, type, i, n)) return load4(at, type, i);
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
     for (int j = 0; j < 4; j++)
@@ -138,7 +143,7 @@ DEVICE quad load_up_to_4(const void *at, int type, i64 i, i64 n)
 
 DEVICE void store_up_to_4(void *at, int type, i64 i, i64 n, const quad &q)
 {
-    if (i + 4 <= n) {
+    if (is_whole(at, type, i, n)) {
         store4(at, type, i, q);
         return;
     }
@@ -179,11 +184,41 @@ template <class T> DEVICE void store16(void *at, i64 i, const lanes_of<T> &q)
     *(uint4 *)((char *)at + i * T::bytes) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// ---- threads ----
+// ---- threads, places ----
 
 DEVICE i64 thread_number()
 {
     return (i64)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+// i / by and what is left, both not negative: mostly by 32 bits, which are quick.
+struct division {
+    i64 quotient, rest;
+};
+
+DEVICE division divided(i64 i, i64 by)
+{
+    if (((u64)i | (u64)by) >> 32 == 0) return {(u32)i / (u32)by, (u32)i % (u32)by};
+    return {i / by, i % by};
+}
+
+// Where number i of a value of one order (of `channels` at `plane` positions a sample; is_nhwc: channels lie side by side) lies.
+struct place {
+    i64 sample, channel, position;
+};
+
+DEVICE place place_of(i64 i, i64 channels, i64 plane, bool is_nhwc)
+{
+    const division inner = divided(i, is_nhwc ? channels : plane);
+    const division outer = divided(inner.quotient, is_nhwc ? plane : channels);
+    if (is_nhwc) return {outer.quotient, inner.rest, outer.rest};
+    return {outer.quotient, outer.rest, inner.rest};
+}
+
+DEVICE i64 number_at(const place &p, i64 channels, i64 plane, bool is_nhwc)
+{
+    return is_nhwc ? (p.sample * plane + p.position) * channels + p.channel
+                   : (p.sample * channels + p.channel) * plane + p.position;
 }
 
 // ---- sums, and other operations that do not care for the order of their two operands: each has one tree ----

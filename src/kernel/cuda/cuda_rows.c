@@ -6,21 +6,11 @@
 
 static const double BYTES_A_SECOND = 2e12; /* of cards with stacked memory, about */
 
-static bool is_real(tutti_dtype type)
-{
-    return type == TUTTI_F32 || type == TUTTI_BF16 || type == TUTTI_F16;
-}
-
 bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     bool fits = true;
     (void)r, (void)pass;
-    for (int i = 0; i < k->ninputs; i++) {
-        const tutti_order order = tutti_order_of(&k->in[i]);
-        tutti_blocks b;
-        fits = fits && is_real(k->in[i].dtype) && tutti_blocks_of(&k->in[i], &b) &&
-               (order == TUTTI_ORDER_NCHW || b.block == b.channels);
-    }
+    for (int i = 0; i < k->ninputs; i++) fits = fits && tutti_cuda_reads(&k->in[i]);
     return fits;
 }
 
@@ -50,12 +40,6 @@ void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tut
 {
     k->out.dtype = tutti_precision_dtype(r->precision);
     tutti_order_apply(order, &k->out, layout);
-}
-
-bool tutti_cuda_is_nhwc(const tutti_value *v)
-{
-    tutti_blocks b;
-    return v->layout && tutti_blocks_of(v, &b) && b.block == b.channels && b.channels > 1 && b.plane > 1;
 }
 
 tutti_status tutti_cuda_find_all(tutti_cuda *c, const char *module, const tutti_cuda_wanted *wanted, int n,

@@ -12,6 +12,7 @@
 #include "../../device/cuda/cuda.h"
 #include "../candidate.h"
 #include "../memory_order.h"
+#include "cuda_value.h"
 
 /* Rows of the table of candidates (candidates.c), by the file that has them. */
 extern const tutti_kernel_row tutti_cuda_eltwise, tutti_cuda_add, tutti_cuda_concat, tutti_cuda_flatten,
@@ -27,8 +28,6 @@ double tutti_cuda_seconds(const tutti_kernel *k, const tutti_kernel_request *r, 
 tutti_status tutti_cuda_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 /* The output, of whatever shape it has, takes this order (NCHW or NHWC) and the request's type. layout: the kernel's own, is filled in. */
 void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tutti_order order, tutti_layout *layout);
-/* True: channels lie side by side at a position (with more than one channel and position; else both orders are the same). */
-bool tutti_cuda_is_nhwc(const tutti_value *v);
 /* Finds functions of one module, by name, until one is not found. */
 typedef struct {
     const char *entry;

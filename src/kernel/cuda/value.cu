@@ -1,0 +1,85 @@
+// value.cu: whole values: sums of gradients, copies into another type or order, how many numbers are zero.
+
+enum { MOST_PARTS = 64, QUADS = 2, TILE = 32, TILE_ROWS = 8 };
+
+// Numbers of one type. out may be one of the parts.
+struct parts_of_sum {
+    const void *part[MOST_PARTS];
+    void *out;
+    i64 n;
+    int nparts, type;
+};
+
+ENTRY value_sum(const __grid_constant__ parts_of_sum s)
+{
+    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    quad sum[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) sum[k] = load_up_to_4(s.part[0], s.type, first + k * 4 * blockDim.x, s.n);
+    for (int p = 1; p < s.nparts; p++) {
+        quad more[QUADS];
+#pragma unroll
+        for (int k = 0; k < QUADS; k++) more[k] = load_up_to_4(s.part[p], s.type, first + k * 4 * blockDim.x, s.n);
+#pragma unroll
+        for (int k = 0; k < QUADS; k++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) sum[k].x[j] = __fadd_rn(sum[k].x[j], more[k].x[j]);
+    }
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.type, first + k * 4 * blockDim.x, s.n, sum[k]);
+}
+
+// The same order, another type.
+ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
+{
+    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    quad q[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) q[k] = load_up_to_4(from, type, first + k * 4 * blockDim.x, n);
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, q[k]);
+}
+
+// Of each sample a matrix of so many rows and columns, transposed, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
+ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 rows, i64 columns)
+{
+    __shared__ float tile[TILE][TILE + 1];
+    const i64 across = (columns + TILE - 1) / TILE, down = (rows + TILE - 1) / TILE;
+    const division inner = divided(blockIdx.x, across), outer = divided(inner.quotient, down);
+    const i64 sample = outer.quotient * rows * columns, row = outer.rest * TILE, column = inner.rest * TILE;
+#pragma unroll
+    for (int y = threadIdx.y; y < TILE; y += TILE_ROWS)
+        if (row + y < rows && column + threadIdx.x < columns)
+            tile[y][threadIdx.x] = load(from, type, sample + (row + y) * columns + column + threadIdx.x);
+    __syncthreads();
+#pragma unroll
+    for (int y = threadIdx.y; y < TILE; y += TILE_ROWS)
+        if (column + y < columns && row + threadIdx.x < rows)
+            store(to, to_type, sample + (column + y) * rows + row + threadIdx.x, tile[threadIdx.x][y]);
+}
+
+// The same where rows or columns are few, which would leave most of a tile empty: a thread a number of the result.
+ENTRY value_transpose_few(const void *from, int type, void *to, int to_type, i64 rows, i64 columns, i64 n)
+{
+    const i64 i = thread_number();
+    if (i >= n) return;
+    const division inner = divided(i, rows), outer = divided(inner.quotient, columns);
+    store(to, to_type, i, load(from, type, outer.quotient * rows * columns + inner.rest * columns + outer.rest));
+}
+
+// Adds how many are zero to *zeros.
+ENTRY value_zeros(const void *at, int type, i64 n, u64 *zeros)
+{
+    __shared__ u64 scratch[32];
+    const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+    u64 count = 0;
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) {
+        const i64 i = first + k * 4 * blockDim.x;
+        const quad q = load_up_to_4(at, type, i, n);
+#pragma unroll
+        for (int j = 0; j < 4; j++) count += i + j < n && q.x[j] == 0;
+    }
+    count = block_sum(count, scratch);
+    if (threadIdx.x == 0 && count) atomicAdd(zeros, count);
+}
