@@ -1,0 +1,129 @@
+// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Two times four numbers a thread: a warp reads 512 bytes of f32 at a
+// time. Multiplications and sums round one by one, as the plain loops do. Outputs may be the memory of inputs: all is read before it is written.
+
+enum { QUADS = 2, MOST_INPUTS = 8 };
+
+DEVICE i64 first_of_thread()
+{
+    return (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
+}
+
+// NaN stays NaN; -0 becomes 0.
+struct relu_map {
+    static __device__ __forceinline__ float of(float x, float)
+    {
+        return x <= 0 ? 0 : x;
+    }
+};
+
+struct sigmoid_map {
+    static __device__ __forceinline__ float of(float x, float)
+    {
+        return __fdiv_rn(1, __fadd_rn(1, expf(-x)));
+    }
+};
+
+struct tanh_map {
+    static __device__ __forceinline__ float of(float x, float)
+    {
+        return tanhf(x);
+    }
+};
+
+// y: the output, d: its gradient.
+struct relu_gradient_map {
+    static __device__ __forceinline__ float of(float y, float d)
+    {
+        return y <= 0 ? 0 : d;
+    }
+};
+
+struct sigmoid_gradient_map {
+    static __device__ __forceinline__ float of(float y, float d)
+    {
+        return __fmul_rn(__fmul_rn(d, y), __fsub_rn(1, y));
+    }
+};
+
+struct tanh_gradient_map {
+    static __device__ __forceinline__ float of(float y, float d)
+    {
+        return __fmul_rn(d, __fsub_rn(1, __fmul_rn(y, y)));
+    }
+};
+
+// y: NULL for maps of one number.
+template <class MAP, bool HAS_Y>
+DEVICE void map(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)
+{
+    const i64 first = first_of_thread();
+    quad a[QUADS], b[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) {
+        const i64 i = first + k * 4 * blockDim.x;
+        a[k] = load_up_to_4(x, x_type, i, n);
+        if (HAS_Y) b[k] = load_up_to_4(y, y_type, i, n);
+    }
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) a[k].x[j] = MAP::of(a[k].x[j], HAS_Y ? b[k].x[j] : 0);
+        store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, a[k]);
+    }
+}
+
+#define MAP_ENTRY(name, has_y)                                                                                         \
+    ENTRY map_##name(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)                     \
+    {                                                                                                                  \
+        map<name##_map, has_y>(x, x_type, y, y_type, to, to_type, n);                                                  \
+    }
+
+MAP_ENTRY(relu, false)
+MAP_ENTRY(sigmoid, false)
+MAP_ENTRY(tanh, false)
+MAP_ENTRY(relu_gradient, true)
+MAP_ENTRY(sigmoid_gradient, true)
+MAP_ENTRY(tanh_gradient, true)
+
+// out = ((in[0] + in[1]) + in[2]) + ..., in f32, rounded once.
+struct addition {
+    const void *in[MOST_INPUTS];
+    void *out;
+    i64 n, channels, plane; // the last two: of values in different orders
+    int type[MOST_INPUTS], is_nhwc[MOST_INPUTS];
+    int ninputs, out_type, out_is_nhwc;
+};
+
+ENTRY add(const __grid_constant__ addition a)
+{
+    const i64 first = first_of_thread();
+    quad sum[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) sum[k] = load_up_to_4(a.in[0], a.type[0], first + k * 4 * blockDim.x, a.n);
+    for (int p = 1; p < a.ninputs; p++) {
+        quad more[QUADS];
+#pragma unroll
+        for (int k = 0; k < QUADS; k++) more[k] = load_up_to_4(a.in[p], a.type[p], first + k * 4 * blockDim.x, a.n);
+#pragma unroll
+        for (int k = 0; k < QUADS; k++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) sum[k].x[j] = __fadd_rn(sum[k].x[j], more[k].x[j]);
+    }
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) store_up_to_4(a.out, a.out_type, first + k * 4 * blockDim.x, a.n, sum[k]);
+}
+
+// In different orders: a thread a number of the output.
+ENTRY add_orders(const __grid_constant__ addition a)
+{
+    const i64 i = thread_number();
+    if (i >= a.n) return;
+    const place at = place_of(i, a.channels, a.plane, a.out_is_nhwc);
+    const i64 other = number_at(at, a.channels, a.plane, !a.out_is_nhwc);
+    float sum = 0;
+    for (int p = 0; p < a.ninputs; p++) {
+        const float x = load(a.in[p], a.type[p], a.is_nhwc[p] == a.out_is_nhwc ? i : other);
+        sum = p == 0 ? x : __fadd_rn(sum, x);
+    }
+    store(a.out, a.out_type, i, sum);
+}
