@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/cuda_rows.h"
 #include "dense_ways.h"
 #include "lane_value.h"
 
@@ -65,6 +66,11 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
         "onednn", op, TUTTI_DOES_ALL, precision, TUTTI_SUMS_LIBRARY, true, tutti_onednn_fits, tutti_onednn_seconds,    \
             &row                                                                                                       \
     }
+/* Of a card: they do all by themselves, and are the only rows there. */
+#define CUDA(op, row)                                                                                                  \
+    {                                                                                                                  \
+        "cuda", op, TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_fits, tutti_cuda_seconds, &row \
+    }
 #define DENSE_WAY(name, seconds, row)                                                                                  \
     {                                                                                                                  \
         name, "dense", TUTTI_DOES_FORWARD, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, true, tutti_dense_ways_fit, seconds, &row \
@@ -108,6 +114,14 @@ static const tutti_kernel_candidate rows[] = {
     LANES("add", tutti_lane_add_row),
     LANES("concat", tutti_lane_concat),
     LANES("dropout", tutti_lane_dropout),
+    CUDA("relu", tutti_cuda_eltwise),
+    CUDA("sigmoid", tutti_cuda_eltwise),
+    CUDA("tanh", tutti_cuda_eltwise),
+    CUDA("add", tutti_cuda_add),
+    CUDA("concat", tutti_cuda_concat),
+    CUDA("flatten", tutti_cuda_flatten),
+    CUDA("dropout", tutti_cuda_dropout),
+    CUDA("softmax-cross-entropy", tutti_cuda_loss),
     {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds, NULL},
 };
 enum { NROWS = sizeof rows / sizeof *rows };
