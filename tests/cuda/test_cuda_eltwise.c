@@ -179,6 +179,9 @@ static void place(bench *b, bool training)
     const size_t out = (size_t)tutti_shape_count(&b->card.out.shape) * sizeof(float);
     for (int i = 0; i < b->nin; i++) {
         float *numbers = draw(&b->in[i].shape, 10 + (uint64_t)i);
+        for (int64_t e = 0; e < 2 * b->c->in.dim[1] && b->card.op->is_loss; e++)
+            numbers[e] =
+                1.5f; /* of two samples all are equal: the first is the largest, which is the label of one of them */
         b->a.in[i] = upload(b, &b->in[i], numbers);
         b->r.in[i] = numbers;
         b->r.din[i] = malloc(b->plain[i].bytes);
@@ -214,14 +217,18 @@ static void compare_losses(bench *b)
     float *loss = rig_read(b->rig, b->a.loss, sizeof *loss);
     int32_t *correct = rig_read(b->rig, b->a.correct, sizeof *correct);
     assert_int_equal(*correct, b->correct);
-    if (fabs((double)*loss - (double)b->loss) > 2e-6 * fabs((double)b->loss))
+    if (!(fabs((double)*loss - (double)b->loss) <= 2e-6 * fabs((double)b->loss)))
         fail_msg("%s, %s: loss %.9g, not %.9g", b->c->op, b->f->name, (double)*loss, (double)b->loss);
     free(loss), free(correct);
 }
 
 static void check_forward(bench *b)
 {
-    for (int again = 0; again < 3; again++) rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD); /* and replayed */
+    for (int again = 0; again < 3; again++) { /* and replayed */
+        const float nothing = NAN;
+        b->rig->d->copy(b->rig->d, &(char *){(char *)b->a.loss}, 1, (const char *)&nothing, sizeof nothing, false);
+        rig_launch(b->rig, &b->card, &b->a, TUTTI_PASS_FORWARD);
+    }
     b->reference.row->forward(&b->reference, &b->r);
     if (b->card.op->is_loss) {
         compare_losses(b);
