@@ -122,6 +122,11 @@ static const tutti_kernel_candidate rows[] = {
     CUDA("flatten", tutti_cuda_flatten),
     CUDA("dropout", tutti_cuda_dropout),
     CUDA("softmax-cross-entropy", tutti_cuda_loss),
+    CUDA("batch-norm", tutti_cuda_norm),
+    CUDA("max-pool", tutti_cuda_pool),
+    CUDA("avg-pool", tutti_cuda_pool),
+    CUDA("global-avg-pool", tutti_cuda_global_pool),
+    CUDA("lrn", tutti_cuda_lrn),
     {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds, NULL},
 };
 enum { NROWS = sizeof rows / sizeof *rows };

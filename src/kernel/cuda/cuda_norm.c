@@ -99,15 +99,13 @@ static void share_out(norm *s, const tutti_blocks *b)
         (tutti_cuda_grid){.blocks = {(uint32_t)tiles, (uint32_t)slabs}, .threads = {(uint32_t)wide, (uint32_t)high}};
 }
 
-static const char *type_name(tutti_dtype type)
-{
-    return type == TUTTI_F32 ? "f32" : type == TUTTI_BF16 ? "bf16" : "f16";
-}
-
 static tutti_status find(norm *s, const tutti_kernel *k, bool training, tutti_failure *err)
 {
     char names[4][40];
-    const char *by = keeps_bits(k) ? "_by_bits" : has_relu(k) ? "_by_formula" : "", *type = type_name(k->out.dtype);
+    const char *by = keeps_bits(k) ? "_by_bits"
+                     : has_relu(k) ? "_by_formula"
+                                   : "",
+               *type = tutti_dtype_name(k->out.dtype);
     snprintf(names[0], sizeof names[0], "apply_%s", type);
     snprintf(names[1], sizeof names[1], "statistics_%s", type);
     snprintf(names[2], sizeof names[2], "reduce%s_%s", by, type);

@@ -17,6 +17,7 @@
 /* Rows of the table of candidates (candidates.c), by the file that has them. */
 extern const tutti_kernel_row tutti_cuda_eltwise, tutti_cuda_add, tutti_cuda_concat, tutti_cuda_flatten,
     tutti_cuda_dropout, tutti_cuda_loss;
+extern const tutti_kernel_row tutti_cuda_norm, tutti_cuda_pool, tutti_cuda_global_pool, tutti_cuda_lrn;
 
 extern const tutti_embedded_text tutti_kernel_texts[]; /* made by the build */
 
