@@ -15,7 +15,7 @@
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 
 /* As norm.cu has them. A block of so many threads fits twice on a multiprocessor. */
-enum { VECTOR = 8, THREADS = 384, TILE = 8, MOST_TILES = 1024, BLOCKS = 2 };
+enum { VECTOR = 8, THREADS = 320, TILE = 8, MOST_TILES = 1024, BLOCKS = 2 };
 
 typedef struct {
     int64_t rows, slab;

@@ -8,7 +8,7 @@
 // Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and slabs are combined by means and
 // squares around them, slabs in double. The order is the grid's alone.
 
-enum { VECTOR = 8, THREADS = 384, MOST_TILES = 1024 };
+enum { VECTOR = 8, THREADS = 320, MOST_TILES = 1024 };
 
 // How many blocks of a tile have left their sums. The last one puts it back to zero.
 __device__ u32 turns[MOST_TILES];
@@ -160,7 +160,7 @@ struct statistics {
 // A thread's numbers around the first of them.
 template <class T> DEVICE void sum_rows(const void *x, const rows_of_channels &r, const spot &s, float *mean, float *squares)
 {
-    enum { AHEAD = T::type == F32 ? 2 : 4 };
+    enum { AHEAD = T::type == F32 ? 2 : 6 };
     const i64 from = s.begin + threadIdx.y, step = (i64)blockDim.y * r.channels;
     const int n = s.is_inside ? rows_of(s, threadIdx.y) : 0;
     float sum[VECTOR] = {}, shift[VECTOR] = {};
@@ -333,7 +333,7 @@ template <class T, int MASK> DEVICE void reduce_one(const reduction &d, i64 at, 
 template <class T, int MASK> DEVICE void reduce_rows(const reduction &d, const rows_of_channels &r, const spot &s,
                                                      float *sum, float *product)
 {
-    enum { AHEAD = T::type == F32 ? 1 : MASK == ALL ? 3 : 2 };
+    enum { AHEAD = T::type == F32 ? 1 : MASK == BY_BITS ? 2 : 3 };
     float of[3][VECTOR] = {}; // mean, scale, bias
     const int n = s.is_inside ? rows_of(s, threadIdx.y) : 0;
     if (n) take_eight(d.mean, s.channel, of[0]);
