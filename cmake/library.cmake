@@ -72,6 +72,7 @@ tutti_embed(tutti_shipped_machines topology/machines txt)
 tutti_embed(tutti_shipped_frameworks predict/frameworks txt)
 tutti_embed(tutti_device_texts device/cuda cu)
 tutti_embed(tutti_kernel_texts kernel/cuda cu)
+tutti_embed(tutti_step_texts training/run/cuda cu)
 
 # Of what is inlined and unrolled so far debuggers show lines, not variables, which take gcc a third of the time (lane_vector.c: 47 s, 30 s without).
 foreach(source ${TUTTI_VECTORS})

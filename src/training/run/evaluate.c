@@ -82,6 +82,7 @@ tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset
 {
     const tutti_model *model = like->model;
     tutti_status st = tutti_train_check_data(model, data, err);
+    if (!st) st = tutti_step_prepare(device, NULL, err);
     if (st) return st;
     tutti_evaluator *e = tutti_alloc(sizeof *e);
     const int64_t n = tutti_dataset_count(data);

@@ -3,10 +3,10 @@
 #include "step_work.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
+#include "step_table.h"
 
 /* ---- kernels ---- */
 
@@ -163,41 +163,16 @@ static void read_work(const tutti_device *d, const void *centre_work, const void
 
 /* ---- the tables ---- */
 
-#define WORK(name, type)                                                                                               \
-    {                                                                                                                  \
-#name, name##_work, sizeof(type), 0, 0                                                                         \
-    }
-#define VARYING(name, type, first, bytes)                                                                              \
-    {                                                                                                                  \
-#name, name##_work, sizeof(type), offsetof(type, first), bytes                                                 \
-    }
-
-const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS] = {
-    [TUTTI_WORK_FORWARD] = VARYING(forward, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
-    [TUTTI_WORK_PARAMS] = VARYING(backward_params, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
-    [TUTTI_WORK_DATA] = VARYING(backward_data, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t)),
-    [TUTTI_WORK_SUM] = WORK(sum, tutti_sum_work),
-    [TUTTI_WORK_TO_PLAIN] = WORK(to_plain, tutti_plain_work),
-    [TUTTI_WORK_FROM_PLAIN] = WORK(from_plain, tutti_plain_work),
-    [TUTTI_WORK_BLOCKS] = WORK(blocks, tutti_blocks_work),
-    [TUTTI_WORK_CONTROL] = VARYING(control, tutti_control_work, stop, sizeof(float)),
-    [TUTTI_WORK_NO_LOSS] = WORK(no_loss, float *),
-    [TUTTI_WORK_UPDATE] = VARYING(update, tutti_update_work, varying, sizeof((tutti_update_work *)0)->varying),
-    [TUTTI_WORK_STATISTIC] = WORK(statistic, tutti_statistic_work),
-    [TUTTI_WORK_FINITE] = WORK(finite, tutti_finite_work),
-    [TUTTI_WORK_NORMS] = VARYING(norms, tutti_norms_work, numbers, sizeof((tutti_norms_work *)0)->numbers),
-    [TUTTI_WORK_ZEROS] = WORK(zeros, tutti_zeros_work),
-    [TUTTI_WORK_CLEAR] = WORK(clear, tutti_clear_work),
-    [TUTTI_WORK_ELASTIC] = VARYING(elastic, tutti_centre_work, alpha, sizeof(float)),
-    [TUTTI_WORK_OUTER] = WORK(outer, tutti_centre_work),
-    [TUTTI_WORK_MEET] = VARYING(meet, tutti_centre_work, alpha, sizeof(float)),
-    [TUTTI_WORK_MEAN] = WORK(mean, tutti_centre_work),
-    [TUTTI_WORK_READ] = WORK(read, tutti_centre_work),
-};
+const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS] = TUTTI_STEP_TABLE;
 
 const tutti_queue_work *tutti_work_of(const tutti_device *d, tutti_work_kind kind)
 {
     static const tutti_queue_work *const works[TUTTI_NDEVICE_KINDS] = {
-        [TUTTI_DEVICE_CPU] = tutti_works_cpu, [TUTTI_DEVICE_CUDA] = tutti_works_cpu};
+        [TUTTI_DEVICE_CPU] = tutti_works_cpu, [TUTTI_DEVICE_CUDA] = tutti_works_cuda};
     return &works[d->kind][kind];
+}
+
+tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err)
+{
+    return d->kind == TUTTI_DEVICE_CUDA ? tutti_step_prepare_cuda(d, rule, err) : TUTTI_OK;
 }

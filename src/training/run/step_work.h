@@ -38,7 +38,12 @@ static inline tutti_event tutti_work_launch(const tutti_device *d, tutti_work_ki
 {
     return d->launch(d, tutti_work_of(d, kind), args);
 }
-extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS];
+extern const tutti_queue_work tutti_works_cpu[TUTTI_NWORKS], tutti_works_cuda[TUTTI_NWORKS];
+
+/* Before anything is launched, from a thread that nobody launches beside: what a device must find first, so that running work cannot fail. rule: of the
+ * updates and norms that will be launched; NULL: none. May be called again, with other rules. TUTTI_ERR_FAILED with words. */
+tutti_status tutti_step_prepare(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
+tutti_status tutti_step_prepare_cuda(const tutti_device *d, const tutti_rule_row *rule, tutti_failure *err);
 
 /* A pass of a kernel. seed, step and first_sample of args vary. */
 typedef struct {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save when due,
- * end in good order.
+/* train.c: the life of a run on one rank: agree where to start, make memory and exchanges, play steps, test and save when due, end in good order.
  *
  * A step has no barrier at its end. Tests and checkpoints are the only places where all weights are waited for. A signal on one
  * rank travels as a control number of the next step, so all ranks end after the same step. */
@@ -17,6 +16,7 @@
 #include "../../base/memory.h"
 #include "checkpoint_impl.h"
 #include "sparsity.h"
+#include "step_work.h"
 #include "tracing.h"
 
 static const double LOOK_S = 1; /* at the folder, at least so often */
@@ -143,8 +143,7 @@ static tutti_checkpoint checkpoint_of(const tutti_trainer *t)
     return c;
 }
 
-/* A folder that was removed, renamed or replaced holds nothing of this run any more, and another run may have taken its name: nothing
- * is written into it, and the run ends, because what it does now would be lost. */
+/* Into a folder that was removed, renamed or replaced nothing is written: it may be another run's. The run ends: what it did would be lost. */
 static tutti_status check_folder(tutti_trainer *t, tutti_failure *err)
 {
     t->looked_s = tutti_clock_s();
@@ -290,6 +289,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_start *start, tutti_failure *
     tutti_hash_text(tutti_plan_hash(p), hash);
     snprintf(words, sizeof words, "hash %s, %d buckets, %d threads a rank", hash, p->nbuckets, p->config.nthreads);
     tutti_status st = check_memory(t, err);
+    if (!st) st = tutti_step_prepare(t->device, c->update.rule, err);
     if (!st) st = tutti_group_agree(t->group, "plan", words, err);
     t->groups = tutti_groups_make(c);
     if (!st) st = tutti_shared_create(t->group, t->device, p, c->dir != NULL, &t->shared, err);

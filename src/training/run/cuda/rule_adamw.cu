@@ -1,0 +1,12 @@
+// rule_adamw.cu: as src/training/method/rule_adamw.c.
+
+enum { KEEP = ADAM_NUMBERS, MOVE };
+
+struct adamw {
+    enum { NSTATES = 2 };
+    DEVICE float step(const float *k, float w, float sum, float *state)
+    {
+        return subtract(multiply(k[KEEP], w), multiply(k[MOVE], adam_quotient(k, sum, state)));
+    }
+};
+RULE(adamw)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_table.h: the rows of tables of step work, one table a kind of device: what each work is called, the type of its arguments and what of them
+ * varies stand here once. A file that defines a function <name>_work for each row has its table by TUTTI_STEP_TABLE. */
+#ifndef TUTTI_STEP_TABLE_H
+#define TUTTI_STEP_TABLE_H
+
+#include <stddef.h>
+
+#include "step_work.h"
+
+#define TUTTI_STEP_FIXED(kind, name, type) [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), 0, 0},
+/* `bytes` from the member `first` on vary. */
+#define TUTTI_STEP_VARYING(kind, name, type, first, bytes)                                                             \
+    [TUTTI_WORK_##kind] = {#name, name##_work, sizeof(type), offsetof(type, first), bytes},
+
+#define TUTTI_STEP_TABLE                                                                                               \
+    {                                                                                                                  \
+        TUTTI_STEP_VARYING(FORWARD, forward, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t))                       \
+        TUTTI_STEP_VARYING(PARAMS, backward_params, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t))                \
+        TUTTI_STEP_VARYING(DATA, backward_data, tutti_kernel_work, args.seed, 3 * sizeof(uint64_t))                    \
+        TUTTI_STEP_FIXED(SUM, sum, tutti_sum_work)                                                                     \
+        TUTTI_STEP_FIXED(TO_PLAIN, to_plain, tutti_plain_work)                                                         \
+        TUTTI_STEP_FIXED(FROM_PLAIN, from_plain, tutti_plain_work)                                                     \
+        TUTTI_STEP_FIXED(BLOCKS, blocks, tutti_blocks_work)                                                            \
+        TUTTI_STEP_VARYING(CONTROL, control, tutti_control_work, stop, sizeof(float))                                  \
+        TUTTI_STEP_FIXED(NO_LOSS, no_loss, float *)                                                                    \
+        TUTTI_STEP_VARYING(UPDATE, update, tutti_update_work, varying, sizeof((tutti_update_work *)0)->varying)        \
+        TUTTI_STEP_FIXED(STATISTIC, statistic, tutti_statistic_work)                                                   \
+        TUTTI_STEP_FIXED(FINITE, finite, tutti_finite_work)                                                            \
+        TUTTI_STEP_VARYING(NORMS, norms, tutti_norms_work, numbers, sizeof((tutti_norms_work *)0)->numbers)            \
+        TUTTI_STEP_FIXED(ZEROS, zeros, tutti_zeros_work)                                                               \
+        TUTTI_STEP_FIXED(CLEAR, clear, tutti_clear_work)                                                               \
+        TUTTI_STEP_VARYING(ELASTIC, elastic, tutti_centre_work, alpha, sizeof(float))                                  \
+        TUTTI_STEP_FIXED(OUTER, outer, tutti_centre_work)                                                              \
+        TUTTI_STEP_VARYING(MEET, meet, tutti_centre_work, alpha, sizeof(float))                                        \
+        TUTTI_STEP_FIXED(MEAN, mean, tutti_centre_work)                                                                \
+        TUTTI_STEP_FIXED(READ, read, tutti_centre_work)                                                                \
+    }
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work of a step on a card beside the cpu's table, the same bits: odd sizes, vectors that lie alike and apart, NaNs, infinities, the smallest and the
+ * largest numbers. All is launched several times with other varying parts, so that it is run, recorded and replayed. With TUTTI_LONG vectors are
+ * longer than all blocks take at once. */
+#include "cuda/cuda_rig.h"
+
+#include <math.h>
+
+#include "tensor/convert.h"
+#include "training/run/step_work.h"
+
+enum { ROUNDS = 4 }; /* run, recorded, replayed twice */
+
+/* ---- vectors ---- */
+
+typedef enum { PLAIN, WILD, TINY, HUGE_ONES, ALL_SIZES, ZERO, NFILLINGS } filling;
+
+static uint32_t next_bits(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 32);
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static float draw(filling how, uint64_t *seed)
+{
+    static const uint32_t wild[] = {0x7fc00000u, 0x7f800000u, 0xff800000u, 0x00000001u, 0x80000000u, 0x7f7fffffu};
+    const uint32_t bits = next_bits(seed);
+    switch (how) {
+    case WILD: return bits % 16 < 6 ? float_of(wild[bits % 16]) : (float)(int32_t)bits * 0x1p-31f;
+    case TINY: return float_of(bits & 0x80ffffffu);                      /* 2^-149 to 2^-125 */
+    case HUGE_ONES: return float_of((bits & 0x80ffffffu) | 0x7e000000u); /* up to the largest */
+    case ALL_SIZES: return float_of((bits & 0x7f800000u) == 0x7f800000u ? bits ^ 1u << 30 : bits); /* any but no NaN */
+    case ZERO: return bits % 2 ? 0.0f : -0.0f;
+    default: return (float)(int32_t)bits * 0x1p-31f;
+    }
+}
+
+typedef struct {
+    float *host, *card;
+    int64_t n;
+} vector;
+
+/* shift: in numbers, from a multiple of 64 bytes. */
+static vector make(cuda_rig *r, int64_t n, filling how, int shift)
+{
+    vector v = {malloc(sizeof *v.host * (size_t)(n + 1)), NULL, n};
+    uint64_t seed = (uint64_t)(n * 31 + r->n);
+    for (int64_t i = 0; i < n; i++) v.host[i] = draw(how, &seed);
+    v.card = rig_buffer(r, v.host, sizeof *v.host * (size_t)n, sizeof *v.host * (size_t)shift);
+    return v;
+}
+
+/* A NaN is a NaN, whatever its bits. */
+static void check_and_free(cuda_rig *r, vector *v, const char *what)
+{
+    float *seen = rig_read(r, v->card, sizeof *seen * (size_t)v->n);
+    for (int64_t i = 0; i < v->n; i++)
+        if (memcmp(&seen[i], &v->host[i], sizeof *seen) != 0 && !(isnan(seen[i]) && isnan(v->host[i])))
+            fail_msg("%s, element %lld of %lld: %a on the card, %a on the cpu", what, (long long)i, (long long)v->n,
+                     (double)seen[i], (double)v->host[i]);
+    free(seen), free(v->host);
+    *v = (vector){0};
+}
+
+static void launch(cuda_rig *r, tutti_work_kind kind, const void *card, const void *host)
+{
+    tutti_work_launch(r->d, kind, card);
+    tutti_work_launch(tutti_device_cpu(), kind, host);
+    r->d->finish(r->d);
+}
+
+static void prepare(cuda_rig *r, const tutti_rule_row *rule)
+{
+    tutti_failure err = {0};
+    if (tutti_step_prepare(r->d, rule, &err)) fail_msg("%s", err.text);
+}
+
+/* How several vectors lie. */
+static const int shifts[][5] = {{0, 0, 0, 0, 0}, {3, 3, 3, 3, 3}, {1, 1, 1, 2, 1}, {0, 1, 2, 3, 0}};
+enum { NSHIFTS = sizeof shifts / sizeof *shifts };
+static const int64_t sizes[] = {1, 2, 3, 4, 5, 1023, 1024, 4099};
+enum { NSIZES = sizeof sizes / sizeof *sizes };
+
+/* ---- rules ---- */
+
+static tutti_update update_of(const tutti_rule_row *rule)
+{
+    tutti_update u = {.rule = rule, .weight_decay = 0.01};
+    for (int k = 0; k < TUTTI_RULE_MAX_KEYS && rule->keys[k]; k++) u.value[k] = tutti_rule_key_initial(rule->keys[k]);
+    return u;
+}
+
+static tutti_update_step step_of(int round)
+{
+    return (tutti_update_step){.lr = 0.1 / (round + 1), .unscale = 0.25, .trust = 0.7, .nupdates = round + 3};
+}
+
+static void check_update(cuda_rig *r, const tutti_rule_row *rule, int64_t n, filling how, const int *shift)
+{
+    const tutti_update u = update_of(rule);
+    vector w = make(r, n, how, shift[0]), sum = make(r, n, how, shift[1]), centre = make(r, n, how, shift[2]);
+    vector state[TUTTI_RULE_MAX_STATES];
+    for (int pulled = 0; pulled < 2; pulled++) {
+        tutti_update_work host = {.rule = rule, .slice = {.w = w.host, .sum = sum.host, .n = n}}, card = host;
+        card.slice.w = w.card, card.slice.sum = sum.card;
+        if (pulled) host.slice.centre = centre.host, card.slice.centre = centre.card;
+        for (int i = 0; i < rule->nstates; i++) {
+            state[i] = make(r, n, how, shift[3 + i]);
+            host.slice.state[i] = state[i].host, card.slice.state[i] = state[i].card;
+        }
+        for (int round = 0; round < ROUNDS; round++) {
+            const tutti_update_step step = step_of(round);
+            tutti_update_prepare(&u, &step, TUTTI_PARAM_WEIGHT, host.varying.numbers);
+            host.varying.alpha = 0.3f / (float)(round + 1);
+            card.varying = host.varying;
+            launch(r, TUTTI_WORK_UPDATE, &card, &host);
+        }
+        for (int i = 0; i < rule->nstates; i++) check_and_free(r, &state[i], rule->states[i]);
+    }
+    check_and_free(r, &w, rule->name), check_and_free(r, &sum, "sum"), check_and_free(r, &centre, "centre");
+    rig_release(r);
+}
+
+static void updates_have_the_bits_of_the_cpu(void **state)
+{
+    if (!*state) skip();
+    for (int i = 0; tutti_rule_at(i); i++) {
+        prepare(*state, tutti_rule_at(i));
+        for (int s = 0; s < NSIZES; s++)
+            check_update(*state, tutti_rule_at(i), sizes[s], s % 2 ? WILD : PLAIN, shifts[s % NSHIFTS]);
+        check_update(*state, tutti_rule_at(i), 517, TINY, shifts[1]);
+        check_update(*state, tutti_rule_at(i), 518, ALL_SIZES, shifts[3]);
+    }
+}
+
+static void running_statistics_have_the_bits_of_the_cpu(void **state)
+{
+    static const double takes[] = {0.1, 1};
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    for (int s = 0; s < NSIZES; s++)
+        for (int t = 0; t < 2; t++) {
+            const int *shift = shifts[(s + t) % NSHIFTS];
+            vector w = make(r, sizes[s], WILD, shift[2]), sum = make(r, sizes[s], t ? PLAIN : WILD, shift[3]);
+            const tutti_statistic_work host = {takes[t], 3, w.host, sum.host, w.n};
+            const tutti_statistic_work card = {takes[t], 3, w.card, sum.card, w.n};
+            for (int round = 0; round < ROUNDS; round++) launch(r, TUTTI_WORK_STATISTIC, &card, &host);
+            check_and_free(r, &w, "statistic"), check_and_free(r, &sum, "sum");
+            rig_release(r);
+        }
+}
+
+/* ---- looks ---- */
+
+/* One sum has one form in which no limb has more than its 32 bits. */
+static void normalise(int64_t *limbs)
+{
+    for (int i = 0; i + 1 < TUTTI_SQUARES_LIMBS; i++) {
+        limbs[i + 1] += limbs[i] >> 32;
+        limbs[i] &= UINT32_MAX;
+    }
+}
+
+/* numbers: a count of what is not finite, then so many sums. */
+static void check_numbers(cuda_rig *r, const int64_t *card, int64_t *host, int nsums, const char *what)
+{
+    int64_t *seen = rig_read(r, card, sizeof *seen * (size_t)(1 + nsums * TUTTI_SQUARES_LIMBS));
+    if (seen[0] != host[0])
+        fail_msg("%s: %lld vectors that are not finite, %lld on the cpu", what, (long long)seen[0], (long long)host[0]);
+    for (int i = 0; i < nsums; i++) {
+        int64_t *a = seen + 1 + i * TUTTI_SQUARES_LIMBS, *b = host + 1 + i * TUTTI_SQUARES_LIMBS;
+        normalise(a), normalise(b);
+        for (int limb = 0; limb < TUTTI_SQUARES_LIMBS; limb++)
+            if (a[limb] != b[limb])
+                fail_msg("%s: limb %d of sum %d is %llx, %llx on the cpu", what, limb, i, (long long)a[limb],
+                         (long long)b[limb]);
+    }
+    free(seen);
+}
+
+/* Long ones only where a card computes. */
+static int64_t longest(void)
+{
+    return getenv("TUTTI_LONG") ? INT64_C(4096) * 2500 + 77 : 4096 * 2 + 77;
+}
+
+static void check_finite(cuda_rig *r, int64_t n, filling how, bool counts)
+{
+    int64_t numbers[1 + TUTTI_SQUARES_LIMBS] = {5, UINT32_MAX, 7};
+    int64_t *there = rig_buffer(r, numbers, sizeof numbers, 0);
+    vector x = make(r, n, how, 1);
+    const tutti_finite_work host = {x.host, n, counts ? numbers + 1 : NULL, numbers};
+    const tutti_finite_work card = {x.card, n, counts ? there + 1 : NULL, there};
+    for (int round = 0; round < ROUNDS; round++) launch(r, TUTTI_WORK_FINITE, &card, &host);
+    check_numbers(r, there, numbers, 1, "finite");
+    check_and_free(r, &x, "what is looked at");
+    rig_release(r);
+}
+
+static void looks_count_and_square_as_the_cpu_does(void **state)
+{
+    static const int64_t lengths[] = {1, 31, 257, 4096, 4097};
+    if (!*state) skip();
+    prepare(*state, NULL);
+    for (int f = 0; f < NFILLINGS; f++) {
+        for (int s = 0; s < 5; s++) check_finite(*state, lengths[s], (filling)f, true);
+        check_finite(*state, longest(), (filling)f, true);
+        check_finite(*state, 4097, (filling)f, false);
+    }
+}
+
+static void check_norms(cuda_rig *r, const tutti_rule_row *rule, int64_t n, filling of_weights, filling of_sum)
+{
+    const tutti_update u = update_of(rule);
+    int64_t numbers[1 + TUTTI_RULE_LOOKED] = {3};
+    int64_t *there = rig_buffer(r, numbers, sizeof numbers, 0);
+    vector w = make(r, n, of_weights, 0), sum = make(r, n, of_sum, 1), state[TUTTI_RULE_MAX_STATES];
+    tutti_norms_work host = {
+        .rule = rule, .slice = {.w = w.host, .sum = sum.host, .n = n}, .squares = numbers + 1, .bad = numbers};
+    tutti_norms_work card = {
+        .rule = rule, .slice = {.w = w.card, .sum = sum.card, .n = n}, .squares = there + 1, .bad = there};
+    for (int i = 0; i < rule->nstates; i++) {
+        state[i] = make(r, n, of_weights, 2 + i);
+        host.slice.state[i] = state[i].host, card.slice.state[i] = state[i].card;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        const tutti_update_step step = step_of(round);
+        tutti_update_prepare(&u, &step, TUTTI_PARAM_WEIGHT, host.numbers);
+        memcpy(card.numbers, host.numbers, sizeof card.numbers);
+        launch(r, TUTTI_WORK_NORMS, &card, &host);
+    }
+    check_numbers(r, there, numbers, 2, rule->name);
+    for (int i = 0; i < rule->nstates; i++) check_and_free(r, &state[i], rule->states[i]);
+    check_and_free(r, &w, "weights"), check_and_free(r, &sum, "sum");
+    rig_release(r);
+}
+
+static void norms_of_tensors_are_those_of_the_cpu(void **state)
+{
+    if (!*state) skip();
+    for (int i = 0; tutti_rule_at(i); i++) {
+        if (!tutti_rule_at(i)->trust) continue;
+        prepare(*state, tutti_rule_at(i));
+        check_norms(*state, tutti_rule_at(i), 5, PLAIN, PLAIN);
+        check_norms(*state, tutti_rule_at(i), 4099, PLAIN, ALL_SIZES);
+        check_norms(*state, tutti_rule_at(i), 4099, WILD, PLAIN);
+        check_norms(*state, tutti_rule_at(i), 4099, PLAIN, WILD);
+        check_norms(*state, tutti_rule_at(i), longest(), HUGE_ONES, TINY);
+    }
+}
+
+/* ---- the centre ---- */
+
+/* in_place: what a worker sees of the centre takes the place of what it brought. */
+static void check_centre(cuda_rig *r, tutti_work_kind kind, int64_t n, const int *shift, bool in_place)
+{
+    vector centre = make(r, n, WILD, shift[0]), from = make(r, n, PLAIN, shift[2]), other = make(r, n, PLAIN, shift[3]);
+    tutti_centre_work host = {.rule = {0.9, 0.7, 0.8}, .nworkers = 3, .centre = centre.host, .from = from.host, .n = n};
+    tutti_centre_work card = host;
+    card.centre = centre.card, card.from = from.card;
+    host.other = in_place ? from.host : other.host, card.other = in_place ? from.card : other.card;
+    for (int round = 0; round < ROUNDS; round++) {
+        host.alpha = card.alpha = 0.4f / (float)(round + 1);
+        launch(r, kind, &card, &host);
+    }
+    check_and_free(r, &centre, "centre"), check_and_free(r, &from, "from"), check_and_free(r, &other, "other");
+    rig_release(r);
+}
+
+static void the_centre_moves_as_on_the_cpu(void **state)
+{
+    if (!*state) skip();
+    prepare(*state, NULL);
+    for (int s = 0; s < NSIZES; s++)
+        for (int kind = TUTTI_WORK_ELASTIC; kind <= TUTTI_WORK_READ; kind++)
+            for (int in_place = 0; in_place <= (kind == TUTTI_WORK_MEET); in_place++)
+                check_centre(*state, (tutti_work_kind)kind, sizes[s], shifts[(s + kind) % NSHIFTS], in_place);
+}
+
+/* ---- small things ---- */
+
+static void rows_go_into_blocks_and_back(void **state)
+{
+    enum { NSAMPLES = 7, NOUTPUTS = 33, PARTS = 3, N = NSAMPLES * NOUTPUTS };
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    for (int into = 0; into < 2; into++) {
+        vector rows = make(r, N, PLAIN, 1), blocks = make(r, N, PLAIN, 0);
+        const tutti_blocks_work host = {rows.host, blocks.host, NSAMPLES, NOUTPUTS, PARTS, into};
+        const tutti_blocks_work card = {rows.card, blocks.card, NSAMPLES, NOUTPUTS, PARTS, into};
+        launch(r, TUTTI_WORK_BLOCKS, &card, &host);
+        check_and_free(r, &rows, "rows"), check_and_free(r, &blocks, "blocks");
+        rig_release(r);
+    }
+}
+
+static void control_numbers_are_written(void **state)
+{
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    int32_t correct = 77, *there = rig_buffer(r, &correct, sizeof correct, 0);
+    int64_t numbers[5] = {1, 2, 3, 4, 5}, *cleared = rig_buffer(r, numbers, sizeof numbers, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        vector v = make(r, 4, PLAIN, 0);
+        float *loss_host = v.host + 2, *loss_card = v.card + 2;
+        const float stop = round % 2 ? 1.0f : 0.0f;
+        const tutti_control_work host = {&correct, v.host, v.host + 1, stop}, card = {there, v.card, v.card + 1, stop};
+        launch(r, TUTTI_WORK_CONTROL, &card, &host);
+        launch(r, TUTTI_WORK_NO_LOSS, &loss_card, &loss_host);
+        assert_true(v.host[0] == 77 && v.host[1] == stop && isnan(v.host[2]));
+        check_and_free(r, &v, "control");
+    }
+    launch(r, TUTTI_WORK_CLEAR, &(tutti_clear_work){cleared + 1, 3}, &(tutti_clear_work){numbers + 1, 3});
+    int64_t *seen = rig_read(r, cleared, sizeof numbers);
+    assert_memory_equal(seen, numbers, sizeof numbers);
+    free(seen);
+    rig_release(r);
+}
+
+/* What varies is replayed with other values: the same arguments otherwise. */
+static void a_replay_reads_what_varies_anew(void **state)
+{
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    int32_t correct = 5, *there = rig_buffer(r, &correct, sizeof correct, 0);
+    vector v = make(r, 2, PLAIN, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        const float stop = (float)round;
+        const tutti_control_work host = {&correct, v.host, v.host + 1, stop}, card = {there, v.card, v.card + 1, stop};
+        launch(r, TUTTI_WORK_CONTROL, &card, &host);
+        float *seen = rig_read(r, v.card, 2 * sizeof *seen);
+        assert_true(seen[0] == 5 && seen[1] == stop);
+        free(seen);
+    }
+    check_and_free(r, &v, "control");
+    rig_release(r);
+}
+
+static void values_are_summed_and_converted(void **state)
+{
+    enum { N = 3 * 77 };
+    static const tutti_shape shape = {2, {3, 77}};
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    const tutti_value plain = tutti_value_plain(&shape);
+    tutti_value half = plain;
+    half.dtype = TUTTI_BF16, half.bytes = sizeof(uint16_t) * N;
+    vector a = make(r, N, PLAIN, 0), b = make(r, N, ZERO, 0), sum = make(r, N, PLAIN, 0), back = make(r, N, PLAIN, 0);
+    uint16_t halves[N];
+    void *halves_there = rig_buffer(r, NULL, sizeof halves, 0);
+    int64_t zeros = 4, *zeros_there = rig_buffer(r, &zeros, sizeof zeros, 0);
+    launch(r, TUTTI_WORK_SUM, &(tutti_sum_work){&plain, sum.card, 3, 1, {a.card, b.card, a.card}},
+           &(tutti_sum_work){&plain, sum.host, 3, 1, {a.host, b.host, a.host}});
+    launch(r, TUTTI_WORK_FROM_PLAIN, &(tutti_plain_work){&half, sum.card, halves_there},
+           &(tutti_plain_work){&half, sum.host, halves});
+    launch(r, TUTTI_WORK_TO_PLAIN, &(tutti_plain_work){&half, halves_there, back.card},
+           &(tutti_plain_work){&half, halves, back.host});
+    launch(r, TUTTI_WORK_ZEROS, &(tutti_zeros_work){&plain, b.card, zeros_there},
+           &(tutti_zeros_work){&plain, b.host, &zeros});
+    assert_int_equal(zeros, 4 + N);
+    int64_t *seen = rig_read(r, zeros_there, sizeof *seen);
+    assert_int_equal(*seen, zeros);
+    free(seen);
+    check_and_free(r, &sum, "sum"), check_and_free(r, &back, "there and back");
+    check_and_free(r, &a, "a part"), check_and_free(r, &b, "a part");
+    rig_release(r);
+}
+
+/* ---- kernels: a row that writes what it finds at `drawn`, behind the number of its pass ---- */
+
+static void write_drawn(tutti_kernel *k, const tutti_kernel_args *a, int pass)
+{
+    tutti_cuda_move(k->state, (uint64_t *)a->out + 3 * pass, a->drawn, 3 * sizeof(uint64_t));
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    write_drawn(k, a, 0);
+}
+
+static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    write_drawn(k, a, 1);
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    write_drawn(k, a, 2);
+}
+
+static void kernels_find_their_keys_on_the_card(void **state)
+{
+    static const tutti_kernel_row row = {
+        .forward = forward, .backward_params = backward_params, .backward_data = backward_data};
+    cuda_rig *r = *state;
+    if (!r) skip();
+    prepare(r, NULL);
+    tutti_kernel k = {.row = &row, .state = r->cuda};
+    uint64_t *out = rig_buffer(r, NULL, 9 * sizeof *out, 0);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        for (int pass = 0; pass < 3; pass++) {
+            tutti_kernel_work w = {.kernel = &k, .args = {.out = out}};
+            w.args.seed = 100 + round, w.args.step = 10 * round + (uint64_t)pass, w.args.first_sample = 7 * round;
+            tutti_work_launch(r->d, (tutti_work_kind)(TUTTI_WORK_FORWARD + pass), &w);
+        }
+        uint64_t *seen = rig_read(r, out, 9 * sizeof *seen);
+        for (uint64_t pass = 0; pass < 3; pass++) {
+            const uint64_t want[] = {100 + round, 10 * round + pass, 7 * round};
+            assert_memory_equal(seen + 3 * pass, want, sizeof want);
+        }
+        free(seen);
+    }
+    rig_release(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_have_the_bits_of_the_cpu),
+        cmocka_unit_test(running_statistics_have_the_bits_of_the_cpu),
+        cmocka_unit_test(looks_count_and_square_as_the_cpu_does),
+        cmocka_unit_test(norms_of_tensors_are_those_of_the_cpu),
+        cmocka_unit_test(the_centre_moves_as_on_the_cpu),
+        cmocka_unit_test(rows_go_into_blocks_and_back),
+        cmocka_unit_test(control_numbers_are_written),
+        cmocka_unit_test(a_replay_reads_what_varies_anew),
+        cmocka_unit_test(values_are_summed_and_converted),
+        cmocka_unit_test(kernels_find_their_keys_on_the_card),
+    };
+    return cmocka_run_group_tests(tests, cuda_rig_open, cuda_rig_close);
+}
