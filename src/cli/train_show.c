@@ -75,6 +75,7 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
            p->nbuckets, p->nbuckets == 1 ? "" : "s", visits ? "visits " : "",
            visits ? tutti_admission_words(p->admission) : tutti_schedule_head(p->schedules[0].compiled)->algorithm,
            engine, precision);
+    printf("#   device: %s\n", tutti_resolved_device(&s->parts));
     show_split(p);
     show_kernels(p->graph);
     printf("#   %" PRId64 " steps, %" PRId64 " an epoch\n", s->config.nsteps, s->config.steps_per_epoch);

@@ -54,7 +54,8 @@ typedef struct {
 enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes */
 
 struct tutti_device {
-    const char *name; /* "cpu" */
+    const char *name;  /* "cpu" */
+    const char *about; /* "NVIDIA H200"; NULL: nothing more is to be said */
     tutti_device_kind kind;
     bool shares_host; /* its calls and what it launches may touch whatever the host may */
 

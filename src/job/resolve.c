@@ -176,3 +176,8 @@ void tutti_resolved_release(tutti_resolved *r)
     free(r->why_cpu);
     *r = (tutti_resolved){0};
 }
+
+const char *tutti_resolved_device(const tutti_resolved *r)
+{
+    return r->device->about ? r->device->about : r->device->name;
+}

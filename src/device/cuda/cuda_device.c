@@ -109,6 +109,7 @@ tutti_status tutti_cuda_open(int card, tutti_cuda **out, tutti_failure *err)
     tutti_cuda_place_loops(&c->row);
     c->queue = tutti_cuda_queue_create(!replays || strcmp(replays, "off") != 0);
     tutti_status st = open_context(c, card, err);
+    c->row.about = c->card.name;
     if (!st) st = tutti_cuda_loops_find(c, err);
     if (st)
         tutti_cuda_close(c);

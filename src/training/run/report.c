@@ -85,8 +85,9 @@ static int put_replaced(const tutti_trainer *t, const char *split, const tutti_r
 void tutti_report_begin(tutti_trainer *t)
 {
     const tutti_graph_config *c = &t->plan->graph->config;
-    char text[96];
+    char text[128];
     tutti_kernel_precision_describe(c->engine, c->precision, text);
+    if (t->device->about) snprintf(text, sizeof text, "%s on %s", tutti_precision_name(c->precision), t->device->about);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
 }
 

@@ -250,7 +250,7 @@ static tutti_status check_memory(const tutti_trainer *t, tutti_failure *err)
     for (int m = 0; m < p->nmemories; m++) {
         const tutti_plan_memory *one = &p->memories[m];
         const bool at_zero = one->role == TUTTI_ROLE_SEAT || (one->is_common && (!is_far || m != p->answer));
-        nbytes += (at_zero ? !is_far : here) * tutti_plan_memory_bytes(one);
+        if (t->device->shares_host) nbytes += (at_zero ? !is_far : here) * tutti_plan_memory_bytes(one);
     }
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
