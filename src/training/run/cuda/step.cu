@@ -62,7 +62,7 @@ ENTRY elastic(float *centre, const float *sum, i64 n, int skew, float nworkers, 
     store(f, centre, c);
 }
 
-ENTRY outer(float *centre, float *velocity, float *w, i64 n, int skew, float rate, float momentum)
+ENTRY outer(float *centre, float *velocity, float *w, i64 n, int skew, float rate, float mu)
 {
     const four f = four_of(thread_number(), skew, n);
     if (f.first >= n) return;
@@ -73,8 +73,8 @@ ENTRY outer(float *centre, float *velocity, float *w, i64 n, int skew, float rat
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const float d = subtract(c[j], x[j]);
-        v[j] = add(multiply(momentum, v[j]), d);
-        c[j] = subtract(c[j], multiply(rate, add(d, multiply(momentum, v[j]))));
+        v[j] = add(multiply(mu, v[j]), d);
+        c[j] = subtract(c[j], multiply(rate, add(d, multiply(mu, v[j]))));
     }
     store(f, velocity, v);
     store(f, centre, c);

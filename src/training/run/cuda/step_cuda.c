@@ -300,10 +300,10 @@ static void outer_work(const tutti_device *d, const void *centre_work, const voi
 {
     (void)varying;
     tutti_centre_work w = *(const tutti_centre_work *)centre_work;
-    float rate = (float)w.rule.outer_rate, momentum = (float)w.rule.outer_mu;
+    float rate = (float)w.rule.outer_rate, mu = (float)w.rule.outer_mu;
     int32_t skew = SKEW_OF(w.centre, w.other, w.from);
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->outer, w.n, skew, (void *[]){&w.centre, &w.other, &w.from, &w.n, &skew, &rate, &momentum});
+    run_over(c, step_of(c)->outer, w.n, skew, (void *[]){&w.centre, &w.other, &w.from, &w.n, &skew, &rate, &mu});
 }
 
 static void meet_work(const tutti_device *d, const void *centre_work, const void *varying)
