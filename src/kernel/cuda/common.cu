@@ -101,20 +101,74 @@ struct quad {
     float x[4];
 };
 
-DEVICE quad load4(const void *at, int type, i64 i)
+DEVICE bool has_nan(float a, float b, float c, float d)
 {
-    if (type == F32) {
-        const float4 v = *(const float4 *)((const float *)at + i);
-        return {{v.x, v.y, v.z, v.w}};
-    }
-    const uint2 v = *(const uint2 *)((const u16 *)at + i);
-    return {{float_of_half((u16)v.x, type), float_of_half((u16)(v.x >> 16), type), float_of_half((u16)v.y, type),
-             float_of_half((u16)(v.y >> 16), type)}};
+    return a != a || b != b || c != c || d != d;
+}
+
+// Four numbers of 16 bits, two in a word, the first in its lower half. Only NaNs are looked at one by one: what the card makes of them is its own.
+DEVICE quad quad_of_halves(uint2 v, int type)
+{
+    quad q;
+    if (type == BF16)
+        return {{__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xffff0000u), __uint_as_float(v.y << 16),
+                 __uint_as_float(v.y & 0xffff0000u)}};
+    const u16 h[4] = {(u16)v.x, (u16)(v.x >> 16), (u16)v.y, (u16)(v.y >> 16)};
+#pragma unroll
+    for (int j = 0; j < 4; j++) asm("cvt.f32.f16 %0, %1;" : "=f"(q.x[j]) : "h"(h[j]));
+    if (has_nan(q.x[0], q.x[1], q.x[2], q.x[3]))
+#pragma unroll
+        for (int j = 0; j < 4; j++) q.x[j] = float_of_f16(h[j]);
+    return q;
 }
 
 DEVICE u32 two_halves(float low, float high, int type)
 {
-    return (u32)half_of_float(low, type) | (u32)half_of_float(high, type) << 16;
+    u32 two;
+    if (type == BF16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+
+DEVICE uint2 halves_of_quad(const quad &q, int type)
+{
+    const float *x = q.x;
+    if (!has_nan(x[0], x[1], x[2], x[3]))
+        return make_uint2(two_halves(x[0], x[1], type), two_halves(x[2], x[3], type));
+    u32 h[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) h[j] = half_of_float(x[j], type);
+    return make_uint2(h[0] | h[1] << 16, h[2] | h[3] << 16);
+}
+
+// Four numbers as they lie in memory: f32 in a word each, 16 bits in the first two. Who wants several reads all of them before it widens
+// one: else each waits for the one before it.
+struct raw4 {
+    u32 word[4];
+};
+
+DEVICE raw4 fetch4(const void *at, int type, i64 i)
+{
+    if (type == F32) {
+        const uint4 v = *(const uint4 *)((const float *)at + i);
+        return {{v.x, v.y, v.z, v.w}};
+    }
+    const uint2 v = *(const uint2 *)((const u16 *)at + i);
+    return {{v.x, v.y, 0, 0}};
+}
+
+DEVICE quad widen4(const raw4 &r, int type)
+{
+    if (type != F32) return quad_of_halves(make_uint2(r.word[0], r.word[1]), type);
+    return {{__uint_as_float(r.word[0]), __uint_as_float(r.word[1]), __uint_as_float(r.word[2]),
+             __uint_as_float(r.word[3])}};
+}
+
+DEVICE quad load4(const void *at, int type, i64 i)
+{
+    return widen4(fetch4(at, type, i), type);
 }
 
 DEVICE void store4(void *at, int type, i64 i, const quad &q)
@@ -122,23 +176,34 @@ DEVICE void store4(void *at, int type, i64 i, const quad &q)
     if (type == F32)
         *(float4 *)((float *)at + i) = make_float4(q.x[0], q.x[1], q.x[2], q.x[3]);
     else
-        *(uint2 *)((u16 *)at + i) = make_uint2(two_halves(q.x[0], q.x[1], type), two_halves(q.x[2], q.x[3], type));
+        *(uint2 *)((u16 *)at + i) = halves_of_quad(q, type);
 }
 
-// Four of n numbers, of which the last ones may be missing, at any address: zeros stand for what is missing.
+// Four of n numbers that are all there, at a multiple of their bytes.
 DEVICE bool is_whole(const void *at, int type, i64 i, i64 n)
 {
     return i + 4 <= n && ((u64)at + i * (type == F32 ? 4 : 2)) % (type == F32 ? 16 : 8) == 0;
 }
 
+// Four of n numbers, of which the last ones may be missing, at any address: zeros stand for what is missing.
+DEVICE raw4 fetch_up_to_4(const void *at, int type, i64 i, i64 n)
+{
+    if (is_whole(at, type, i, n)) return fetch4(at, type, i);
+    raw4 r = {{0, 0, 0, 0}};
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        if (i + j >= n) continue;
+        if (type == F32)
+            r.word[j] = ((const u32 *)at)[i + j];
+        else
+            r.word[j / 2] |= (u32)((const u16 *)at)[i + j] << j % 2 * 16;
+    }
+    return r;
+}
+
 DEVICE quad load_up_to_4(const void *at, int type, i64 i, i64 n)
 {
-    if (is_whole(at, type, i, n)) return load4(at, type, i);
-    quad q = {{0, 0, 0, 0}};
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (i + j < n) q.x[j] = load(at, type, i + j);
-    return q;
+    return widen4(fetch_up_to_4(at, type, i, n), type);
 }
 
 DEVICE void store_up_to_4(void *at, int type, i64 i, i64 n, const quad &q)
@@ -160,28 +225,28 @@ template <class T> struct lanes_of {
 template <class T> DEVICE lanes_of<T> load16(const void *at, i64 i)
 {
     const uint4 v = *(const uint4 *)((const char *)at + i * T::bytes);
-    const u32 words[4] = {v.x, v.y, v.z, v.w};
     lanes_of<T> out;
+    quad q = {{__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w)}};
+    if (T::type != F32) q = quad_of_halves(make_uint2(v.x, v.y), T::type);
 #pragma unroll
-    for (int w = 0; w < 4; w++) {
-        if (T::type == F32) {
-            out.x[w] = __uint_as_float(words[w]);
-        } else {
-            out.x[2 * w % T::lanes] = float_of_half((u16)words[w], T::type);
-            out.x[(2 * w + 1) % T::lanes] = float_of_half((u16)(words[w] >> 16), T::type);
-        }
-    }
+    for (int j = 0; j < 4; j++) out.x[j] = q.x[j];
+    if (T::type == F32) return out;
+    q = quad_of_halves(make_uint2(v.z, v.w), T::type);
+#pragma unroll
+    for (int j = 0; j < 4; j++) out.x[(4 + j) % T::lanes] = q.x[j];
     return out;
 }
 
-template <class T> DEVICE void store16(void *at, i64 i, const lanes_of<T> &q)
+template <class T> DEVICE void store16(void *at, i64 i, const lanes_of<T> &v)
 {
-    u32 words[4];
-#pragma unroll
-    for (int w = 0; w < 4; w++)
-        words[w] = T::type == F32 ? __float_as_uint(q.x[w])
-                                  : two_halves(q.x[2 * w % T::lanes], q.x[(2 * w + 1) % T::lanes], T::type);
-    *(uint4 *)((char *)at + i * T::bytes) = make_uint4(words[0], words[1], words[2], words[3]);
+    const float *x = v.x;
+    uint4 words = make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
+    if (T::type != F32) {
+        const quad more = {{x[4 % T::lanes], x[5 % T::lanes], x[6 % T::lanes], x[7 % T::lanes]}};
+        const uint2 first = halves_of_quad({{x[0], x[1], x[2], x[3]}}, T::type), last = halves_of_quad(more, T::type);
+        words = make_uint4(first.x, first.y, last.x, last.y);
+    }
+    *(uint4 *)((char *)at + i * T::bytes) = words;
 }
 
 // ---- threads, places ----

@@ -57,18 +57,19 @@ template <class MAP, bool HAS_Y>
 DEVICE void map(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)
 {
     const i64 first = first_of_thread();
-    quad a[QUADS], b[QUADS];
+    raw4 raw_x[QUADS], raw_y[QUADS];
 #pragma unroll
     for (int k = 0; k < QUADS; k++) {
-        const i64 i = first + k * 4 * blockDim.x;
-        a[k] = load_up_to_4(x, x_type, i, n);
-        if (HAS_Y) b[k] = load_up_to_4(y, y_type, i, n);
+        raw_x[k] = fetch_up_to_4(x, x_type, first + k * 4 * blockDim.x, n);
+        if (HAS_Y) raw_y[k] = fetch_up_to_4(y, y_type, first + k * 4 * blockDim.x, n);
     }
 #pragma unroll
     for (int k = 0; k < QUADS; k++) {
+        const quad a = widen4(raw_x[k], x_type), b = HAS_Y ? widen4(raw_y[k], y_type) : a;
+        quad out;
 #pragma unroll
-        for (int j = 0; j < 4; j++) a[k].x[j] = MAP::of(a[k].x[j], HAS_Y ? b[k].x[j] : 0);
-        store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, a[k]);
+        for (int j = 0; j < 4; j++) out.x[j] = MAP::of(a.x[j], b.x[j]);
+        store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, out);
     }
 }
 
@@ -98,16 +99,23 @@ ENTRY add(const __grid_constant__ addition a)
 {
     const i64 first = first_of_thread();
     quad sum[QUADS];
+    raw4 next[QUADS];
 #pragma unroll
-    for (int k = 0; k < QUADS; k++) sum[k] = load_up_to_4(a.in[0], a.type[0], first + k * 4 * blockDim.x, a.n);
-    for (int p = 1; p < a.ninputs; p++) {
-        quad more[QUADS];
+    for (int k = 0; k < QUADS; k++) next[k] = fetch_up_to_4(a.in[0], a.type[0], first + k * 4 * blockDim.x, a.n);
+    for (int p = 0; p < a.ninputs; p++) {
+        raw4 now[QUADS];
 #pragma unroll
-        for (int k = 0; k < QUADS; k++) more[k] = load_up_to_4(a.in[p], a.type[p], first + k * 4 * blockDim.x, a.n);
+        for (int k = 0; k < QUADS; k++) {
+            now[k] = next[k];
+            if (p + 1 < a.ninputs) // is on its way while this one is added
+                next[k] = fetch_up_to_4(a.in[p + 1], a.type[p + 1], first + k * 4 * blockDim.x, a.n);
+        }
 #pragma unroll
-        for (int k = 0; k < QUADS; k++)
+        for (int k = 0; k < QUADS; k++) {
+            const quad more = widen4(now[k], a.type[p]);
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum[k].x[j] = __fadd_rn(sum[k].x[j], more[k].x[j]);
+            for (int j = 0; j < 4; j++) sum[k].x[j] = p == 0 ? more.x[j] : __fadd_rn(sum[k].x[j], more.x[j]);
+        }
     }
 #pragma unroll
     for (int k = 0; k < QUADS; k++) store_up_to_4(a.out, a.out_type, first + k * 4 * blockDim.x, a.n, sum[k]);

@@ -14,16 +14,23 @@ ENTRY value_sum(const __grid_constant__ parts_of_sum s)
 {
     const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
     quad sum[QUADS];
+    raw4 next[QUADS];
 #pragma unroll
-    for (int k = 0; k < QUADS; k++) sum[k] = load_up_to_4(s.part[0], s.type, first + k * 4 * blockDim.x, s.n);
-    for (int p = 1; p < s.nparts; p++) {
-        quad more[QUADS];
+    for (int k = 0; k < QUADS; k++) next[k] = fetch_up_to_4(s.part[0], s.type, first + k * 4 * blockDim.x, s.n);
+    for (int p = 0; p < s.nparts; p++) {
+        raw4 now[QUADS];
 #pragma unroll
-        for (int k = 0; k < QUADS; k++) more[k] = load_up_to_4(s.part[p], s.type, first + k * 4 * blockDim.x, s.n);
+        for (int k = 0; k < QUADS; k++) {
+            now[k] = next[k];
+            if (p + 1 < s.nparts) // is on its way while this one is added
+                next[k] = fetch_up_to_4(s.part[p + 1], s.type, first + k * 4 * blockDim.x, s.n);
+        }
 #pragma unroll
-        for (int k = 0; k < QUADS; k++)
+        for (int k = 0; k < QUADS; k++) {
+            const quad more = widen4(now[k], s.type);
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum[k].x[j] = __fadd_rn(sum[k].x[j], more[k].x[j]);
+            for (int j = 0; j < 4; j++) sum[k].x[j] = p == 0 ? more.x[j] : __fadd_rn(sum[k].x[j], more.x[j]);
+        }
     }
 #pragma unroll
     for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.type, first + k * 4 * blockDim.x, s.n, sum[k]);
@@ -33,11 +40,12 @@ ENTRY value_sum(const __grid_constant__ parts_of_sum s)
 ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
 {
     const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
-    quad q[QUADS];
+    raw4 raw[QUADS];
 #pragma unroll
-    for (int k = 0; k < QUADS; k++) q[k] = load_up_to_4(from, type, first + k * 4 * blockDim.x, n);
+    for (int k = 0; k < QUADS; k++) raw[k] = fetch_up_to_4(from, type, first + k * 4 * blockDim.x, n);
 #pragma unroll
-    for (int k = 0; k < QUADS; k++) store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, q[k]);
+    for (int k = 0; k < QUADS; k++)
+        store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, widen4(raw[k], type));
 }
 
 // Of each sample a matrix of so many rows and columns, transposed, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
@@ -73,10 +81,13 @@ ENTRY value_zeros(const void *at, int type, i64 n, u64 *zeros)
     __shared__ u64 scratch[32];
     const i64 first = (i64)blockIdx.x * (QUADS * 4 * blockDim.x) + 4 * threadIdx.x;
     u64 count = 0;
+    raw4 raw[QUADS];
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) raw[k] = fetch_up_to_4(at, type, first + k * 4 * blockDim.x, n);
 #pragma unroll
     for (int k = 0; k < QUADS; k++) {
         const i64 i = first + k * 4 * blockDim.x;
-        const quad q = load_up_to_4(at, type, i, n);
+        const quad q = widen4(raw[k], type);
 #pragma unroll
         for (int j = 0; j < 4; j++) count += i + j < n && q.x[j] == 0;
     }
