@@ -56,9 +56,20 @@ DEVICE u16 half_of_float(float value, int type)
     return type == BF16 ? bf16_of_float(value) : f16_of_float(value);
 }
 
+// A number as it lies in memory, and what it says.
+DEVICE u32 fetch(const void *at, int type, i64 i)
+{
+    return type == F32 ? ((const u32 *)at)[i] : ((const u16 *)at)[i];
+}
+
+DEVICE float widen(u32 raw, int type)
+{
+    return type == F32 ? __uint_as_float(raw) : float_of_half((u16)raw, type);
+}
+
 DEVICE float load(const void *at, int type, i64 i)
 {
-    return type == F32 ? ((const float *)at)[i] : float_of_half(((const u16 *)at)[i], type);
+    return widen(fetch(at, type, i), type);
 }
 
 DEVICE void store(void *at, int type, i64 i, float value)
@@ -143,8 +154,8 @@ DEVICE uint2 halves_of_quad(const quad &q, int type)
     return make_uint2(h[0] | h[1] << 16, h[2] | h[3] << 16);
 }
 
-// Four numbers as they lie in memory: f32 in a word each, 16 bits in the first two. Who wants several reads all of them before it widens
-// one: else each waits for the one before it.
+// Four numbers as they lie in memory: f32 in a word each, 16 bits in the first two. Who wants several fetches all of them before it widens one, else
+// each waits for the one before it.
 struct raw4 {
     u32 word[4];
 };

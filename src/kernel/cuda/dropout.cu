@@ -57,8 +57,9 @@ ENTRY drop_rows(const __grid_constant__ dropping d)
     if (thread >= d.n) return;
     const division at = divided(thread, (d.sample + 3) / 4);
     const i64 i = at.quotient * d.sample + 4 * at.rest, end = (at.quotient + 1) * d.sample;
-    quad q = load_up_to_4(d.from, d.from_type, i, end);
-    const four_words words = draw(d, at.quotient, at.rest);
+    const raw4 raw = fetch_up_to_4(d.from, d.from_type, i, end);
+    const four_words words = draw(d, at.quotient, at.rest); // while they are on their way
+    quad q = widen4(raw, d.from_type);
 #pragma unroll
     for (int j = 0; j < 4; j++) q.x[j] = dropped(d, q.x[j], words.word[j]);
     store_up_to_4(d.to, d.to_type, i, end, q);
@@ -72,12 +73,12 @@ ENTRY drop_positions(const __grid_constant__ dropping d)
     if (thread >= d.n) return;
     const division inner = divided(thread, d.channels), outer = divided(inner.quotient, d.plane / 4);
     const i64 i = (outer.quotient * d.plane + 4 * outer.rest) * d.channels + inner.rest;
-    float x[4];
+    u32 x[4];
 #pragma unroll
-    for (int j = 0; j < 4; j++) x[j] = load(d.from, d.from_type, i + j * d.channels);
+    for (int j = 0; j < 4; j++) x[j] = fetch(d.from, d.from_type, i + j * d.channels);
     const four_words words = draw(d, outer.quotient, (inner.rest * d.plane) / 4 + outer.rest);
 #pragma unroll
-    for (int j = 0; j < 4; j++) store(d.to, d.to_type, i + j * d.channels, dropped(d, x[j], words.word[j]));
+    for (int j = 0; j < 4; j++) store(d.to, d.to_type, i + j * d.channels, dropped(d, widen(x[j], d.from_type), words.word[j]));
 }
 
 // Channels last, any number of positions: a thread a number.

@@ -41,24 +41,38 @@ DEVICE best better(best a, best b)
     return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
 }
 
-DEVICE best better_of_warp(best b)
+DEVICE best better_of_quad(best b, const quad &q, i64 i, i64 n)
+{
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (i + j < n) b = better(b, {q.x[j], (int)(i + j)});
+    return b;
+}
+
+DEVICE best best_of_block(best b, best *scratch)
 {
 #pragma unroll
     for (int apart = 16; apart > 0; apart /= 2)
         b = better(b, {__shfl_xor_sync(0xffffffffu, b.value, apart), __shfl_xor_sync(0xffffffffu, b.at, apart)});
-    return b;
-}
-
-DEVICE best largest_of_block(const void *logits, int type, i64 n, best *scratch)
-{
-    best b = {-__int_as_float(0x7f800000), 0x7fffffff};
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) b = better(b, {load(logits, type, i), (int)i});
-    b = better_of_warp(b);
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = b;
     __syncthreads();
     b = scratch[0];
     for (int w = 1; w < blockDim.x / 32; w++) b = better(b, scratch[w]);
     return b;
+}
+
+struct quad_sums {
+    double others, all; // of exponentials but the label's; of logits
+};
+
+DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, int label)
+{
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        if (i + j >= n) continue;
+        if (i + j != label) s->others += expf(q.x[j] - largest);
+        s->all += q.x[j];
+    }
 }
 
 // Adds up what all blocks have left, in the one that ends last.
@@ -85,28 +99,30 @@ DEVICE void end(const forward_args &a, double *scratch)
     *a.ended = 0;
 }
 
+// A thread has its first four logits in registers in both walks.
 ENTRY loss_forward(const __grid_constant__ forward_args a)
 {
     __shared__ best bests[MOST_WARPS];
     __shared__ double scratch[MOST_WARPS];
-    const i64 sample = blockIdx.x, n = a.classes;
+    const i64 sample = blockIdx.x, n = a.classes, first = 4 * threadIdx.x, step = 4 * blockDim.x;
     const char *logits = (const char *)a.logits + sample * n * (a.type == F32 ? 4 : 2);
     const int label = a.labels[sample];
-    const best b = largest_of_block(logits, a.type, n, bests);
-    double others = 0, mean = 0;
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) {
-        const float x = load(logits, a.type, i);
-        if (i != label) others += expf(x - b.value);
-        if (a.smoothing) mean += x;
-    }
-    others = block_sum(others, scratch);
-    if (a.smoothing) mean = block_sum(mean, scratch) / (double)n;
+    const quad mine = load_up_to_4(logits, a.type, first, n);
+    const bool is_there = (u64)label < (u64)n;
+    const float own = threadIdx.x == 0 && is_there ? load(logits, a.type, label) : __int_as_float(0x7fffffff);
+    best b = better_of_quad({-__int_as_float(0x7f800000), 0x7fffffff}, mine, first, n);
+    for (i64 i = first + step; i < n; i += step) b = better_of_quad(b, load_up_to_4(logits, a.type, i, n), i, n);
+    b = best_of_block(b, bests);
+    quad_sums s = {0, 0};
+    add_quad(&s, mine, first, n, b.value, label);
+    for (i64 i = first + step; i < n; i += step) add_quad(&s, load_up_to_4(logits, a.type, i, n), i, n, b.value, label);
+    s.others = block_sum(s.others, scratch);
+    const double mean = a.smoothing ? block_sum(s.all, scratch) / (double)n : 0;
     if (threadIdx.x == 0) {
-        const float own = (u64)label < (u64)n ? load(logits, a.type, label) : __int_as_float(0x7fffffff);
-        const double sum = others + expf(own - b.value);
+        const double sum = s.others + expf(own - b.value);
         const double loss = log(sum) + b.value - (1 - a.smoothing) * own - a.smoothing * mean;
         a.losses[sample] = {loss, b.at == label, 0};
-        if (a.kept) a.kept[sample] = {sum, others, b.value, (float)(1 / sum)};
+        if (a.kept) a.kept[sample] = {sum, s.others, b.value, (float)(1 / sum)};
     }
     end(a, scratch);
 }

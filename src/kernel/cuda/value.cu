@@ -51,19 +51,23 @@ ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
 // Of each sample a matrix of so many rows and columns, transposed, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
 ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 rows, i64 columns)
 {
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ u32 tile[TILE][TILE + 1];
     const i64 across = (columns + TILE - 1) / TILE, down = (rows + TILE - 1) / TILE;
     const division inner = divided(blockIdx.x, across), outer = divided(inner.quotient, down);
     const i64 sample = outer.quotient * rows * columns, row = outer.rest * TILE, column = inner.rest * TILE;
 #pragma unroll
-    for (int y = threadIdx.y; y < TILE; y += TILE_ROWS)
+    for (int k = 0; k < TILE; k += TILE_ROWS) {
+        const int y = k + threadIdx.y;
         if (row + y < rows && column + threadIdx.x < columns)
-            tile[y][threadIdx.x] = load(from, type, sample + (row + y) * columns + column + threadIdx.x);
+            tile[y][threadIdx.x] = fetch(from, type, sample + (row + y) * columns + column + threadIdx.x);
+    }
     __syncthreads();
 #pragma unroll
-    for (int y = threadIdx.y; y < TILE; y += TILE_ROWS)
+    for (int k = 0; k < TILE; k += TILE_ROWS) {
+        const int y = k + threadIdx.y;
         if (column + y < columns && row + threadIdx.x < rows)
-            store(to, to_type, sample + (column + y) * rows + row + threadIdx.x, tile[threadIdx.x][y]);
+            store(to, to_type, sample + (column + y) * rows + row + threadIdx.x, widen(tile[threadIdx.x][y], type));
+    }
 }
 
 // The same where rows or columns are few, which would leave most of a tile empty: a thread a number of the result.
