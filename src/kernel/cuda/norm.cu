@@ -158,7 +158,8 @@ struct statistics {
 };
 
 // A thread's numbers around the first of them.
-template <class T> DEVICE void sum_rows(const void *x, const rows_of_channels &r, const spot &s, float *mean, float *squares)
+template <class T>
+DEVICE void sum_rows(const void *x, const rows_of_channels &r, const spot &s, float *mean, float *squares)
 {
     enum { AHEAD = T::type == F32 ? 2 : 6 };
     const i64 from = s.begin + threadIdx.y, step = (i64)blockDim.y * r.channels;
@@ -250,8 +251,9 @@ struct application {
     int runs, relu;
 };
 
-template <class T> DEVICE void apply_to_one(const application &a, const rows_of_channels &r, i64 at, const pack<T> &x,
-                                            const pack<T> &added, const float (*of)[VECTOR])
+template <class T>
+DEVICE void apply_to_one(const application &a, const rows_of_channels &r, i64 at, const pack<T> &x,
+                         const pack<T> &added, const float (*of)[VECTOR])
 {
     float y[VECTOR];
     u32 bits = 0;
@@ -306,13 +308,13 @@ struct reduction {
     const u8 *bits;
     float2 *partial; // of each slab and channel, sums of gradients and of gradients times (x - mean)
     const float *mean, *rstd, *weight, *bias;
-    float *offset, *slope;   // mean gradient, its slope over x
+    float *offset, *slope;  // mean gradient, its slope over x
     float *dweight, *dbias; // may be NULL
 };
 
-template <class T, int MASK> DEVICE void reduce_one(const reduction &d, i64 at, const pack<T> &x, const pack<T> &given,
-                                                    const pack<T> &more, u32 bits, const float (*of)[VECTOR],
-                                                    float *sum, float *product)
+template <class T, int MASK>
+DEVICE void reduce_one(const reduction &d, i64 at, const pack<T> &x, const pack<T> &given, const pack<T> &more,
+                       u32 bits, const float (*of)[VECTOR], float *sum, float *product)
 {
     float g[VECTOR];
 #pragma unroll
@@ -330,8 +332,8 @@ template <class T, int MASK> DEVICE void reduce_one(const reduction &d, i64 at, 
     if (MASK == BY_BITS) put<T>(d.dout, at, g);
 }
 
-template <class T, int MASK> DEVICE void reduce_rows(const reduction &d, const rows_of_channels &r, const spot &s,
-                                                     float *sum, float *product)
+template <class T, int MASK>
+DEVICE void reduce_rows(const reduction &d, const rows_of_channels &r, const spot &s, float *sum, float *product)
 {
     enum { AHEAD = T::type == F32 ? 1 : MASK == BY_BITS ? 2 : 3 };
     float of[3][VECTOR] = {}; // mean, scale, bias
@@ -339,7 +341,8 @@ template <class T, int MASK> DEVICE void reduce_rows(const reduction &d, const r
     if (n) take_eight(d.mean, s.channel, of[0]);
     if (n && MASK == BY_FORMULA) {
         float rstd[VECTOR];
-        take_eight(d.weight, s.channel, of[1]), take_eight(d.rstd, s.channel, rstd), take_eight(d.bias, s.channel, of[2]);
+        take_eight(d.weight, s.channel, of[1]), take_eight(d.rstd, s.channel, rstd),
+            take_eight(d.bias, s.channel, of[2]);
 #pragma unroll
         for (int j = 0; j < VECTOR; j++) of[1][j] *= rstd[j];
     }
@@ -393,8 +396,7 @@ template <class T, int MASK> DEVICE void reduce(const reduction &d, const rows_o
     for (int y = who.part; who.works && y < blockDim.y; y += who.parts)
         all += b.a[y * who.width + who.of_tile], products += b.b[y * who.width + who.of_tile];
     add_parts<float>(b, who, all, products);
-    if (who.part == 0 && who.works)
-        d.partial[blockIdx.y * (i64)r.channels + who.channel] = make_float2(all, products);
+    if (who.part == 0 && who.works) d.partial[blockIdx.y * (i64)r.channels + who.channel] = make_float2(all, products);
     if (is_last()) find_slopes(d, r, b, who);
 }
 
@@ -456,7 +458,8 @@ template <class T, int MASK> DEVICE void differentiate(const gradient &d, const 
     {                                                                                                                  \
         reduce<T, ALL>(d, r);                                                                                          \
     }                                                                                                                  \
-    ENTRY BOUNDS reduce_by_formula_##T(const __grid_constant__ reduction d, const __grid_constant__ rows_of_channels r)\
+    ENTRY BOUNDS reduce_by_formula_##T(const __grid_constant__ reduction d,                                            \
+                                       const __grid_constant__ rows_of_channels r)                                     \
     {                                                                                                                  \
         reduce<T, BY_FORMULA>(d, r);                                                                                   \
     }                                                                                                                  \
@@ -468,7 +471,8 @@ template <class T, int MASK> DEVICE void differentiate(const gradient &d, const 
     {                                                                                                                  \
         differentiate<T, ALL>(d, r);                                                                                   \
     }                                                                                                                  \
-    ENTRY BOUNDS gradient_by_formula_##T(const __grid_constant__ gradient d, const __grid_constant__ rows_of_channels r)\
+    ENTRY BOUNDS gradient_by_formula_##T(const __grid_constant__ gradient d,                                           \
+                                         const __grid_constant__ rows_of_channels r)                                   \
     {                                                                                                                  \
         differentiate<T, BY_FORMULA>(d, r);                                                                            \
     }

@@ -131,9 +131,8 @@ template <class T, int KERNEL> DEVICE void max_forward(const pool &p)
     const i64 at = place_of(p, s, p.out_height, p.out_width, s.y, s.x);
     put<T>(p.out, at, best);
     if (p.winners)
-        *(uint2 *)((u8 *)p.winners + at) =
-            make_uint2(winner[0] | winner[1] << 8 | winner[2] << 16 | winner[3] << 24,
-                       winner[4] | winner[5] << 8 | winner[6] << 16 | winner[7] << 24);
+        *(uint2 *)((u8 *)p.winners + at) = make_uint2(winner[0] | winner[1] << 8 | winner[2] << 16 | winner[3] << 24,
+                                                      winner[4] | winner[5] << 8 | winner[6] << 16 | winner[7] << 24);
 }
 
 template <class T> DEVICE void max_backward(const pool &p)
@@ -229,8 +228,7 @@ ENTRY max_forward_any(const __grid_constant__ pool p)
     for (int y = w.y0; y < w.y1; y++)
         for (int x = w.x0; x < w.x1; x++) {
             const float here = load(p.in, p.in_type, place_of(p, o, p.height, p.width, y, x));
-            if (winner < 0 || here > best || here != here)
-                best = here, winner = (y - w.top) * p.kernel + x - w.left;
+            if (winner < 0 || here > best || here != here) best = here, winner = (y - w.top) * p.kernel + x - w.left;
         }
     const i64 at = place_of(p, o, p.out_height, p.out_width, o.y, o.x);
     store(p.out, p.out_type, at, best);
