@@ -318,7 +318,7 @@ static void run_value(const tutti_device *d, const void *args, const void *varyi
     default: tutti_cuda_value_zeros(c, f, w->v, w->from, w->zeros); break;
     }
 }
-static const tutti_work value_working = {"value", run_value, sizeof(value_work), 0, 0};
+static const tutti_queue_work value_working = {"value", run_value, sizeof(value_work), 0, 0};
 
 static void do_value(cuda_rig *r, const value_work *w)
 {
