@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/cuda_libraries.h"
 #include "cuda/cuda_rows.h"
 #include "dense_ways.h"
 #include "lane_value.h"
@@ -127,6 +128,12 @@ static const tutti_kernel_candidate rows[] = {
     CUDA("avg-pool", tutti_cuda_pool),
     CUDA("global-avg-pool", tutti_cuda_global_pool),
     CUDA("lrn", tutti_cuda_lrn),
+    {"cudnn", "conv", TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_conv_fits,
+     tutti_cuda_product_seconds, &tutti_cuda_conv},
+    {"cublaslt", "dense", TUTTI_DOES_ALL, TUTTI_IN_ANY, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_fits,
+     tutti_cuda_product_seconds, &tutti_cuda_dense},
+    {"cuda-tnn", "dense", TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_LIBRARY, false, tutti_cuda_dense_tnn_fits, NULL,
+     &tutti_cuda_dense_tnn},
     {"reference", NULL, TUTTI_DOES_ALL, TUTTI_IN_F32, TUTTI_SUMS_PLAIN, true, reference_fits, reference_seconds, NULL},
 };
 enum { NROWS = sizeof rows / sizeof *rows };

@@ -64,12 +64,16 @@ void tutti_cuda_fail(tutti_cuda *c, const char *what, const char *words);
 /* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open. TUTTI_ERR_FAILED with where it was
  * looked for. path: where it was found; may be NULL. */
 tutti_status tutti_cuda_library(const char *name, void **handle, char path[256], tutti_failure *err);
+/* n functions of such a library by their names, one behind the other in a table of pointers. TUTTI_ERR_FAILED where the library or one of them is
+ * missing. */
+tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
+                                  tutti_failure *err);
 
 /* What of CUDA is on this machine and what is missing, in lines for people. */
 void tutti_cuda_describe(tutti_strbuf *out);
 
 /* What is made once a card and shared by all kernels, such as a library's handle: made at the first call of this name, destroyed with the card,
- * the last made first. */
+ * the last made first. Once keep has returned, the card's context is this thread's, as a library wants it that is asked outside of the queue. */
 typedef struct {
     const char *name;
     tutti_status (*make)(tutti_cuda *c, void **out, tutti_failure *err);

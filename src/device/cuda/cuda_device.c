@@ -172,6 +172,7 @@ void *tutti_cuda_stream(const tutti_cuda *c)
 
 tutti_status tutti_cuda_keep(tutti_cuda *c, const tutti_cuda_kept *what, void **out, tutti_failure *err)
 {
+    c->driver.cuCtxSetCurrent(c->context);
     for (int i = 0; i < c->nkept; i++)
         if (c->keeping[i].what == what || !strcmp(c->keeping[i].what->name, what->name)) {
             *out = c->keeping[i].kept;

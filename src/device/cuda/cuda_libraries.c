@@ -167,7 +167,8 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
 
 /* ---- tables of functions ---- */
 
-static tutti_status fill(const char *name, const char *const *names, size_t n, void *pointers, tutti_failure *err)
+tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
+                                  tutti_failure *err)
 {
     void *handle;
     char path[256];
@@ -186,11 +187,11 @@ static tutti_status fill(const char *name, const char *const *names, size_t n, v
 tutti_status tutti_cuda_driver_open(tutti_cuda_driver *out, tutti_failure *err)
 {
     static const char *const names[] = {TUTTI_CUDA_DRIVER_FUNCTIONS(NAME)};
-    return fill("cuda", names, sizeof names / sizeof *names, out, err);
+    return tutti_cuda_functions("cuda", names, sizeof names / sizeof *names, out, err);
 }
 
 tutti_status tutti_nvrtc_open(tutti_nvrtc *out, tutti_failure *err)
 {
     static const char *const names[] = {TUTTI_NVRTC_FUNCTIONS(NAME)};
-    return fill("nvrtc", names, sizeof names / sizeof *names, out, err);
+    return tutti_cuda_functions("nvrtc", names, sizeof names / sizeof *names, out, err);
 }

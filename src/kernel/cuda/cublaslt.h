@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cublaslt.h: products of matrices by cuBLASLt: its handle, once a card, and what is prepared once a product.
+ *
+ *   c[m][n] = sum over k of a[m][k] * b[k][n]     (transposed: a[k][m], b[n][k]), all row-major, without gaps
+ *
+ * Sums are f32, in f32 without TF32. The algorithm is the one that the library's heuristics name first: no clock is looked at, so the same shapes give
+ * the same bits on a card. Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the card. */
+#ifndef TUTTI_KERNEL_CUBLASLT_H
+#define TUTTI_KERNEL_CUBLASLT_H
+
+#include "../../device/cuda/cuda.h"
+#include "cublaslt_api.h"
+
+typedef struct {
+    tutti_cublaslt_functions call;
+    tutti_cublaslt_handle handle;
+    tutti_cuda *cuda;
+} tutti_cublaslt;
+
+/* The card's own, alive as long as the card. */
+tutti_status tutti_cublaslt_of(tutti_cuda *c, const tutti_cublaslt **out, tutti_failure *err);
+
+typedef struct {
+    int64_t m, n, k;
+    bool transpose_a, transpose_b;
+    tutti_dtype type, type_c; /* of a and b; of c: the same, or f32 */
+    bool bias, relu;          /* c = max(0, product + bias[n]), the bias of c's type */
+    /* Bytes of which each address is a multiple, a power of two; 0 = 64. */
+    int64_t alignment_a, alignment_b, alignment_c;
+} tutti_cublaslt_product;
+
+typedef struct {
+    const tutti_cublaslt *cublaslt;
+    tutti_cublaslt_description product, a, b, c; /* a: the library's first matrix, which is our b */
+    tutti_cublaslt_algorithm algorithm;
+    size_t workspace_bytes; /* at most TUTTI_CUBLASLT_WORKSPACE */
+    bool adds_bias;
+} tutti_cublaslt_plan;
+enum { TUTTI_CUBLASLT_WORKSPACE = 32 << 20 };
+
+/* TUTTI_ERR_FAILED where the library has nothing for this product. Ended by end, also where it failed. */
+tutti_status tutti_cublaslt_begin(const tutti_cublaslt *c, const tutti_cublaslt_product *what, tutti_cublaslt_plan *p,
+                                  tutti_failure *err);
+void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* zeroed is fine */
+
+typedef struct {
+    const void *a, *b, *bias;
+    void *c, *workspace;
+} tutti_cublaslt_memory;
+void tutti_cublaslt_run(const tutti_cublaslt_plan *p, const tutti_cublaslt_memory *m);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without TF32).
+ *
+ * What lies as the library wants it is read and written where it is. The rest is copied into scratch and back: an input that is row-major or of
+ * another type, weights of 16 bits (parameters are f32), their gradients, and all whose channels are filled up. In 16 bits channels of a group
+ * are filled up to a multiple of 8, for which alone the library promises products; where it has none all the same, it multiplies in f32.
+ *
+ * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias and ReLU are added in one
+ * pass over the output, the ReLU masks the output's gradient as the bias's gradient is summed. */
+#include <stdlib.h>
+
+#include "cuda_libraries.h"
+#include "cuda_products.h"
+#include "cuda_rows.h"
+#include "cudnn.h"
+
+enum { FILL = 8, ALIGNMENT = 256 };
+
+typedef struct {
+    const tutti_cuda_products *products;
+    tutti_cudnn_plan plan;
+    tutti_dtype type; /* that is multiplied */
+    tutti_cuda_channels in, out;
+    tutti_cuda_weights weights;
+    bool copies_in, copies_out, copies_weights; /* they lie otherwise than the library wants */
+    tutti_layout out_layout, weights_layout;
+    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* in scratch */
+} conv;
+
+/* ---- create ---- */
+
+static tutti_value param_value(const tutti_param_desc *p)
+{
+    return (tutti_value){.shape = p->shape, .layout = p->layout, .bytes = (size_t)p->elements * sizeof(float)};
+}
+
+bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
+{
+    const tutti_value weights = param_value(&k->params[0]);
+    const bool reads_bias = k->nparams < 2 || !k->params[1].layout;
+    return tutti_cuda_fits(k, r, pass) && tutti_cuda_reads(&weights) && reads_bias;
+}
+
+/* Weights of one position or one channel lie alike in both orders. */
+static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, conv *s)
+{
+    tutti_param_desc *w = &k->params[0];
+    const bool chooses = r->training && !r->params_as, differs = w->shape.dim[1] > 1 && w->shape.dim[2] > 1;
+    if (chooses && differs) {
+        tutti_value v = tutti_value_plain(&w->shape);
+        tutti_order_apply(TUTTI_ORDER_NHWC, &v, &s->weights_layout);
+        w->layout = v.layout;
+        w->elements = tutti_shape_count(&w->shape);
+    }
+}
+
+static int64_t filled(int64_t channels, int64_t multiple)
+{
+    return (channels + multiple - 1) / multiple * multiple;
+}
+
+static void describe(const tutti_kernel *k, conv *s, tutti_dtype type, int64_t multiple)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const tutti_value weights = param_value(&k->params[0]);
+    const int64_t in = k->in[0].shape.dim[1] / at->groups, out = at->out_channels / at->groups;
+    s->type = type;
+    s->in = (tutti_cuda_channels){at->groups, in, filled(in, multiple)};
+    s->out = (tutti_cuda_channels){at->groups, out, filled(out, multiple)};
+    s->weights = (tutti_cuda_weights){.groups = at->groups,
+                                      .filters = out,
+                                      .filled_filters = s->out.filled,
+                                      .channels = in,
+                                      .filled_channels = s->in.filled,
+                                      .window = at->kernel * at->kernel,
+                                      .is_last = tutti_cuda_is_nhwc(&weights)};
+    s->copies_in = !tutti_cuda_channels_same(&s->in, &k->in[0], type);
+    s->copies_out = !tutti_cuda_channels_same(&s->out, &k->out, type);
+    s->copies_weights = type != TUTTI_F32 || !tutti_cuda_weights_same(&s->weights);
+}
+
+static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training, tutti_failure *err)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const int64_t *in = k->in[0].shape.dim, *out = k->out.shape.dim;
+    const tutti_cudnn_shape shape = {.batch = in[0],
+                                     .in_channels = at->groups * s->in.filled,
+                                     .in_height = in[2],
+                                     .in_width = in[3],
+                                     .out_channels = at->groups * s->out.filled,
+                                     .out_height = out[2],
+                                     .out_width = out[3],
+                                     .kernel = at->kernel,
+                                     .stride = at->stride,
+                                     .pad = at->pad,
+                                     .groups = at->groups,
+                                     .type = s->type,
+                                     .training = training};
+    return tutti_cudnn_begin(cudnn, &shape, &s->plan, err);
+}
+
+/* In the output's type, in 16 bits with channels filled up; else in f32 as they are; else in f32 filled up. */
+static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training,
+                                  tutti_failure *err)
+{
+    const bool is_narrow = k->out.dtype != TUTTI_F32;
+    const struct {
+        tutti_dtype type;
+        int64_t multiple;
+    } ways[] = {{k->out.dtype, is_narrow ? FILL : 1}, {TUTTI_F32, 1}, {TUTTI_F32, FILL}};
+    tutti_status st = TUTTI_ERR_FAILED;
+    for (size_t i = is_narrow ? 0 : 1; i < sizeof ways / sizeof *ways && st; i++) {
+        tutti_cudnn_end(&s->plan);
+        describe(k, s, ways[i].type, ways[i].multiple);
+        st = plan(k, cudnn, s, training, err);
+    }
+    return st;
+}
+
+static size_t take(tutti_kernel *k, size_t nbytes)
+{
+    const size_t at = k->scratch_bytes;
+    k->scratch_bytes = (at + nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return at;
+}
+
+static void place_scratch(tutti_kernel *k, conv *s, bool training)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    const size_t bytes = tutti_dtype_bytes(s->type);
+    size_t workspace = 0;
+    for (int pass = 0; pass < TUTTI_NPASSES; pass++)
+        if (s->plan.workspace_bytes[pass] > workspace) workspace = s->plan.workspace_bytes[pass];
+    if (s->copies_in) s->at_in = take(k, tutti_cuda_channels_bytes(&s->in, &k->in[0], s->type));
+    if (s->copies_weights) s->at_weights = take(k, (size_t)tutti_cuda_weights_filled(&s->weights) * bytes);
+    if (s->copies_out) s->at_out = take(k, tutti_cuda_channels_bytes(&s->out, &k->out, s->type));
+    if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
+    s->at_workspace = take(k, workspace);
+}
+
+static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
+{
+    const tutti_conv_attrs *at = k->attrs;
+    tutti_cuda *c = tutti_cuda_of(r->device);
+    const tutti_cudnn *cudnn = NULL;
+    if (!tutti_cuda_conv_fits(k, r, TUTTI_PASS_FORWARD))
+        return tutti_fail(err, TUTTI_ERR_USAGE,
+                          "op conv on a card: an input or the weights are in an order of another");
+    conv *s = tutti_alloc(sizeof *s);
+    k->state = s;
+    order_weights(k, r, s);
+    tutti_cuda_place_output(k, r, TUTTI_ORDER_NHWC, &s->out_layout);
+    tutti_status st = tutti_cuda_products_of(c, &s->products, err);
+    if (!st) st = tutti_cudnn_of(c, &cudnn, err);
+    if (!st) st = plan_some_way(k, cudnn, s, r->training, err);
+    if (st) return st;
+    place_scratch(k, s, r->training);
+    k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
+    k->writes_dout = k->feeds_data = at->relu;
+    return TUTTI_OK;
+}
+
+static void destroy(tutti_kernel *k)
+{
+    conv *s = k->state;
+    if (s) tutti_cudnn_end(&s->plan);
+    free(s);
+}
+
+/* ---- what is multiplied: where it is, or a copy ---- */
+
+static char *in_scratch(const tutti_kernel_args *a, size_t at)
+{
+    return (char *)a->scratch + at;
+}
+
+static void *weights_of(const conv *s, const tutti_kernel_args *a)
+{
+    if (!s->copies_weights) return (void *)(uintptr_t)a->param[0];
+    void *to = in_scratch(a, s->at_weights);
+    tutti_cuda_weights_put(s->products, &s->weights, a->param[0], s->type, to);
+    return to;
+}
+
+static void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
+    void *in = (void *)(uintptr_t)a->in[0], *to = in_scratch(a, s->at_in);
+    if (!s->copies_in) return in;
+    tutti_cuda_channels_put(s->products, &s->in, (tutti_cuda_place){&k->in[0], in}, s->type, to);
+    return to;
+}
+
+static void *gradient_of(const tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
+    void *to = in_scratch(a, s->at_out);
+    if (!s->copies_out) return a->dout;
+    tutti_cuda_channels_put(s->products, &s->out, (tutti_cuda_place){&k->out, a->dout}, s->type, to);
+    return to;
+}
+
+/* ---- passes ---- */
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
+    const tutti_conv_attrs *at = k->attrs;
+    void *out = s->copies_out ? in_scratch(a, s->at_out) : a->out;
+    const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out, in_scratch(a, s->at_workspace)};
+    const tutti_cuda_finishing how = {out, s->type, at->bias ? a->param[1] : NULL, at->relu};
+    tutti_cudnn_run(&s->plan, TUTTI_PASS_FORWARD, &m);
+    if (s->copies_out || at->bias || at->relu)
+        tutti_cuda_finish(s->products, &s->out, &how, (tutti_cuda_place){&k->out, a->out});
+}
+
+static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
+    const tutti_conv_attrs *at = k->attrs;
+    const bool wanted = tutti_kernel_params_wanted(k, a);
+    const tutti_cuda_columns columns = {at->relu ? a->out : NULL, a->dout, at->bias && wanted ? a->dparam[1] : NULL,
+                                        in_scratch(a, s->at_columns)};
+    if (columns.output || columns.sums) tutti_cuda_columns_sum(s->products, &k->out, &columns);
+    if (!wanted) return;
+    void *weights = s->copies_weights ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
+    tutti_cudnn_run(&s->plan, TUTTI_PASS_PARAMS,
+                    &(tutti_cudnn_memory){input_of(k, a), weights, gradient_of(k, a), in_scratch(a, s->at_workspace)});
+    if (s->copies_weights) tutti_cuda_weights_take(s->products, &s->weights, s->type, weights, a->dparam[0]);
+}
+
+static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
+    if (!a->din[0]) return;
+    void *in = s->copies_in ? in_scratch(a, s->at_in) : a->din[0];
+    tutti_cudnn_run(&s->plan, TUTTI_PASS_DATA,
+                    &(tutti_cudnn_memory){in, weights_of(s, a), gradient_of(k, a), in_scratch(a, s->at_workspace)});
+    if (s->copies_in)
+        tutti_cuda_channels_take(s->products, &s->in, s->type, in, (tutti_cuda_place){&k->in[0], a->din[0]});
+}
+
+const tutti_kernel_row tutti_cuda_conv = {
+    .engine = "cuda",
+    .device = TUTTI_DEVICE_CUDA,
+    .fuses = true,
+    .takes_halves = true,
+    .create = create,
+    .destroy = destroy,
+    .forward = forward,
+    .backward_params = backward_params,
+    .backward_data = backward_data,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_libraries.h: the rows that compute by NVIDIA's libraries, as candidates have them (candidate.h). Threads: shared tables. */
+#ifndef TUTTI_KERNEL_CUDA_LIBRARIES_H
+#define TUTTI_KERNEL_CUDA_LIBRARIES_H
+
+#include "../candidate.h"
+
+/* Convolutions by cuDNN (cuda_conv.c), any types and groups. */
+extern const tutti_kernel_row tutti_cuda_conv;
+bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+/* Dense layers by cuBLASLt (cuda_dense.c), any types; and the same in f32 with weights that are transposed before the forward product. */
+extern const tutti_kernel_row tutti_cuda_dense, tutti_cuda_dense_tnn;
+bool tutti_cuda_dense_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+bool tutti_cuda_dense_tnn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+/* Of all of them: by their arithmetic and the bytes that move. */
+double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
+
+#endif

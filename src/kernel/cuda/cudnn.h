@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cudnn.h: convolutions by cuDNN 9: its handle, once a card, and what is prepared once a convolution.
+ *
+ * Values lie with channels last, weights as (filters, window, channels of a group), all of one type. Sums are f32, in f32 without TF32. Algorithms are
+ * those that the library's heuristics name first of the deterministic ones: no clock is looked at, so the same shapes give the same bits on a card.
+ * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the card. */
+#ifndef TUTTI_KERNEL_CUDNN_H
+#define TUTTI_KERNEL_CUDNN_H
+
+#include "../../device/cuda/cuda.h"
+#include "../kernel.h"
+#include "cudnn_api.h"
+
+typedef struct {
+    tutti_cudnn_functions call;
+    tutti_cudnn_handle handle; /* on the card's stream */
+    tutti_cuda *cuda;
+} tutti_cudnn;
+
+/* The card's own, alive as long as the card. */
+tutti_status tutti_cudnn_of(tutti_cuda *c, const tutti_cudnn **out, tutti_failure *err);
+
+typedef struct {
+    int64_t batch, in_channels, in_height, in_width, out_channels, out_height, out_width;
+    int64_t kernel, stride, pad, groups;
+    tutti_dtype type; /* of values and weights: f32, bf16 or f16 */
+    bool training;    /* gradients, too */
+} tutti_cudnn_shape;
+
+typedef struct {
+    const tutti_cudnn *cudnn;
+    tutti_cudnn_descriptor in, weights, out, convolution;
+    int algorithm[TUTTI_NPASSES];
+    size_t workspace_bytes[TUTTI_NPASSES];
+} tutti_cudnn_plan;
+
+/* TUTTI_ERR_FAILED where the library has nothing for these shapes. Ended by end, also where it failed. */
+tutti_status tutti_cudnn_begin(const tutti_cudnn *c, const tutti_cudnn_shape *s, tutti_cudnn_plan *p,
+                               tutti_failure *err);
+void tutti_cudnn_end(tutti_cudnn_plan *p); /* zeroed is fine */
+
+/* One pass: what it reads of in, weights and out, it finds there, what it makes it writes. workspace: of that pass's bytes. */
+typedef struct {
+    void *in, *weights, *out, *workspace;
+} tutti_cudnn_memory;
+void tutti_cudnn_run(const tutti_cudnn_plan *p, tutti_kernel_pass pass, const tutti_cudnn_memory *m);
+
+#endif
