@@ -6,17 +6,17 @@
 #include "kernel/cuda/library/cublaslt_api.h"
 #include "kernel/cuda/library/cudnn_api.h"
 
-#if TUTTI_HAS_CUDNN_HEADERS
+#ifdef TUTTI_HAS_CUDNN_HEADERS
 #include <cudnn.h>
 #endif
-#if TUTTI_HAS_CUBLASLT_HEADERS
+#ifdef TUTTI_HAS_CUBLASLT_HEADERS
 #include <cublasLt.h>
 #endif
 
 #define SAME(ours, theirs)                             assert_int_equal((long long)(ours), (long long)(theirs))
 #define SAME_PLACE(our_type, ours, their_type, theirs) SAME(offsetof(our_type, ours), offsetof(their_type, theirs))
 
-#if TUTTI_HAS_CUDNN_HEADERS
+#ifdef TUTTI_HAS_CUDNN_HEADERS
 #define SAME_ALGORITHM(type)                                                                                           \
     SAME(sizeof(tutti_cudnn_algorithm), sizeof(type));                                                                 \
     SAME_PLACE(tutti_cudnn_algorithm, algorithm, type, algo);                                                          \
@@ -70,7 +70,7 @@ static void algorithms_of_cudnn_lie_as_in_its_headers(void **state)
 }
 #endif
 
-#if TUTTI_HAS_CUBLASLT_HEADERS
+#ifdef TUTTI_HAS_CUBLASLT_HEADERS
 static void values_of_cublaslt_are_those_of_its_headers(void **state)
 {
     (void)state;
