@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# on_card.sh BUNDLE OUT [--parts ops,train,time,ipc,tnn,peer] [--limit-s N] [--device cuda|cpu] [--trial]: all that wants a card, in at most eight
+# minutes, where there is only libc, a driver, CUDA's libraries and a python3 with PyTorch (PYTHON names another). BUNDLE: what ./dev bundle made.
+# OUT gets figures.jsonl, table.txt and a log a part. --trial: a few steps of small batches, to try the script; --device cpu: where there is no card.
+set -uo pipefail
+[ $# -ge 2 ] || { sed -n '2,4p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bundle=$(cd "$1" && pwd) || exit 2
+mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
+shift 2
+parts=ops,train,time,ipc,tnn,peer limit=480 device=cuda trial=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --parts) parts=$2; shift ;;
+    --limit-s) limit=$2; shift ;;
+    --device) device=$2; shift ;;
+    --trial) trial=yes ;;
+    *) echo "on_card.sh: unknown option '$1'" >&2; exit 2 ;;
+    esac
+    shift
+done
+python=${PYTHON:-python3}
+figures=$out/figures.jsonl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TUTTI_CACHE=${TUTTI_CACHE:-$work/cache} # kernels are compiled in this call, once
+SECONDS=0
+: >"$figures"
+
+left() { echo $((limit - SECONDS)); }
+figure() { "$python" "$here/card_figures.py" "$@" >>"$figures"; }
+lost() { figure words part "$1" "$2"; echo "$1: $2" >&2; }
+
+# within PART SECONDS COMMAND...: its output goes to the part's log and, alone, to $work/said. At its time it is asked to end, then ended.
+within() {
+    local part=$1 most=$2 begin=$SECONDS rest code; shift 2
+    rest=$(left)
+    [ "$rest" -ge 3 ] || { echo "no time left" >"$work/said"; return 1; }
+    [ "$most" -le "$rest" ] || most=$rest
+    echo "\$ $*" >>"$out/$part.log"
+    timeout -k 5 "$most" "$@" >"$work/said" 2>&1 </dev/null
+    code=$?
+    cat "$work/said" >>"$out/$part.log"
+    echo "[exit code $code after $((SECONDS - begin)) s]" >>"$out/$part.log"
+    [ $code != 124 ] || echo "over $most s" >>"$work/said"
+    return $code
+}
+
+said_last() { grep -v '^ *$' "$work/said" | tail -n 1 | cut -c1-300; }
+
+# train PART SECONDS NAME DEVICE JOB [--set ...]: a run into $work/NAME
+train() {
+    local part=$1 most=$2 name=$3 on=$4 job=$5; shift 5
+    within "$part" "$most" "$bundle/tutti" train "$here/jobs/$job.yaml" --out "$work/$name" --fresh --set device="$on" "$@"
+}
+
+# A program of the bundle that measures by itself; lines of JSON that it prints are figures.
+program() { # PART SECONDS NAME
+    if [ ! -x "$bundle/$3" ]; then
+        lost "$1" "no $3 in the bundle: this build has none"
+        return
+    fi
+    within "$1" "$2" "$bundle/$3" || lost "$1" "$3: exit code $?: $(said_last)"
+    grep '^{' "$work/said" >>"$figures"
+    grep -v '^{' "$work/said" | tail -n 12
+}
+
+part_ops() { program ops 75 bench_gpu_ops; }
+
+part_tnn() { program tnn 40 bench_gpu_products; }
+
+part_train() {
+    local model most small=() threads
+    threads=$(nproc)
+    [ "$threads" -le 16 ] || threads=16
+    [ -z "$trial" ] || small=(--set batch=8 --set steps=4)
+    for model in mlp lenet resnet20 alexnet resnet50; do
+        most=25
+        if ! train train $most "card-$model" "$device" "train-$model" "${small[@]}"; then
+            figure words train "$model" "$(said_last)"
+        elif ! train train 40 "cpu-$model" cpu "train-$model" --set threads="$threads" "${small[@]}"; then
+            figure words train "$model" "on the CPU: $(said_last)"
+        else
+            figure losses "$model" "$work/card-$model" "$work/cpu-$model"
+        fi
+        rm -rf "$work/card-$model" "$work/cpu-$model" # checkpoints are large
+    done
+}
+
+part_time() {
+    local model small=() code
+    [ -z "$trial" ] || small=(--set batch=4 --set steps=8 --set log_every=1)
+    for model in resnet50 lenet alexnet resnet20; do
+        train time 45 "time-$model" "$device" "time-$model" "${small[@]}"
+        code=$?
+        [ $code = 0 ] || lost "time $model" "exit code $code: $(said_last)"
+        figure step "$model" "$work/time-$model" # a run that was ended early has step times, too
+        rm -rf "$work/time-$model"
+    done
+}
+
+# Two ranks on one card; the table sets them beside a device copy, which peer.py measures.
+part_ipc() {
+    local on=()
+    if "$bundle/tutti" coll bench --help | grep -q -e '--device'; then
+        on=(--device "$device")
+    elif [ "$device" != cpu ]; then
+        lost ipc "tutti coll bench has no option --device yet"
+        return
+    fi
+    within ipc 25 "$bundle/tutti" coll bench --ranks 2 --bytes 100MB "${on[@]}" --json "$work/ipc.json" || { lost ipc "$(said_last)"; return; }
+    figure ipc "$work/ipc.json"
+}
+
+part_peer() {
+    local rest small=()
+    rest=$(($(left) - 5))
+    [ $rest -ge 20 ] || { lost peer "no time left"; return; }
+    [ -z "$trial" ] || small=(--batch 4 --models lenet,resnet20 --variants eager,graph)
+    # ended from outside only if its own limit fails
+    within peer $((rest + 3)) "$python" "$here/peer.py" --device "$device" --limit-s "$rest" --json "$figures" --log "$out/peer.log" "${small[@]}" ||
+        lost peer "$(said_last)"
+}
+
+figure machine
+for part in ops train time ipc tnn peer; do
+    case ",$parts," in
+    *",$part,"*) ;;
+    *) continue ;;
+    esac
+    if [ "$(left)" -lt 5 ]; then
+        lost "$part" "no time left of $limit s"
+        continue
+    fi
+    begin=$SECONDS
+    "part_$part"
+    echo "[$part: $((SECONDS - begin)) s]"
+done
+"$python" "$here/card_figures.py" table "$figures" | tee "$out/table.txt"
+echo "[$SECONDS s in all; figures: $figures]"
