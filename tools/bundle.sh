@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# bundle.sh BUILD DIR: puts the program of a build with its shared libraries, the benchmarks of a card and the jobs that they read into the folder
-# DIR, so that it runs where there is nothing of that but libc. Fails where the folder is over 60 MB. ./dev bundle builds first.
+# bundle.sh BUILD DIR [BYTES]: puts the program of a build with its shared libraries, the benchmarks of a card and the jobs that they read into the folder
+# DIR, so that it runs where there is nothing of that but libc. Fails where the folder is over BYTES (60 MB). ./dev bundle builds first.
 set -euo pipefail
 build=$1 dir=$2
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-limit=60000000   # bytes
-packed=16000000  # a library of more bytes travels compressed
+limit=${3:-60000000}
+packed=16000000 # a library of more bytes travels compressed
 mark=".tutti-bundle"
 
 die() { printf 'bundle: %s\n' "$*" >&2; exit 2; }
@@ -82,7 +82,7 @@ check_needs() {
 pack_libraries() {
     local file
     for file in "$dir"/lib/*; do
-        [ "$(stat -c %s "$file")" -le $packed ] || gzip -n -9 "$file"
+        [ "$(stat -c %s "$file")" -le $packed ] || gzip -n "$file"
     done
 }
 
@@ -101,6 +101,6 @@ check_needs
 pack_libraries
 texts
 size=$(du -sb --apparent-size "$dir" | cut -f1)
-[ "$size" -le $limit ] || die "$dir: $size bytes; at most $limit: $(du -ab "$dir"/bin "$dir"/lib | sort -rn | sed -n '2,6p' | tr '\t\n' '  ')"
+[ "$size" -le $limit ] || die "$dir: $size bytes; at most $limit; the largest: $(cd "$dir" && du -ab bin/* lib/* | sort -rn | sed -n '1,3p' | tr '\t\n' '  ')"
 printf 'bundle: %s: %d.%02d MB, of which programs %d kB, libraries %d kB\n' "$dir" $((size / 1000000)) $((size % 1000000 / 10000)) \
     $(($(du -sb "$dir/bin" | cut -f1) / 1000)) $(($(du -sb "$dir/lib" | cut -f1) / 1000))

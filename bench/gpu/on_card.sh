@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # on_card.sh BUNDLE OUT [--parts ops,train,time,ipc,tnn,peer] [--limit-s N] [--device cuda|cpu] [--trial]: all that wants a card, in at most eight
 # minutes, where there is only libc, a driver, CUDA's libraries and a python3 with PyTorch (PYTHON names another). BUNDLE: what ./dev bundle made.
-# OUT gets figures.jsonl, table.txt and a log a part. --trial: a few steps of small batches, to try the script; --device cpu: where there is no card.
+# OUT gets figures.jsonl, table.txt and a log a part; exit code 1: something of ours failed or is beyond its bounds. --trial: a few steps of small batches, to try
+# the script; --device cpu: where there is no card.
 set -uo pipefail
-[ $# -ge 2 ] || { sed -n '2,4p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,5p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bundle=$(cd "$1" && pwd) || exit 2
 mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
@@ -25,6 +26,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TUTTI_CACHE=${TUTTI_CACHE:-$work/cache} # kernels are compiled in this call, once
 SECONDS=0
+rm -f "$out"/{ops,train,time,ipc,tnn,peer}.log "$out/table.txt"
 : >"$figures"
 
 left() { echo $((limit - SECONDS)); }
@@ -70,13 +72,12 @@ part_ops() { program ops 75 bench_gpu_ops; }
 part_tnn() { program tnn 40 bench_gpu_products; }
 
 part_train() {
-    local model most small=() threads
+    local model small=() threads
     threads=$(nproc)
     [ "$threads" -le 16 ] || threads=16
     [ -z "$trial" ] || small=(--set batch=8 --set steps=4)
     for model in mlp lenet resnet20 alexnet resnet50; do
-        most=25
-        if ! train train $most "card-$model" "$device" "train-$model" "${small[@]}"; then
+        if ! train train 25 "card-$model" "$device" "train-$model" "${small[@]}"; then
             figure words train "$model" "$(said_last)"
         elif ! train train 40 "cpu-$model" cpu "train-$model" --set threads="$threads" "${small[@]}"; then
             figure words train "$model" "on the CPU: $(said_last)"
@@ -109,7 +110,7 @@ part_ipc() {
         return
     fi
     within ipc 25 "$bundle/tutti" coll bench --ranks 2 --bytes 100MB "${on[@]}" --json "$work/ipc.json" || { lost ipc "$(said_last)"; return; }
-    figure ipc "$work/ipc.json"
+    figure ipc "$work/ipc.json" "$device"
 }
 
 part_peer() {
@@ -137,4 +138,6 @@ for part in ops train time ipc tnn peer; do
     echo "[$part: $((SECONDS - begin)) s]"
 done
 "$python" "$here/card_figures.py" table "$figures" | tee "$out/table.txt"
+code=$?
 echo "[$SECONDS s in all; figures: $figures]"
+exit $code

@@ -129,8 +129,14 @@ class Peer:
         return True
 
     def run(self) -> None:
-        if not self.versions():
-            return
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            if self.versions():
+                self.measure()
+        finally:
+            self.worker.stop()
+
+    def measure(self) -> None:
         if not self.args.no_ceilings:
             self.ask({"kind": "ceilings"}, 60, {"ev": "ceiling"})
         for variant in self.args.variants:
@@ -142,7 +148,6 @@ class Peer:
                 self.ask({"kind": "measure", "variant": variant, **case}, MOST_S.get(variant, 90), {"ev": "peer", "variant": variant, **case})
         for words in self.best.values():
             self.say({**words, "ev": "peer-best"})
-        self.worker.stop()
 
 
 def listed(known):

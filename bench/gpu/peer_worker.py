@@ -100,6 +100,8 @@ class Case:
 
     def recorded(self):
         """A whole step as one CUDA graph."""
+        if self.device != "cuda":
+            raise ValueError("graphs are a card's")
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
