@@ -4,6 +4,7 @@
   card                          (no JSON) why there is no card to measure; nothing where there is one
   machine                       the machine and its card
   words EV NAME TEXT            something that could not be measured, and why
+  lines EV FILE                 those of a file of JSON lines, as the figures of a part
   losses NAME CARD CPU          losses of two runs' folders, step by step
   step NAME FOLDER              step times of a run's folder
   ipc FILE DEVICE               what tutti coll bench wrote, two ranks on one card
@@ -70,6 +71,19 @@ def machine() -> dict:
     models = re.findall(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     return {"ev": "machine", "cards": card, "cpu": models[:1], "cores": len(os.sched_getaffinity(0)), "libc": " ".join(platform.libc_ver()),
             "kernel": platform.release()}
+
+
+def lines(ev: str, path: str) -> None:
+    """A file that is not there was said by who should have written it; a last line may be torn."""
+    try:
+        text = pathlib.Path(path).read_text()
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            print(json.dumps({**json.loads(line), "ev": ev}))
+        except ValueError:
+            pass
 
 
 def losses(name: str, card: str, cpu: str) -> dict:
@@ -187,6 +201,8 @@ def main() -> None:
     verb, *words = sys.argv[1:]
     if verb == "table":
         sys.exit(0 if table(*words) else 1)
+    elif verb == "lines":
+        lines(*words)
     elif verb == "card":
         print(no_card())
     elif verb == "words":

@@ -48,7 +48,7 @@ within() {
     return $code
 }
 
-said_last() { grep -v '^ *$' "$work/said" | tail -n 1 | cut -c1-300; }
+said_last() { grep -v '^ *$' "$work/said" | tail -n 2 | cut -c1-300 | paste -sd ';'; }
 
 # train PART SECONDS NAME DEVICE JOB [--set ...]: a run into $work/NAME
 train() {
@@ -56,20 +56,31 @@ train() {
     within "$part" "$most" "$bundle/tutti" train "$here/jobs/$job.yaml" --out "$work/$name" --fresh --set device="$on" "$@"
 }
 
-# A program of the bundle that measures by itself; lines of JSON that it prints are figures.
-program() { # PART SECONDS NAME
-    if [ ! -x "$bundle/$3" ]; then
-        lost "$1" "no $3 in the bundle: this build has none"
+# A program of the bundle that measures by itself, in its own time and words; its lines of JSON get the part's name.
+program() { # PART SECONDS NAME [OPTION...]
+    local part=$1 most=$2 name=$3; shift 3
+    if [ ! -x "$bundle/$name" ]; then
+        lost "$part" "no $name in the bundle: this build has none"
         return
     fi
-    within "$1" "$2" "$bundle/$3" || lost "$1" "$3: exit code $?: $(said_last)"
-    grep '^{' "$work/said" >>"$figures"
-    grep -v '^{' "$work/said" | tail -n 12
+    [ "$most" -le $(($(left) - 5)) ] || most=$(($(left) - 5))
+    within "$part" $((most + 15)) "$bundle/$name" --device "$device" --limit-s "$most" --json "$work/$part.json" "$@" ||
+        lost "$part" "$name: exit code $?: $(said_last)"
+    figure lines "$part" "$work/$part.json"
+    tail -n 30 "$work/said" | cut -c1-200 | tee -a "$out/table.txt"
 }
 
-part_ops() { program ops 75 bench_gpu_ops; }
+part_ops() {
+    local small=()
+    [ -z "$trial" ] || small=(--quick)
+    program ops 60 bench_gpu_ops "${small[@]}"
+}
 
-part_tnn() { program tnn 40 bench_gpu_products; }
+part_tnn() {
+    local small=()
+    [ -z "$trial" ] || small=(--most 8)
+    program tnn 30 bench_gpu_products "${small[@]}"
+}
 
 part_train() {
     local model small=() threads
