@@ -67,7 +67,7 @@ program() { # PART SECONDS NAME [OPTION...]
     within "$part" $((most + 15)) "$bundle/$name" --device "$device" --limit-s "$most" --json "$work/$part.json" "$@" ||
         lost "$part" "$name: exit code $?: $(said_last)"
     figure lines "$part" "$work/$part.json"
-    tail -n 30 "$work/said" | cut -c1-200 | tee -a "$out/table.txt"
+    tail -n 60 "$work/said" | cut -c1-200 | tee -a "$out/table.txt"
 }
 
 part_ops() {
