@@ -114,7 +114,7 @@ static tutti_status run_setting(session *s, const gpu_case *c, const gpu_setting
     tutti_failure err = {0}, dead = {0};
     const tutti_status st = gpu_check(&s->bench, c, at, &r, &err);
     if (st) r.failed = true, snprintf(r.why, sizeof r.why, "%.230s", err.text);
-    s->nrun++, s->nfailed += r.failed;
+    s->nrun++, s->nfailed += r.failed, s->bench.layer++;
     add_to(&s->totals[op_number(c->op)][at->precision], at, &r);
     write_json(s, c, at, &r);
     if (r.failed || s->o->all) print_case(c, at, &r);

@@ -43,6 +43,8 @@ typedef struct {
     const char *engine; /* of the device's kernels: "auto" */
     int nthreads;       /* of the CPU, and of the device if that is one */
     int repeats;        /* runs of a pass that are timed; 0 = none */
+    uint32_t
+        layer; /* of random numbers; below 2^20. Another one each time, lest a device takes a kernel for one that is gone */
 } gpu_bench;
 
 typedef struct {
@@ -54,7 +56,7 @@ typedef struct {
     double seconds[TUTTI_NPASSES]; /* of a pass; 0 = not timed */
     double flops[TUTTI_NPASSES],
         bytes[TUTTI_NPASSES];   /* of the op as it is defined; values that a pass must read or write, once */
-    char engine[32], order[16]; /* of the row that computed; of the output */
+    char engine[64], order[16]; /* candidates of the passes, "cudnn", "lanes onednn"; order of the output */
 } gpu_outcome;
 /* TUTTI_OK also where the numbers are wrong. TUTTI_ERR_*, with words: a kernel could not be made, or the device has failed. */
 tutti_status gpu_check(const gpu_bench *b, const gpu_case *c, const gpu_setting *at, gpu_outcome *out,

@@ -81,16 +81,22 @@ static double terms_of(const tutti_kernel *k, tutti_kernel_pass pass)
     return pass == TUTTI_PASS_PARAMS && k->nparams ? outputs : tutti_candidate_flops(k) / 2 / outputs;
 }
 
+static bool is_winograd(const tutti_kernel *k, tutti_kernel_pass pass)
+{
+    const char *name = k->chosen[pass].name;
+    return name && !strncmp(name, "winograd", strlen("winograd"));
+}
+
 /* f32 keeps 24 bits: a sum of n terms in any order is off by some sqrt(n) roundings of 6e-8, which is 6e-5 beyond a million terms. LRN takes a
- * power of a sum, batch norm divides by a root of a difference of sums. In 16 bits the output is rounded once, at most half of the last place:
- * 2e-3 (bf16) and 2.5e-4 (f16) of the largest; sums of what was rounded between the passes may be some of these apart. */
+ * power of a sum, batch norm divides by a root of a difference of sums, Winograd's factors are no small integers. In 16 bits the output is
+ * rounded once, at most half of the last place: 2e-3 (bf16) and 2.5e-4 (f16) of the largest; what is rounded between passes adds to it. */
 static void find_bounds(const judge *j, tutti_kernel_pass pass, double *most, double *most_l2)
 {
-    const tutti_op_row *op = j->side->k.op;
-    const bool is_long = op == &tutti_op_lrn || op == &tutti_op_batch_norm || terms_of(&j->side->k, pass) > 1e6;
     static const double bounds[TUTTI_NPRECISIONS] = {2e-5, 2e-2, 3e-3}, l2[TUTTI_NPRECISIONS] = {2e-5, 5e-3, 1e-3};
+    const tutti_kernel *k = &j->side->k;
+    const bool is_long = k->op == &tutti_op_lrn || k->op == &tutti_op_batch_norm || terms_of(k, pass) > 1e6;
     *most = bounds[j->at->precision], *most_l2 = l2[j->at->precision];
-    if (j->at->precision == TUTTI_PRECISION_F32 && is_long) *most = *most_l2 = 1e-4;
+    if (j->at->precision == TUTTI_PRECISION_F32 && (is_long || is_winograd(k, pass))) *most = *most_l2 = 1e-4;
 }
 
 static void name_vector(const judge *j, gpu_vector v, char out[48])
@@ -254,21 +260,32 @@ static void compare_sides(const judge *j, gpu_side *device, gpu_side *cpu)
     release_results(&got), release_results(&want);
 }
 
+static void name_rows(const tutti_kernel *k, gpu_outcome *out)
+{
+    const char *last = "";
+    for (int p = 0; p < TUTTI_NPASSES; p++) {
+        const char *name = k->chosen[p].name;
+        const size_t n = strlen(out->engine);
+        if (name && strcmp(name, last) != 0)
+            snprintf(out->engine + n, sizeof out->engine - n, "%s%s", n ? " " : "", name);
+        if (name) last = name;
+    }
+    snprintf(out->order, sizeof out->order, "%s", tutti_order_name(tutti_order_of(&k->out)));
+}
+
 tutti_status gpu_check(const gpu_bench *b, const gpu_case *c, const gpu_setting *at, gpu_outcome *out,
                        tutti_failure *err)
 {
     gpu_side device, cpu = {0};
     const judge j = {&device, at, out};
+    const gpu_place own = {b->device, b->engine, b->nthreads, at->precision, at->order, b->layer};
+    gpu_place plain = {tutti_device_cpu(), NULL, b->nthreads, TUTTI_PRECISION_F32, TUTTI_ORDER_NCHW, b->layer};
     *out = (gpu_outcome){.error = {-1, -1, -1}, .l2 = {-1, -1, -1}};
-    tutti_status st =
-        gpu_side_open(&device, &(gpu_place){b->device, b->engine, b->nthreads, at->precision, at->order}, c, at, err);
+    tutti_status st = gpu_side_open(&device, &own, c, at, err);
     if (st == TUTTI_OK) {
-        snprintf(out->engine, sizeof out->engine, "%s", device.k.row->engine);
-        snprintf(out->order, sizeof out->order, "%s", tutti_order_name(tutti_order_of(&device.k.out)));
-        st = gpu_side_open(
-            &cpu,
-            &(gpu_place){tutti_device_cpu(), cpu_engine(&device), b->nthreads, TUTTI_PRECISION_F32, TUTTI_ORDER_NCHW},
-            c, at, err);
+        name_rows(&device.k, out);
+        plain.engine = cpu_engine(&device);
+        st = gpu_side_open(&cpu, &plain, c, at, err);
     }
     if (st == TUTTI_OK) {
         compare_sides(&j, &device, &cpu);

@@ -15,11 +15,30 @@ static size_t bytes_of(const gpu_room *r)
     return whole(r->nbytes) + 2 * GPU_GUARD;
 }
 
+static void copy(const gpu_side *s, char *to, const void *from, size_t nbytes)
+{
+    if (nbytes) s->device->copy(s->device, &to, 1, from, nbytes, false);
+}
+
 static void poison(gpu_side *s, char *at, size_t nbytes)
 {
-    for (size_t done = 0; done < nbytes; done += GPU_CHUNK)
-        s->device->copy(s->device, &(char *){at + done}, 1, s->nan,
-                        nbytes - done < GPU_CHUNK ? nbytes - done : GPU_CHUNK, false);
+    for (size_t done = 0; done < nbytes; done += s->nan.nbytes)
+        copy(s, at + done, s->nan.base, nbytes - done < s->nan.nbytes ? nbytes - done : s->nan.nbytes);
+}
+
+bool gpu_take_nan(gpu_side *s, size_t nbytes)
+{
+    enum { MOST = 16 << 20 };
+    const size_t wanted = nbytes < MOST ? nbytes : MOST;
+    s->nan.nbytes = whole(wanted) + 2 * GPU_GUARD;
+    s->nan.base = s->device->allocate(s->device, bytes_of(&s->nan));
+    if (!s->nan.base) return false;
+    char *host = tutti_alloc(s->nan.nbytes);
+    memset(host, 0xff, s->nan.nbytes);
+    copy(s, s->nan.base, host, s->nan.nbytes);
+    s->device->finish(s->device);
+    free(host);
+    return true;
 }
 
 bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes)
@@ -28,6 +47,18 @@ bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes)
     r->base = s->device->allocate(s->device, bytes_of(r));
     if (r->base) poison(s, r->base, bytes_of(r));
     return r->base;
+}
+
+bool gpu_take_filled(gpu_side *s, gpu_room *r, size_t nbytes, const void *from)
+{
+    if (!gpu_take(s, r, nbytes)) return false;
+    gpu_put(s, r, from);
+    return true;
+}
+
+void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like)
+{
+    copy(s, gpu_at(r), gpu_at(like), r->nbytes);
 }
 
 void gpu_give_back(gpu_side *s, gpu_room *r)
@@ -43,7 +74,8 @@ void *gpu_at(const gpu_room *r)
 
 void gpu_put(gpu_side *s, const gpu_room *r, const void *from)
 {
-    if (r->nbytes) s->device->copy(s->device, &(char *){gpu_at(r)}, 1, from, r->nbytes, false);
+    copy(s, gpu_at(r), from, r->nbytes);
+    s->device->finish(s->device);
 }
 
 void gpu_poison(gpu_side *s, const gpu_room *r)

@@ -5,11 +5,16 @@
 
 #include "gpu_side.h"
 
-/* Of NaN all over; 0 bytes: an address is had too. false: no memory. */
+/* What NaN is copied from, large enough for this many bytes or copied several times: before all others. false: no memory. */
+bool gpu_take_nan(gpu_side *s, size_t nbytes);
+/* Of NaN all over; 0 bytes: an address is had too. */
 bool gpu_take(gpu_side *s, gpu_room *r, size_t nbytes);
+/* The same, with the host's bytes in it; a copy of `like`, which is as large. */
+bool gpu_take_filled(gpu_side *s, gpu_room *r, size_t nbytes, const void *from);
+void gpu_copy(gpu_side *s, const gpu_room *r, const gpu_room *like);
 void gpu_give_back(gpu_side *s, gpu_room *r); /* none is fine */
 void *gpu_at(const gpu_room *r);              /* NULL = none */
-/* Put on the device's queue: all of the host's bytes, which stay until the device has finished; NaN. */
+/* The host's bytes, which the device has when it returns; NaN, put on the device's queue. */
 void gpu_put(gpu_side *s, const gpu_room *r, const void *from);
 void gpu_poison(gpu_side *s, const gpu_room *r);
 /* A copy, after all that is on the queue; free() gives it back. */

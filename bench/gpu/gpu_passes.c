@@ -64,9 +64,9 @@ static void point_arguments(gpu_side *s, gpu_way way)
 
 static void restore(gpu_side *s, gpu_way way)
 {
-    for (int i = 0; i < s->k.ninputs; i++) gpu_put(s, &s->in[i], s->images[i]);
-    if (s->dout.nbytes) gpu_put(s, &s->dout, way == GPU_IN_PARTS ? s->parts[0] : s->gradient);
-    for (int p = 1; p < GPU_PARTS && s->part[p].nbytes; p++) gpu_put(s, &s->part[p], s->parts[p]);
+    for (int i = 0; i < s->k.ninputs; i++) gpu_copy(s, &s->in[i], &s->images[i]);
+    if (s->dout.nbytes) gpu_copy(s, &s->dout, way == GPU_IN_PARTS ? &s->parts[0] : &s->gradient);
+    for (int p = 1; p < GPU_PARTS && s->part[p].nbytes; p++) gpu_copy(s, &s->part[p], &s->parts[p]);
     for (int i = 0; i < s->k.ninputs; i++) gpu_poison(s, &s->din[i]);
     for (int p = 0; p < s->k.nparams; p++) gpu_poison(s, &s->dparam[p]);
     gpu_poison(s, &s->out), gpu_poison(s, &s->saved);
@@ -93,7 +93,6 @@ void gpu_side_replace_out(gpu_side *s, const float *out)
     void *own = tutti_alloc(s->k.out.bytes);
     tutti_value_from_plain(&s->k.out, out, own);
     gpu_put(s, &s->out, own);
-    s->device->finish(s->device);
     free(own);
 }
 

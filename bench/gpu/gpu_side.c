@@ -42,33 +42,42 @@ static float scale_of(const tutti_op_row *op)
 
 enum { TENSOR_INPUT = 1, TENSOR_GRADIENT = 20, TENSOR_PARAM = 30 };
 
-static void fill_inputs(gpu_side *s, tutti_dtype type)
+static bool keep(gpu_side *s, gpu_room *room, const tutti_value *v, const float *plain)
 {
+    void *own = tutti_alloc(v->bytes);
+    tutti_value_from_plain(v, plain, own);
+    const bool had = gpu_take_filled(s, room, v->bytes, own);
+    free(own);
+    return had;
+}
+
+static bool fill_inputs(gpu_side *s, tutti_dtype type)
+{
+    bool had = true;
     for (int i = 0; i < s->k.ninputs; i++) {
         const tutti_value *v = &s->k.in[i];
         float *plain = draw_all(TENSOR_INPUT + (uint64_t)i, tutti_shape_count(&v->shape), scale_of(s->k.op), 0, type);
-        s->images[i] = tutti_alloc(v->bytes);
-        tutti_value_from_plain(v, plain, s->images[i]);
+        had = had && keep(s, &s->images[i], v, plain);
         free(plain);
     }
+    return had;
 }
 
 /* Of the output: whole, and as twice itself minus itself, which is exact in every type. */
-static void fill_gradient(gpu_side *s, tutti_dtype type)
+static bool fill_gradient(gpu_side *s, tutti_dtype type)
 {
     static const float times[GPU_PARTS] = {2, -1};
     const tutti_value *v = &s->k.out;
     const int64_t n = tutti_shape_count(&v->shape);
-    if (!v->bytes) return;
+    if (!v->bytes) return true;
     float *plain = draw_all(TENSOR_GRADIENT, n, 1, 0, type), *part = tutti_alloc((size_t)n * sizeof *part);
-    s->gradient = tutti_alloc(v->bytes);
-    tutti_value_from_plain(v, plain, s->gradient);
+    bool had = keep(s, &s->gradient, v, plain);
     for (int p = 0; p < GPU_PARTS && s->k.max_dout_parts >= GPU_PARTS; p++) {
         for (int64_t i = 0; i < n; i++) part[i] = times[p] * plain[i];
-        s->parts[p] = tutti_alloc(v->bytes);
-        tutti_value_from_plain(v, part, s->parts[p]);
+        had = had && keep(s, &s->parts[p], v, part);
     }
     free(plain), free(part);
+    return had;
 }
 
 /* Weights such that sums of products with them are as large as one of their inputs; variances above 0; scales around 1. */
@@ -84,7 +93,6 @@ static void fill_param(gpu_side *s, int p, tutti_dtype type)
           *own = tutti_alloc((size_t)d->elements * sizeof *own);
     tutti_param_from_plain(d, plain, own);
     gpu_put(s, &s->param[p], own);
-    s->device->finish(s->device);
     free(plain), free(own);
 }
 
@@ -93,7 +101,6 @@ static void fill_labels(gpu_side *s, int64_t batch, int64_t classes)
     int32_t *labels = tutti_alloc((size_t)batch * sizeof *labels);
     for (int64_t i = 0; i < batch; i++) labels[i] = (int32_t)(i * 5 % classes);
     gpu_put(s, &s->labels, labels);
-    s->device->finish(s->device);
     free(labels);
 }
 
@@ -128,7 +135,7 @@ static bool take_memory(gpu_side *s, bool training)
 }
 
 /* What stays the same from run to run; gpu_passes.c sets the others. */
-static void fill_args(gpu_side *s, bool training)
+static void fill_args(gpu_side *s, bool training, uint32_t layer)
 {
     tutti_kernel_args *a = &s->work.args;
     const uint64_t drawn[3] = {3, 11, 100};
@@ -137,9 +144,8 @@ static void fill_args(gpu_side *s, bool training)
     for (int p = 0; p < s->k.nparams; p++) a->param[p] = gpu_at(&s->param[p]);
     a->dout = gpu_at(&s->dout), a->saved = gpu_at(&s->saved), a->scratch = gpu_at(&s->scratch);
     a->training = training;
-    a->seed = drawn[0], a->step = drawn[1], a->first_sample = drawn[2], a->layer = 2;
+    a->seed = drawn[0], a->step = drawn[1], a->first_sample = drawn[2], a->layer = layer;
     gpu_put(s, &s->drawn, drawn);
-    s->device->finish(s->device);
     a->drawn = gpu_at(&s->drawn), a->labels = gpu_at(&s->labels);
     a->loss_scale = 1 / (float)s->k.in[0].shape.dim[0];
     a->loss = gpu_at(&s->loss), a->correct = gpu_at(&s->correct);
@@ -183,19 +189,24 @@ static tutti_status create(gpu_side *s, const gpu_place *as, const gpu_case *c, 
     return tutti_kernel_create(&r, &s->k, err);
 }
 
+static size_t largest(const tutti_kernel *k)
+{
+    size_t most = k->out.bytes > k->scratch_bytes ? k->out.bytes : k->scratch_bytes;
+    for (int i = 0; i < k->ninputs; i++) most = k->in[i].bytes > most ? k->in[i].bytes : most;
+    return most;
+}
+
 tutti_status gpu_side_open(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err)
 {
     const tutti_dtype type = tutti_precision_dtype(at->precision);
-    *s = (gpu_side){.device = as->device, .nan = tutti_alloc(GPU_CHUNK)};
-    memset(s->nan, 0xff, GPU_CHUNK);
+    *s = (gpu_side){.device = as->device};
     const tutti_status st = create(s, as, c, at, err);
     if (st != TUTTI_OK) return st;
-    if (!take_memory(s, at->training))
-        return tutti_fail(err, TUTTI_ERR_FAILED, "%s has no memory left", as->device->name);
-    fill_args(s, at->training);
-    fill_inputs(s, type);
-    if (at->training) fill_gradient(s, type);
+    bool had = gpu_take_nan(s, largest(&s->k)) && take_memory(s, at->training) && fill_inputs(s, type);
+    if (had && at->training) had = fill_gradient(s, type);
+    if (!had) return tutti_fail(err, TUTTI_ERR_FAILED, "%s has no memory left", as->device->name);
+    fill_args(s, at->training, as->layer);
     for (int p = 0; p < s->k.nparams; p++) fill_param(s, p, type);
     if (s->k.op->is_loss) fill_labels(s, c->in.dim[0], c->in.dim[1]);
     return as->device->check(as->device, err);
@@ -203,15 +214,17 @@ tutti_status gpu_side_open(gpu_side *s, const gpu_place *as, const gpu_case *c, 
 
 void gpu_side_close(gpu_side *s)
 {
-    gpu_room *const rooms[] = {&s->out, &s->dout, &s->saved, &s->scratch, &s->labels, &s->loss, &s->correct, &s->drawn};
+    gpu_room *const rooms[] = {&s->out,  &s->dout,    &s->saved, &s->scratch,  &s->labels,
+                               &s->loss, &s->correct, &s->drawn, &s->gradient, &s->nan};
     if (!s->device) return;
     s->device->finish(s->device);
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) gpu_give_back(s, rooms[i]);
-    for (int i = 0; i < TUTTI_MAX_OP_INPUTS; i++) gpu_give_back(s, &s->in[i]), gpu_give_back(s, &s->din[i]);
+    for (int i = 0; i < TUTTI_MAX_OP_INPUTS; i++) {
+        gpu_give_back(s, &s->in[i]), gpu_give_back(s, &s->din[i]);
+        gpu_give_back(s, &s->images[i]);
+    }
     for (int p = 0; p < TUTTI_MAX_OP_PARAMS; p++) gpu_give_back(s, &s->param[p]), gpu_give_back(s, &s->dparam[p]);
-    for (int i = 0; i < GPU_PARTS; i++) gpu_give_back(s, &s->part[i]), free(s->parts[i]);
-    for (int i = 0; i < TUTTI_MAX_OP_INPUTS; i++) free(s->images[i]);
+    for (int i = 0; i < GPU_PARTS; i++) gpu_give_back(s, &s->part[i]), gpu_give_back(s, &s->parts[i]);
     tutti_kernel_destroy(&s->k);
-    free(s->gradient), free(s->nan);
     *s = (gpu_side){0};
 }

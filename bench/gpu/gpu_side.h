@@ -6,7 +6,7 @@
 #include "gpu_cases.h"
 #include "training/run/step_work.h"
 
-enum { GPU_PARTS = 2, GPU_GUARD = 256, GPU_CHUNK = 1 << 20 };
+enum { GPU_PARTS = 2, GPU_GUARD = 256 };
 
 /* Memory of the device, with a guard of NaN before and behind. */
 typedef struct {
@@ -22,9 +22,8 @@ typedef struct {
     char attrs[128]; /* the case's, with what is merged */
     gpu_room in[TUTTI_MAX_OP_INPUTS], din[TUTTI_MAX_OP_INPUTS], out, dout, part[GPU_PARTS], param[TUTTI_MAX_OP_PARAMS],
         dparam[TUTTI_MAX_OP_PARAMS], saved, scratch, labels, loss, correct, drawn;
-    /* What the device's memory holds before a run, as it lies there. */
-    void *images[TUTTI_MAX_OP_INPUTS], *gradient, *parts[GPU_PARTS];
-    char *nan; /* GPU_CHUNK bytes */
+    /* On the device, too: what its memory holds before a run, and NaN. */
+    gpu_room images[TUTTI_MAX_OP_INPUTS], gradient, parts[GPU_PARTS], nan;
 } gpu_side;
 
 /* How the passes are run. */
@@ -45,6 +44,7 @@ typedef struct {
     int nthreads;
     tutti_precision precision;
     tutti_order order;
+    uint32_t layer;
 } gpu_place;
 tutti_status gpu_side_open(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err);
