@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_gpu_products.c: the ways to C (m, n) = A (m, k) B (n, k)^T on a card, what dense computes forward: by the library with B as it lies (nt),
+ * with B transposed first (tnn), and what is chosen when nobody asks (auto). After Shi, Xu, Chu, arXiv 1702.03192.
+ * usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P] [--ways NT,TNN] [--least E] [--most E] [--limit-s S] [--json FILE]
+ *
+ * Sides are all powers of two from 2^7 to 2^13 (--least, --most); sizes come in a shuffled order that is always the same, so that a limit leaves
+ * out any. Ways take turns; the shortest of some rounds of runs behind each other counts, by the host's clock. Prints a line a size where tnn or
+ * auto is the soonest by 2 % or more, and a summary; --json: a line a size. Ways must agree on what they compute: exit 1 where they do not. */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "kernel/kernel_impl.h"
+#include "tensor/convert.h"
+#include "training/run/step_work.h"
+
+enum { NT, TNN, AUTO, NWAYS, LEAST = 7, MOST = 13, ROUNDS = 6, WARM_ROUNDS = 2, LOOKS = 64, MOST_SIZES = 1000 };
+
+typedef struct {
+    const char *device, *precision, *ways, *json;
+    int card, least, most;
+    double limit_s;
+} options;
+
+typedef struct {
+    int64_t m, n, k;
+} size;
+
+typedef struct {
+    tutti_kernel kernel[NWAYS];
+    bool made[NWAYS];
+    double seconds[NWAYS];
+    float seen[NWAYS][LOOKS];
+    int repeats;
+} product;
+
+typedef struct {
+    const tutti_device *device;
+    const char *engine[NWAYS];
+    tutti_precision precision;
+    char *a, *b, *c, *scratch; /* the device's */
+    size_t bytes, scratch_bytes;
+    uint32_t layer; /* another one for each kernel: a queue that knows work by its arguments never meets one again */
+    FILE *json;
+    int nsizes, ndifferent;
+    double sum[NWAYS], best, gain; /* over sizes where nt and tnn are there; the largest nt / tnn */
+} session;
+
+/* ---- memory ---- */
+
+/* Numbers in [-1, 1), as values of the precision. */
+static char *fill(const session *s, tutti_dtype type)
+{
+    enum { CHUNK = 1 << 20 };
+    float *plain = tutti_alloc(CHUNK * sizeof *plain);
+    char *own = tutti_alloc(CHUNK * sizeof *plain), *at = s->device->allocate(s->device, s->bytes);
+    const size_t chunk = CHUNK * tutti_dtype_bytes(type);
+    uint32_t z = 1;
+    for (int i = 0; i < CHUNK; i++) z = z * 1664525u + 1013904223u, plain[i] = (float)(int32_t)z * 0x1p-31f;
+    tutti_convert_from_f32(type, plain, own, CHUNK);
+    for (size_t done = 0; at && done < s->bytes; done += chunk)
+        s->device->copy(s->device, &(char *){at + done}, 1, own, s->bytes - done < chunk ? s->bytes - done : chunk,
+                        false);
+    s->device->finish(s->device);
+    free(plain), free(own);
+    return at;
+}
+
+static bool take_memory(session *s, const options *o)
+{
+    s->bytes = sizeof(float) << 2 * o->most;
+    s->a = fill(s, tutti_precision_dtype(s->precision));
+    s->b = fill(s, TUTTI_F32);
+    s->c = s->device->allocate(s->device, s->bytes);
+    return s->a && s->b && s->c;
+}
+
+static bool take_scratch(session *s, size_t nbytes)
+{
+    if (nbytes <= s->scratch_bytes && s->scratch) return true;
+    s->device->release(s->device, s->scratch, s->scratch_bytes);
+    s->scratch_bytes = nbytes + 64;
+    s->scratch = s->device->allocate(s->device, s->scratch_bytes);
+    return s->scratch;
+}
+
+static void give_memory_back(session *s)
+{
+    const tutti_device *d = s->device;
+    d->release(d, s->a, s->bytes), d->release(d, s->b, s->bytes), d->release(d, s->c, s->bytes);
+    d->release(d, s->scratch, s->scratch_bytes);
+}
+
+/* ---- one size ---- */
+
+/* A way that cannot be made, or in whose stead another one came, is not there. */
+static bool make(session *s, const size *at, int way, const tutti_dense_attrs *attrs, tutti_kernel *k)
+{
+    tutti_value in = tutti_value_plain(&(tutti_shape){2, {at->m, at->k}});
+    in.dtype = tutti_precision_dtype(s->precision);
+    in.bytes = in.bytes / sizeof(float) * tutti_dtype_bytes(in.dtype);
+    const tutti_kernel_request r = {.engine = s->engine[way],
+                                    .op = &tutti_op_dense,
+                                    .attrs = attrs,
+                                    .in = &in,
+                                    .nin = 1,
+                                    .precision = s->precision,
+                                    .nthreads = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                                    .device = s->device};
+    tutti_failure err = {0};
+    if (tutti_kernel_create(&r, k, &err)) return false;
+    const bool is_it = way == AUTO || !strcmp(k->chosen[TUTTI_PASS_FORWARD].name, s->engine[way]);
+    if (is_it && take_scratch(s, k->scratch_bytes)) return true;
+    tutti_kernel_destroy(k);
+    return false;
+}
+
+static double run(session *s, tutti_kernel *k, uint32_t layer, int repeats)
+{
+    const tutti_kernel_work work = {k,
+                                    {.in = {s->a},
+                                     .out = s->c,
+                                     .param = {(const float *)(const void *)s->b},
+                                     .scratch = s->scratch,
+                                     .layer = layer}};
+    const double begin = tutti_clock_s();
+    for (int i = 0; i < repeats; i++) tutti_work_launch(s->device, TUTTI_WORK_FORWARD, &work);
+    s->device->finish(s->device);
+    return (tutti_clock_s() - begin) / repeats;
+}
+
+/* Some of the product, evenly over all of it. */
+static void look(const session *s, const size *at, float seen[LOOKS])
+{
+    const tutti_dtype type = tutti_precision_dtype(s->precision);
+    for (int64_t i = 0; i < LOOKS; i++) {
+        const int64_t element = (at->m * at->n - 1) * i / (LOOKS - 1);
+        float there;
+        s->device->look(s->device, &there, s->c + (size_t)element * tutti_dtype_bytes(type), tutti_dtype_bytes(type));
+        tutti_convert_to_f32(type, &there, &seen[i], 1);
+    }
+}
+
+/* Sums of k products of numbers in [-1, 1) are about sqrt(k) / 3 large. */
+static bool agree(const session *s, const size *at, const float *a, const float *b)
+{
+    static const double most[TUTTI_NPRECISIONS] = {1e-5, 2e-2, 3e-3};
+    for (int i = 0; i < LOOKS; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= most[s->precision] * (fabs((double)a[i]) + sqrt((double)at->k))))
+            return false;
+    return true;
+}
+
+static void measure(session *s, const size *at, product *p)
+{
+    const double rate = s->device->kind == TUTTI_DEVICE_CUDA ? 2e13 : 5e10, window = 2e-3;
+    const double each = 2 * (double)at->m * (double)at->n * (double)at->k / rate + 5e-6;
+    const uint32_t first = s->layer;
+    p->repeats = each * 50 < window ? 50 : window / each < 2 ? 2 : (int)(window / each);
+    s->layer += NWAYS;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int turn = 0; turn < NWAYS; turn++) {
+            const int way = (turn + round) % NWAYS;
+            if (!p->made[way]) continue;
+            const double seconds = run(s, &p->kernel[way], first + (uint32_t)way, p->repeats);
+            if (round == 0) look(s, at, p->seen[way]);
+            if (round == WARM_ROUNDS || (round > WARM_ROUNDS && seconds < p->seconds[way])) p->seconds[way] = seconds;
+        }
+}
+
+static void report(session *s, const size *at, const product *p, bool different)
+{
+    static const char *const names[NWAYS] = {"nt", "tnn", "auto"};
+    const double flops = 2 * (double)at->m * (double)at->n * (double)at->k;
+    const char *chosen = p->made[AUTO] ? p->kernel[AUTO].chosen[TUTTI_PASS_FORWARD].name : "none";
+    if (s->json) {
+        fprintf(s->json,
+                "{\"m\": %lld, \"n\": %lld, \"k\": %lld, \"precision\": \"%s\", \"chosen\": \"%s\", \"repeats\": %d",
+                (long long)at->m, (long long)at->n, (long long)at->k, tutti_precision_name(s->precision), chosen,
+                p->repeats);
+        for (int way = 0; way < NWAYS; way++)
+            if (p->made[way]) fprintf(s->json, ", \"%s\": %.6g", names[way], p->seconds[way]);
+        fprintf(s->json, "%s}\n", different ? ", \"different\": true" : "");
+        fflush(s->json);
+    }
+    const double nt = p->made[NT] ? p->seconds[NT] : 0;
+    for (int way = TNN; way < NWAYS; way++)
+        if (p->made[way] && nt > 1.02 * p->seconds[way])
+            printf("%5lld %5lld %5lld: %s (%s) %.4g us, %.3g TFLOP/s, nt %.4g us: x %.2f\n", (long long)at->m,
+                   (long long)at->n, (long long)at->k, names[way], way == AUTO ? chosen : s->engine[way],
+                   p->seconds[way] * 1e6, flops / p->seconds[way] * 1e-12, nt * 1e6, nt / p->seconds[way]);
+    if (different) printf("%5lld %5lld %5lld: ways differ\n", (long long)at->m, (long long)at->n, (long long)at->k);
+}
+
+static void add_up(session *s, const product *p)
+{
+    s->nsizes++;
+    if (!p->made[NT] || !p->made[TNN] || !p->made[AUTO]) return;
+    const double sooner = fmin(p->seconds[NT], p->seconds[TNN]), gain = p->seconds[NT] / p->seconds[TNN];
+    for (int way = 0; way < NWAYS; way++) s->sum[way] += p->seconds[way];
+    s->best += fmin(sooner, p->seconds[AUTO]);
+    s->gain = fmax(s->gain, gain);
+}
+
+static void run_size(session *s, const size *at)
+{
+    const tutti_dense_attrs attrs = {.units = at->n};
+    product p = {.repeats = 0};
+    bool different = false;
+    int first = -1;
+    for (int way = 0; way < NWAYS; way++) p.made[way] = make(s, at, way, &attrs, &p.kernel[way]);
+    measure(s, at, &p);
+    for (int way = 0; way < NWAYS; way++) {
+        if (!p.made[way]) continue;
+        if (first < 0) first = way;
+        different = different || !agree(s, at, p.seen[first], p.seen[way]);
+    }
+    s->ndifferent += different || first < 0;
+    report(s, at, &p, different);
+    add_up(s, &p);
+    for (int way = 0; way < NWAYS; way++)
+        if (p.made[way]) tutti_kernel_destroy(&p.kernel[way]);
+}
+
+/* ---- all sizes ---- */
+
+static int list_sizes(const options *o, size out[MOST_SIZES])
+{
+    const int each = o->most - o->least + 1;
+    int n = 0;
+    uint32_t z = 7;
+    for (int i = 0; i < each * each * each && n < MOST_SIZES; i++)
+        out[n++] = (size){(int64_t)1 << (o->least + i % each), (int64_t)1 << (o->least + i / each % each),
+                          (int64_t)1 << (o->least + i / each / each)};
+    for (int i = n - 1; i > 0; i--) {
+        z = z * 1664525u + 1013904223u;
+        const int other = (int)((uint64_t)z * (uint64_t)(i + 1) >> 32);
+        const size kept = out[i];
+        out[i] = out[other], out[other] = kept;
+    }
+    return n;
+}
+
+static tutti_status run_sizes(session *s, const options *o, tutti_failure *err)
+{
+    size sizes[MOST_SIZES];
+    const int n = list_sizes(o, sizes);
+    const double end = tutti_clock_s() + o->limit_s;
+    tutti_status st = TUTTI_OK;
+    if (!take_memory(s, o))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "the device has no memory for products of 2^%d", o->most);
+    for (int i = 0; i < n && !st && tutti_clock_s() < end; i++) {
+        run_size(s, &sizes[i]);
+        st = s->device->check(s->device, err);
+    }
+    printf("%d of %d sizes; always nt %.4g s, tnn %.4g s, auto %.4g s, the soonest of each %.4g s; largest nt / tnn "
+           "%.2f; %d differ or have no way\n",
+           s->nsizes, n, s->sum[NT], s->sum[TNN], s->sum[AUTO], s->best, s->gain, s->ndifferent);
+    return st;
+}
+
+/* "nt,tnn": names of candidates. */
+static bool name_ways(session *s, const options *o, char names[64])
+{
+    const bool card = s->device->kind == TUTTI_DEVICE_CUDA;
+    snprintf(names, 64, "%s", o->ways ? o->ways : card ? "cublaslt,cuda-tnn" : "nt,tnn");
+    char *comma = strchr(names, ',');
+    if (!comma) return false;
+    *comma = '\0';
+    s->engine[NT] = names, s->engine[TNN] = comma + 1, s->engine[AUTO] = "auto";
+    return true;
+}
+
+static bool read_options(int argc, char **argv, options *o)
+{
+    static const struct option longs[] = {
+        {"device", 1, NULL, 'd'},  {"card", 1, NULL, 'c'},  {"precision", 1, NULL, 'p'},
+        {"ways", 1, NULL, 'w'},    {"least", 1, NULL, 's'}, {"most", 1, NULL, 'm'},
+        {"limit-s", 1, NULL, 'l'}, {"json", 1, NULL, 'j'},  {0}};
+    *o = (options){.device = "cuda", .precision = "f32", .least = LEAST, .most = MOST, .limit_s = 1e9};
+    for (int opt; (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        switch (opt) {
+        case 'd': o->device = optarg; break;
+        case 'c': o->card = atoi(optarg); break;
+        case 'p': o->precision = optarg; break;
+        case 'w': o->ways = optarg; break;
+        case 's': o->least = atoi(optarg); break;
+        case 'm': o->most = atoi(optarg); break;
+        case 'l': o->limit_s = atof(optarg); break;
+        case 'j': o->json = optarg; break;
+        default: return false;
+        }
+    }
+    return optind == argc && o->least >= 1 && o->most <= MOST && o->least <= o->most;
+}
+
+static tutti_status run_all(session *s, const options *o, tutti_failure *err)
+{
+    char names[64];
+    int p = 0;
+    while (p < TUTTI_NPRECISIONS && strcmp(tutti_precision_name((tutti_precision)p), o->precision) != 0) p++;
+    if (p == TUTTI_NPRECISIONS) return tutti_fail(err, TUTTI_ERR_USAGE, "no precision is called '%s'", o->precision);
+    s->precision = (tutti_precision)p;
+    tutti_status st = tutti_device_connect(o->device, o->card, &s->device, NULL, err);
+    if (st) return st;
+    if (!name_ways(s, o, names)) st = tutti_fail(err, TUTTI_ERR_USAGE, "--ways wants two names with a comma between");
+    if (!st && o->json && !(s->json = fopen(o->json, "w")))
+        st = tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", o->json);
+    if (!st) st = run_sizes(s, o, err);
+    if (s->json) fclose(s->json);
+    give_memory_back(s);
+    tutti_device_disconnect(s->device);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    options o;
+    session s = {.layer = 1};
+    tutti_failure err = {0};
+    if (!read_options(argc, argv, &o)) {
+        fprintf(stderr, "usage: bench_gpu_products [--device cuda|cpu] [--card N] [--precision P] [--ways NT,TNN] "
+                        "[--least E] [--most E] [--limit-s S] [--json FILE]\n");
+        return TUTTI_ERR_USAGE;
+    }
+    const tutti_status st = run_all(&s, &o, &err);
+    if (st) fprintf(stderr, "bench_gpu_products: %s\n", err.text);
+    return st ? (int)st : s.ndifferent > 0 || s.nsizes == 0;
+}
