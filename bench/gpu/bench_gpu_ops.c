@@ -4,7 +4,8 @@
  *                      [--repeats N] [--limit-s S] [--json FILE]
  *
  * Prints a line a case that fails, --all: a line a case; then a table of op and type: cases, failures, worst error of each pass, and times of
- * passes in training, summed over cases, with what that is in TFLOP/s (conv, dense) or GB/s (others). --device cpu compares the rows that are
+ * passes in training, summed over cases, with what that is in TFLOP/s (conv, dense) or GB/s (others). --json: a line a case, "-": among the others.
+ * --device cpu compares the rows that are
  * chosen for the CPU with plain loops. --limit-s: begins no case after that. Exit 1 if a case fails. */
 #include <getopt.h>
 #include <math.h>
@@ -65,12 +66,13 @@ static void write_json(session *s, const gpu_case *c, const gpu_setting *at, con
     if (!s->json) return;
     tutti_shape_text(&c->in, shape);
     fprintf(s->json,
-            "%s\n {\"op\": \"%s\", \"case\": \"%s\", \"shape\": \"%s\", \"precision\": \"%s\", \"order\": \"%s\", "
+            "{\"ev\": \"op\", \"op\": \"%s\", \"case\": \"%s\", \"shape\": \"%s\", \"precision\": \"%s\", \"order\": "
+            "\"%s\", "
             "\"training\": %s, "
             "\"relu\": %s, \"addend\": %s, \"engine\": \"%s\", \"out_order\": \"%s\", \"failed\": %s",
-            s->nrun > 1 ? "," : "", c->op, c->what, shape, tutti_precision_name(at->precision),
-            tutti_order_name(at->order), at->training ? "true" : "false", at->relu ? "true" : "false",
-            at->addend ? "true" : "false", r->engine, r->order, r->failed ? "true" : "false");
+            c->op, c->what, shape, tutti_precision_name(at->precision), tutti_order_name(at->order),
+            at->training ? "true" : "false", at->relu ? "true" : "false", at->addend ? "true" : "false", r->engine,
+            r->order, r->failed ? "true" : "false");
     if (r->failed) fprintf(s->json, ", \"pass\": \"%s\", \"why\": \"%s\"", tutti_kernel_pass_name(r->pass), r->why);
     for (int p = 0; p < TUTTI_NPASSES; p++) {
         if (r->error[p] < 0 && r->seconds[p] <= 0) continue;
@@ -79,7 +81,7 @@ static void write_json(session *s, const gpu_case *c, const gpu_setting *at, con
         fprintf(s->json, "\"seconds\": %.6g, \"flops\": %.6g, \"bytes\": %.6g}", r->seconds[p], r->flops[p],
                 r->bytes[p]);
     }
-    fprintf(s->json, "}");
+    fprintf(s->json, "}\n");
 }
 
 static void print_case(const gpu_case *c, const gpu_setting *at, const gpu_outcome *r)
@@ -107,13 +109,21 @@ static void add_to(total *t, const gpu_setting *at, const gpu_outcome *r)
     }
 }
 
+/* A compiler's words have lines and quotes. */
+static void keep_words(const char *text, char *out, size_t nbytes)
+{
+    snprintf(out, nbytes, "%.230s", text);
+    for (char *at = out; *at; at++)
+        if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ') *at = ' ';
+}
+
 /* A kernel that cannot be made is a failure of the case; a device that has failed ends the program. */
 static tutti_status run_setting(session *s, const gpu_case *c, const gpu_setting *at)
 {
     gpu_outcome r;
     tutti_failure err = {0}, dead = {0};
     const tutti_status st = gpu_check(&s->bench, c, at, &r, &err);
-    if (st) r.failed = true, snprintf(r.why, sizeof r.why, "%.230s", err.text);
+    if (st) r.failed = true, keep_words(err.text, r.why, sizeof r.why);
     s->nrun++, s->nfailed += r.failed, s->bench.layer++;
     add_to(&s->totals[op_number(c->op)][at->precision], at, &r);
     write_json(s, c, at, &r);
@@ -205,13 +215,12 @@ static tutti_status run_all(session *s, tutti_failure *err)
     const options *o = s->o;
     const tutti_status st = tutti_device_connect(o->device, o->card, &s->bench.device, NULL, err);
     if (st) return st;
-    if (o->json && !(s->json = fopen(o->json, "w")))
+    if (o->json && !(s->json = strcmp(o->json, "-") ? fopen(o->json, "w") : stdout))
         return tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", o->json);
-    if (s->json) fprintf(s->json, "{\"device\": \"%s\", \"cases\": [", o->device);
     s->end = tutti_clock_s() + o->limit_s;
     const tutti_status ran = run_cases(s);
     if (ran) s->bench.device->check(s->bench.device, err);
-    if (s->json) fprintf(s->json, "\n]}\n"), fclose(s->json);
+    if (s->json && s->json != stdout) fclose(s->json);
     print_table(s);
     tutti_device_disconnect(s->bench.device);
     return ran;

@@ -5,7 +5,7 @@
  *
  * Sides are all powers of two from 2^7 to 2^13 (--least, --most); sizes come in a shuffled order that is always the same, so that a limit leaves
  * out any. Ways take turns; the shortest of some rounds of runs behind each other counts, by the host's clock. Prints a line a size where tnn or
- * auto is the soonest by 2 % or more, and a summary; --json: a line a size. Ways must agree on what they compute: exit 1 where they do not. */
+ * auto is the soonest by 2 % or more, and a summary; --json: a line a size, "-": among the others. Ways must agree on what they compute: exit 1 where they do not. */
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -179,7 +179,8 @@ static void report(session *s, const size *at, const product *p, bool different)
     const char *chosen = p->made[AUTO] ? p->kernel[AUTO].chosen[TUTTI_PASS_FORWARD].name : "none";
     if (s->json) {
         fprintf(s->json,
-                "{\"m\": %lld, \"n\": %lld, \"k\": %lld, \"precision\": \"%s\", \"chosen\": \"%s\", \"repeats\": %d",
+                "{\"ev\": \"product\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"precision\": \"%s\", \"chosen\": "
+                "\"%s\", \"repeats\": %d",
                 (long long)at->m, (long long)at->n, (long long)at->k, tutti_precision_name(s->precision), chosen,
                 p->repeats);
         for (int way = 0; way < NWAYS; way++)
@@ -308,10 +309,10 @@ static tutti_status run_all(session *s, const options *o, tutti_failure *err)
     tutti_status st = tutti_device_connect(o->device, o->card, &s->device, NULL, err);
     if (st) return st;
     if (!name_ways(s, o, names)) st = tutti_fail(err, TUTTI_ERR_USAGE, "--ways wants two names with a comma between");
-    if (!st && o->json && !(s->json = fopen(o->json, "w")))
+    if (!st && o->json && !(s->json = strcmp(o->json, "-") ? fopen(o->json, "w") : stdout))
         st = tutti_fail(err, TUTTI_ERR_USAGE, "cannot write %s", o->json);
     if (!st) st = run_sizes(s, o, err);
-    if (s->json) fclose(s->json);
+    if (s->json && s->json != stdout) fclose(s->json);
     give_memory_back(s);
     tutti_device_disconnect(s->device);
     return st;

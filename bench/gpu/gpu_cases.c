@@ -126,27 +126,37 @@ const gpu_case *gpu_case_at(int i)
     return i >= 0 && i < (int)(sizeof cases / sizeof *cases) ? &cases[i] : NULL;
 }
 
-/* The i-th of what may be merged. */
-static bool find_merged(const gpu_case *c, int i, gpu_setting *out)
+static bool is_merged(const gpu_case *c, const gpu_setting *at)
 {
     const tutti_op_row *op = tutti_op_find(c->op);
-    const unsigned has = GPU_RELU_NO | (op->relu_at ? GPU_RELU : 0u) | (op->takes_addend ? GPU_ADDEND : 0u),
-                   wanted = has & (c->merged ? c->merged : ~0u);
-    for (unsigned m = GPU_RELU_NO; m <= GPU_ADDEND; m *= 2) {
-        if (!(wanted & m) || i-- > 0) continue;
-        out->relu = m != GPU_RELU_NO, out->addend = m == GPU_ADDEND;
-        return true;
-    }
-    return false;
+    const unsigned this = at->addend ? GPU_ADDEND : at->relu ? GPU_RELU : GPU_RELU_NO;
+    if ((at->relu && !op->relu_at) || (at->addend && !op->takes_addend)) return false;
+    return !c->merged || c->merged & this;
+}
+
+/* Large ones take time: in f16 only in the order of cards, without training once in each of two types. */
+static bool is_wanted(const gpu_case *c, const gpu_setting *at)
+{
+    const bool nhwc = at->order == TUTTI_ORDER_NHWC, planes = c->in.ndims == 4;
+    if (!is_merged(c, at) || (nhwc && !planes)) return false;
+    if (c->quick) return true;
+    if (at->training) return at->precision != TUTTI_PRECISION_F16 || nhwc || !planes;
+    return at->precision == TUTTI_PRECISION_F32 ? !nhwc : at->precision == TUTTI_PRECISION_BF16 && (nhwc || !planes);
 }
 
 bool gpu_setting_at(const gpu_case *c, int i, gpu_setting *out)
 {
-    const int norders = c->in.ndims == 4 ? 2 : 1, each = TUTTI_NPRECISIONS * norders * 2;
-    *out = (gpu_setting){.training = i % 2 == 0,
-                         .order = i / 2 % norders ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NCHW,
-                         .precision = (tutti_precision)(i / 2 / norders % TUTTI_NPRECISIONS)};
-    return find_merged(c, i / each, out);
+    enum { MERGED = 3, ORDERS = 2, ALL = MERGED * TUTTI_NPRECISIONS * ORDERS * 2 };
+    for (int n = 0; n < ALL; n++) {
+        const int merged = n / 2 / ORDERS / TUTTI_NPRECISIONS;
+        *out = (gpu_setting){.training = n % 2 == 0,
+                             .order = n / 2 % ORDERS ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NCHW,
+                             .precision = (tutti_precision)(n / 2 / ORDERS % TUTTI_NPRECISIONS),
+                             .relu = merged > 0,
+                             .addend = merged > 1};
+        if (is_wanted(c, out) && i-- == 0) return true;
+    }
+    return false;
 }
 
 void gpu_setting_text(const gpu_setting *at, char out[64])

@@ -71,6 +71,7 @@ typedef struct {
     const gpu_side *side;
     const gpu_setting *at;
     gpu_outcome *out;
+    bool is_quick;
 } judge;
 
 /* How many terms the longest sum of a pass has. */
@@ -236,7 +237,9 @@ static void run_ways(const judge *j, gpu_side *device, const results *first, con
     for (int i = 0; i < again.n; i++) judge_bits(j, ", run again", &first->of[i], &again.of[i]);
     release_results(&again);
     for (int way = GPU_ALL + 1; way < GPU_NWAYS; way++) {
-        if (!gpu_side_has(device, j->at, (gpu_way)way)) continue;
+        const bool is_long = !j->is_quick && (way == GPU_DATA_ONLY || way == GPU_PARAMS_ONLY);
+        if (!gpu_side_has(device, j->at, (gpu_way)way) || (is_long && j->at->precision != TUTTI_PRECISION_BF16))
+            continue;
         results got = run_passes(device, (gpu_way)way, NULL);
         judge_way(j, (gpu_way)way, first, cpu, &got);
     }
@@ -277,7 +280,7 @@ tutti_status gpu_check(const gpu_bench *b, const gpu_case *c, const gpu_setting 
                        tutti_failure *err)
 {
     gpu_side device, cpu = {0};
-    const judge j = {&device, at, out};
+    const judge j = {&device, at, out, c->quick};
     const gpu_place own = {b->device, b->engine, b->nthreads, at->precision, at->order, b->layer};
     gpu_place plain = {tutti_device_cpu(), NULL, b->nthreads, TUTTI_PRECISION_F32, TUTTI_ORDER_NCHW, b->layer};
     *out = (gpu_outcome){.error = {-1, -1, -1}, .l2 = {-1, -1, -1}};
