@@ -178,6 +178,22 @@ static void print_table(const session *s)
     printf("%d cases, %d failed, %d not run: no time was left\n", s->nrun, s->nfailed, s->nskipped);
 }
 
+/* A whole number of at least that, or false. */
+static bool read_count(const char *text, int least, int *out)
+{
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    *out = (int)value;
+    return end != text && !*end && value >= least && value <= INT32_MAX;
+}
+
+static bool read_seconds(const char *text, double *out)
+{
+    char *end = NULL;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out > 0;
+}
+
 static bool read_options(int argc, char **argv, options *o)
 {
     static const struct option longs[] = {{"device", 1, NULL, 'd'},
@@ -192,22 +208,23 @@ static bool read_options(int argc, char **argv, options *o)
                                           {"json", 1, NULL, 'j'},
                                           {0}};
     *o = (options){.device = "cuda", .engine = "auto", .repeats = REPEATS, .limit_s = 1e9};
-    for (int opt; (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+    bool good = true;
+    for (int opt; good && (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (opt) {
         case 'd': o->device = optarg; break;
-        case 'c': o->card = atoi(optarg); break;
+        case 'c': good = read_count(optarg, 0, &o->card); break;
         case 'e': o->engine = optarg; break;
         case 'o': o->ops = optarg; break;
         case 'p': o->precisions = optarg; break;
         case 'q': o->quick = true; break;
         case 'a': o->all = true; break;
-        case 'r': o->repeats = atoi(optarg); break;
-        case 'l': o->limit_s = atof(optarg); break;
+        case 'r': good = read_count(optarg, 0, &o->repeats); break;
+        case 'l': good = read_seconds(optarg, &o->limit_s); break;
         case 'j': o->json = optarg; break;
         default: return false;
         }
     }
-    return optind == argc;
+    return good && optind == argc;
 }
 
 static tutti_status run_all(session *s, tutti_failure *err)

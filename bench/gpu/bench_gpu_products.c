@@ -276,6 +276,22 @@ static bool name_ways(session *s, const options *o, char names[64])
     return true;
 }
 
+/* A whole number of at least that, or false. */
+static bool read_count(const char *text, int least, int *out)
+{
+    char *end = NULL;
+    const long value = strtol(text, &end, 10);
+    *out = (int)value;
+    return end != text && !*end && value >= least && value <= INT32_MAX;
+}
+
+static bool read_seconds(const char *text, double *out)
+{
+    char *end = NULL;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out > 0;
+}
+
 static bool read_options(int argc, char **argv, options *o)
 {
     static const struct option longs[] = {
@@ -283,20 +299,21 @@ static bool read_options(int argc, char **argv, options *o)
         {"ways", 1, NULL, 'w'},    {"least", 1, NULL, 's'}, {"most", 1, NULL, 'm'},
         {"limit-s", 1, NULL, 'l'}, {"json", 1, NULL, 'j'},  {0}};
     *o = (options){.device = "cuda", .precision = "f32", .least = LEAST, .most = MOST, .limit_s = 1e9};
-    for (int opt; (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+    bool good = true;
+    for (int opt; good && (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (opt) {
         case 'd': o->device = optarg; break;
-        case 'c': o->card = atoi(optarg); break;
+        case 'c': good = read_count(optarg, 0, &o->card); break;
         case 'p': o->precision = optarg; break;
         case 'w': o->ways = optarg; break;
-        case 's': o->least = atoi(optarg); break;
-        case 'm': o->most = atoi(optarg); break;
-        case 'l': o->limit_s = atof(optarg); break;
+        case 's': good = read_count(optarg, 1, &o->least); break;
+        case 'm': good = read_count(optarg, 1, &o->most); break;
+        case 'l': good = read_seconds(optarg, &o->limit_s); break;
         case 'j': o->json = optarg; break;
         default: return false;
         }
     }
-    return optind == argc && o->least >= 1 && o->most <= MOST && o->least <= o->most;
+    return good && optind == argc && o->most <= MOST && o->least <= o->most;
 }
 
 static tutti_status run_all(session *s, const options *o, tutti_failure *err)
