@@ -169,6 +169,7 @@ static int describe_inputs(gpu_side *s, const gpu_place *as, const gpu_case *c, 
     return n;
 }
 
+/* Without training, channels last: parameters lie as a kernel in training wants them, as in a job's evaluations. Else row-major. */
 static tutti_status create(gpu_side *s, const gpu_place *as, const gpu_case *c, const gpu_setting *at,
                            tutti_failure *err)
 {
@@ -176,16 +177,22 @@ static tutti_status create(gpu_side *s, const gpu_place *as, const gpu_case *c, 
     const tutti_op_row *op = tutti_op_find(c->op);
     if (c->attrs && op->attrs_bytes <= sizeof s->attrs) memcpy(s->attrs, c->attrs, op->attrs_bytes);
     if (at->relu) *(bool *)(s->attrs + op->relu_at) = true;
-    const tutti_kernel_request r = {.engine = as->engine,
-                                    .op = op,
-                                    .attrs = s->attrs,
-                                    .in = in,
-                                    .nin = describe_inputs(s, as, c, at, in),
-                                    .precision = as->precision,
-                                    .training = at->training,
-                                    .nthreads = as->nthreads,
-                                    .device = as->device,
-                                    .order = as->order};
+    tutti_kernel_request r = {.engine = as->engine,
+                              .op = op,
+                              .attrs = s->attrs,
+                              .in = in,
+                              .nin = describe_inputs(s, as, c, at, in),
+                              .precision = as->precision,
+                              .training = at->training,
+                              .nthreads = as->nthreads,
+                              .device = as->device,
+                              .order = as->order};
+    if (!at->training && at->order == TUTTI_ORDER_NHWC) {
+        r.training = true;
+        const tutti_status st = tutti_kernel_create(&r, &s->trained, err);
+        if (st) return st;
+        r.training = false, r.params_as = s->trained.params;
+    }
     return tutti_kernel_create(&r, &s->k, err);
 }
 
@@ -225,6 +232,6 @@ void gpu_side_close(gpu_side *s)
     }
     for (int p = 0; p < TUTTI_MAX_OP_PARAMS; p++) gpu_give_back(s, &s->param[p]), gpu_give_back(s, &s->dparam[p]);
     for (int i = 0; i < GPU_PARTS; i++) gpu_give_back(s, &s->part[i]), gpu_give_back(s, &s->parts[i]);
-    tutti_kernel_destroy(&s->k);
+    tutti_kernel_destroy(&s->k), tutti_kernel_destroy(&s->trained);
     *s = (gpu_side){0};
 }

@@ -16,7 +16,8 @@ typedef struct {
 
 typedef struct {
     const tutti_device *device;
-    tutti_kernel k;
+    tutti_kernel k,
+        trained; /* trained: the kernel in training, whose parameters k reads where it evaluates; zeros else */
     tutti_kernel_work work; /* args: addresses of the device */
     tutti_layout layout[TUTTI_MAX_OP_INPUTS];
     char attrs[128]; /* the case's, with what is merged */
