@@ -117,14 +117,7 @@ part_time() {
 
 # Two ranks on one card; the table sets them beside a device copy, which peer.py measures.
 part_ipc() {
-    local on=()
-    if "$bundle/tutti" coll bench --help | grep -q -e '--device'; then
-        on=(--device "$device")
-    elif [ "$device" != cpu ]; then
-        lost ipc "tutti coll bench has no option --device yet"
-        return
-    fi
-    within ipc 25 "$bundle/tutti" coll bench --ranks 2 --bytes 100MB "${on[@]}" --json "$work/ipc.json" || { lost ipc "$(said_last)"; return; }
+    within ipc 25 "$bundle/tutti" coll bench --ranks 2 --bytes 100MB --device "$device" --json "$work/ipc.json" || { lost ipc "$(said_last)"; return; }
     figure ipc "$work/ipc.json" "$device"
 }
 
@@ -138,6 +131,7 @@ part_peer() {
         lost peer "$(said_last)"
 }
 
+"$bundle/tutti" doctor 2>&1 | tee "$out/table.txt" # what there is to compute with
 figure machine
 for part in ops train time ipc tnn peer; do
     case ",$parts," in
@@ -153,7 +147,7 @@ for part in ops train time ipc tnn peer; do
     "part_$part"
     echo "[$part: $((SECONDS - begin)) s]"
 done
-"$python" "$here/card_figures.py" table "$figures" | tee "$out/table.txt"
+"$python" "$here/card_figures.py" table "$figures" | tee -a "$out/table.txt"
 code=$?
 echo "[$SECONDS s in all; figures: $figures]"
 exit $code
