@@ -13,7 +13,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 
 #define DEVICE static __device__ __forceinline__
-#define ENTRY extern "C" __global__ void
+#define ENTRY  extern "C" __global__ void
 
 // ---- one number ----
 
@@ -146,8 +146,7 @@ DEVICE u32 two_halves(float low, float high, int type)
 DEVICE uint2 halves_of_quad(const quad &q, int type)
 {
     const float *x = q.x;
-    if (!has_nan(x[0], x[1], x[2], x[3]))
-        return make_uint2(two_halves(x[0], x[1], type), two_halves(x[2], x[3], type));
+    if (!has_nan(x[0], x[1], x[2], x[3])) return make_uint2(two_halves(x[0], x[1], type), two_halves(x[2], x[3], type));
     u32 h[4];
 #pragma unroll
     for (int j = 0; j < 4; j++) h[j] = half_of_float(x[j], type);
@@ -251,7 +250,8 @@ template <class T> DEVICE lanes_of<T> load16(const void *at, i64 i)
 template <class T> DEVICE void store16(void *at, i64 i, const lanes_of<T> &v)
 {
     const float *x = v.x;
-    uint4 words = make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
+    uint4 words =
+        make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
     if (T::type != F32) {
         const quad more = {{x[4 % T::lanes], x[5 % T::lanes], x[6 % T::lanes], x[7 % T::lanes]}};
         const uint2 first = halves_of_quad({{x[0], x[1], x[2], x[3]}}, T::type), last = halves_of_quad(more, T::type);

@@ -8,7 +8,9 @@ enum { MOST_INPUTS = 8 };
 struct joining {
     char *in[MOST_INPUTS]; // or their gradients, of which NULL is wanted by nobody
     char *out;
-    i64 first[MOST_INPUTS + 1]; // where each begins in a row of the output, and where the last ends; of different orders: its first channel
+    i64 first
+        [MOST_INPUTS +
+         1]; // where each begins in a row of the output, and where the last ends; of different orders: its first channel
     i64 n, channels, plane;
     int type[MOST_INPUTS], is_nhwc[MOST_INPUTS];
     int ninputs, out_type, out_is_nhwc;
@@ -57,6 +59,21 @@ template <bool JOINS, int EACH> DEVICE void move_rows(const joining &c)
         move1<JOINS>(c, input, inside, i);
 }
 
+// Of one type: 16 bytes of one input a thread, as they are. n and first count such.
+template <bool JOINS> DEVICE void move_16(const joining &c)
+{
+    const i64 i = thread_number();
+    if (i >= c.n) return;
+    const division row = divided(i, c.first[c.ninputs]);
+    const int input = input_of(c, row.rest);
+    const i64 begin = c.first[input], inside = row.quotient * (c.first[input + 1] - begin) + row.rest - begin;
+    uint4 *own = (uint4 *)c.in[input], *whole = (uint4 *)c.out;
+    if (JOINS)
+        whole[i] = own[inside];
+    else if (own)
+        own[inside] = whole[i];
+}
+
 template <bool JOINS> DEVICE void move_orders(const joining &c)
 {
     const i64 i = thread_number();
@@ -65,6 +82,16 @@ template <bool JOINS> DEVICE void move_orders(const joining &c)
     const int input = input_of(c, at.channel);
     at.channel -= c.first[input];
     move1<JOINS>(c, input, number_at(at, c.first[input + 1] - c.first[input], c.plane, c.is_nhwc[input]), i);
+}
+
+ENTRY join16(const __grid_constant__ joining c)
+{
+    move_16<true>(c);
+}
+
+ENTRY part16(const __grid_constant__ joining c)
+{
+    move_16<false>(c);
 }
 
 ENTRY join4(const __grid_constant__ joining c)

@@ -3,7 +3,7 @@
  * The output has the order of the first input. */
 #include "cuda_rows.h"
 
-enum { QUAD = 4 };
+enum { QUAD = 4, VECTOR_BYTES = 16 };
 
 /* As concat.cu has it. */
 typedef struct {
@@ -15,12 +15,18 @@ typedef struct {
     int32_t ninputs, out_type, out_is_nhwc;
 } joining;
 
+/* One way to do it. */
 typedef struct {
-    tutti_cuda *cuda;
     tutti_cuda_function join, part;
-    tutti_layout layout;
     joining like; /* without addresses */
     int each;     /* numbers of a thread */
+} way;
+
+typedef struct {
+    tutti_cuda *cuda;
+    tutti_layout layout;
+    way any;     /* whatever the addresses are */
+    way vectors; /* join NULL: there is none */
 } concat;
 
 /* Numbers of a channel in a row: concat.cu says what a row is. */
@@ -29,11 +35,10 @@ static int64_t numbers_a_channel(const joining *j)
     return j->out_is_nhwc ? 1 : j->plane;
 }
 
-static void describe(const tutti_kernel *k, concat *s)
+static void describe(const tutti_kernel *k, joining *j)
 {
     tutti_blocks b;
     tutti_blocks_of(&k->out, &b);
-    joining *j = &s->like;
     const bool planes = k->out.shape.ndims == 4;
     *j = (joining){.n = tutti_value_elements(&k->out),
                    .channels = k->out.shape.dim[1],
@@ -56,54 +61,81 @@ static bool is_one_order(const tutti_kernel *k, const joining *j)
     return one;
 }
 
+/* Rows are whole vectors of one type? */
+static bool fits_vectors(const tutti_kernel *k, const joining *rows)
+{
+    bool fits = true;
+    for (int i = 0; i < k->ninputs; i++) fits = fits && k->in[i].dtype == k->out.dtype;
+    for (int i = 0; i <= k->ninputs; i++)
+        fits = fits && rows->first[i] * (int64_t)tutti_dtype_bytes(k->out.dtype) % VECTOR_BYTES == 0;
+    return fits;
+}
+
+static tutti_status find_vectors(const tutti_kernel *k, concat *s, tutti_failure *err)
+{
+    const int64_t lanes = VECTOR_BYTES / (int64_t)tutti_dtype_bytes(k->out.dtype);
+    const tutti_cuda_wanted wanted[] = {{"join16", &s->vectors.join}, {"part16", &s->vectors.part}};
+    joining *j = &s->vectors.like;
+    *j = s->any.like;
+    j->n /= lanes;
+    for (int i = 0; i <= k->ninputs; i++) j->first[i] /= lanes;
+    s->vectors.each = 1;
+    return tutti_cuda_find_all(s->cuda, "concat", wanted, sizeof wanted / sizeof *wanted, err);
+}
+
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     concat *s = tutti_alloc(sizeof *s);
     k->state = s;
     s->cuda = tutti_cuda_of(r->device);
-    const tutti_status st = tutti_cuda_like_input(k, r, err); /* for its checks */
+    tutti_status st = tutti_cuda_like_input(k, r, err); /* for its checks */
     if (st) return st;
     tutti_cuda_place_output(k, r, k->in[0].layout ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NCHW, &s->layout);
-    describe(k, s);
-    const bool one_order = is_one_order(k, &s->like);
+    joining *rows = &s->any.like;
+    describe(k, rows);
+    const bool one_order = is_one_order(k, rows);
     bool quads = one_order;
     for (int i = 0; i <= k->ninputs && one_order; i++) {
-        s->like.first[i] *= numbers_a_channel(&s->like);
-        quads = quads && s->like.first[i] % QUAD == 0;
+        rows->first[i] *= numbers_a_channel(rows);
+        quads = quads && rows->first[i] % QUAD == 0;
     }
-    s->each = quads ? QUAD : 1;
+    s->any.each = quads ? QUAD : 1;
     const tutti_cuda_wanted wanted[] = {{quads       ? "join4"
                                          : one_order ? "join1"
                                                      : "join_orders",
-                                         &s->join},
+                                         &s->any.join},
                                         {quads       ? "part4"
                                          : one_order ? "part1"
                                                      : "part_orders",
-                                         &s->part}};
-    return tutti_cuda_find_all(s->cuda, "concat", wanted, sizeof wanted / sizeof *wanted, err);
+                                         &s->any.part}};
+    st = tutti_cuda_find_all(s->cuda, "concat", wanted, sizeof wanted / sizeof *wanted, err);
+    return !st && one_order && fits_vectors(k, rows) ? find_vectors(k, s, err) : st;
 }
 
-static void run(const concat *s, tutti_cuda_function f, joining *j)
+/* Between the inputs, or their gradients, and the whole. */
+static void run(const tutti_kernel *k, void *const *in, void *whole, bool joins)
 {
-    tutti_cuda_run(s->cuda, f, tutti_cuda_cover(j->n, TUTTI_CUDA_THREADS, s->each), (void *[]){j});
+    const concat *s = k->state;
+    uintptr_t all = (uintptr_t)whole;
+    for (int i = 0; i < k->ninputs; i++) all |= (uintptr_t)in[i];
+    const way *w = s->vectors.join && all % VECTOR_BYTES == 0 ? &s->vectors : &s->any;
+    joining j = w->like;
+    for (int i = 0; i < k->ninputs; i++) j.in[i] = in[i];
+    j.out = whole;
+    tutti_cuda_run(s->cuda, joins ? w->join : w->part, tutti_cuda_cover(j.n, TUTTI_CUDA_THREADS, w->each),
+                   (void *[]){&j});
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
-    const concat *s = k->state;
-    joining j = s->like;
-    for (int i = 0; i < k->ninputs; i++) j.in[i] = (void *)(uintptr_t)a->in[i];
-    j.out = a->out;
-    run(s, s->join, &j);
+    void *in[TUTTI_MAX_OP_INPUTS];
+    for (int i = 0; i < k->ninputs; i++) in[i] = (void *)(uintptr_t)a->in[i];
+    run(k, in, a->out, true);
 }
 
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
-    const concat *s = k->state;
-    joining j = s->like;
-    for (int i = 0; i < k->ninputs; i++) j.in[i] = a->din[i];
-    j.out = a->dout;
-    run(s, s->part, &j);
+    run(k, a->din, a->dout, false);
 }
 
 const tutti_kernel_row tutti_cuda_concat = {

@@ -78,7 +78,8 @@ ENTRY drop_positions(const __grid_constant__ dropping d)
     for (int j = 0; j < 4; j++) x[j] = fetch(d.from, d.from_type, i + j * d.channels);
     const four_words words = draw(d, outer.quotient, (inner.rest * d.plane) / 4 + outer.rest);
 #pragma unroll
-    for (int j = 0; j < 4; j++) store(d.to, d.to_type, i + j * d.channels, dropped(d, widen(x[j], d.from_type), words.word[j]));
+    for (int j = 0; j < 4; j++)
+        store(d.to, d.to_type, i + j * d.channels, dropped(d, widen(x[j], d.from_type), words.word[j]));
 }
 
 // Channels last, any number of positions: a thread a number.

@@ -74,7 +74,7 @@ DEVICE void map(const void *x, int x_type, const void *y, int y_type, void *to, 
 }
 
 #define MAP_ENTRY(name, has_y)                                                                                         \
-    ENTRY map_##name(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)                     \
+    ENTRY map_##name(const void *x, int x_type, const void *y, int y_type, void *to, int to_type, i64 n)               \
     {                                                                                                                  \
         map<name##_map, has_y>(x, x_type, y, y_type, to, to_type, n);                                                  \
     }

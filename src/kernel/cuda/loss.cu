@@ -9,7 +9,7 @@ enum { MOST_WARPS = 32 };
 // Of a sample: what backward needs.
 struct sample_sums {
     double sum, others; // of exp(logit - largest): all, all but the label's
-    float largest, by; // by: 1 / sum
+    float largest, by;  // by: 1 / sum
 };
 
 struct sample_loss {
@@ -152,8 +152,7 @@ ENTRY loss_backward(const __grid_constant__ backward_args a)
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         q.x[j] = __fadd_rn(__fmul_rn(expf(q.x[j] - s.largest), s.by), -spread);
-        if (column + j == label)
-            q.x[j] = (float)(a.smoothing - a.smoothing / (double)a.classes - s.others / s.sum);
+        if (column + j == label) q.x[j] = (float)(a.smoothing - a.smoothing / (double)a.classes - s.others / s.sum);
         q.x[j] = __fmul_rn(q.x[j], a.scale);
     }
     store_up_to_4(a.gradient, a.type, first + column, end, q);

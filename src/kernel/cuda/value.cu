@@ -44,8 +44,7 @@ ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
 #pragma unroll
     for (int k = 0; k < QUADS; k++) raw[k] = fetch_up_to_4(from, type, first + k * 4 * blockDim.x, n);
 #pragma unroll
-    for (int k = 0; k < QUADS; k++)
-        store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, widen4(raw[k], type));
+    for (int k = 0; k < QUADS; k++) store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, widen4(raw[k], type));
 }
 
 // Of each sample a matrix of so many rows and columns, transposed, in tiles: blocks of TILE x TILE_ROWS threads, one a tile.
