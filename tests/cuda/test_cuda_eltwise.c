@@ -42,6 +42,7 @@ static const op_case cases[] = {
     {"softmax-cross-entropy", &plain_loss, {2, {5, 10}}, {10}, 2e-6},
     {"softmax-cross-entropy", &plain_loss, {2, {3, 1003}}, {1003}, 2e-6},
     {"softmax-cross-entropy", &smooth_loss, {2, {4, 35}}, {35}, 2e-6},
+    {"softmax-cross-entropy", &smooth_loss, {2, {3, 2605}}, {2605}, 2e-6},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
