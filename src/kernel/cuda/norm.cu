@@ -87,7 +87,7 @@ DEVICE void take_eight(const float *from, int channel, float *to)
 // ---- sums of a block and of a tile ----
 
 // Two numbers a thread and channel, in shared memory: by y, then by channel of the tile.
-struct board {
+struct alignas(16) board {
     float a[THREADS * VECTOR], b[THREADS * VECTOR];
 };
 
