@@ -73,8 +73,8 @@ DEVICE spot find_spot(const rows_of_channels &r)
 // Rows that a thread of this y takes of a block's.
 DEVICE int rows_of(const spot &s, int y)
 {
-    const i64 n = s.end - s.begin - y;
-    return n > 0 ? (int)((n + blockDim.y - 1) / blockDim.y) : 0;
+    const u32 n = (u32)(s.end - s.begin), each = n / blockDim.y;
+    return (int)(each + (y < n - each * blockDim.y));
 }
 
 DEVICE void take_eight(const float *from, int channel, float *to)
