@@ -119,6 +119,13 @@ static tutti_status connect_device(const tutti_job *job, const tutti_job_seat *s
     return tutti_device_connect(name, card_of(seat), &r->device, &r->why_cpu, err);
 }
 
+/* Alone on a card nothing travels, so that one bucket, and one launch of the update for many parameters, is the soonest. */
+static void take_one_bucket(const tutti_resolved *r, tutti_plan_config *config)
+{
+    const bool is_rule = config->bucket_bytes == TUTTI_BUCKET_LAYER || config->bucket_bytes == TUTTI_BUCKET_SOONEST;
+    if (config->nranks == 1 && !r->device->shares_host && !is_rule) config->bucket_bytes = TUTTI_BUCKET_ALL;
+}
+
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err)
 {
@@ -127,6 +134,7 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
     int64_t samples;
     tutti_status st = tutti_plan_samples_per_call(&config, &samples, err);
     if (!st) st = connect_device(job, seat, &r, err);
+    if (!st) take_one_bucket(&r, &config);
     if (!st) st = tutti_job_open_times(job, seat->times, &r.times, err);
     if (!st) st = tutti_model_load(job->model, job->folder, &r.model, err);
     tutti_graph_config graph = {.batch = samples,

@@ -11,7 +11,8 @@ static const tutti_cost_part part_of[TUTTI_NDID] = {
     [TUTTI_DID_UPDATE] = TUTTI_COST_UPDATE,         [TUTTI_DID_EVALUATE] = TUTTI_COST_EVALUATION,
     [TUTTI_DID_SAVE] = TUTTI_COST_CHECKPOINT,       [TUTTI_DID_OTHER] = TUTTI_COST_OTHER,
     [TUTTI_DID_CENTRE] = TUTTI_COST_CENTRE,         [TUTTI_DID_VISIT] = TUTTI_COST_EXCHANGE,
-    [TUTTI_DID_CONVERT] = TUTTI_COST_COMPUTE,       [TUTTI_DID_HELD_UP] = TUTTI_COST_COMPUTE,
+    [TUTTI_DID_DEVICE] = TUTTI_COST_COMPUTE,        [TUTTI_DID_CONVERT] = TUTTI_COST_COMPUTE,
+    [TUTTI_DID_HELD_UP] = TUTTI_COST_COMPUTE,
 };
 
 /* Shorter looks at exchanges between kernels are charged but not drawn: they would be half of all spans. */

@@ -26,6 +26,7 @@ typedef enum {
     TUTTI_DID_UPDATE,   /* of weights, or a look at gradients before it; index = bucket */
     TUTTI_DID_CENTRE,   /* of the centre; index = bucket */
     TUTTI_DID_VISIT,    /* waited to come to the centre, or for workers that are behind */
+    TUTTI_DID_DEVICE,   /* waited for a device that computes by itself to end the step */
     TUTTI_DID_HELD_UP,  /* by its handicap */
     TUTTI_DID_EVALUATE,
     TUTTI_DID_SAVE,

@@ -454,6 +454,7 @@ tutti_status tutti_step_play_between(tutti_trainer *t, tutti_loop_driver driver,
 tutti_status tutti_step_settle(tutti_trainer *t, tutti_failure *err)
 {
     tutti_step_sync(t);
+    if (!t->device->shares_host) tutti_did(&t->account, TUTTI_DID_DEVICE, 0);
     t->last_loss = sum_losses(t, tutti_step_value(t, t->loss)) / (double)t->plan->config.batch;
     t->asked_to_stop = look_at(t, tutti_step_value(t, t->stop)) > 0;
     return t->device->check(t->device, err);

@@ -65,6 +65,7 @@ static const doing_row rows[TUTTI_NDOINGS] = {
     [TUTTI_DID_UPDATE] = {EACH_BUCKET, "update bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_CENTRE] = {EACH_BUCKET, "move centre of bucket", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_VISIT] = {ONE, "wait to visit", TUTTI_TRACK_COMPUTE},
+    [TUTTI_DID_DEVICE] = {ONE, "device", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_HELD_UP] = {ONE, "held up", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_EVALUATE] = {ONE, "evaluation", TUTTI_TRACK_COMPUTE},
     [TUTTI_DID_SAVE] = {ONE, "checkpoint", TUTTI_TRACK_COMPUTE},
