@@ -1,0 +1,25 @@
+# The fake libcuda.so.1, which runs PTX on the processor (fake/fake_cuda.h), and what its tests need.
+file(GLOB fake_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/fake/*.c)
+add_library(fake_cuda SHARED ${fake_sources})
+set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON C_VISIBILITY_PRESET hidden
+                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/cuda/fake)
+target_link_libraries(fake_cuda PRIVATE tutti_flags m pthread ${CMAKE_DL_LIBS})
+target_link_options(fake_cuda PRIVATE -Wl,-soname,libcuda.so.1)
+# An instruction is a loop over 32 lanes: it is run as vectors of what the processor at hand has.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-march=native has_march_native)
+target_compile_options(fake_cuda PRIVATE -O3 $<$<BOOL:${has_march_native}>:-march=native>)
+if(TUTTI_SANITIZE) # it checks what kernels do by itself, and wraps around on purpose
+  target_compile_options(fake_cuda PRIVATE -fno-sanitize=all)
+endif()
+
+foreach(name test_fake_cuda test_fake_cuda_faults test_fake_cuda_calls)
+  target_compile_definitions(${name} PRIVATE FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
+  target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS} m)
+  add_dependencies(${name} fake_cuda)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0") # NVRTC's
+endforeach()
+
+# Says the PTX that NVRTC makes of a file: ptx_of FILE.cu [compute_90].
+add_executable(ptx_of EXCLUDE_FROM_ALL ${CMAKE_CURRENT_SOURCE_DIR}/cuda/ptx_of.c)
+target_link_libraries(ptx_of PRIVATE tutti_flags ${CMAKE_DL_LIBS})

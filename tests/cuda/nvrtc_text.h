@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nvrtc_text.h: CUDA text becomes PTX, for tests: NVRTC is opened where it is found. */
+#ifndef TESTS_NVRTC_TEXT_H
+#define TESTS_NVRTC_TEXT_H
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library, from TUTTI_CUDA_PATH, the loader's path or /usr/local/cuda; NULL: there is none. */
+static inline void *nvrtc_open(void)
+{
+    static const char *names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+    const char *folders[] = {getenv("TUTTI_CUDA_PATH"), "", "/usr/local/cuda/lib64"};
+    for (size_t f = 0; f < sizeof(folders) / sizeof(*folders); f++) {
+        for (size_t n = 0; folders[f] && n < sizeof(names) / sizeof(*names); n++) {
+            char path[512];
+            for (int inner = 0; inner < (*folders[f] ? 2 : 1); inner++) {
+                snprintf(path, sizeof(path), "%s%s%s%s", folders[f], inner ? "/lib64" : "", *folders[f] ? "/" : "",
+                         names[n]);
+                void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+                if (library) return library;
+            }
+        }
+    }
+    return NULL;
+}
+
+#define NVRTC_CALL(library, name, ...) ((int (*)(__VA_ARGS__))(uintptr_t)dlsym(library, name))
+
+/* PTX for "compute_90" and so on, to be freed; NULL: it did not compile, and the log is on stderr if `log`. */
+static inline char *nvrtc_ptx(void *library, const char *text, const char *target, int log)
+{
+    typedef void *program;
+    program p = NULL;
+    char option[64];
+    snprintf(option, sizeof(option), "--gpu-architecture=%s", target);
+    const char *options[] = {option, "--std=c++17"};
+    if (NVRTC_CALL(library, "nvrtcCreateProgram", program *, const char *, const char *, int, const char **,
+                   const char **)(&p, text, "test.cu", 0, NULL, NULL))
+        return NULL;
+    char *ptx = NULL;
+    size_t n = 0;
+    if (!NVRTC_CALL(library, "nvrtcCompileProgram", program, int, const char **)(p, 2, options)) {
+        NVRTC_CALL(library, "nvrtcGetPTXSize", program, size_t *)(p, &n);
+        ptx = malloc(n + 1);
+        if (ptx) NVRTC_CALL(library, "nvrtcGetPTX", program, char *)(p, ptx);
+    } else if (log) {
+        NVRTC_CALL(library, "nvrtcGetProgramLogSize", program, size_t *)(p, &n);
+        char *words = malloc(n + 1);
+        if (words) {
+            NVRTC_CALL(library, "nvrtcGetProgramLog", program, char *)(p, words);
+            fprintf(stderr, "%s\n", words);
+        }
+        free(words);
+    }
+    NVRTC_CALL(library, "nvrtcDestroyProgram", program *)(&p);
+    return ptx;
+}
+
+#endif
