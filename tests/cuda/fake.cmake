@@ -1,5 +1,5 @@
 # The fake libcuda.so.1, which runs PTX on the processor (fake/fake_cuda.h), and what its tests need.
-file(GLOB fake_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/fake/*.c)
+file(GLOB_RECURSE fake_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/fake/*.c)
 add_library(fake_cuda SHARED ${fake_sources})
 set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON C_VISIBILITY_PRESET hidden
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/cuda/fake)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ptx.h"
+#include "ptx/ptx.h"
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
 

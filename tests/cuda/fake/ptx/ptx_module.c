@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake.h"
+#include "../fake.h"
 #include "ptx_reader.h"
 
 static bool fail(ptx_module *m, uint32_t pos, const char *what)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake.h"
-#include "fake_cuda.h"
+#include "../fake.h"
+#include "../fake_cuda.h"
 #include "ptx_lanes.h"
 
 static uint64_t executed;

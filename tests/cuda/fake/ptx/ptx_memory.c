@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_memory.c: loads, stores, atomics. An access that all lanes make side by side to device memory that was written is one copy. */
-#include "fake.h"
+#include "../fake.h"
 #include "ptx_lanes.h"
 
 /* i->a: the address, i->flags: it has 64 bits; the values are registers of `extra`. */

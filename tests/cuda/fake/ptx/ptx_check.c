@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "fake.h"
+#include "../fake.h"
 
 void ptx_say(ptx_warp *w, int lane, const char *format, ...)
 {
