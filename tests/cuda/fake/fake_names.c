@@ -33,3 +33,12 @@ FAKE_EXPORT int cuGetProcAddress_v2(const char *name, void **out, int version, u
     if (status) *status = *out ? 0 : 1; /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */
     return *out ? FAKE_OK : FAKE_NOT_FOUND;
 }
+
+/* NVRTC asks a driver that it finds for tables of NVIDIA's own; this one has none. */
+FAKE_EXPORT int cuGetExportTable(const void **out, const void *id)
+{
+    FAKE_CALL_ANYWHERE(cuGetExportTable);
+    (void)id;
+    *out = NULL;
+    return FAKE_NOT_FOUND;
+}
