@@ -8,23 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library, from TUTTI_CUDA_PATH, the loader's path or /usr/local/cuda; NULL: there is none. */
-static inline void *nvrtc_open(void)
+/* In one folder ("": the loader's); NULL: not there. */
+static inline void *nvrtc_open_in(const char *folder)
 {
-    static const char *names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    const char *folders[] = {getenv("TUTTI_CUDA_PATH"), "", "/usr/local/cuda/lib64"};
-    for (size_t f = 0; f < sizeof(folders) / sizeof(*folders); f++) {
-        for (size_t n = 0; folders[f] && n < sizeof(names) / sizeof(*names); n++) {
-            char path[512];
-            for (int inner = 0; inner < (*folders[f] ? 2 : 1); inner++) {
-                snprintf(path, sizeof(path), "%s%s%s%s", folders[f], inner ? "/lib64" : "", *folders[f] ? "/" : "",
-                         names[n]);
-                void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-                if (library) return library;
-            }
-        }
+    static const char *names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+        char path[512];
+        snprintf(path, sizeof(path), "%s%s%s", folder, *folder ? "/" : "", names[n]);
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library) return library;
     }
     return NULL;
+}
+
+/* The library, from the folders of TUTTI_CUDA_PATH (":" between), the loader's or /usr/local/cuda; NULL: there is none. */
+static inline void *nvrtc_open(void)
+{
+    char *folders = strdup(getenv("TUTTI_CUDA_PATH") ? getenv("TUTTI_CUDA_PATH") : ""), *rest = folders;
+    void *library = NULL;
+    for (char *folder; !library && (folder = strsep(&rest, ":"));)
+        if (*folder) library = nvrtc_open_in(folder);
+    free(folders);
+    if (!library) library = nvrtc_open_in("");
+    return library ? library : nvrtc_open_in("/usr/local/cuda/lib64");
 }
 
 #define NVRTC_CALL(library, name, ...) ((int (*)(__VA_ARGS__))(uintptr_t)dlsym(library, name))

@@ -273,7 +273,7 @@ uint8_t *ptx_reach(ptx_warp *w, int lane, uint64_t address, ptx_space space, uin
 void ptx_say(ptx_warp *w, int lane, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Before a global access, where races are looked for there. value: what a write writes, NULL of a read. */
 void ptx_global_race(ptx_warp *w, int lane, uint64_t address, const uint8_t *value, uint32_t nbytes, bool atomic);
-bool ptx_races(void);
+extern bool ptx_races;             /* whether they are looked for; asked before each launch */
 void ptx_global_sync(ptx_warp *w); /* an atomic or a fence: what other blocks wrote before is seen */
 
 /* Values of 16 bits. */

@@ -20,12 +20,7 @@ void ptx_say(ptx_warp *w, int lane, const char *format, ...)
                 b->ctaid[2], t % n[0], t / n[0] % n[1], t / n[0] / n[1], w->at ? w->at->line : 0, words);
 }
 
-bool ptx_races(void)
-{
-    static int wanted = -1;
-    if (wanted < 0) wanted = fake_setting("TUTTI_FAKE_CUDA_RACES", 0) != 0;
-    return wanted;
-}
+bool ptx_races;
 
 /* ---- races ---- */
 
@@ -85,10 +80,12 @@ static void mark(const ptx_warp *w, uint32_t thread, ptx_trace *t, bool writes, 
 
 static void shared_race(ptx_warp *w, int lane, uint32_t offset, uint32_t nbytes, bool writes, bool atomic)
 {
-    const uint32_t thread = w->index * PTX_LANES + (uint32_t)lane;
+    const uint32_t thread = w->index * PTX_LANES + (uint32_t)lane, epoch = w->block->epoch;
     ptx_trace *traces = w->block->traces + offset;
     for (uint32_t n = 0; n < nbytes; n++) {
-        const int with = conflict(w, true, thread, &traces[n], writes, atomic);
+        /* What an earlier epoch saw comes before this one. */
+        const bool quiet = traces[n].write_epoch < epoch && (!writes || traces[n].read_epoch < epoch);
+        const int with = quiet ? 0 : conflict(w, true, thread, &traces[n], writes, atomic);
         const uint32_t other = with == 1 ? traces[n].writer : traces[n].reader;
         if (with && other == PTX_MANY)
             ptx_say(w, lane,
@@ -143,6 +140,14 @@ void ptx_global_race(ptx_warp *w, int lane, uint64_t address, const uint8_t *val
 
 /* ---- addresses ---- */
 
+static inline bool all_ones(const uint8_t *at, uint32_t nbytes)
+{
+    uint32_t four;
+    if (nbytes != 4) return !memchr(at, 0, nbytes);
+    memcpy(&four, at, 4);
+    return four == 0x01010101u;
+}
+
 static uint8_t *reach_shared(ptx_warp *w, int lane, uint64_t offset, uint32_t nbytes, bool writes, bool atomic)
 {
     ptx_block *b = w->block;
@@ -152,7 +157,7 @@ static uint8_t *reach_shared(ptx_warp *w, int lane, uint64_t offset, uint32_t nb
         return NULL;
     }
     uint8_t *written = b->shared_written + offset;
-    if ((!writes || atomic) && memchr(written, 0, nbytes))
+    if ((!writes || atomic) && !all_ones(written, nbytes))
         ptx_say(w, lane, "reads shared memory at 0x%llx, %u bytes, that no thread of the block has written",
                 (unsigned long long)offset, nbytes);
     if (writes) memset(written, 1, nbytes);

@@ -48,7 +48,10 @@ static inline uint16_t bf16_from_float(float v)
 }
 static inline uint16_t half_from_float(float v)
 {
-    return ptx_half_from_double(v);
+    const uint32_t bits = ptx_bits_of(v), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size < 0x38800000 || size >= 0x7f800000) return ptx_half_from_double((double)v); /* small, or no number */
+    const uint32_t r = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    return (uint16_t)(sign | (r < 0x7c00 ? r : 0x7c00));
 }
 
 /* One operation for one value a lane and for two. */

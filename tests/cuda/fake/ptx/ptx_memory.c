@@ -51,7 +51,7 @@ static uint8_t *side_by_side(ptx_warp *w, const ptx_inst *i, uint32_t each)
             const uint64_t at = address_of(w, i, l);                                                                   \
             const uint8_t *from = reach(w, l, at, i, nbytes, false);                                                   \
             if (!from) continue;                                                                                       \
-            if (ptx_races() && i->space <= PTX_GLOBAL) ptx_global_race(w, l, at, NULL, nbytes, false);                 \
+            if (ptx_races && i->space <= PTX_GLOBAL) ptx_global_race(w, l, at, NULL, nbytes, false);                   \
             for (uint32_t n = 0; n < i->count; n++)                                                                    \
                 memcpy(&PTX_REG(uint##bits##_t, w, regs[n])[l], from + n * (bits / 8), bits / 8);                      \
         }                                                                                                              \
@@ -66,7 +66,7 @@ static uint8_t *side_by_side(ptx_warp *w, const ptx_inst *i, uint32_t each)
             for (uint32_t n = 0; n < i->count; n++) values[n] = PTX_REG(uint##bits##_t, w, regs[n])[l];                \
             uint8_t *to = reach(w, l, at, i, nbytes, true);                                                            \
             if (!to) continue;                                                                                         \
-            if (ptx_races() && i->space <= PTX_GLOBAL) ptx_global_race(w, l, at, (uint8_t *)values, nbytes, false);    \
+            if (ptx_races && i->space <= PTX_GLOBAL) ptx_global_race(w, l, at, (uint8_t *)values, nbytes, false);      \
             memcpy(to, values, nbytes);                                                                                \
         }                                                                                                              \
     }
@@ -77,17 +77,23 @@ MOVE(64)
 
 static bool whole_warp(const ptx_inst *i, uint32_t mask)
 {
-    return mask == ~UINT32_C(0) && i->space == PTX_GLOBAL && i->flags && i->count == 1 && !ptx_races();
+    return mask == ~UINT32_C(0) && i->space == PTX_GLOBAL && i->flags && !ptx_races;
 }
 
 void ptx_load(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
-    if (whole_warp(i, mask)) {
-        const uint8_t *from = side_by_side(w, i, i->size);
-        if (from) {
-            memcpy(w->regs + w->block->launch->f->extra[i->extra], from, (size_t)PTX_LANES * i->size);
-            return;
+    const uint8_t *from = whole_warp(i, mask) ? side_by_side(w, i, (uint32_t)i->size * i->count) : NULL;
+    if (from && i->count == 1) {
+        memcpy(w->regs + w->block->launch->f->extra[i->extra], from, (size_t)PTX_LANES * i->size);
+        return;
+    }
+    if (from && i->size == 4) {
+        const uint32_t *regs = w->block->launch->f->extra + i->extra;
+        for (uint32_t n = 0; n < i->count; n++) {
+            uint32_t *to = PTX_REG(uint32_t, w, regs[n]);
+            for (uint32_t l = 0; l < PTX_LANES; l++) memcpy(&to[l], from + (l * i->count + n) * 4, 4);
         }
+        return;
     }
     switch (i->size) {
     case 1: load_8(w, i, mask); break;
@@ -99,12 +105,18 @@ void ptx_load(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 
 void ptx_store(ptx_warp *w, const ptx_inst *i, uint32_t mask)
 {
-    if (whole_warp(i, mask)) {
-        uint8_t *to = side_by_side(w, i, i->size);
-        if (to) {
-            memcpy(to, w->regs + w->block->launch->f->extra[i->extra], (size_t)PTX_LANES * i->size);
-            return;
+    uint8_t *to = whole_warp(i, mask) ? side_by_side(w, i, (uint32_t)i->size * i->count) : NULL;
+    if (to && i->count == 1) {
+        memcpy(to, w->regs + w->block->launch->f->extra[i->extra], (size_t)PTX_LANES * i->size);
+        return;
+    }
+    if (to && i->size == 4) {
+        const uint32_t *regs = w->block->launch->f->extra + i->extra;
+        for (uint32_t n = 0; n < i->count; n++) {
+            const uint32_t *values = PTX_REG(uint32_t, w, regs[n]);
+            for (uint32_t l = 0; l < PTX_LANES; l++) memcpy(to + (l * i->count + n) * 4, &values[l], 4);
         }
+        return;
     }
     switch (i->size) {
     case 1: store_8(w, i, mask); break;
@@ -174,7 +186,7 @@ void ptx_atomic(ptx_warp *w, const ptx_inst *i, uint32_t mask)
             (i->count ? PTX_REG(uint64_t, w, i->a)[l] : PTX_REG(uint32_t, w, i->a)[l]) + (uint64_t)i->imm;
         uint8_t *there = ptx_reach(w, l, at, (ptx_space)i->space, i->size, true, true);
         if (!there) continue;
-        if (ptx_races() && !shared) ptx_global_race(w, l, at, NULL, i->size, true);
+        if (ptx_races && !shared) ptx_global_race(w, l, at, NULL, i->size, true);
         uint64_t old = 0;
         memcpy(&old, there, i->size);
         const uint64_t made = atomic_result(i, old, value_of(w, i->b, i->size, l), value_of(w, i->c, i->size, l));
@@ -227,7 +239,11 @@ void ptx_load_fast(ptx_warp *w, const ptx_inst *i, uint32_t mask)
     for (uint32_t n = 0; n < i->count; n++) {
         uint8_t *to = w->regs + launch->f->extra[i->extra + n];
         const uint8_t *from = launch->params + i->imm + (size_t)n * i->size;
-        for (int l = 0; l < PTX_LANES; l++)
-            if (mask >> l & 1) memcpy(to + (size_t)l * i->size, from, i->size);
+        if (i->size == 4)
+            for (size_t l = 0; l < PTX_LANES; l++) mask >> l & 1 ? memcpy(to + l * 4, from, 4) : NULL;
+        else if (i->size == 8)
+            for (size_t l = 0; l < PTX_LANES; l++) mask >> l & 1 ? memcpy(to + l * 8, from, 8) : NULL;
+        else
+            for (size_t l = 0; l < PTX_LANES; l++) mask >> l & 1 ? memcpy(to + l * i->size, from, i->size) : NULL;
     }
 }

@@ -318,6 +318,7 @@ void ptx_launch_run(const ptx_launch *l)
     static ptx_block block;
     ptx_block *b = &block;
     const ptx_function *f = l->f;
+    ptx_races = fake_setting("TUTTI_FAKE_CUDA_RACES", 0) != 0;
     b->launch = l;
     b->nthreads = l->block[0] * l->block[1] * l->block[2];
     b->nwarps = (b->nthreads + PTX_LANES - 1) / PTX_LANES;
