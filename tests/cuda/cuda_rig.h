@@ -111,7 +111,7 @@ static inline void rig_run_pass(const tutti_device *d, const void *args, const v
 }
 
 static const tutti_queue_work rig_pass_work = {"pass", rig_run_pass, sizeof(rig_pass), offsetof(rig_pass, args.seed),
-                                         3 * sizeof(uint64_t)};
+                                               3 * sizeof(uint64_t)};
 
 static inline void rig_launch(cuda_rig *r, tutti_kernel *k, const tutti_kernel_args *a, tutti_kernel_pass pass)
 {

@@ -102,29 +102,54 @@ static tutti_update_step step_of(int round)
     return (tutti_update_step){.lr = 0.1 / (round + 1), .unscale = 0.25, .trust = 0.7, .nupdates = round + 3};
 }
 
-static void check_update(cuda_rig *r, const tutti_rule_row *rule, int64_t n, filling how, const int *shift)
+enum { MOST_SLICES = TUTTI_WORK_TOGETHER };
+static int64_t size_at(int i)
+{
+    return i % (NSIZES + 1) == NSIZES ? 0 : sizes[i % (NSIZES + 1)];
+}
+
+typedef struct {
+    vector w, sum, centre, state[TUTTI_RULE_MAX_STATES];
+} slice_vectors;
+
+/* Every other slice is pulled. */
+static void add_slice(cuda_rig *r, int i, slice_vectors *v, tutti_update_work *card, tutti_update_work *host)
+{
+    const filling how = (filling)((i + r->n) % NFILLINGS);
+    const int *shift = shifts[i % NSHIFTS];
+    const int64_t n = size_at(i);
+    v->w = make(r, n, how, shift[0]), v->sum = make(r, n, how, shift[1]), v->centre = make(r, n, PLAIN, shift[2]);
+    host->slices[i] = (tutti_update_slice){.w = v->w.host, .sum = v->sum.host, .n = n};
+    card->slices[i] = (tutti_update_slice){.w = v->w.card, .sum = v->sum.card, .n = n};
+    if (i % 2) host->slices[i].centre = v->centre.host, card->slices[i].centre = v->centre.card;
+    for (int s = 0; s < host->rule->nstates; s++) {
+        v->state[s] = make(r, n, how, shift[3 + s]);
+        host->slices[i].state[s] = v->state[s].host, card->slices[i].state[s] = v->state[s].card;
+    }
+    host->nslices = card->nslices = i + 1;
+}
+
+static void check_update(cuda_rig *r, const tutti_rule_row *rule, int nslices)
 {
     const tutti_update u = update_of(rule);
-    vector w = make(r, n, how, shift[0]), sum = make(r, n, how, shift[1]), centre = make(r, n, how, shift[2]);
-    vector state[TUTTI_RULE_MAX_STATES];
-    for (int pulled = 0; pulled < 2; pulled++) {
-        tutti_update_work host = {.rule = rule, .slice = {.w = w.host, .sum = sum.host, .n = n}}, card = host;
-        card.slice.w = w.card, card.slice.sum = sum.card;
-        if (pulled) host.slice.centre = centre.host, card.slice.centre = centre.card;
-        for (int i = 0; i < rule->nstates; i++) {
-            state[i] = make(r, n, how, shift[3 + i]);
-            host.slice.state[i] = state[i].host, card.slice.state[i] = state[i].card;
+    slice_vectors v[MOST_SLICES];
+    tutti_update_work host = {.rule = rule}, card = {.rule = rule};
+    for (int i = 0; i < nslices; i++) add_slice(r, i, &v[i], &card, &host);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < nslices; i++) {
+            const tutti_update_step step = step_of(round + i);
+            const tutti_param_kind kind = i % 3 ? TUTTI_PARAM_WEIGHT : TUTTI_PARAM_BIAS;
+            tutti_update_prepare(&u, &step, kind, host.varying[i].numbers);
+            host.varying[i].alpha = 0.3f / (float)(round + i + 1);
         }
-        for (int round = 0; round < ROUNDS; round++) {
-            const tutti_update_step step = step_of(round);
-            tutti_update_prepare(&u, &step, TUTTI_PARAM_WEIGHT, host.varying.numbers);
-            host.varying.alpha = 0.3f / (float)(round + 1);
-            card.varying = host.varying;
-            launch(r, TUTTI_WORK_UPDATE, &card, &host);
-        }
-        for (int i = 0; i < rule->nstates; i++) check_and_free(r, &state[i], rule->states[i]);
+        memcpy(card.varying, host.varying, sizeof card.varying);
+        launch(r, TUTTI_WORK_UPDATE, &card, &host);
     }
-    check_and_free(r, &w, rule->name), check_and_free(r, &sum, "sum"), check_and_free(r, &centre, "centre");
+    for (int i = 0; i < nslices; i++) {
+        for (int s = 0; s < rule->nstates; s++) check_and_free(r, &v[i].state[s], rule->states[s]);
+        check_and_free(r, &v[i].w, rule->name), check_and_free(r, &v[i].sum, "sum");
+        check_and_free(r, &v[i].centre, "centre");
+    }
     rig_release(r);
 }
 
@@ -132,30 +157,31 @@ static void updates_have_the_bits_of_the_cpu(void **state)
 {
     if (!*state) skip();
     for (int i = 0; tutti_rule_at(i); i++) {
+        const int most = RIG_MOST_BUFFERS / (3 + tutti_rule_at(i)->nstates);
         prepare(*state, tutti_rule_at(i));
-        for (int s = 0; s < NSIZES; s++)
-            check_update(*state, tutti_rule_at(i), sizes[s], s % 2 ? WILD : PLAIN, shifts[s % NSHIFTS]);
-        check_update(*state, tutti_rule_at(i), 517, TINY, shifts[1]);
-        check_update(*state, tutti_rule_at(i), 518, ALL_SIZES, shifts[3]);
+        for (int n = 1; n <= MOST_SLICES && n <= most; n++) check_update(*state, tutti_rule_at(i), n);
     }
 }
 
 static void running_statistics_have_the_bits_of_the_cpu(void **state)
 {
-    static const double takes[] = {0.1, 1};
     cuda_rig *r = *state;
     if (!r) skip();
     prepare(r, NULL);
-    for (int s = 0; s < NSIZES; s++)
-        for (int t = 0; t < 2; t++) {
-            const int *shift = shifts[(s + t) % NSHIFTS];
-            vector w = make(r, sizes[s], WILD, shift[2]), sum = make(r, sizes[s], t ? PLAIN : WILD, shift[3]);
-            const tutti_statistic_work host = {takes[t], 3, w.host, sum.host, w.n};
-            const tutti_statistic_work card = {takes[t], 3, w.card, sum.card, w.n};
-            for (int round = 0; round < ROUNDS; round++) launch(r, TUTTI_WORK_STATISTIC, &card, &host);
-            check_and_free(r, &w, "statistic"), check_and_free(r, &sum, "sum");
-            rig_release(r);
+    for (int n = 1; n <= MOST_SLICES; n++) {
+        vector w[MOST_SLICES], sum[MOST_SLICES];
+        tutti_statistic_work host = {.nslots = 3, .nslices = n}, card = host;
+        for (int i = 0; i < n; i++) {
+            const int *shift = shifts[(i + n) % NSHIFTS];
+            const double take = i % 3 ? 0.1 : 1;
+            w[i] = make(r, size_at(i), WILD, shift[2]), sum[i] = make(r, size_at(i), i % 2 ? PLAIN : WILD, shift[3]);
+            host.slices[i] = (tutti_statistic_slice){take, w[i].host, sum[i].host, w[i].n};
+            card.slices[i] = (tutti_statistic_slice){take, w[i].card, sum[i].card, w[i].n};
         }
+        for (int round = 0; round < ROUNDS; round++) launch(r, TUTTI_WORK_STATISTIC, &card, &host);
+        for (int i = 0; i < n; i++) check_and_free(r, &w[i], "statistic"), check_and_free(r, &sum[i], "sum");
+        rig_release(r);
+    }
 }
 
 /* ---- looks ---- */
@@ -192,28 +218,34 @@ static int64_t longest(void)
     return getenv("TUTTI_LONG") ? INT64_C(4096) * 2500 + 77 : 4096 * 2 + 77;
 }
 
-static void check_finite(cuda_rig *r, int64_t n, filling how, bool counts)
+static void check_finite(cuda_rig *r, const int64_t *n, int nvectors, filling how, bool counts)
 {
     int64_t numbers[1 + TUTTI_SQUARES_LIMBS] = {5, UINT32_MAX, 7};
     int64_t *there = rig_buffer(r, numbers, sizeof numbers, 0);
-    vector x = make(r, n, how, 1);
-    const tutti_finite_work host = {x.host, n, counts ? numbers + 1 : NULL, numbers};
-    const tutti_finite_work card = {x.card, n, counts ? there + 1 : NULL, there};
+    vector x[MOST_SLICES];
+    tutti_finite_work host = {.nvectors = nvectors, .squares = counts ? numbers + 1 : NULL, .bad = numbers};
+    tutti_finite_work card = {.nvectors = nvectors, .squares = counts ? there + 1 : NULL, .bad = there};
+    for (int i = 0; i < nvectors; i++) {
+        x[i] = make(r, n[i], i % 2 ? PLAIN : how, 1);
+        host.x[i] = x[i].host, card.x[i] = x[i].card;
+        host.n[i] = card.n[i] = n[i];
+    }
     for (int round = 0; round < ROUNDS; round++) launch(r, TUTTI_WORK_FINITE, &card, &host);
     check_numbers(r, there, numbers, 1, "finite");
-    check_and_free(r, &x, "what is looked at");
+    for (int i = 0; i < nvectors; i++) check_and_free(r, &x[i], "what is looked at");
     rig_release(r);
 }
 
 static void looks_count_and_square_as_the_cpu_does(void **state)
 {
-    static const int64_t lengths[] = {1, 31, 257, 4096, 4097};
+    static const int64_t lengths[MOST_SLICES] = {1, 31, 257, 4096, 4097, 0, 64, 12289, 5, 4, 3, 2, 1, 0, 1, 8191};
+    const int64_t one = longest();
     if (!*state) skip();
     prepare(*state, NULL);
     for (int f = 0; f < NFILLINGS; f++) {
-        for (int s = 0; s < 5; s++) check_finite(*state, lengths[s], (filling)f, true);
-        check_finite(*state, longest(), (filling)f, true);
-        check_finite(*state, 4097, (filling)f, false);
+        for (int n = 1; n <= MOST_SLICES; n += 3) check_finite(*state, lengths, n, (filling)f, true);
+        check_finite(*state, lengths, MOST_SLICES - 1, (filling)f, false);
+        check_finite(*state, &one, 1, (filling)f, true);
     }
 }
 

@@ -6,161 +6,16 @@
  *
  * Invariants (proved by tutti_plan_check from the same actions): whoever reads or writes a memory does so when nobody else may write it,
  * and a wait stands before whatever needs the end of an exchange. */
-#include <math.h>
-
-#include "../../tensor/squares.h"
 #include "step_impl.h"
 
-/* ---- the rule: a look, an update ---- */
-
-static void look_at_numbers(const tutti_trainer *t, const int64_t *at, int n, int64_t *numbers)
-{
-    t->device->look(t->device, numbers, at, sizeof *numbers * (size_t)n);
-}
-
-/* The first number of a verdict: of vectors that are not finite. */
-static int64_t count_bad(const tutti_trainer *t, int memory)
-{
-    int64_t bad;
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, memory), 1, &bad);
-    return bad;
-}
-
-/* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
-static bool cut_to_param(const tutti_plan *plan, int p, int64_t *first, int64_t *end)
-{
-    const int64_t begin = plan->param_offset[p], last = begin + plan->graph->params[p].desc.elements;
-    if (*first < begin) *first = begin;
-    if (*end > last) *end = last;
-    return *first < *end;
-}
-
-/* Elements of the weights with their states, and with the gradients in a->from. */
-static tutti_update_slice slice_at(const tutti_trainer *t, const tutti_action *a, int weights, int64_t first, int64_t n)
-{
-    tutti_update_slice slice = {.w = tutti_shared_vector(&t->shared, weights, 0) + first,
-                                .sum = tutti_shared_vector(&t->shared, a->from, 0) + first,
-                                .n = n};
-    for (int i = 0; i < t->plan->config.nstates; i++)
-        slice.state[i] = tutti_shared_of_role(&t->shared, TUTTI_ROLE_STATE, i) + first;
-    return slice;
-}
-
-/* The rule as it is for this parameter. */
-static tutti_update rule_of(const tutti_trainer *t, int p)
-{
-    tutti_update u = t->config->update;
-    u.weight_decay = t->groups[p].decay;
-    return u;
-}
-
-static void look_at_tensor(tutti_trainer *t, const tutti_update_step *update, const tutti_action *a, int p,
-                           int64_t first, int64_t n)
-{
-    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
-    tutti_norms_work w = {.rule = t->config->update.rule,
-                          .slice = slice_at(t, a, a->weights, first, n),
-                          .squares = seen + tutti_plan_norms_of(t->plan, p),
-                          .bad = seen};
-    const tutti_update rule = rule_of(t, p);
-    tutti_update_step step = *update;
-    step.unscale *= a->share;
-    tutti_update_prepare(&rule, &step, TUTTI_PARAM_WEIGHT, w.numbers);
-    tutti_step_launch(t, TUTTI_WORK_NORMS, &w);
-}
-
-/* Of norms that are no numbers nothing is made. */
-static double trust_of(const tutti_trainer *t, const tutti_update_step *step, const tutti_action *a, int p)
-{
-    const int64_t at = t->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(t->plan, p) : -1;
-    if (at < 0 || count_bad(t, a->norm)) return 1;
-    int64_t seen[TUTTI_RULE_LOOKED];
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm) + at, TUTTI_RULE_LOOKED, seen);
-    const tutti_update rule = rule_of(t, p);
-    return tutti_update_trust(&rule, step, seen);
-}
-
-/* Statistics are looked at like gradients: what an overflow makes of running averages would never go away. */
-static void look(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
-{
-    const tutti_plan *plan = t->plan;
-    const tutti_bucket *bucket = &plan->buckets[a->bucket];
-    const float *sums = tutti_shared_vector(&t->shared, a->from, 0);
-    int64_t *seen = tutti_shared_numbers(&t->shared, a->to);
-    const bool norms = plan->config.norms == TUTTI_NORMS_OF_TENSORS;
-    const tutti_clear_work clear = {seen, plan->memories[a->to].elements};
-    if (a->begins) tutti_step_launch(t, TUTTI_WORK_CLEAR, &clear);
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
-        const int p = plan->order[i];
-        const bool counts =
-            plan->config.norms == TUTTI_NORM_OF_ALL && plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
-        int64_t first = a->first, end = a->first + a->count;
-        if (!cut_to_param(plan, p, &first, &end)) continue;
-        const tutti_finite_work w = {sums + first, end - first, counts ? seen + 1 : NULL, seen};
-        if (norms && tutti_plan_norms_of(plan, p) > 0)
-            look_at_tensor(t, &play->update, a, p, first, end - first);
-        else
-            tutti_step_launch(t, TUTTI_WORK_FINITE, &w);
-    }
-    tutti_did(&t->account, TUTTI_DID_UPDATE, a->bucket);
-}
-
-/* As torch.nn.utils.clip_grad_norm_, of the gradients as the rule gets them. Nothing is clipped by a norm that is no number. */
-static double clip_of(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a)
-{
-    if (t->plan->config.norms != TUTTI_NORM_OF_ALL) return 1;
-    int64_t seen[1 + TUTTI_SQUARES_LIMBS];
-    look_at_numbers(t, tutti_shared_numbers(&t->shared, a->norm), 1 + TUTTI_SQUARES_LIMBS, seen);
-    const double norm = sqrt(tutti_squares_value(seen + 1)) * play->update.unscale * a->share;
-    const double clip = t->config->update.clip_norm / (norm + 1e-6);
-    return seen[0] == 0 && clip < 1 ? clip : 1;
-}
-
-static tutti_event update_statistic(const tutti_trainer *t, const tutti_action *a, double take,
-                                    const tutti_update_slice *slice)
-{
-    const tutti_plan_config *c = &t->plan->config;
-    const int nslots = c->slots ? c->slots : c->nranks * tutti_plan_naccumulated(c) / a->share;
-    const tutti_statistic_work w = {take, nslots, slice->w, slice->sum, slice->n};
-    return tutti_work_launch(t->device, TUTTI_WORK_STATISTIC, &w);
-}
-
-static tutti_event update_param(const tutti_trainer *t, const tutti_update_step *update, double clip,
-                                const tutti_action *a, int p, int64_t first, int64_t n)
-{
-    const tutti_param_desc *desc = &t->plan->graph->params[p].desc;
-    tutti_update_work w = {.rule = t->config->update.rule, .slice = slice_at(t, a, a->to, first, n)};
-    if (desc->kind == TUTTI_PARAM_STATISTIC) return update_statistic(t, a, desc->take, &w.slice);
-    w.varying.alpha = a->pulled ? tutti_centre_alpha(&t->config->centre, update->lr) : 0;
-    if (w.varying.alpha != 0) w.slice.centre = tutti_shared_vector(&t->shared, a->centre, 0) + first;
-    tutti_update_step step = *update;
-    step.unscale *= a->share * clip; /* the loss was divided by the samples of the whole batch */
-    step.trust = trust_of(t, &step, a, p);
-    step.lr *= t->groups[p].rate;
-    const tutti_update rule = rule_of(t, p);
-    tutti_update_prepare(&rule, &step, desc->kind, w.varying.numbers);
-    return tutti_work_launch(t->device, TUTTI_WORK_UPDATE, &w);
-}
-
-tutti_event tutti_step_update(const tutti_trainer *t, const tutti_update_step *update, double clip,
-                              const tutti_action *apply)
-{
-    const tutti_bucket *bucket = &t->plan->buckets[apply->bucket];
-    tutti_event last = {0};
-    for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {
-        const int p = t->plan->order[i];
-        int64_t first = apply->first, end = apply->first + apply->count;
-        if (cut_to_param(t->plan, p, &first, &end)) last = update_param(t, update, clip, apply, p, first, end - first);
-    }
-    return last;
-}
+/* ---- an update ---- */
 
 static void apply(tutti_trainer *t, tutti_step_common *play, const tutti_action *a)
 {
     const tutti_plan_config *c = &t->plan->config;
     if (c->only_finite || c->norms != TUTTI_NO_NORMS || t->plan->memories[a->to].is_common) tutti_step_sync(t);
-    if (c->only_finite && count_bad(t, a->verdict) > 0) play->skips = true;
-    if (play->clip == 0) play->clip = a->norm >= 0 ? clip_of(t, play, a) : 1;
+    if (c->only_finite && tutti_step_count_bad(t, a->verdict) > 0) play->skips = true;
+    if (play->clip == 0) play->clip = a->norm >= 0 ? tutti_step_clip(t, play, a) : 1;
     const bool is_common = t->plan->memories[a->to].is_common;
     const int64_t begun = is_common ? tutti_visits_change_begin(t->visits, a->bucket) : 0;
     if (!play->skips) {
@@ -178,7 +33,7 @@ static void move_param(tutti_trainer *t, const tutti_step_common *play, const tu
 {
     const tutti_plan *plan = t->plan;
     int64_t first = a->first, end = a->first + a->count;
-    if (!cut_to_param(plan, p, &first, &end)) return;
+    if (!tutti_step_cut(plan, p, &first, &end)) return;
     const bool counts = plan->graph->params[p].desc.kind != TUTTI_PARAM_STATISTIC;
     tutti_centre_work w = {.rule = t->config->centre,
                            .alpha = tutti_centre_alpha(&t->config->centre, play->update.lr),
@@ -301,7 +156,7 @@ static tutti_status play_action(tutti_trainer *t, tutti_step_common *play, const
         tutti_did(&t->account, TUTTI_DID_EXCHANGE, 0);
         break;
     case TUTTI_DO_WAIT: return wait_for(t, a->exchange, err);
-    case TUTTI_DO_LOOK: look(t, play, a); break;
+    case TUTTI_DO_LOOK: tutti_step_look(t, play, a); break;
     case TUTTI_DO_APPLY: apply(t, play, a); break;
     case TUTTI_DO_ELASTIC:
     case TUTTI_DO_OUTER: move_centre(t, play, a); break;

@@ -32,4 +32,12 @@ float *tutti_step_value(const tutti_trainer *t, int param);
 void tutti_step_run_node(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a);
 void tutti_step_fold(tutti_trainer *t, const tutti_action *a);
 
+/* step_update.c. Looks at a bucket's sums, for a verdict and for norms. */
+void tutti_step_look(tutti_trainer *t, const tutti_step_common *play, const tutti_action *a);
+/* The first number of a verdict: of vectors that are not finite. */
+int64_t tutti_step_count_bad(const tutti_trainer *t, int memory);
+double tutti_step_clip(const tutti_trainer *t, const tutti_step_common *play, const tutti_action *a);
+/* Elements [*first, *end) of the packed vector that belong to parameter p; false if there are none. */
+bool tutti_step_cut(const tutti_plan *plan, int p, int64_t *first, int64_t *end);
+
 #endif

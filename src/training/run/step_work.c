@@ -84,23 +84,28 @@ static void update_work(const tutti_device *d, const void *update_work, const vo
 {
     (void)d, (void)varying;
     const tutti_update_work *w = update_work;
-    tutti_update_slice slice = w->slice;
-    slice.alpha = w->varying.alpha;
-    tutti_update_run(w->rule, w->varying.numbers, &slice);
+    for (int i = 0; i < w->nslices; i++) {
+        tutti_update_slice slice = w->slices[i];
+        slice.alpha = w->varying[i].alpha;
+        tutti_update_run(w->rule, w->varying[i].numbers, &slice);
+    }
 }
 
 static void statistic_work(const tutti_device *d, const void *statistic_work, const void *varying)
 {
     (void)d, (void)varying;
     const tutti_statistic_work *w = statistic_work;
-    tutti_update_statistic(w->take, w->nslots, w->w, w->sum, w->n);
+    for (int i = 0; i < w->nslices; i++)
+        tutti_update_statistic(w->slices[i].take, w->nslots, w->slices[i].w, w->slices[i].sum, w->slices[i].n);
 }
 
 static void finite_work(const tutti_device *d, const void *finite_work, const void *varying)
 {
     (void)d, (void)varying;
     const tutti_finite_work *w = finite_work;
-    *w->bad += !(w->squares ? tutti_squares_add(w->x, w->n, w->squares) : tutti_elementwise_is_finite(w->x, w->n));
+    for (int i = 0; i < w->nvectors; i++)
+        *w->bad += !(w->squares ? tutti_squares_add(w->x[i], w->n[i], w->squares)
+                                : tutti_elementwise_is_finite(w->x[i], w->n[i]));
 }
 
 static void norms_work(const tutti_device *d, const void *norms_work, const void *varying)

@@ -81,28 +81,37 @@ typedef struct {
     float stop; /* 1 or 0; varies */
 } tutti_control_work;
 
-/* The rule, on elements of one parameter; what running statistics have instead. */
+/* Parameters are many, and mostly short: a launch takes several. What is behind the last one is zero. */
+enum { TUTTI_WORK_TOGETHER = 16 };
+
+/* The rule, on elements of parameters that overlap nothing; what running statistics have instead. */
 typedef struct {
     const tutti_rule_row *rule;
-    tutti_update_slice slice; /* alpha is not looked at */
+    int nslices;
+    tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* alpha is not looked at */
     struct {
         float numbers[TUTTI_RULE_MAX_NUMBERS]; /* of the step: tutti_update_prepare */
-        float alpha;                           /* slice.alpha */
-    } varying;
+        float alpha;                           /* slices[i].alpha */
+    } varying[TUTTI_WORK_TOGETHER];
 } tutti_update_work;
 
 typedef struct {
     double take;
-    int nslots;
     float *w;
     const float *sum;
     int64_t n;
+} tutti_statistic_slice;
+typedef struct {
+    int nslots, nslices;
+    tutti_statistic_slice slices[TUTTI_WORK_TOGETHER];
 } tutti_statistic_work;
 
-/* Looks: *bad counts the vectors that are not finite; squares are added to. */
+/* Looks: *bad counts the vectors that are not finite; squares of all are added to. */
 typedef struct {
-    const float *x;
-    int64_t n, *squares; /* NULL: nobody wants them */
+    int nvectors;
+    const float *x[TUTTI_WORK_TOGETHER];
+    int64_t n[TUTTI_WORK_TOGETHER];
+    int64_t *squares; /* NULL: nobody wants them */
     int64_t *bad;
 } tutti_finite_work;
 

@@ -73,6 +73,25 @@ DEVICE void store(const four &f, float *to, const float (&x)[4])
         if (f.first + j >= 0 && f.first + j < f.n) to[f.first + j] = x[j];
 }
 
+// ---- several vectors a launch ----
+
+enum { TOGETHER = 16 };
+
+// Which of them this block is for. first: the first block of each; behind the last vector, larger than any block.
+DEVICE int part_of_block(const u32 (&first)[TOGETHER])
+{
+    int p = 0;
+#pragma unroll
+    for (int step = TOGETHER / 2; step; step /= 2)
+        if (blockIdx.x >= first[p + step]) p += step;
+    return p;
+}
+
+DEVICE i64 thread_from(u32 first_block)
+{
+    return (i64)(blockIdx.x - first_block) * blockDim.x + threadIdx.x;
+}
+
 // ---- rules: rule_*.cu have a struct with
 //
 //   enum { NSTATES };
@@ -82,7 +101,7 @@ DEVICE void store(const four &f, float *to, const float (&x)[4])
 
 enum { NUMBERS = 8, STATES = 2 };
 
-// As step_cuda.c has it. One parameter's elements; a launch for several of them would find its own by its block and go on from there.
+// As step_cuda.c has them. One parameter's elements.
 struct slice {
     float *w, *state[STATES];
     const float *sum, *centre; // centre may be NULL
@@ -90,7 +109,14 @@ struct slice {
     int skew;
 };
 
-// What varies: the numbers of a step, and alpha.
+struct updates {
+    slice s[TOGETHER];
+    u32 first[TOGETHER];
+};
+
+// What varies, of each slice: the numbers of a step, and alpha.
+enum { VARYING = NUMBERS + 1 };
+
 DEVICE void read_numbers(const float *varying, float (&k)[NUMBERS])
 {
 #pragma unroll
@@ -211,27 +237,33 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
     }
 }
 
-// Blocks of one launch that are through, and whether one of them has seen what is not finite; zero between launches, which are one behind the other.
-static __device__ u32 blocks_done, any_bad;
+// Blocks of one launch that are through with a vector, and whether one of them has seen what is not finite; zero between launches, which are one
+// behind the other.
+static __device__ u32 blocks_done[TOGETHER], any_bad[TOGETHER];
 
-// *count += 1 once a launch, if bad is true of any thread.
-DEVICE void count_bad(bool bad, i64 *count)
+// *count += 1 once a launch and vector, if bad is true of any thread of its nblocks blocks.
+DEVICE void count_bad(bool bad, int vector, u32 nblocks, i64 *count)
 {
     const int is_bad = __syncthreads_or(bad);
     if (threadIdx.x) return;
-    const u32 last = gridDim.x * gridDim.y - 1;
-    if (is_bad) atomicOr(&any_bad, 1u);
+    if (is_bad) atomicOr(&any_bad[vector], 1u);
     __threadfence();
-    if (atomicInc(&blocks_done, last) == last && atomicExch(&any_bad, 0u)) *count += 1;
+    if (atomicInc(&blocks_done[vector], nblocks - 1) == nblocks - 1 && atomicExch(&any_bad[vector], 0u))
+        atomicAdd((u64 *)count, (u64)1);
 }
 
+// Of the blocks that share a vector's tiles: which one this is.
+struct share {
+    u32 block, nblocks;
+};
+
 // Looks at n numbers, which value(i) gives: the sum of squares of those that are finite is added to limbs (NULL: nobody wants it). Returns whether a
-// number of this thread's is not finite. Blocks x share the tiles.
-template <class V> DEVICE bool look_at(const V &value, i64 n, i64 *limbs)
+// number of this thread's is not finite.
+template <class V> DEVICE bool look_at(const V &value, i64 n, const share &own, i64 *limbs)
 {
     bool is_bad = false;
     u64 limb = 0;
-    for (i64 tile = (i64)blockIdx.x * TILE; tile < n; tile += (i64)gridDim.x * TILE) {
+    for (i64 tile = (i64)own.block * TILE; tile < n; tile += (i64)own.nblocks * TILE) {
         u32 bits[EACH];
 #pragma unroll
         for (int j = 0; j < EACH; j++) {
@@ -265,40 +297,38 @@ template <class R> struct measured_values {
     }
 };
 
-template <class V> DEVICE bool is_any_bad(const V &value, i64 n)
-{
-    return look_at(value, n, (i64 *)0);
-}
-
 // Blocks y: 0 for the weights, 1 for the gradients.
 DEVICE void norms_of_gradients(const slice &s, i64 *limbs, i64 *bad)
 {
     const bool of_weights = blockIdx.y == 0;
-    const bool is_bad = look_at(plain_values{of_weights ? s.w : s.sum}, s.n, limbs + (of_weights ? 0 : LIMBS));
-    count_bad(is_bad && !of_weights, bad);
+    const share own = {blockIdx.x, gridDim.x};
+    const bool is_bad = look_at(plain_values{of_weights ? s.w : s.sum}, s.n, own, limbs + (of_weights ? 0 : LIMBS));
+    count_bad(is_bad && !of_weights, 0, gridDim.x * gridDim.y, bad);
 }
 
 // ... 1 for what the rule measures, 2 for whether the gradients are finite.
 template <class R> DEVICE void norms_of_measured(const slice &s, const float *varying, i64 *limbs, i64 *bad)
 {
+    const share own = {blockIdx.x, gridDim.x};
     bool is_bad = false;
     if (blockIdx.y == 0) {
-        look_at(plain_values{s.w}, s.n, limbs);
+        look_at(plain_values{s.w}, s.n, own, limbs);
     } else if (blockIdx.y == 1) {
         float k[NUMBERS];
         read_numbers(varying, k);
-        look_at(measured_values<R>{s, k}, s.n, limbs + LIMBS);
+        look_at(measured_values<R>{s, k}, s.n, own, limbs + LIMBS);
     } else {
-        is_bad = is_any_bad(plain_values{s.sum}, s.n);
+        is_bad = look_at(plain_values{s.sum}, s.n, own, (i64 *)0);
     }
-    count_bad(is_bad, bad);
+    count_bad(is_bad, 0, gridDim.x * gridDim.y, bad);
 }
 
 // The entries of a rule.
 #define RULE(rule)                                                                                                     \
-    ENTRY update(const __grid_constant__ slice s, const float *varying)                                                \
+    ENTRY update(const __grid_constant__ updates u, const float *varying)                                              \
     {                                                                                                                  \
-        update_elements<rule>(s, varying, thread_number());                                                            \
+        const int p = part_of_block(u.first);                                                                          \
+        update_elements<rule>(u.s[p], varying + p * VARYING, thread_from(u.first[p]));                                 \
     }
 #define NORMS_OF_GRADIENTS                                                                                             \
     ENTRY norms(const __grid_constant__ slice s, const float *, i64 *limbs, i64 *bad)                                  \

@@ -25,26 +25,50 @@ ENTRY no_loss(float *loss)
     *loss = __uint_as_float(0x7fc00000u);
 }
 
-// replaces: nothing of the old value counts, not even a NaN times 0.
-ENTRY statistic(float *w, const float *sum, i64 n, int skew, float keep, float take, float slots, int replaces)
+// As step_cuda.c has them. replaces: nothing of the old value counts, not even a NaN times 0.
+struct running {
+    float *w;
+    const float *sum;
+    i64 n;
+    int skew, replaces;
+    float keep, take;
+};
+
+struct statistics {
+    running s[TOGETHER];
+    u32 first[TOGETHER];
+};
+
+ENTRY statistic(const __grid_constant__ statistics all, float slots)
 {
-    const four f = four_of(thread_number(), skew, n);
-    if (f.first >= n) return;
+    const int p = part_of_block(all.first);
+    const running &s = all.s[p];
+    const four f = four_of(thread_from(all.first[p]), s.skew, s.n);
+    if (f.first >= s.n) return;
     float old[4], x[4];
-    load(f, sum, x);
-    load(f, w, old);
+    load(f, s.sum, x);
+    load(f, s.w, old);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const float mean = divide(x[j], slots);
-        x[j] = replaces ? mean : add(multiply(keep, old[j]), multiply(take, mean));
+        x[j] = s.replaces ? mean : add(multiply(s.keep, old[j]), multiply(s.take, mean));
     }
-    store(f, w, x);
+    store(f, s.w, x);
 }
 
+// Blocks share the tiles of one vector.
+struct looked_at {
+    const float *x[TOGETHER];
+    i64 n[TOGETHER];
+    u32 first[TOGETHER], nblocks[TOGETHER];
+};
+
 // limbs: NULL where nobody wants the squares.
-ENTRY are_finite(const float *x, i64 n, i64 *limbs, i64 *bad)
+ENTRY are_finite(const __grid_constant__ looked_at v, i64 *limbs, i64 *bad)
 {
-    count_bad(look_at(plain_values{x}, n, limbs), bad);
+    const int p = part_of_block(v.first);
+    const share own = {blockIdx.x - v.first[p], v.nblocks[p]};
+    count_bad(look_at(plain_values{v.x[p]}, v.n[p], own, limbs), p, own.nblocks, bad);
 }
 
 // ---- the centre ----

@@ -23,6 +23,31 @@ typedef struct {
     int32_t skew;
 } slice;
 
+typedef struct {
+    slice s[TUTTI_WORK_TOGETHER];
+    uint32_t first[TUTTI_WORK_TOGETHER];
+} updates;
+
+/* As step.cu has them. */
+typedef struct {
+    float *w;
+    const float *sum;
+    int64_t n;
+    int32_t skew, replaces;
+    float keep, take;
+} running;
+
+typedef struct {
+    running s[TUTTI_WORK_TOGETHER];
+    uint32_t first[TUTTI_WORK_TOGETHER];
+} statistics;
+
+typedef struct {
+    const float *x[TUTTI_WORK_TOGETHER];
+    int64_t n[TUTTI_WORK_TOGETHER];
+    uint32_t first[TUTTI_WORK_TOGETHER], nblocks[TUTTI_WORK_TOGETHER];
+} looked_at;
+
 /* Of one rule. */
 typedef struct {
     const tutti_rule_row *rule;
@@ -214,11 +239,38 @@ static void no_loss_work(const tutti_device *d, const void *loss, const void *va
 
 /* ---- the rule ---- */
 
+/* Blocks for vectors of a launch: first[i], of n vectors. Behind the last vector none begins. */
+typedef struct {
+    uint32_t *first;
+    uint32_t nblocks; /* so far */
+} dealing;
+
+static dealing deal(uint32_t first[TUTTI_WORK_TOGETHER])
+{
+    for (int i = 0; i < TUTTI_WORK_TOGETHER; i++) first[i] = UINT32_MAX;
+    return (dealing){first, 0};
+}
+
+static void deal_blocks(dealing *d, int vector, int64_t nblocks)
+{
+    d->first[vector] = d->nblocks;
+    d->nblocks += (uint32_t)nblocks;
+}
+
+static void run_dealt(tutti_cuda *c, tutti_cuda_function f, const dealing *d, void *const *args)
+{
+    tutti_cuda_run(c, f, (tutti_cuda_grid){{d->nblocks}, {THREADS}, 0}, args);
+}
+
+static int64_t blocks_over(int64_t n, int32_t skew)
+{
+    return n > 0 ? (n + (skew > 0 ? skew : 0) + THREADS * QUAD - 1) / (THREADS * QUAD) : 0;
+}
+
 static slice slice_of(const tutti_update_slice *s)
 {
-    return (slice){s->w,   {s->state[0], s->state[1]},
-                   s->sum, s->centre,
-                   s->n,   SKEW_OF(s->w, s->state[0], s->state[1], s->sum, s->centre)};
+    const int32_t skew = SKEW_OF(s->w, s->state[0], s->state[1], s->sum, s->centre);
+    return (slice){s->w, {s->state[0], s->state[1]}, s->sum, s->centre, s->n, skew};
 }
 
 static void update_work(const tutti_device *d, const void *update_work, const void *varying)
@@ -226,28 +278,38 @@ static void update_work(const tutti_device *d, const void *update_work, const vo
     const tutti_update_work *w = update_work;
     tutti_cuda *c = tutti_cuda_of(d);
     const rule_functions *f = rule_functions_of(step_of(c), w->rule);
-    slice s = slice_of(&w->slice);
+    updates u = {0};
+    dealing blocks = deal(u.first);
     assert(f);
-    run_over(c, f->update, s.n, s.skew, (void *[]){&s, &varying});
+    for (int i = 0; i < w->nslices; i++) {
+        u.s[i] = slice_of(&w->slices[i]);
+        deal_blocks(&blocks, i, blocks_over(u.s[i].n, u.s[i].skew));
+    }
+    run_dealt(c, f->update, &blocks, (void *[]){&u, &varying});
 }
 
 static void statistic_work(const tutti_device *d, const void *statistic_work, const void *varying)
 {
     (void)varying;
-    tutti_statistic_work w = *(const tutti_statistic_work *)statistic_work;
-    float keep = (float)(1 - w.take), take = (float)w.take, slots = (float)w.nslots;
-    int32_t skew = SKEW_OF(w.w, w.sum), replaces = w.take == 1;
+    const tutti_statistic_work *w = statistic_work;
     tutti_cuda *c = tutti_cuda_of(d);
-    run_over(c, step_of(c)->statistic, w.n, skew,
-             (void *[]){&w.w, &w.sum, &w.n, &skew, &keep, &take, &slots, &replaces});
+    float slots = (float)w->nslots;
+    statistics all = {0};
+    dealing blocks = deal(all.first);
+    for (int i = 0; i < w->nslices; i++) {
+        const tutti_statistic_slice *s = &w->slices[i];
+        all.s[i] =
+            (running){s->w, s->sum, s->n, SKEW_OF(s->w, s->sum), s->take == 1, (float)(1 - s->take), (float)s->take};
+        deal_blocks(&blocks, i, blocks_over(s->n, all.s[i].skew));
+    }
+    run_dealt(c, step_of(c)->statistic, &blocks, (void *[]){&all, &slots});
 }
 
-/* Blocks that look at `vectors` vectors of n elements. */
-static tutti_cuda_grid cover_tiles(int64_t n, uint32_t vectors)
+/* Blocks that share the tiles of n elements. */
+static uint32_t blocks_for_tiles(int64_t n)
 {
     const int64_t tiles = (n + TILE - 1) / TILE;
-    const uint32_t blocks = (uint32_t)(tiles < TILES_AT_ONCE ? tiles : TILES_AT_ONCE);
-    return (tutti_cuda_grid){{blocks, vectors}, {THREADS}, 0};
+    return (uint32_t)(tiles < TILES_AT_ONCE ? tiles : TILES_AT_ONCE);
 }
 
 static void finite_work(const tutti_device *d, const void *finite_work, const void *varying)
@@ -255,7 +317,14 @@ static void finite_work(const tutti_device *d, const void *finite_work, const vo
     (void)varying;
     tutti_finite_work w = *(const tutti_finite_work *)finite_work;
     tutti_cuda *c = tutti_cuda_of(d);
-    tutti_cuda_run(c, step_of(c)->are_finite, cover_tiles(w.n, 1), (void *[]){&w.x, &w.n, &w.squares, &w.bad});
+    looked_at v = {0};
+    dealing blocks = deal(v.first);
+    for (int i = 0; i < w.nvectors; i++) {
+        v.x[i] = w.x[i], v.n[i] = w.n[i];
+        v.nblocks[i] = blocks_for_tiles(w.n[i]);
+        deal_blocks(&blocks, i, v.nblocks[i]);
+    }
+    run_dealt(c, step_of(c)->are_finite, &blocks, (void *[]){&v, &w.squares, &w.bad});
 }
 
 /* Of the weights, of what they are held against, and whether the gradients are finite where that is something else. */
@@ -266,8 +335,9 @@ static void norms_work(const tutti_device *d, const void *norms_work, const void
     const rule_functions *f = rule_functions_of(step_of(c), w.rule);
     slice s = slice_of(&w.slice);
     assert(f && f->norms);
-    const uint32_t vectors = w.rule->measures[tutti_isa_here()] ? 3 : 2;
-    tutti_cuda_run(c, f->norms, cover_tiles(s.n, vectors), (void *[]){&s, &varying, &w.squares, &w.bad});
+    const uint32_t nvectors = w.rule->measures[tutti_isa_here()] ? 3 : 2;
+    const tutti_cuda_grid grid = {{blocks_for_tiles(s.n), nvectors}, {THREADS}, 0};
+    tutti_cuda_run(c, f->norms, grid, (void *[]){&s, &varying, &w.squares, &w.bad});
 }
 
 static void zeros_work(const tutti_device *d, const void *zeros_work, const void *varying)
