@@ -135,20 +135,22 @@ static void looks_of_any_cut_give_the_numbers_of_the_whole(void **state)
         int64_t whole[TUTTI_RULE_LOOKED] = {0};
         if (!u.rule->trust) continue;
         nrules++;
+        float numbers[TUTTI_RULE_MAX_NUMBERS];
+        tutti_update_prepare(&u, &at_step, TUTTI_PARAM_WEIGHT, numbers);
         const tutti_update_slice all = slice_of(u.rule, &d, 0, N);
-        assert_true(tutti_update_look(&u, &at_step, &all, whole));
+        assert_true(tutti_update_look(u.rule, numbers, &all, whole));
         const double trust = tutti_update_trust(&u, &at_step, whole);
         assert_true(trust > 0 && trust != 1);
         for (int cut = 0; cut <= N; cut++) {
             int64_t parts[2][TUTTI_RULE_LOOKED] = {{0}};
             const tutti_update_slice front = slice_of(u.rule, &d, 0, cut), back = slice_of(u.rule, &d, cut, N - cut);
-            tutti_update_look(&u, &at_step, &front, parts[0]);
-            tutti_update_look(&u, &at_step, &back, parts[1]);
+            tutti_update_look(u.rule, numbers, &front, parts[0]);
+            tutti_update_look(u.rule, numbers, &back, parts[1]);
             for (int i = 0; i < TUTTI_RULE_LOOKED; i++) parts[0][i] += parts[1][i];
             assert_true(tutti_update_trust(&u, &at_step, parts[0]) == trust);
         }
         d.sum[N / 2] = INFINITY;
-        assert_false(tutti_update_look(&u, &at_step, &all, whole));
+        assert_false(tutti_update_look(u.rule, numbers, &all, whole));
     }
     assert_int_equal(nrules, 2);
 }
