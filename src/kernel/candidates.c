@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/cuda_libraries.h"
 #include "cuda/cuda_rows.h"
+#include "cuda/library/cuda_libraries.h"
 #include "dense_ways.h"
 #include "lane_value.h"
 

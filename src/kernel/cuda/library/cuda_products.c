@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "cuda_rows.h"
+#include "../cuda_rows.h"
 
 /* As weights.cu and channels.cu have them. */
 enum { EACH = 8 /* numbers of a thread that rounds */, FILL = 8, ACROSS = 32, THREADS = 256, GATHERING = 8 };

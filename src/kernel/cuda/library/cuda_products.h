@@ -8,7 +8,7 @@
 #ifndef TUTTI_KERNEL_CUDA_PRODUCTS_H
 #define TUTTI_KERNEL_CUDA_PRODUCTS_H
 
-#include "cuda_value.h"
+#include "../cuda_value.h"
 
 typedef struct {
     tutti_cuda *cuda;

@@ -8,7 +8,7 @@
 #ifndef TUTTI_KERNEL_CUBLASLT_H
 #define TUTTI_KERNEL_CUBLASLT_H
 
-#include "../../device/cuda/cuda.h"
+#include "../../../device/cuda/cuda.h"
 #include "cublaslt_api.h"
 
 typedef struct {

@@ -19,8 +19,11 @@ static void destroy(void *kept)
 
 #define NAME(name, parameters) #name,
 
+/* It opens cuBLASLt by its name, which it finds wherever that was loaded from. */
 static tutti_status find_functions(tutti_cudnn_functions *call, tutti_failure *err)
 {
+    void *cublaslt;
+    tutti_cuda_library("cublasLt", &cublaslt, NULL, NULL);
     static const char *const names[] = {TUTTI_CUDNN_FUNCTIONS(NAME) "cudnnGetVersion", "cudnnGetErrorString"};
     return tutti_cuda_functions("cudnn", names, sizeof names / sizeof *names, call, err);
 }

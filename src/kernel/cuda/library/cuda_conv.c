@@ -9,9 +9,9 @@
  * pass over the output, the ReLU masks the output's gradient as the bias's gradient is summed. */
 #include <stdlib.h>
 
+#include "../cuda_rows.h"
 #include "cuda_libraries.h"
 #include "cuda_products.h"
-#include "cuda_rows.h"
 #include "cudnn.h"
 
 enum { FILL = 8, ALIGNMENT = 256 };

@@ -7,8 +7,8 @@
 #ifndef TUTTI_KERNEL_CUDNN_H
 #define TUTTI_KERNEL_CUDNN_H
 
-#include "../../device/cuda/cuda.h"
-#include "../kernel.h"
+#include "../../../device/cuda/cuda.h"
+#include "../../kernel.h"
 #include "cudnn_api.h"
 
 typedef struct {

@@ -9,10 +9,10 @@
  * sooner is a matter of shapes (Shi, Xu and Chu, 2017). */
 #include <stdlib.h>
 
+#include "../cuda_rows.h"
 #include "cublaslt.h"
 #include "cuda_libraries.h"
 #include "cuda_products.h"
-#include "cuda_rows.h"
 
 enum { ALIGNMENT = 256, MOST_ALIGNED = 64 };
 
