@@ -3,7 +3,8 @@
  *
  * What lies as the library wants it is read and written where it is. The rest is copied into scratch and back: an input that is row-major or of
  * another type, weights of 16 bits (parameters are f32), their gradients, and all whose channels are filled up. In 16 bits channels of a group
- * are filled up to a multiple of 8, for which alone the library promises products; where it has none all the same, it multiplies in f32.
+ * are filled up to a multiple of 8, for which alone the library promises products; where it has none all the same, it multiplies in f32. Where it
+ * has none with channels last in f32 either, all is copied into row-major and back.
  *
  * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias and ReLU are added in one
  * pass over the output, the ReLU masks the output's gradient as the bias's gradient is summed. */
@@ -20,6 +21,7 @@ typedef struct {
     const tutti_cuda_products *products;
     tutti_cudnn_plan plan;
     tutti_dtype type; /* that is multiplied */
+    bool rows;        /* the library's form is row-major */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
     bool copies_in, copies_out, copies_weights; /* they lie otherwise than the library wants */
@@ -59,24 +61,32 @@ static int64_t filled(int64_t channels, int64_t multiple)
     return (channels + multiple - 1) / multiple * multiple;
 }
 
-static void describe(const tutti_kernel *k, conv *s, tutti_dtype type, int64_t multiple)
+typedef struct {
+    tutti_dtype type;
+    int64_t multiple; /* that channels are filled up to */
+    bool rows;
+} conv_way;
+
+static void describe(const tutti_kernel *k, conv *s, const conv_way *way)
 {
     const tutti_conv_attrs *at = k->attrs;
     const tutti_value weights = param_value(&k->params[0]);
     const int64_t in = k->in[0].shape.dim[1] / at->groups, out = at->out_channels / at->groups;
-    s->type = type;
-    s->in = (tutti_cuda_channels){at->groups, in, filled(in, multiple)};
-    s->out = (tutti_cuda_channels){at->groups, out, filled(out, multiple)};
+    s->type = way->type;
+    s->rows = way->rows;
+    s->in = (tutti_cuda_channels){at->groups, in, filled(in, way->multiple), way->rows};
+    s->out = (tutti_cuda_channels){at->groups, out, filled(out, way->multiple), way->rows};
     s->weights = (tutti_cuda_weights){.groups = at->groups,
                                       .filters = out,
                                       .filled_filters = s->out.filled,
                                       .channels = in,
                                       .filled_channels = s->in.filled,
                                       .window = at->kernel * at->kernel,
-                                      .is_last = tutti_cuda_is_nhwc(&weights)};
-    s->copies_in = !tutti_cuda_channels_same(&s->in, &k->in[0], type);
-    s->copies_out = !tutti_cuda_channels_same(&s->out, &k->out, type);
-    s->copies_weights = type != TUTTI_F32 || !tutti_cuda_weights_same(&s->weights);
+                                      .is_last = tutti_cuda_is_nhwc(&weights),
+                                      .rows = way->rows};
+    s->copies_in = !tutti_cuda_channels_same(&s->in, &k->in[0], s->type);
+    s->copies_out = !tutti_cuda_channels_same(&s->out, &k->out, s->type);
+    s->copies_weights = s->type != TUTTI_F32 || !tutti_cuda_weights_same(&s->weights);
 }
 
 static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training, tutti_failure *err)
@@ -95,23 +105,21 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
                                      .pad = at->pad,
                                      .groups = at->groups,
                                      .type = s->type,
+                                     .rows = s->rows,
                                      .training = training};
     return tutti_cudnn_begin(cudnn, &shape, &s->plan, err);
 }
 
-/* In the output's type, in 16 bits with channels filled up; else in f32 as they are; else in f32 filled up. */
+/* In the output's type, in 16 bits with channels filled up; else in f32: as they are, filled up, row-major. */
 static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training,
                                   tutti_failure *err)
 {
-    const bool is_narrow = k->out.dtype != TUTTI_F32;
-    const struct {
-        tutti_dtype type;
-        int64_t multiple;
-    } ways[] = {{k->out.dtype, is_narrow ? FILL : 1}, {TUTTI_F32, 1}, {TUTTI_F32, FILL}};
+    const conv_way ways[] = {
+        {k->out.dtype, FILL, false}, {TUTTI_F32, 1, false}, {TUTTI_F32, FILL, false}, {TUTTI_F32, 1, true}};
     tutti_status st = TUTTI_ERR_FAILED;
-    for (size_t i = is_narrow ? 0 : 1; i < sizeof ways / sizeof *ways && st; i++) {
+    for (size_t i = k->out.dtype == TUTTI_F32; i < sizeof ways / sizeof *ways && st; i++) {
         tutti_cudnn_end(&s->plan);
-        describe(k, s, ways[i].type, ways[i].multiple);
+        describe(k, s, &ways[i]);
         st = plan(k, cudnn, s, training, err);
     }
     return st;
@@ -202,16 +210,28 @@ static void *gradient_of(const tutti_kernel *k, const tutti_kernel_args *a)
 
 /* ---- passes ---- */
 
-static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+/* Out of the library's form, with bias and ReLU. */
+static void finish(const tutti_kernel *k, const tutti_kernel_args *a, void *out)
 {
     const conv *s = k->state;
     const tutti_conv_attrs *at = k->attrs;
+    const tutti_cuda_place to = {&k->out, a->out};
+    tutti_cuda_finishing how = {out, s->type, at->bias ? a->param[1] : NULL, at->relu};
+    if (s->rows && s->copies_out) {
+        tutti_cuda_channels_take(s->products, &s->out, s->type, out, to);
+        how.from = a->out;
+        how.type = k->out.dtype;
+    }
+    if (how.from != a->out || at->bias || at->relu) tutti_cuda_finish(s->products, &s->out, &how, to);
+}
+
+static void forward(tutti_kernel *k, const tutti_kernel_args *a)
+{
+    const conv *s = k->state;
     void *out = s->copies_out ? in_scratch(a, s->at_out) : a->out;
     const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out, in_scratch(a, s->at_workspace)};
-    const tutti_cuda_finishing how = {out, s->type, at->bias ? a->param[1] : NULL, at->relu};
     tutti_cudnn_run(&s->plan, TUTTI_PASS_FORWARD, &m);
-    if (s->copies_out || at->bias || at->relu)
-        tutti_cuda_finish(s->products, &s->out, &how, (tutti_cuda_place){&k->out, a->out});
+    finish(k, a, out);
 }
 
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)

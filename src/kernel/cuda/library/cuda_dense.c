@@ -283,7 +283,7 @@ static void finish(const tutti_kernel *k, const tutti_kernel_args *a)
 {
     const dense *s = k->state;
     const tutti_dense_attrs *at = k->attrs;
-    const tutti_cuda_channels units = {1, s->n, s->n};
+    const tutti_cuda_channels units = {.groups = 1, .channels = s->n, .filled = s->n};
     tutti_cuda_finish(s->products, &units,
                       &(tutti_cuda_finishing){a->out, s->type, at->bias ? a->param[1] : NULL, at->relu},
                       (tutti_cuda_place){&k->out, a->out});

@@ -73,12 +73,20 @@ int64_t tutti_cuda_weights_filled(const tutti_cuda_weights *w)
 bool tutti_cuda_weights_same(const tutti_cuda_weights *w)
 {
     const bool is_full = w->filled_filters == w->filters && w->filled_channels == w->channels;
-    return is_full && (w->is_last || w->window == 1 || w->channels == 1);
+    return is_full && (w->is_last != w->rows || w->window == 1 || w->channels == 1);
 }
 
+/* Row-major from channels last is channels last from row-major with both parts of a filter in each other's place. */
 static weights_form form_of(const tutti_cuda_weights *w, int64_t n)
 {
-    return (weights_form){n, w->filters, w->filled_filters, w->channels, w->filled_channels, w->window, w->is_last};
+    const bool turned = w->rows && w->is_last;
+    return (weights_form){.n = n,
+                          .filters = w->filters,
+                          .filled_filters = w->filled_filters,
+                          .channels = turned ? w->window : w->channels,
+                          .filled_channels = turned ? w->window : w->filled_channels,
+                          .window = turned ? w->channels : w->window,
+                          .is_last = w->is_last && !turned};
 }
 
 static tutti_cuda_grid one_a_thread(int64_t n)
@@ -145,16 +153,16 @@ size_t tutti_cuda_channels_bytes(const tutti_cuda_channels *ch, const tutti_valu
 bool tutti_cuda_channels_same(const tutti_cuda_channels *ch, const tutti_value *v, tutti_dtype type)
 {
     const channels_form f = rows_of(ch, v);
-    const bool is_last = f.is_nhwc || f.plane == 1 || f.groups * f.channels == 1;
-    return is_last && v->dtype == type && ch->filled == ch->channels;
+    const bool is_there = f.is_nhwc != ch->rows || f.plane == 1 || f.groups * f.channels == 1;
+    return is_there && v->dtype == type && ch->filled == ch->channels;
 }
 
 /* The library's form of a value where nothing is filled up. */
-static tutti_value last_of(const tutti_value *v, tutti_dtype type, tutti_layout *layout)
+static tutti_value whole_of(const tutti_cuda_channels *ch, const tutti_value *v, tutti_dtype type, tutti_layout *layout)
 {
-    tutti_value last = {.shape = v->shape, .dtype = type};
-    tutti_order_apply(TUTTI_ORDER_NHWC, &last, layout);
-    return last;
+    tutti_value whole = {.shape = v->shape, .dtype = type};
+    tutti_order_apply(ch->rows ? TUTTI_ORDER_NCHW : TUTTI_ORDER_NHWC, &whole, layout);
+    return whole;
 }
 
 void tutti_cuda_channels_put(const tutti_cuda_products *p, const tutti_cuda_channels *ch, tutti_cuda_place from,
@@ -164,8 +172,8 @@ void tutti_cuda_channels_put(const tutti_cuda_products *p, const tutti_cuda_chan
     int32_t number = (int32_t)from.value->dtype, to_number = (int32_t)type;
     tutti_layout layout;
     if (ch->filled == ch->channels) {
-        const tutti_value last = last_of(from.value, type, &layout);
-        tutti_cuda_value_move(p->cuda, p->values, from, (tutti_cuda_place){&last, to});
+        const tutti_value whole = whole_of(ch, from.value, type, &layout);
+        tutti_cuda_value_move(p->cuda, p->values, from, (tutti_cuda_place){&whole, to});
         return;
     }
     tutti_cuda_run(p->cuda, p->fill, one_a_thread(f.batch * f.plane * f.groups * f.filled / FILL),
@@ -179,8 +187,8 @@ void tutti_cuda_channels_take(const tutti_cuda_products *p, const tutti_cuda_cha
     int32_t number = (int32_t)type, to_number = (int32_t)to.value->dtype;
     tutti_layout layout;
     if (ch->filled == ch->channels) {
-        const tutti_value last = last_of(to.value, type, &layout);
-        tutti_cuda_value_move(p->cuda, p->values, (tutti_cuda_place){&last, (void *)(uintptr_t)from}, to);
+        const tutti_value whole = whole_of(ch, to.value, type, &layout);
+        tutti_cuda_value_move(p->cuda, p->values, (tutti_cuda_place){&whole, (void *)(uintptr_t)from}, to);
         return;
     }
     tutti_cuda_run(p->cuda, p->unfill, one_a_thread(tutti_shape_count(&to.value->shape)),

@@ -2,7 +2,7 @@
 /* cuda_products.h: what rows that multiply by a library on a card do themselves: weights and activations into the library's form and back, bias and
  * ReLU, gradients of a bias (weights.cu, channels.cu).
  *
- * The library's form has channels last; channels of each group are filled up with zeros where it wants a multiple. Functions put launches on the
+ * The library's form has channels last; channels of each group are filled up with zeros where it wants a multiple. It may be row-major instead. Functions put launches on the
  * card's stream; they are found when they are first asked for, once a card, so that running cannot fail. Addresses are multiples of 16 bytes but
  * those of a value that is filled up or unfilled. Threads: as a tutti_cuda. */
 #ifndef TUTTI_KERNEL_CUDA_PRODUCTS_H
@@ -27,6 +27,7 @@ typedef struct {
     int64_t groups, filters, filled_filters; /* of a group */
     int64_t channels, filled_channels, window;
     bool is_last; /* channels, in the parameter */
+    bool rows;    /* the library's form is row-major: nothing is filled up */
 } tutti_cuda_weights;
 
 /* Numbers in the library's form. */
@@ -51,6 +52,7 @@ void tutti_cuda_weights_round(const tutti_cuda_products *p, const tutti_cuda_bia
 
 typedef struct {
     int64_t groups, channels, filled; /* of a group; filled: channels, or a multiple of 8 above them */
+    bool rows;                        /* the library's form is row-major: nothing is filled up */
 } tutti_cuda_channels;
 
 /* Bytes of a value in the library's form. */
@@ -62,8 +64,8 @@ void tutti_cuda_channels_put(const tutti_cuda_products *p, const tutti_cuda_chan
 void tutti_cuda_channels_take(const tutti_cuda_products *p, const tutti_cuda_channels *ch, tutti_dtype type,
                               const void *from, tutti_cuda_place to);
 
-/* to = from + bias (NULL: none), then ReLU. to: channels last, or (batch, channels); from: the library's form, which may be to's memory if nothing
- * is filled up and the type is the same. */
+/* to = from + bias (NULL: none), then ReLU. to: channels last, or (batch, channels); from: the library's form, not row-major, which may be to's memory if
+ * nothing is filled up and the type is the same. */
 typedef struct {
     const void *from;
     tutti_dtype type;

@@ -80,21 +80,24 @@ static bool is_small(const tutti_cudnn_shape *s)
     return in <= INT_MAX && out <= INT_MAX && s->batch <= INT_MAX;
 }
 
-static int describe_value(const tutti_cudnn *c, tutti_cudnn_descriptor *d, tutti_dtype type, const int64_t dim[4])
+static int describe_value(const tutti_cudnn *c, tutti_cudnn_descriptor *d, const tutti_cudnn_shape *s,
+                          const int64_t dim[4])
 {
     const int n = (int)dim[0], channels = (int)dim[1], height = (int)dim[2], width = (int)dim[3];
+    const int column = s->rows ? 1 : channels, channel = s->rows ? height * width : 1;
     const int status = c->call.cudnnCreateTensorDescriptor(d);
     if (status) return status;
-    return c->call.cudnnSetTensor4dDescriptorEx(*d, type_of(type), n, channels, height, width,
-                                                height * width * channels, 1, width * channels, channels);
+    return c->call.cudnnSetTensor4dDescriptorEx(*d, type_of(s->type), n, channels, height, width,
+                                                height * width * channels, channel, width * column, column);
 }
 
 static int describe_weights(const tutti_cudnn *c, tutti_cudnn_descriptor *d, const tutti_cudnn_shape *s)
 {
     const int status = c->call.cudnnCreateFilterDescriptor(d);
     if (status) return status;
-    return c->call.cudnnSetFilter4dDescriptor(*d, type_of(s->type), TUTTI_CUDNN_TENSOR_NHWC, (int)s->out_channels,
-                                              (int)(s->in_channels / s->groups), (int)s->kernel, (int)s->kernel);
+    return c->call.cudnnSetFilter4dDescriptor(
+        *d, type_of(s->type), s->rows ? TUTTI_CUDNN_TENSOR_NCHW : TUTTI_CUDNN_TENSOR_NHWC, (int)s->out_channels,
+        (int)(s->in_channels / s->groups), (int)s->kernel, (int)s->kernel);
 }
 
 static int describe_convolution(const tutti_cudnn *c, tutti_cudnn_descriptor *d, const tutti_cudnn_shape *s)
@@ -113,8 +116,8 @@ static int describe(tutti_cudnn_plan *p, const tutti_cudnn_shape *s)
 {
     const int64_t in[] = {s->batch, s->in_channels, s->in_height, s->in_width},
                   out[] = {s->batch, s->out_channels, s->out_height, s->out_width};
-    int status = describe_value(p->cudnn, &p->in, s->type, in);
-    if (!status) status = describe_value(p->cudnn, &p->out, s->type, out);
+    int status = describe_value(p->cudnn, &p->in, s, in);
+    if (!status) status = describe_value(p->cudnn, &p->out, s, out);
     if (!status) status = describe_weights(p->cudnn, &p->weights, s);
     if (!status) status = describe_convolution(p->cudnn, &p->convolution, s);
     return status;
@@ -163,7 +166,7 @@ static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
     return true;
 }
 
-/* The first that is deterministic: of this math, else of any that the convolution's math allows, else the one that is always deterministic. */
+/* The first that is deterministic: of this math, else of any that the convolution's math allows, else one that always is. */
 static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
 {
     static const int always[TUTTI_NPASSES] = {TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM, TUTTI_CUDNN_FILTER_ALGO_1,
@@ -176,7 +179,8 @@ static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
             const bool fits = found->status == TUTTI_CUDNN_SUCCESS && found->determinism == TUTTI_CUDNN_DETERMINISTIC;
             if (fits && (any_math || found->math == math) && take(p, pass, found->algorithm)) return true;
         }
-    return take(p, pass, always[pass]);
+    return take(p, pass, always[pass]) ||
+           (pass == TUTTI_PASS_FORWARD && take(p, pass, TUTTI_CUDNN_FORWARD_IMPLICIT_GEMM));
 }
 
 /* ---- one convolution ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.h: convolutions by cuDNN 9: its handle, once a card, and what is prepared once a convolution.
  *
- * Values lie with channels last, weights as (filters, window, channels of a group), all of one type. Sums are f32, in f32 without TF32. Algorithms are
+ * Values lie with channels last, weights as (filters, window, channels of a group); or both are row-major. All are of one type. Sums are f32, in f32 without TF32. Algorithms are
  * those that the library's heuristics name first of the deterministic ones: no clock is looked at, so the same shapes give the same bits on a card.
  * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the card. */
 #ifndef TUTTI_KERNEL_CUDNN_H
@@ -24,6 +24,7 @@ typedef struct {
     int64_t batch, in_channels, in_height, in_width, out_channels, out_height, out_width;
     int64_t kernel, stride, pad, groups;
     tutti_dtype type; /* of values and weights: f32, bf16 or f16 */
+    bool rows;        /* all is row-major */
     bool training;    /* gradients, too */
 } tutti_cudnn_shape;
 

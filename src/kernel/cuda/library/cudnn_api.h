@@ -17,13 +17,15 @@ enum {
     TUTTI_CUDNN_TENSOR_OP_MATH = 1,
     TUTTI_CUDNN_FMA_MATH = 3, /* f32 as such */
 
+    TUTTI_CUDNN_TENSOR_NCHW = 0,
     TUTTI_CUDNN_TENSOR_NHWC = 1,
     TUTTI_CUDNN_CROSS_CORRELATION = 1,
     TUTTI_CUDNN_DETERMINISTIC = 1,
 
     TUTTI_CUDNN_ALGORITHMS = 8, /* of a pass, at most */
 
-    /* Algorithms that no shape and no order of a type rules out in f32, and whose sums have one order. */
+    /* Algorithms that few shapes rule out, and whose sums have one order. */
+    TUTTI_CUDNN_FORWARD_IMPLICIT_GEMM = 0,
     TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM = 1,
     TUTTI_CUDNN_DATA_ALGO_1 = 1,
     TUTTI_CUDNN_FILTER_ALGO_1 = 1,
