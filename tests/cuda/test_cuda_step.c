@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work of a step on a card beside the cpu's table, the same bits: odd sizes, vectors that lie alike and apart, NaNs, infinities, the smallest and the
- * largest numbers. All is launched several times with other varying parts, so that it is run, recorded and replayed. With TUTTI_LONG vectors are
- * longer than all blocks take at once. */
+ * largest numbers. All is launched several times with other varying parts, so that it is run, recorded and replayed. With TUTTI_LONG all that
+ * is looked at is longer than what all blocks take at once. */
 #include "cuda/cuda_rig.h"
 
 #include <math.h>
@@ -239,7 +239,7 @@ static void check_finite(cuda_rig *r, const int64_t *n, int nvectors, filling ho
 static void looks_count_and_square_as_the_cpu_does(void **state)
 {
     static const int64_t lengths[MOST_SLICES] = {1, 31, 257, 4096, 4097, 0, 64, 12289, 5, 4, 3, 2, 1, 0, 1, 8191};
-    const int64_t one = longest();
+    const int64_t one = longest(), several = INT64_C(4096) * 1026 + 3; /* tiles a block */
     if (!*state) skip();
     prepare(*state, NULL);
     for (int f = 0; f < NFILLINGS; f++) {
@@ -247,6 +247,7 @@ static void looks_count_and_square_as_the_cpu_does(void **state)
         check_finite(*state, lengths, MOST_SLICES - 1, (filling)f, false);
         check_finite(*state, &one, 1, (filling)f, true);
     }
+    check_finite(*state, &several, 1, ALL_SIZES, true);
 }
 
 static void check_norms(cuda_rig *r, const tutti_rule_row *rule, int64_t n, filling of_weights, filling of_sum)

@@ -210,7 +210,7 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < WARPS; i++) most = max(most, largest[i]);
-        if (most == 0) return; // the block's: all leave
+        if (most == 0) break; // the block's: all leave
         const int lowest = max((int)(most >> 23) - REACH, 1);
         wide sum = {0, 0};
 #pragma unroll
@@ -235,6 +235,7 @@ DEVICE void add_squares(u32 (&bits)[EACH], u64 &limb)
                 limb += part_for_limb(all, 2 * (lowest - 1) + d * DIGIT_BITS, threadIdx.x);
             }
     }
+    __syncthreads(); // the next tile's largest are written behind this one's reads
 }
 
 // Blocks of one launch that are through with a vector, and whether one of them has seen what is not finite; zero between launches, which are one
