@@ -13,7 +13,7 @@
  * A report is one line on stderr, "fake cuda: ...". Reported are: accesses outside allocations and registered host ranges, misaligned ones, reads
  * of what nobody has written (device and shared memory), races on shared memory, barriers that some threads of a block do not reach (threads that
  * have ended included), shuffles from lanes that take no part, traps, launches that a card refuses, use of what was freed or destroyed, double
- * frees, a wait of more than 20 seconds, and what is left when the process ends after the primary contexts were released.
+ * frees, a wait of more than 20 seconds, a block of more than 10^11 instructions, and what is left when the process ends after the primary contexts were released.
  *
  * What differs from a card:
  *   - Work runs when it is waited for (cuStreamSynchronize, cuEventSynchronize, cuCtxSynchronize, a query runs one operation), stream by stream,

@@ -185,7 +185,8 @@ struct ptx_warp {
 struct ptx_block {
     const ptx_launch *launch;
     uint32_t ctaid[3], nthreads, nwarps, shared_bytes, local_bytes;
-    uint64_t linear; /* of the block in the grid */
+    uint64_t linear;   /* of the block in the grid */
+    uint64_t deadline; /* count of instructions at which it is taken to be endless */
     uint8_t *shared, *shared_written, *local;
     ptx_trace *traces;                            /* of shared bytes */
     uint32_t epoch;                               /* grows with each barrier and block */

@@ -7,6 +7,9 @@
 #include "../fake_cuda.h"
 #include "ptx_lanes.h"
 
+enum { LONG_RUN = 1 << 28 };
+#define ENDLESS UINT64_C(100000000000) /* instructions of a block */
+
 static uint64_t executed;
 static uint32_t epochs = 1;
 
@@ -110,16 +113,26 @@ static void run_lanes(ptx_warp *w, uint32_t pc, uint32_t m, uint32_t limit)
             if (i->kind == PTX_MEET && e) set_pc(w, meet(w, i, e, pc), pc + 1);
             return;
         }
-        if (pc >= limit) break;
+        if (pc >= limit || count > LONG_RUN) break;
     }
     executed += count;
     set_pc(w, m, pc);
+}
+
+/* A block that never ends waits for what no thread here will do. */
+static void check_end(ptx_warp *w)
+{
+    if (executed < w->block->deadline) return;
+    ptx_say(w, 0, "the block has run for %llu instructions: does it wait for another block, or a lane for another one?",
+            (unsigned long long)ENDLESS);
+    w->block->deadline = ~UINT64_C(0);
 }
 
 /* Until all lanes have ended or wait for the block. */
 static void run_warp(ptx_warp *w)
 {
     for (;;) {
+        check_end(w);
         const uint32_t ready = w->live & ~w->waiting & ~w->parked;
         if (ready) {
             const uint32_t pc = smallest_pc(w, ready), m = at_pc(w, ready, pc);
@@ -286,6 +299,7 @@ static void run_block(ptx_block *b)
     memset(b->shared, 0xff, b->shared_bytes);
     b->epoch = b->block_epoch = ++epochs;
     b->acquired = 0;
+    b->deadline = executed + ENDLESS;
     for (uint32_t n = 0; n < b->nwarps; n++) {
         ptx_warp *w = &b->warps[n];
         w->live = w->exists;
