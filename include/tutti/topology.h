@@ -10,6 +10,7 @@
  *   pcie     servers of GPUs under PCIe switches, root complexes and a link between sockets; NICs shared or one a GPU.
  *   dgx1p, dgx1v  that server with NVLinks in a hybrid cube mesh, any subset of the GPUs.
  *   dgx2     GPUs on NVSwitches.   fat-tree, bigraph, torus: networks of hosts with one rank each.
+ *   cards    one server of GPUs: a PCIe tree and any mesh of NVLinks.   nvswitch: any number of NVLinks a GPU into NVSwitches.
  * All but `host` are networks: directed links between nodes. Nodes 0 .. nranks - 1 are the ranks, then come switches.
  * All kinds answer route(src, dst, channel) -> links; what simulates schedules knows links and nothing else.
  *
@@ -41,7 +42,9 @@ typedef enum {
     TUTTI_TOPOLOGY_DGX2,
     TUTTI_TOPOLOGY_FAT_TREE,
     TUTTI_TOPOLOGY_BIGRAPH,
-    TUTTI_TOPOLOGY_TORUS
+    TUTTI_TOPOLOGY_TORUS,
+    TUTTI_TOPOLOGY_CARDS,
+    TUTTI_TOPOLOGY_NVSWITCH
 } tutti_topology_kind; /* kinds that programs need not know by name have the numbers behind these */
 int tutti_topology_nkinds(void);
 const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
@@ -84,6 +87,8 @@ typedef enum {
     TUTTI_FIGURE_SLOTS,    /* slots   GPUs a PCIe switch */
     TUTTI_FIGURE_GPUS,     /* gpus    which of the machine's GPUs, a set; rank r is the r-th of them */
     TUTTI_FIGURE_NVLINK,   /* nvlink  rate of one NVLink, each way, bytes/s */
+    TUTTI_FIGURE_LINKS,    /* links   NVLinks of a GPU into NVSwitches */
+    TUTTI_FIGURE_MESH,     /* mesh    cards: pairs of GPUs that NVLinks join; which are in `mesh` below */
     TUTTI_FIGURE_PCIE,     /* pcie    rate of a PCIe link, each way, bytes/s */
     TUTTI_FIGURE_QPI,      /* qpi     rate between two sockets, each way, bytes/s */
     TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie | split: what GPUs of a DGX-1 talk over */
@@ -118,7 +123,12 @@ typedef enum {
 } tutti_wires;
 typedef enum { TUTTI_INSIDE_PCIE, TUTTI_INSIDE_NIC } tutti_inside;
 
-enum { TUTTI_MAX_SEATS_LISTED = 1024 };
+enum { TUTTI_MAX_SEATS_LISTED = 1024, TUTTI_MAX_SERVER_GPUS = 16, TUTTI_MAX_NVLINK_PAIRS = 120 };
+
+/* A pair of GPUs, a < b, joined by `count` NVLinks. */
+typedef struct {
+    uint8_t a, b, count;
+} tutti_nvlink;
 
 typedef struct tutti_topology {
     tutti_topology_kind kind;
@@ -126,6 +136,8 @@ typedef struct tutti_topology {
     tutti_provenance from[TUTTI_NFIGURES];
     int32_t nlisted; /* place = list: rank r sits on seat listed[r]; else 0 */
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
+    int32_t nmesh; /* pairs of `mesh`, by a, then by b; 0 where the kind has none */
+    tutti_nvlink mesh[TUTTI_MAX_NVLINK_PAIRS];
     const char
         *machine; /* the name that its figures came by, without the '@'; NULL: none. Lives as long as the program */
 } tutti_topology;
@@ -230,6 +242,35 @@ typedef struct {
 } tutti_host_nic;
 /* Interfaces behind which a device stands, sorted by name; how many. */
 int tutti_topology_detect_nics(tutti_host_nic *out, int room);
+
+/* NVIDIA's cards of this machine, as the driver's library NVML sees them. */
+typedef struct {
+    char name[96];
+    char bus[16];   /* its PCI address: "0000:3b:00" */
+    int capability; /* 90 = sm_90; 0 = unknown */
+    int generation; /* of PCIe, the most that card and slot can do; 0 = unknown */
+    int width;      /* lanes of PCIe, likewise */
+    int nvlink; /* version of its NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 = none or unknown */
+    int switched;  /* NVLinks into NVSwitches */
+    int elsewhere; /* NVLinks that lead to none of these cards and to no NVSwitch */
+} tutti_host_card;
+enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
+typedef struct {
+    bool has_driver; /* NVML is installed */
+    int n;
+    tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* as NVML numbers them: by PCI address */
+    uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* between two of them, symmetric */
+    /* What a way over PCIe between two of them goes through, symmetric: 0 one board, 10 one PCIe switch, 20 several, 30 a host
+     * bridge, 40 several bridges of one NUMA node, 50 several nodes, or TUTTI_ANCESTOR_UNKNOWN. */
+    uint8_t ancestor[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS];
+} tutti_host_cards;
+/* Asks libnvidia-ml.so.1, or the file that TUTTI_NVML_LIBRARY names. Where that is not installed all is 0 and TUTTI_OK comes.
+ * TUTTI_ERR_FAILED: it is there and fails or contradicts itself; words say where. Cost: tens of milliseconds. */
+tutti_status tutti_topology_detect_cards(tutti_host_cards *out, tutti_failure *err);
+/* These cards as a topology, rank r on card r: `nvswitch` where NVLinks lead into NVSwitches, else `cards`. notes (may be NULL): what a
+ * person should know, a sentence a line; "" = nothing. TUTTI_ERR_FAILED: there is no card, or the kind cannot express them. */
+tutti_status tutti_topology_of_cards(const tutti_host_cards *cards, tutti_topology *out,
+                                     char notes[TUTTI_TOPOLOGY_NOTES], tutti_failure *err);
 
 /* Drawings of a network: for Graphviz, and as SVG. The text is the caller's (free()); NULL on a host. */
 char *tutti_topology_dot(const tutti_topology *t, int32_t nranks);

@@ -6,7 +6,9 @@
 #include "topo.h"
 
 static const tutti_flag flags[] = {
-    {"describe", NULL, "the figures, the cores, caches and NICs, not only the text form", 0}, TUTTI_TOPO_CORES_FLAG};
+    {"cards", NULL, "NVIDIA's cards instead, by the library of their driver: NVLinks, NVSwitches, PCIe", 0},
+    {"describe", NULL, "the figures, the cores, caches, NICs and cards, not only the text form", 0},
+    TUTTI_TOPO_CORES_FLAG};
 enum { NFLAGS = sizeof flags / sizeof flags[0], MAX_NICS = 64 };
 
 static void print_bytes(const char *what, long long bytes)
@@ -15,6 +17,31 @@ static void print_bytes(const char *what, long long bytes)
         printf("  %-9s %lld MiB\n", what, bytes >> 20);
     else if (bytes)
         printf("  %-9s %lld KiB\n", what, bytes >> 10);
+}
+
+static void print_cards(const tutti_host_cards *cards)
+{
+    for (int i = 0; i < cards->n; i++) {
+        const tutti_host_card *card = &cards->card[i];
+        printf("  card %-4d %s at %s", i, card->name, card->bus);
+        if (card->capability) printf(", sm_%d", card->capability);
+        if (card->generation && card->width) printf(", PCIe %d x%d", card->generation, card->width);
+        if (card->switched) printf(", %d NVLinks into NVSwitches", card->switched);
+        for (int j = 0; j < cards->n; j++)
+            if (cards->nvlinks[i][j]) printf(", %d NVLinks to %d", cards->nvlinks[i][j], j);
+        printf("\n");
+    }
+}
+
+/* Where there is no driver, nothing is said of cards. */
+static void find_and_print_cards(void)
+{
+    tutti_host_cards cards;
+    tutti_failure err = {0};
+    if (tutti_topology_detect_cards(&cards, &err))
+        printf("  card      unknown: %s\n", err.text);
+    else
+        print_cards(&cards);
 }
 
 static void print_machine(const tutti_topology *t, const tutti_host_shape *shape)
@@ -34,11 +61,34 @@ static void print_machine(const tutti_topology *t, const tutti_host_shape *shape
         printf("%s\n", nics[i].up ? "" : ", down");
     }
     if (!n) printf("  nic       none\n");
+    find_and_print_cards();
     free(described);
+}
+
+static tutti_status detect_cards(const tutti_flags *f, tutti_failure *err)
+{
+    tutti_topology t;
+    tutti_host_cards cards;
+    char notes[TUTTI_TOPOLOGY_NOTES];
+    if (tutti_cli_has(f, "cores")) return tutti_fail(err, TUTTI_ERR_USAGE, "--cores is not of cards");
+    tutti_status st = tutti_topology_detect_cards(&cards, err);
+    if (!st) st = tutti_topology_of_cards(&cards, &t, notes, err);
+    if (st) return st;
+    fputs(notes, stderr);
+    char *text = tutti_topology_print(&t), *described = tutti_topology_describe(&t);
+    printf("%s\n", text);
+    if (tutti_cli_has(f, "describe")) {
+        printf("\n%s\nthis machine\n", described);
+        print_cards(&cards);
+    }
+    free(described);
+    free(text);
+    return TUTTI_OK;
 }
 
 static tutti_status detect(const tutti_flags *f, tutti_failure *err)
 {
+    if (tutti_cli_has(f, "cards")) return detect_cards(f, err);
     tutti_topology t;
     tutti_host_shape machine;
     tutti_topology_detect(&machine);
@@ -55,9 +105,9 @@ int tutti_topo_detect(int argc, char **argv)
 {
     static const tutti_cli_form form = {
         .name = "topo detect",
-        .usage = "tutti topo detect [--describe] [--cores N]",
+        .usage = "tutti topo detect [--cards] [--describe] [--cores N]",
         .about = "This machine as a topology: cores and caches as they are, the rest fitted by 'tutti coll tune' or "
-                 "assumed.",
+                 "assumed. With --cards the line of NVIDIA's cards, a seat for each.",
         .flags = flags,
         .nflags = NFLAGS,
         .run = detect,

@@ -18,7 +18,7 @@ typedef struct {
     int32_t ngpus, nswitches, nnics;              /* a server; GPUs that take part */
     int32_t switch0, cpu0, middle;                /* first node of each */
     int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each, a server */
-    int32_t pair[TUTTI_SERVER_MAX_NVLINKS];       /* NVLink pairs of GPUs that take part */
+    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs that take part */
 } layout;
 
 static bool takes_part(const tutti_server *s, int gpu)
@@ -175,15 +175,15 @@ static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int
 }
 
 /* Breadth first from GPU a; before[g] = the GPU before g on a shortest way, -1 = not reached. */
-static void nvlink_search(const tutti_server *s, const layout *l, int a, int before[TUTTI_SERVER_MAX_GPUS])
+static void nvlink_search(const tutti_server *s, const layout *l, int a, int before[TUTTI_MAX_SERVER_GPUS])
 {
-    int queue[TUTTI_SERVER_MAX_GPUS], head = 0, tail = 0;
-    for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++) before[g] = -1;
+    int queue[TUTTI_MAX_SERVER_GPUS], head = 0, tail = 0;
+    for (int g = 0; g < TUTTI_MAX_SERVER_GPUS; g++) before[g] = -1;
     before[a] = a;
     queue[tail++] = a;
     while (head < tail) {
         int at = queue[head++];
-        for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++)
+        for (int g = 0; g < TUTTI_MAX_SERVER_GPUS; g++)
             if (before[g] < 0 && nvlink_between(s, l, at, g) >= 0) before[g] = at, queue[tail++] = g;
     }
 }
@@ -191,16 +191,16 @@ static void nvlink_search(const tutti_server *s, const layout *l, int a, int bef
 bool tutti_server_nvlinks_join(const tutti_server *s)
 {
     layout l = layout_of(s);
-    int before[TUTTI_SERVER_MAX_GPUS];
+    int before[TUTTI_MAX_SERVER_GPUS];
     nvlink_search(s, &l, gpu_of(s, 0), before);
-    for (int g = 0; g < TUTTI_SERVER_MAX_GPUS; g++)
+    for (int g = 0; g < TUTTI_MAX_SERVER_GPUS; g++)
         if (takes_part(s, g) && before[g] < 0) return false;
     return true;
 }
 
 static int nvlink_route(const tutti_server *s, const layout *l, int a, int b, int32_t *links)
 {
-    int before[TUTTI_SERVER_MAX_GPUS], n = 0;
+    int before[TUTTI_MAX_SERVER_GPUS], n = 0;
     nvlink_search(s, l, a, before);
     for (int at = b; at != a && before[at] >= 0; at = before[at]) n++;
     for (int at = b, i = n; at != a && i > 0; at = before[at]) links[--i] = nvlink_between(s, l, before[at], at);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h: servers of GPUs under PCIe switches, root complexes and a link between two sockets, optionally with NVLinks
- * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p and dgx1v share.
+ * between the GPUs; several servers joined by a switch that never blocks. What the rows pcie, dgx1p, dgx1v and cards share.
  * Threads: shared (pure functions). */
 #ifndef TUTTI_TOPOLOGY_SERVER_H
 #define TUTTI_TOPOLOGY_SERVER_H
 
 #include "topology_impl.h"
-
-enum { TUTTI_SERVER_MAX_GPUS = 16, TUTTI_SERVER_MAX_NVLINKS = 64 };
-
-/* A pair of GPUs joined by `count` NVLinks. */
-typedef struct {
-    uint8_t a, b, count;
-} tutti_nvlink;
 
 /* One server as its kind describes it. */
 typedef struct tutti_server {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_dgx2.c: DGX-2: sixteen V100, each with 6 NVLinks into NVSwitches, which join all of them without blocking: one
- * switch, and one cable of 6 NVLinks a GPU. gpus= takes any subset. */
+/* topology_dgx2.c: GPUs with NVLinks into NVSwitches, which join all of them without blocking: one switch, and one cable a GPU
+ * with the rates of its NVLinks together. gpus= takes any subset. dgx2: sixteen V100 with 6 NVLinks each; nvswitch: links= of
+ * them, by rule the 18 of an H100. */
 #include <stdio.h>
 
 #include "topology_impl.h"
 
-enum { LINKS_OF_A_GPU = 6 };
+enum { LINKS_OF_A_V100 = 6 };
+
+static double links_of_gpu(const tutti_topology *t)
+{
+    return t->kind == TUTTI_TOPOLOGY_DGX2 ? LINKS_OF_A_V100 : t->figure[TUTTI_FIGURE_LINKS];
+}
 
 static int32_t dgx2_nseats(const tutti_topology *t, int32_t nranks)
 {
@@ -25,7 +31,7 @@ static int32_t dgx2_nlinks(const tutti_topology *t, int32_t nranks)
 
 static tutti_link dgx2_link(const tutti_topology *t, int32_t nranks, int32_t link)
 {
-    return tutti_cable_link(link, link / 2, dgx2_nseats(t, nranks), LINKS_OF_A_GPU * t->figure[TUTTI_FIGURE_NVLINK],
+    return tutti_cable_link(link, link / 2, dgx2_nseats(t, nranks), links_of_gpu(t) * t->figure[TUTTI_FIGURE_NVLINK],
                             link % 2 ? 0 : t->figure[TUTTI_FIGURE_NEAR]);
 }
 
@@ -48,9 +54,19 @@ static int dgx2_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t
     return 2;
 }
 
-static const tutti_preset presets[] = {
+static const tutti_preset presets_dgx2[] = {
     {TUTTI_FIGURE_GPUS, 0xffff, TUTTI_FROM_READ, "nvidia-smi topo -m in published logs", NULL},
     {TUTTI_FIGURE_NVLINK, 20e9, TUTTI_FROM_READ, "NCCL's topology code", "of one of a GPU's 6 NVLinks each way"},
+    {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
+    {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
+};
+
+static const tutti_preset presets_nvswitch[] = {
+    {TUTTI_FIGURE_GPUS, 0xff, TUTTI_FROM_ASSUMED, NULL, NULL},
+    {TUTTI_FIGURE_LINKS, 18, TUTTI_FROM_RECALLED, "NVIDIA's datasheet of the H100", NULL},
+    {TUTTI_FIGURE_NVLINK, 20.6e9, TUTTI_FROM_READ, "NCCL's topology code, sm_90", NULL},
     {TUTTI_FIGURE_NEAR, 1e-6, TUTTI_FROM_ASSUMED, NULL, NULL},
     {TUTTI_FIGURE_SOFTWARE, 3.4e-6, TUTTI_FROM_READ, "NCCL's tuning code, a ring's step over NVLink, Simple", NULL},
     {TUTTI_FIGURE_ADD, 300e9, TUTTI_FROM_ASSUMED, NULL, NULL},
@@ -60,8 +76,21 @@ static const tutti_preset presets[] = {
 const tutti_topology_row tutti_topology_dgx2_row = {
     .name = "dgx2",
     .about = "DGX-2: sixteen GPUs, 6 NVLinks each into NVSwitches",
-    .presets = presets,
-    .npresets = sizeof presets / sizeof presets[0],
+    .presets = presets_dgx2,
+    .npresets = sizeof presets_dgx2 / sizeof presets_dgx2[0],
+    .is_machine = true,
+    .nseats = dgx2_nseats,
+    .nnodes = dgx2_nnodes,
+    .nlinks = dgx2_nlinks,
+    .link = dgx2_link,
+    .node_name = dgx2_node_name,
+    .route = dgx2_route,
+};
+const tutti_topology_row tutti_topology_nvswitch_row = {
+    .name = "nvswitch",
+    .about = "up to sixteen GPUs, links= NVLinks each into NVSwitches",
+    .presets = presets_nvswitch,
+    .npresets = sizeof presets_nvswitch / sizeof presets_nvswitch[0],
     .is_machine = true,
     .nseats = dgx2_nseats,
     .nnodes = dgx2_nnodes,

@@ -10,7 +10,7 @@
 
 #include "topology_impl.h"
 
-typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SHARE, SET, CHOICE } dimension;
+typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SHARE, SET, PAIRS, CHOICE } dimension;
 
 static const struct {
     const char *name;
@@ -40,6 +40,8 @@ static const struct {
     [TUTTI_FIGURE_SLOTS] = {"slots", COUNT, NULL, "GPUs under a PCIe switch"},
     [TUTTI_FIGURE_GPUS] = {"gpus", SET, NULL, "of each server; rank r is on the r-th of them"},
     [TUTTI_FIGURE_NVLINK] = {"nvlink", RATE, NULL, "of one NVLink each way"},
+    [TUTTI_FIGURE_LINKS] = {"links", COUNT, NULL, "NVLinks of a GPU into NVSwitches"},
+    [TUTTI_FIGURE_MESH] = {"mesh", PAIRS, NULL, "pairs of GPUs that NVLinks join: 0-1 by one, 0-3x2 by two"},
     [TUTTI_FIGURE_PCIE] = {"pcie", RATE, NULL, "of a PCIe link each way"},
     [TUTTI_FIGURE_QPI] = {"qpi", RATE, NULL, "between two sockets each way"},
     [TUTTI_FIGURE_WIRES] = {"wires", CHOICE, "both|nvlink|pcie|split",
@@ -95,7 +97,9 @@ const char *tutti_figure_example(tutti_figure f)
                                            [COUNT] = "8",
                                            [SIZE] = "32MiB",
                                            [NUMBER] = "1",
-                                           [SET] = "0.1.4.5"};
+                                           [SHARE] = "1%",
+                                           [SET] = "0.1.4.5",
+                                           [PAIRS] = "0-1.0-3x2.1-2x2"};
     return figures[f].dim == CHOICE ? figures[f].words : examples[figures[f].dim];
 }
 

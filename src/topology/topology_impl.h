@@ -63,6 +63,10 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
+/* Pairs joined by NVLinks (topology_cards.c): "0-1.0-3x2" of n bytes to t->mesh, ascending, each pair once; and back. */
+bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n);
+void tutti_mesh_print(const tutti_topology *t, tutti_strbuf *out);
+
 /* Hashed choice among n equal paths, a function of the seed and of who talks to whom on which channel. */
 int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int level, int32_t n);
 

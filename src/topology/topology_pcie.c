@@ -28,9 +28,9 @@ static bool pcie_idle(const tutti_topology *t, tutti_figure f)
 static tutti_status pcie_check(const tutti_topology *t, tutti_failure *err)
 {
     double gpus = t->figure[TUTTI_FIGURE_SOCKETS] * t->figure[TUTTI_FIGURE_SWITCHES] * t->figure[TUTTI_FIGURE_SLOTS];
-    if (t->figure[TUTTI_FIGURE_SOCKETS] > 2 || gpus > TUTTI_SERVER_MAX_GPUS)
+    if (t->figure[TUTTI_FIGURE_SOCKETS] > 2 || gpus > TUTTI_MAX_SERVER_GPUS)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: a server has 1 or 2 sockets and up to %d GPUs",
-                          TUTTI_SERVER_MAX_GPUS);
+                          TUTTI_MAX_SERVER_GPUS);
     if (t->figure[TUTTI_FIGURE_HOSTS] > 4096)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: pcie: at most 4096 servers");
     if (pcie_idle(t, TUTTI_FIGURE_NICS)) return TUTTI_OK;

@@ -10,7 +10,8 @@
 #include "topology_impl.h"
 
 #define KINDS(row)                                                                                                     \
-    row(host) row(star) row(cluster) row(pcie) row(dgx1p) row(dgx1v) row(dgx2) row(fat_tree) row(bigraph) row(torus)
+    row(host) row(star) row(cluster) row(pcie) row(dgx1p) row(dgx1v) row(dgx2) row(fat_tree) row(bigraph) row(torus)   \
+        row(cards) row(nvswitch)
 
 #define DECLARE(name) extern const tutti_topology_row tutti_topology_##name##_row;
 KINDS(DECLARE)
@@ -32,6 +33,8 @@ IS(dgx2, DGX2)
 IS(fat_tree, FAT_TREE)
 IS(bigraph, BIGRAPH)
 IS(torus, TORUS)
+IS(cards, CARDS)
+IS(nvswitch, NVSWITCH)
 static_assert((int)NKINDS <= (int)TUTTI_TOPOLOGY_MAX_KINDS, "topology_impl.h: room for more kinds is wanted");
 
 int tutti_topology_nkinds(void)

@@ -73,7 +73,10 @@ static tutti_status item_parse(tutti_topology *t, const char *item, size_t n, tu
     if (t->from[f] == TUTTI_FROM_GIVEN)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: %s is given twice", tutti_figure_name(f));
     if (seats) t->figure[f] = TUTTI_PLACE_LIST;
-    if (equals) read = seats ? seats_parse(t, value, nvalue) : tutti_figure_parse(f, value, nvalue, &t->figure[f]);
+    if (equals && f == TUTTI_FIGURE_MESH)
+        read = tutti_mesh_parse(t, value, nvalue);
+    else if (equals)
+        read = seats ? seats_parse(t, value, nvalue) : tutti_figure_parse(f, value, nvalue, &t->figure[f]);
     if (!read)
         return tutti_fail(err, TUTTI_ERR_USAGE, "topology: '%.*s': wanted a figure such as %s=%s",
                           (int)(n < 60 ? n : 60), item, tutti_figure_name(f), tutti_figure_example(f));
@@ -169,6 +172,10 @@ static void value_print(const tutti_topology *t, tutti_figure f, tutti_strbuf *o
     char value[64];
     if (f == TUTTI_FIGURE_PLACE && t->nlisted) {
         for (int32_t r = 0; r < t->nlisted; r++) tutti_strbuf_printf(out, "%s%d", r ? "." : "", t->listed[r]);
+        return;
+    }
+    if (f == TUTTI_FIGURE_MESH) {
+        tutti_mesh_print(t, out);
         return;
     }
     tutti_figure_print(f, t->figure[f], value);
