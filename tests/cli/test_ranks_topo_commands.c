@@ -2,6 +2,8 @@
 /* test_ranks_topo_commands.c: `tutti topo` as a user types it. */
 #include "testing.h"
 
+#include <unistd.h>
+
 #include "command_line.h"
 
 static void every_key_of_a_kind_is_a_flag(void **state)
@@ -46,6 +48,39 @@ static void this_machine_is_detected(void **state)
     expect("topo detect now", 2, "unexpected argument 'now'");
 }
 
+/* A card for each of two ranks, by a driver's library that is a fake (tests/cuda/fakenvml), from the line to trees. */
+static void cards_are_detected_and_their_line_is_taken(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tutti-nvml-XXXXXX", command[600];
+    FILE *f = fdopen(mkstemp(path), "w");
+    fputs("cards 2\nname NVIDIA A100\ncompute 8 0\npcie 4 16\nlevel 0 1 40\npair 0 1 4\nnowhere 1 1\n", f);
+    fclose(f);
+    setenv("FAKE_NVML", path, 1);
+    setenv("TUTTI_NVML_LIBRARY", FAKE_NVML_LIBRARY, 1);
+    int code;
+    char *text = command_run("topo detect --cards 2>/dev/null", &code);
+    assert_int_equal(code, 0);
+    text[strcspn(text, "\n")] = '\0';
+    expect("topo detect --cards", 0, "1 NVLinks of card 1 lead to no card");
+    expect("topo detect --cards --describe", 0, "mesh     0-1x4          detected");
+    expect("topo detect --describe", 0, "card 0    NVIDIA A100 at 0000:10:00, sm_80, PCIe 4 x16, 4 NVLinks to 1\n");
+    expect("topo detect", 0, "host,bw=");
+    snprintf(command, sizeof command, "coll pack %s", text);
+    expect(command, 0, "80 GB/s on ");
+    snprintf(command, sizeof command, "coll explain --topology %s --ranks 2 --bytes 1MB", text);
+    expect(command, 0, "trees");
+    snprintf(command, sizeof command, "coll check trees --ranks 2 --topology %s", text);
+    expect(command, 0, "");
+    free(text);
+    setenv("TUTTI_NVML_LIBRARY", "/nonexistent/nvml", 1);
+    expect("topo detect --describe", 0, "card      unknown: /nonexistent/nvml");
+    expect("topo detect --cards", 1, "set TUTTI_NVML_LIBRARY to where");
+    expect("topo detect --cards --cores 2", 2, "--cores is not of cards");
+    unsetenv("TUTTI_NVML_LIBRARY");
+    unlink(path);
+}
+
 static void bounds_say_what_stands_in_the_way(void **state)
 {
     (void)state;
@@ -77,6 +112,7 @@ int main(void)
         cmocka_unit_test(what_make_prints_is_taken_by_bounds_and_explain),
         cmocka_unit_test(pictures_are_drawn_without_other_programs),
         cmocka_unit_test(this_machine_is_detected),
+        cmocka_unit_test(cards_are_detected_and_their_line_is_taken),
         cmocka_unit_test(bounds_say_what_stands_in_the_way),
         cmocka_unit_test(maps_are_shown_with_load_and_bound),
     };
