@@ -2,7 +2,7 @@
 /* cards_seats.c: cards as NVML sees them (detect_cards.c) as a topology with a seat for each.
  *
  * Rates are those of NCCL's topology code, as everywhere here. Of an NVLink it goes by the card's compute capability and so do we: the
- * version that NVML says was 5 on H100s, whose links are of version 4. PCIe has 0.1875 GB/s a lane in generation 1, so 12 in generation 3
+ * version that NVML says has been read as 5.0 on H100s, whose links are 4.0. PCIe has 0.1875 GB/s a lane in generation 1, so 12 in generation 3
  * x16. The slowest card counts. Between sockets NVML says nothing: the preset stands.
  * Cards under one PCIe switch, or on one board, share a switch of the tree; a switch behind another one stands beside it, under the
  * socket, which bounds their ways as well: all links of the tree have one rate. */

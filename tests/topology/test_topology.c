@@ -57,22 +57,20 @@ static void printed_text_parses_to_the_same_figures(void **state)
     }
 }
 
-static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
+static void are_refused(size_t n, const char *const wrong[][2])
+{
+    for (size_t i = 0; i < n; i++) {
+        tutti_topology t = {0};
+        tutti_failure err = {0};
+        assert_int_equal(tutti_topology_parse(wrong[i][0], &t, &err), TUTTI_ERR_USAGE);
+        if (!strstr(err.text, wrong[i][1])) fail_msg("'%s': %s", wrong[i][0], err.text);
+    }
+}
+
+static void a_wrong_mesh_of_nvlinks_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        {"ring", "no kind 'ring'"},
-        {"dgx1", "did you mean 'dgx1p'"},
-        {"dgx1v,gpus=0.8", "GPUs 0 to 7"},
-        {"dgx1v,gpus=1.0", "gpus=0.1.4.5"},
-        {"dgx1v,gpus=0.7,wires=nvlink", "do not join"},
-        {"dgx1v,wires=nvlink,pcie=12GB", "pcie has no effect"},
-        {"dgx1v,wires=nvlink,hosts=2", "do not leave"},
-        {"dgx1v,nic=10Gb", "nic has no effect"},
-        {"pcie,sockets=3", "1 or 2 sockets"},
-        {"pcie,nics=2", "nics has no effect"},
-        {"pcie,nics=6,inside=nic", "as many NICs under each"},
-        {"pcie,sockets=1,qpi=10GB", "qpi has no effect"},
         {"cards,mesh=1-0", "mesh=0-1.0-3x2"},
         {"cards,mesh=0-1.0-1", "mesh=0-1.0-3x2"},
         {"cards,mesh=0-2.0-1", "mesh=0-1.0-3x2"},
@@ -97,6 +95,26 @@ static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
         {"cards,mesh=0-1,gpus=0.1,wires=nvlink,qpi=1GB", "qpi has no effect"},
         {"nvswitch,links=0", "links=8"},
         {"dgx2,links=6", "no figure 'links'"},
+    };
+    are_refused(sizeof wrong / sizeof wrong[0], wrong);
+}
+
+static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"ring", "no kind 'ring'"},
+        {"dgx1", "did you mean 'dgx1p'"},
+        {"dgx1v,gpus=0.8", "GPUs 0 to 7"},
+        {"dgx1v,gpus=1.0", "gpus=0.1.4.5"},
+        {"dgx1v,gpus=0.7,wires=nvlink", "do not join"},
+        {"dgx1v,wires=nvlink,pcie=12GB", "pcie has no effect"},
+        {"dgx1v,wires=nvlink,hosts=2", "do not leave"},
+        {"dgx1v,nic=10Gb", "nic has no effect"},
+        {"pcie,sockets=3", "1 or 2 sockets"},
+        {"pcie,nics=2", "nics has no effect"},
+        {"pcie,nics=6,inside=nic", "as many NICs under each"},
+        {"pcie,sockets=1,qpi=10GB", "qpi has no effect"},
         {"fat-tree,seed=3", "seed has no effect"},
         {"fat-tree,tops=3", "tops has no effect"},
         {"fat-tree,routing=spray", "dmodk|ecmp"},
@@ -125,12 +143,7 @@ static void a_wrong_text_is_refused_with_what_would_be_right(void **state)
         {"host,soft=1us", "no figure 'soft'"},
         {"star,width=10Gb", "bw lat soft add"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        tutti_topology t = {0};
-        tutti_failure err = {0};
-        assert_int_equal(tutti_topology_parse(wrong[i][0], &t, &err), TUTTI_ERR_USAGE);
-        if (!strstr(err.text, wrong[i][1])) fail_msg("'%s': %s", wrong[i][0], err.text);
-    }
+    are_refused(sizeof wrong / sizeof wrong[0], wrong);
 }
 
 static void hosts_of_a_star_share_no_link_and_ranks_of_a_core_do(void **state)
@@ -244,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_port_of_ethernet_has_an_incast),
         cmocka_unit_test(figures_are_read_in_their_units),
         cmocka_unit_test(printed_text_parses_to_the_same_figures),
+        cmocka_unit_test(a_wrong_mesh_of_nvlinks_is_refused),
         cmocka_unit_test(a_wrong_text_is_refused_with_what_would_be_right),
         cmocka_unit_test(hosts_of_a_star_share_no_link_and_ranks_of_a_core_do),
         cmocka_unit_test(this_machine_has_cores),
