@@ -95,6 +95,9 @@ struct tutti_device {
     void (*brought)(const tutti_device *d);
     /* Until all that is on the queue is over. */
     void (*finish)(const tutti_device *d);
+    /* What work's arguments point to in the host's memory was made anew, such as a kernel: nothing that was recorded before is replayed. NULL: nothing
+     * is ever recorded. */
+    void (*renew)(const tutti_device *d);
     /* TUTTI_ERR_FAILED with words once the device has failed; what was launched since then is undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);
 

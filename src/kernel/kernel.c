@@ -12,6 +12,7 @@
 
 #include "../base/hash.h"
 #include "../base/strbuf.h"
+#include "../device/device_row.h"
 #include "../tensor/convert.h"
 #include "candidate.h"
 #include "lane_value.h"
@@ -144,6 +145,7 @@ tutti_status tutti_kernel_create(const tutti_kernel_request *r, tutti_kernel *k,
     const tutti_candidate_table table = tutti_candidates();
     tutti_kernel bare;
     tutti_status st = tutti_order_check_forced(err);
+    if (r->device && r->device->renew) r->device->renew(r->device);
     if (st == TUTTI_OK && !r->by) return tutti_kernel_create_from(&table, r, k, err);
     if (st == TUTTI_OK) st = tutti_kernel_begin(r, &bare, err);
     if (st != TUTTI_OK) return st;

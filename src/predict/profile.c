@@ -41,6 +41,7 @@ typedef struct {
     const struct tutti_device *card; /* that the kernels run on; NULL: the cpu */
     void **taken;                    /* of its memory, ntaken */
     int ntaken;
+    bool lacks_memory; /* the card has not had all that was asked for: nothing is run */
 } runner;
 
 static float *drawn(runner *r, size_t nbytes, uint64_t key)
@@ -59,6 +60,7 @@ static void *take(runner *r, void *host, size_t nbytes)
     char *at = card->allocate(card, nbytes);
     r->taken = tutti_realloc(r->taken, sizeof *r->taken * (size_t)(r->ntaken + 1));
     if (at) r->taken[r->ntaken++] = at;
+    if (!at) r->lacks_memory = true;
     if (at && host) card->copy(card, &at, 1, host, nbytes, false);
     return at;
 }
@@ -327,6 +329,7 @@ static void *runner_run(void *arg)
     int nlayers = r->graph->model->nlayers;
     runner_prepare(r);
     r->times = TUTTI_ARENA_NEW(&r->arena, double, (int64_t)MAX_RUNS *nlayers *NPHASES);
+    if (r->lacks_memory) return NULL;
     double start = tutti_clock_s();
     runner_step(r, NULL);
     const bool is_long = tutti_clock_s() - start > BUDGET_S;
@@ -382,6 +385,15 @@ static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
     }
 }
 
+static tutti_status check_card(const runner *r, tutti_failure *err)
+{
+    if (!r->card) return TUTTI_OK;
+    if (r->lacks_memory)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "profile: %s has too little memory for %s with %lld samples",
+                          r->card->about, r->graph->model->name, (long long)r->graph->config.batch);
+    return r->card->check(r->card, err);
+}
+
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err)
 {
     runner runners[TUTTI_MAX_BUSY] = {0};
@@ -390,7 +402,7 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
     char what[160];
     snprintf(what, sizeof what, "measuring the kernels of %.60s with %lld samples, %d at a time",
              graphs[0]->model->name, (long long)graphs[0]->config.batch, nbusy);
-    const tutti_status st =
+    tutti_status st =
         tutti_memory_check(nbusy * tutti_profile_bytes(graphs[0]), what,
                            "take a smaller batch, fewer ranks of this host, or times from --trace or --profile", err);
     if (st) return st;
@@ -401,15 +413,15 @@ tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_
         rc = pthread_create(&threads[nstarted], NULL, runner_run, &runners[nstarted]);
     }
     for (int i = 0; i < nstarted; i++) pthread_join(threads[i], NULL);
-    if (!rc) profile_fill(runners, nbusy, out);
+    for (int i = 0; i < nstarted && !st; i++) st = check_card(&runners[i], err);
+    if (!rc && !st) profile_fill(runners, nbusy, out);
     for (int i = 0; i < nstarted; i++) {
         tutti_arena_release(&runners[i].arena);
         tutti_arena_release(&runners[i].activations);
         for (int k = 0; k < runners[i].ntaken; k++) runners[i].card->release(runners[i].card, runners[i].taken[k], 1);
         free(runners[i].taken);
     }
-    return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "profile: cannot start %d threads: %s", nbusy, strerror(rc))
-              : TUTTI_OK;
+    return rc ? tutti_fail(err, TUTTI_ERR_FAILED, "profile: cannot start %d threads: %s", nbusy, strerror(rc)) : st;
 }
 
 void tutti_profile_resize(tutti_profile *p, double factor)

@@ -21,7 +21,7 @@ foreach(name test_fake_cuda test_fake_cuda_faults test_fake_cuda_calls)
 endforeach()
 
 # Suites of the card's row on the fake one, with races between blocks looked for. Without NVRTC they are skipped.
-foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step)
+foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
   add_dependencies(${suite} fake_cuda)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
   set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout} ENVIRONMENT

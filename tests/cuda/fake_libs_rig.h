@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "fake_card.h"
-#include "kernel/cuda/cublaslt_api.h"
-#include "kernel/cuda/cudnn_api.h"
+#include "kernel/cuda/library/cublaslt_api.h"
+#include "kernel/cuda/library/cudnn_api.h"
 #include "tensor/convert_one.h"
 
 static fake_card card;

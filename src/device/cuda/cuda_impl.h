@@ -100,6 +100,7 @@ void tutti_cuda_place_queue(tutti_device *row);
 /* With the lock held: gives all that was put on the queue to the driver. sync also waits until it is over. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
+void tutti_cuda_forget_recorded(tutti_cuda *c); /* when nothing is on its way */
 uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_queue_work *work, const void *args);
 
 /* cuda_loops.c */

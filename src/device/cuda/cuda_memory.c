@@ -54,6 +54,7 @@ static void *allocate(const tutti_device *d, size_t nbytes)
     if (result == 0) {
         add_range(c, (tutti_cuda_range){.base = (char *)(uintptr_t)at, .nbytes = bytes});
         TUTTI_CUDA(c, cuMemsetD8Async, at, 0, bytes, c->stream);
+        c->seen_at = NULL;
     } else {
         errno = ENOMEM;
     }
@@ -68,6 +69,8 @@ static void release(const tutti_device *d, void *at, size_t nbytes)
     tutti_cuda *c = tutti_cuda_begin(d);
     tutti_cuda_range range;
     tutti_cuda_sync(c);
+    tutti_cuda_forget_recorded(c);
+    c->seen_at = NULL;
     if (take_range(c, at, &range)) TUTTI_CUDA(c, cuMemFree_v2, at_of(at));
     tutti_cuda_end(c);
 }
@@ -187,6 +190,7 @@ static void carry(tutti_cuda *c, char *to, const char *from, size_t nbytes, bool
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda_flush(c);
+    c->seen_at = NULL;
     carry(c, to, from, nbytes, false);
 }
 

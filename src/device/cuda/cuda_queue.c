@@ -6,6 +6,9 @@
  * the same arguments (but for what varies), it is recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so that a
  * step costs one launch.
  *
+ * A sequence is known by the bytes of its arguments. What these point to in the host's memory, such as a kernel, may be another thing at the same
+ * address later, and memory of the card may be given to somebody else: whoever makes kernels says so (renew), and releasing memory does it too.
+ *
  * The varying parts of a sequence lie one after the other in a block of pinned host memory, and are copied to the device's block first, as the
  * first node of the graph. A block is written again only when the launch that read it is over. */
 #include <stdlib.h>
@@ -14,7 +17,7 @@
 #include "../../base/hash.h"
 #include "cuda_impl.h"
 
-enum { MOST_SEQUENCES = 48, SLOT = 16 };
+enum { MOST_SEQUENCES = 512, SLOT = 16 };
 
 typedef struct {
     const tutti_queue_work *work;
@@ -265,10 +268,17 @@ void tutti_cuda_sync(tutti_cuda *c)
     wait_for_stream(c);
 }
 
-void tutti_cuda_queue_destroy(tutti_cuda *c)
+void tutti_cuda_forget_recorded(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
     for (int i = 0; i < q->nseen; i++) drop(c, &q->seen[i]);
+    q->nseen = 0;
+}
+
+void tutti_cuda_queue_destroy(tutti_cuda *c)
+{
+    tutti_cuda_queue *q = c->queue;
+    tutti_cuda_forget_recorded(c);
     if (c->context) give_block(c, q->pinned, q->block);
     free_sequence(&q->now);
     free(q);
@@ -300,6 +310,14 @@ static void finish(const tutti_device *d)
     tutti_cuda_end(c);
 }
 
+static void renew(const tutti_device *d)
+{
+    tutti_cuda *c = tutti_cuda_begin(d);
+    tutti_cuda_sync(c);
+    tutti_cuda_forget_recorded(c);
+    tutti_cuda_end(c);
+}
+
 static void push(const tutti_device *d)
 {
     tutti_cuda *c = tutti_cuda_begin(d);
@@ -310,6 +328,7 @@ static void push(const tutti_device *d)
 static void bring(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda *c = tutti_cuda_begin(d);
+    c->seen_at = NULL;
     if (nbytes) TUTTI_CUDA(c, cuMemcpyHtoDAsync_v2, (tutti_cu_at)(uintptr_t)to, from, nbytes, c->side);
     TUTTI_CUDA(c, cuEventRecord, c->arrived, c->side);
     c->is_coming = true;
@@ -325,6 +344,7 @@ static void brought(const tutti_device *d)
 
 void tutti_cuda_place_queue(tutti_device *row)
 {
+    row->renew = renew;
     row->push = push;
     row->bring = bring;
     row->brought = brought;

@@ -4,7 +4,7 @@
 #define FAKELIBS_FAKE_CUBLASLT_H
 
 #include "fakelib.h"
-#include "kernel/cuda/cublaslt_api.h"
+#include "kernel/cuda/library/cublaslt_api.h"
 
 enum { /* of cublasStatus_t */
        FAKE_CUBLAS_OK = 0,

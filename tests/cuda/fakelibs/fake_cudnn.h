@@ -4,7 +4,7 @@
 #define FAKELIBS_FAKE_CUDNN_H
 
 #include "fakelib.h"
-#include "kernel/cuda/cudnn_api.h"
+#include "kernel/cuda/library/cudnn_api.h"
 
 enum { /* of cudnnStatus_t */
        FAKE_CUDNN_OK = 0,

@@ -12,7 +12,7 @@
  * was promised. What a library may refuse (shapes, types, orders) is a status alone. Accesses are checked by the fake libcuda when the work runs.
  *
  * What differs from the real ones, on purpose: a workspace is asked for more often, is filled with rubbish before the work, and its size is odd; what
- * is called non-deterministic is so from one run to the next; only what tutti's declarations name (src/kernel/cuda/cudnn_api.h, cublaslt_api.h) is
+ * is called non-deterministic is so from one run to the next; only what tutti's declarations name (src/kernel/cuda/library/cudnn_api.h, cublaslt_api.h) is
  * there.
  *
  * Threads: any; calls hold one lock a library, which the work itself never takes. */
