@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_cards.c: one server of GPUs as it is: slots under PCIe switches under one or two sockets, any of which may be empty
  * (gpus= says which are not), and any mesh of NVLinks between them. `tutti topo detect --cards` writes such lines. */
-#include <stdlib.h>
+#include <string.h>
 
 #include "server.h"
 
@@ -16,9 +16,18 @@ static bool number_read(const char *text, size_t n, size_t *at, int *out)
     return *at > from;
 }
 
-static bool comes_after(const tutti_nvlink *last, int a, int b)
+/* Kept by a, then by b; false if they are joined already. */
+static bool insert_pair(tutti_topology *t, tutti_nvlink pair)
 {
-    return last->a < a || (last->a == a && last->b < b);
+    int32_t at = t->nmesh;
+    for (; at > 0; at--) {
+        const tutti_nvlink *before = &t->mesh[at - 1];
+        if (before->a == pair.a && before->b == pair.b) return false;
+        if (before->a < pair.a || (before->a == pair.a && before->b < pair.b)) break;
+    }
+    memmove(&t->mesh[at + 1], &t->mesh[at], (size_t)(t->nmesh++ - at) * sizeof t->mesh[0]);
+    t->mesh[at] = pair;
+    return true;
 }
 
 bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n)
@@ -29,9 +38,9 @@ bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n)
         if (!number_read(text, n, &at, &a) || at == n || text[at++] != '-' || !number_read(text, n, &at, &b))
             return false;
         if (at < n && text[at] == 'x' && (at++, !number_read(text, n, &at, &count))) return false;
-        if (a >= b || b >= TUTTI_MAX_SERVER_GPUS || count < 1 || count > MOST_LINKS_OF_A_PAIR) return false;
-        if (t->nmesh && !comes_after(&t->mesh[t->nmesh - 1], a, b)) return false;
-        t->mesh[t->nmesh++] = (tutti_nvlink){(uint8_t)a, (uint8_t)b, (uint8_t)count};
+        const int low = a < b ? a : b, high = a < b ? b : a;
+        if (a == b || high >= TUTTI_MAX_SERVER_GPUS || count < 1 || count > MOST_LINKS_OF_A_PAIR) return false;
+        if (!insert_pair(t, (tutti_nvlink){(uint8_t)low, (uint8_t)high, (uint8_t)count})) return false;
         if (at < n && (text[at] != '.' || at + 1 == n)) return false;
     }
     t->figure[TUTTI_FIGURE_MESH] = t->nmesh;

@@ -2,6 +2,7 @@
 /* test_ranks_topo_commands.c: `tutti topo` as a user types it. */
 #include "testing.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "command_line.h"
@@ -81,6 +82,31 @@ static void cards_are_detected_and_their_line_is_taken(void **state)
     unlink(path);
 }
 
+/* Without a word of ours the system's loader is asked; where it knows of no such library, nothing is said of cards. */
+static void the_library_of_the_driver_is_the_loaders_to_find(void **state)
+{
+    (void)state;
+    const char *paths = getenv("LD_LIBRARY_PATH");
+    char *before = strdup(paths ? paths : ""), path[] = "/tmp/tutti-nvml-XXXXXX", folder[400];
+    if (!dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) { /* no driver here */
+        expect("topo detect --cards", 1, "there is no libnvidia-ml.so.1");
+        char *text = command_says("topo detect --describe", 0, "this machine");
+        assert_null(strstr(text, "\n  card"));
+        free(text);
+    }
+    FILE *f = fdopen(mkstemp(path), "w");
+    fputs("cards 1\nname NVIDIA H200\ncompute 9 0\npcie 5 16\n", f);
+    fclose(f);
+    setenv("FAKE_NVML", path, 1);
+    snprintf(folder, sizeof folder, "%s", FAKE_NVML_LIBRARY);
+    *strrchr(folder, '/') = '\0';
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    expect("topo detect --cards", 0, "cards,gpus=0,sockets=1,switches=1,slots=1,pcie=48GB,");
+    setenv("LD_LIBRARY_PATH", before, 1);
+    free(before);
+    unlink(path);
+}
+
 static void bounds_say_what_stands_in_the_way(void **state)
 {
     (void)state;
@@ -113,6 +139,7 @@ int main(void)
         cmocka_unit_test(pictures_are_drawn_without_other_programs),
         cmocka_unit_test(this_machine_is_detected),
         cmocka_unit_test(cards_are_detected_and_their_line_is_taken),
+        cmocka_unit_test(the_library_of_the_driver_is_the_loaders_to_find),
         cmocka_unit_test(bounds_say_what_stands_in_the_way),
         cmocka_unit_test(maps_are_shown_with_load_and_bound),
     };

@@ -89,6 +89,8 @@ static const char *const small[] = {
     "torus,x=3,y=2",
     "pcie,sockets=2,switches=1,slots=2",
     "dgx2,gpus=1.2.3",
+    "nvswitch,gpus=0.2.3.5",
+    "cards,sockets=1,switches=2,slots=2,gpus=0.2.3,mesh=2-3x4",
 };
 enum { NSMALL = sizeof small / sizeof small[0] };
 

@@ -182,6 +182,7 @@ static void cards_on_nvswitches_have_all_their_links_there(void **state)
     says(&some, "nvswitch,gpus=0.2,links=12,nvlink=20.6GB,near=1us,soft=3.4us,add=300GB,place=block");
     assert_non_null(strstr(notes, "Card 1 has no NVLink"));
     assert_non_null(strstr(notes, "12 to 18 NVLinks"));
+    assert_null(strstr(notes, "lead to no card")); /* idle links lead nowhere, and nobody asks where */
 }
 
 static void a_box_of_pcie_switches_is_that_of_its_kind(void **state)
@@ -224,9 +225,10 @@ static void what_nvml_does_not_know_is_assumed_and_said(void **state)
     assert_true(t.figure[TUTTI_FIGURE_PCIE] == 12e9 && t.figure[TUTTI_FIGURE_SOCKETS] == 1);
     assert_non_null(strstr(notes, "PCIe link is unknown"));
     assert_non_null(strstr(notes, "does not say what PCIe ways"));
-    const tutti_topology stray = seated(PCIE_BOX "pair 0 1 2\nnowhere 3 2\n", notes);
+    const tutti_topology stray = seated(PCIE_BOX "pair 0 1 2\nnowhere 3 2\nhalf 2 2 1\n", notes);
     assert_int_equal(stray.nmesh, 1);
     assert_non_null(strstr(notes, "2 NVLinks of card 3 lead to no card"));
+    assert_non_null(strstr(notes, "1 NVLinks of card 2 lead to no card")); /* but to itself */
     const tutti_topology blind = seated(PCIE_BOX "pair 0 1 2\nfail nvmlDeviceGetNvLinkRemoteDeviceType 3\n", notes);
     assert_int_equal(blind.nmesh, 1); /* told by its address */
     assert_true(blind.mesh[0].count == 2 && blind.figure[TUTTI_FIGURE_NVLINK] == 20e9);
