@@ -25,7 +25,7 @@ foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
   add_dependencies(${suite} fake_cuda)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
   set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout} ENVIRONMENT
-    "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake;TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache;TUTTI_FAKE_CUDA_RACES=1;ASAN_OPTIONS=detect_leaks=0")
+    "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc;TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache;TUTTI_FAKE_CUDA_RACES=1;ASAN_OPTIONS=detect_leaks=0")
 endforeach()
 
 # Says the PTX that NVRTC makes of a file: ptx_of FILE.cu [compute_90].

@@ -26,3 +26,17 @@ foreach(name test_fake_libs test_fake_cudnn_faults test_fake_cublaslt_faults)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
   endif()
 endforeach()
+
+# Suites that multiply, and whole trainings, on the fake card. Without NVRTC they are skipped.
+set(fake_card "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEPS}/nvrtc"
+    "TUTTI_CACHE=${PROJECT_BINARY_DIR}/tests/cuda/cache" "ASAN_OPTIONS=detect_leaks=0")
+foreach(suite test_cuda_products test_cuda_ops)
+  add_dependencies(${suite} fake_cuda fake_cudnn fake_cublaslt)
+  add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
+  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout} ENVIRONMENT "${fake_card}")
+endforeach()
+add_dependencies(tutti_program fake_cuda fake_cudnn fake_cublaslt)
+add_test(NAME trainings_on_a_fake_card_are_those_of_the_cpu
+         COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/train_on_a_fake_card.py $<TARGET_FILE:tutti_program> ${PROJECT_BINARY_DIR}/tests/cuda/runs)
+set_tests_properties(trainings_on_a_fake_card_are_those_of_the_cpu PROPERTIES LABELS unit TIMEOUT ${timeout} SKIP_RETURN_CODE 77
+                     ENVIRONMENT "${fake_card}")

@@ -6,6 +6,8 @@
  * are filled up to a multiple of 8, for which alone the library promises products; where it has none all the same, it multiplies in f32. Where it
  * has none with channels last in f32 either, all is copied into row-major and back.
  *
+ * Passes of small f32 convolutions are computed by kernels of our own (small_conv.h).
+ *
  * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias and ReLU are added in one
  * pass over the output, the ReLU masks the output's gradient as the bias's gradient is summed. */
 #include <stdlib.h>
@@ -14,14 +16,16 @@
 #include "cuda_libraries.h"
 #include "cuda_products.h"
 #include "cudnn.h"
+#include "small_conv.h"
 
 enum { FILL = 8, ALIGNMENT = 256 };
 
 typedef struct {
     const tutti_cuda_products *products;
     tutti_cudnn_plan plan;
-    tutti_dtype type; /* that is multiplied */
-    bool rows;        /* the library's form is row-major */
+    tutti_small_conv small; /* where kernels of our own are sooner: cuda is not NULL */
+    tutti_dtype type;       /* that is multiplied */
+    bool rows;              /* the library's form is row-major */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
     bool copies_in, copies_out, copies_weights; /* they lie otherwise than the library wants */
@@ -107,7 +111,9 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
                                      .type = s->type,
                                      .rows = s->rows,
                                      .training = training};
-    return tutti_cudnn_begin(cudnn, &shape, &s->plan, err);
+    const tutti_status st = tutti_cudnn_begin(cudnn, &shape, &s->plan, err);
+    if (st || s->copies_out || !tutti_small_conv_fits(&shape)) return st;
+    return tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
 }
 
 /* In the output's type, in 16 bits with channels filled up; else in f32: as they are, filled up, row-major. */
@@ -143,6 +149,8 @@ static void place_scratch(tutti_kernel *k, conv *s, bool training)
     if (s->copies_weights) s->at_weights = take(k, (size_t)tutti_cuda_weights_filled(&s->weights) * bytes);
     if (s->copies_out) s->at_out = take(k, tutti_cuda_channels_bytes(&s->out, &k->out, s->type));
     if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
+    if (s->small.cuda && training && tutti_small_conv_scratch(&s->small) > workspace)
+        workspace = tutti_small_conv_scratch(&s->small);
     s->at_workspace = take(k, workspace);
 }
 
@@ -228,8 +236,13 @@ static void finish(const tutti_kernel *k, const tutti_kernel_args *a, void *out)
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)
 {
     const conv *s = k->state;
+    const tutti_conv_attrs *at = k->attrs;
     void *out = s->copies_out ? in_scratch(a, s->at_out) : a->out;
     const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out, in_scratch(a, s->at_workspace)};
+    if (tutti_small_conv_sums(&s->small, TUTTI_PASS_FORWARD)) {
+        tutti_small_conv_forward(&s->small, &m, at->bias ? a->param[1] : NULL, at->relu);
+        return;
+    }
     tutti_cudnn_run(&s->plan, TUTTI_PASS_FORWARD, &m);
     finish(k, a, out);
 }
@@ -244,8 +257,11 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (columns.output || columns.sums) tutti_cuda_columns_sum(s->products, &k->out, &columns);
     if (!wanted) return;
     void *weights = s->copies_weights ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
-    tutti_cudnn_run(&s->plan, TUTTI_PASS_PARAMS,
-                    &(tutti_cudnn_memory){input_of(k, a), weights, gradient_of(k, a), in_scratch(a, s->at_workspace)});
+    const tutti_cudnn_memory m = {input_of(k, a), weights, gradient_of(k, a), in_scratch(a, s->at_workspace)};
+    if (tutti_small_conv_sums(&s->small, TUTTI_PASS_PARAMS))
+        tutti_small_conv_params(&s->small, &m);
+    else
+        tutti_cudnn_run(&s->plan, TUTTI_PASS_PARAMS, &m);
     if (s->copies_weights) tutti_cuda_weights_take(s->products, &s->weights, s->type, weights, a->dparam[0]);
 }
 
@@ -254,8 +270,11 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     const conv *s = k->state;
     if (!a->din[0]) return;
     void *in = s->copies_in ? in_scratch(a, s->at_in) : a->din[0];
-    tutti_cudnn_run(&s->plan, TUTTI_PASS_DATA,
-                    &(tutti_cudnn_memory){in, weights_of(s, a), gradient_of(k, a), in_scratch(a, s->at_workspace)});
+    const tutti_cudnn_memory m = {in, weights_of(s, a), gradient_of(k, a), in_scratch(a, s->at_workspace)};
+    if (tutti_small_conv_sums(&s->small, TUTTI_PASS_DATA))
+        tutti_small_conv_data(&s->small, &m);
+    else
+        tutti_cudnn_run(&s->plan, TUTTI_PASS_DATA, &m);
     if (s->copies_in)
         tutti_cuda_channels_take(s->products, &s->in, s->type, in, (tutti_cuda_place){&k->in[0], a->din[0]});
 }
