@@ -9,7 +9,7 @@
 #define DECLARE(name, parameters) FAKELIB_EXPORT int name parameters;
 TUTTI_CUBLASLT_FUNCTIONS(DECLARE)
 
-enum { MOST_ALIGNED = 256, ALIGNMENT = 16 /* of a workspace, and of columns behind which an epilogue stands */ };
+enum { MOST_ALIGNED = 256, ALIGNMENT = 16 /* of columns behind which an epilogue stands */, WORKSPACE_ALIGNMENT = 256 };
 static const uint64_t MAGIC = UINT64_C(0x7475747469206c74);
 
 fakelib_type fake_cublaslt_type(int type)
@@ -199,7 +199,8 @@ static int check_memory(const fake_cublaslt_work *k, const told *t, const char *
         {"the workspace", k->workspace, t->workspace_bytes, true},
     };
     const fakelib_range c = {"c", k->c, k->beta != 0 ? fake_cublaslt_span(&p->c) : 0, false};
-    const size_t alignments[] = {t->alignment[3], t->alignment[0], t->alignment[1], t->bias_alignment, ALIGNMENT};
+    const size_t alignments[] = {t->alignment[3], t->alignment[0], t->alignment[1], t->bias_alignment,
+                                 WORKSPACE_ALIGNMENT};
     if (!fakelib_is_aligned(&c, t->alignment[2], name)) return FAKE_CUBLAS_INVALID_VALUE;
     for (int i = 0; i < 5; i++)
         if (!fakelib_is_aligned(&ranges[i], alignments[i], name)) return FAKE_CUBLAS_INVALID_VALUE;

@@ -151,7 +151,7 @@ static void place_scratch(tutti_kernel *k, conv *s, bool training)
     if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
     if (s->small.cuda && training && tutti_small_conv_scratch(&s->small) > workspace)
         workspace = tutti_small_conv_scratch(&s->small);
-    s->at_workspace = take(k, workspace);
+    s->at_workspace = take(k, workspace + TUTTI_CUDA_WORKSPACE_SLACK);
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
@@ -238,7 +238,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     const conv *s = k->state;
     const tutti_conv_attrs *at = k->attrs;
     void *out = s->copies_out ? in_scratch(a, s->at_out) : a->out;
-    const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out, in_scratch(a, s->at_workspace)};
+    const tutti_cudnn_memory m = {input_of(k, a), weights_of(s, a), out,
+                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_FORWARD)) {
         tutti_small_conv_forward(&s->small, &m, at->bias ? a->param[1] : NULL, at->relu);
         return;
@@ -257,7 +258,8 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (columns.output || columns.sums) tutti_cuda_columns_sum(s->products, &k->out, &columns);
     if (!wanted) return;
     void *weights = s->copies_weights ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
-    const tutti_cudnn_memory m = {input_of(k, a), weights, gradient_of(k, a), in_scratch(a, s->at_workspace)};
+    const tutti_cudnn_memory m = {input_of(k, a), weights, gradient_of(k, a),
+                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_PARAMS))
         tutti_small_conv_params(&s->small, &m);
     else
@@ -270,7 +272,8 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
     const conv *s = k->state;
     if (!a->din[0]) return;
     void *in = s->copies_in ? in_scratch(a, s->at_in) : a->din[0];
-    const tutti_cudnn_memory m = {in, weights_of(s, a), gradient_of(k, a), in_scratch(a, s->at_workspace)};
+    const tutti_cudnn_memory m = {in, weights_of(s, a), gradient_of(k, a),
+                                  tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
     if (tutti_small_conv_sums(&s->small, TUTTI_PASS_DATA))
         tutti_small_conv_data(&s->small, &m);
     else

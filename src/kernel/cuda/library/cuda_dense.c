@@ -179,7 +179,7 @@ static void place_scratch(tutti_kernel *k, dense *s, bool training)
     if (s->copies_weights || s->transposes) s->at_weights = take(k, weights);
     if (at->bias) s->at_bias = take(k, (size_t)s->n * bytes);
     if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
-    s->at_workspace = take(k, workspace);
+    s->at_workspace = take(k, workspace + TUTTI_CUDA_WORKSPACE_SLACK);
 }
 
 static tutti_status create_some(tutti_kernel *k, const tutti_kernel_request *r, bool transposes, tutti_failure *err)
@@ -301,7 +301,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
                                              : at->bias ? a->param[1]
                                                         : NULL,
                                      .c = a->out,
-                                     .workspace = in_scratch(a, s->at_workspace)};
+                                     .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))};
     tutti_cublaslt_run(&s->plan[TUTTI_PASS_FORWARD], &m);
     if (s->finishes) finish(k, a);
 }
@@ -317,8 +317,10 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (!wanted) return;
     void *to = s->permutes ? (void *)in_scratch(a, s->at_weights) : a->dparam[0];
     tutti_cublaslt_run(&s->plan[TUTTI_PASS_PARAMS],
-                       &(tutti_cublaslt_memory){
-                           .a = a->dout, .b = input_of(k, a), .c = to, .workspace = in_scratch(a, s->at_workspace)});
+                       &(tutti_cublaslt_memory){.a = a->dout,
+                                                .b = input_of(k, a),
+                                                .c = to,
+                                                .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))});
     if (s->permutes) tutti_cuda_weights_take(s->products, &s->weights, TUTTI_F32, to, a->dparam[0]);
 }
 
@@ -332,7 +334,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
                        &(tutti_cublaslt_memory){.a = a->dout,
                                                 .b = weights_of(s, a, &(tutti_cuda_bias){0}),
                                                 .c = din,
-                                                .workspace = in_scratch(a, s->at_workspace)});
+                                                .workspace = tutti_cuda_workspace(in_scratch(a, s->at_workspace))});
     const tutti_value copy = retyped(&k->in[0], s->din_type);
     if (copies)
         tutti_cuda_value_move(s->products->cuda, s->products->values, (tutti_cuda_place){&copy, din},

@@ -21,6 +21,13 @@ typedef struct {
 /* The card's own, alive as long as the card. TUTTI_ERR_FAILED with the compiler's words. */
 tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **out, tutti_failure *err);
 
+/* Where a library works: at a multiple of 256 bytes, as cuBLASLt wants it, behind scratch that begins at a multiple of 64. */
+enum { TUTTI_CUDA_WORKSPACE_SLACK = 192 };
+static inline void *tutti_cuda_workspace(char *scratch)
+{
+    return scratch ? scratch + (256 - (uintptr_t)scratch % 256) % 256 : NULL;
+}
+
 /* ---- weights: (groups * filters, channels of a group, window) ---- */
 
 typedef struct {
