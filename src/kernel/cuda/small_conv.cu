@@ -1,110 +1,164 @@
-// small_conv.cu: gradients of weights of small convolutions in f32, channels last. A product over all positions of the output: rows are filters, columns
-// are what one filter has (window, channels). Each block takes a tile of 64 x 64 and a slab of positions; the slabs' sums are added up in their order.
+// small_conv.cu: convolutions of f32 by products with the patches of an input (a row for each position of the output, a column for each number of the
+// window, channels last), which are read as they are multiplied and never written. For few channels and filters, where a library's tiles stay empty.
+//
+// A block makes a tile of A by B numbers, A of filters; B of patch columns for gradients of weights, of positions else. The third dimension goes by in
+// chunks of ROWS. A thread has 8 by 4 numbers; where these need fewer threads than a block has, groups of threads take turns with the rows of a chunk,
+// and their sums are added in order.
 
-enum { TILE = 64, STEP = 16, SIDE = 4, THREADS = 256, OF_THREAD = 4 };
+enum { ROWS = 32, THREADS = 256, DOWN = 8, ACROSS = 4, SUMS = THREADS * DOWN * ACROSS, MOST_COLUMNS = 1280 };
+enum { NOWHERE = 1 << 20 }; // larger than any height
 
-// As cuda_small_conv.c has it.
-struct shape {
-    int in_channels, in_height, in_width, out_channels, out_height, out_width, kernel, stride, pad;
-    int positions, slab, columns; // of the output; of a block; kernel * kernel * in_channels
+// Sizes of a group's channels and filters; all numbers of a value are counted in 31 bits.
+struct patches_form {
+    const float *in; // (batch, height, width, groups * channels)
+    int positions;   // of all samples' outputs
+    int height, width, out_height, out_width, groups, channels, filters, window, stride, pad, columns;
 };
 
-// A position of the output.
-struct position {
-    int sample, y, x;
+// Where a position's window begins in the input; rows above the input are negative.
+struct origin {
+    int at, y, x;
 };
 
-DEVICE position position_of(const shape &s, int m)
+DEVICE origin origin_of(const patches_form &f, int position, int end)
 {
-    const int row = m / s.out_width;
-    return {row / s.out_height, row % s.out_height, m % s.out_width};
+    if (position >= end) return {0, -2 * NOWHERE, 0};
+    const u32 row = (u32)position / f.out_width, sample = row / f.out_height;
+    const int y = (int)(row % f.out_height) * f.stride - f.pad,
+              x = (int)((u32)position % f.out_width) * f.stride - f.pad;
+    return {(((int)sample * f.height + y) * f.width + x) * f.groups * f.channels, y, x};
 }
 
-DEVICE void advance(const shape &s, position &p, int by)
+// A column of the patches, from the window's begin.
+DEVICE origin column_of(const patches_form &f, int group, int column)
 {
-    p.x += by;
-    while (p.x >= s.out_width) {
-        p.x -= s.out_width;
-        if (++p.y == s.out_height) p.y = 0, p.sample++;
+    if (column >= f.columns) return {0, NOWHERE, 0};
+    const u32 place = (u32)column / f.channels;
+    const int y = (int)(place / f.window), x = (int)(place % f.window), channel = (int)((u32)column % f.channels);
+    return {(y * f.width + x) * f.groups * f.channels + group * f.channels + channel, y, x};
+}
+
+// LANES neighbours of a patch; zeros beside the input.
+template <int LANES> DEVICE void read_patch(const patches_form &f, const origin &p, const origin &c, float *to)
+{
+    const bool is_there = (u32)(p.y + c.y) < (u32)f.height && (u32)(p.x + c.x) < (u32)f.width;
+    if constexpr (LANES == 4) {
+        const float4 v = is_there ? *(const float4 *)(f.in + p.at + c.at) : make_float4(0, 0, 0, 0);
+        to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+    } else {
+        to[0] = is_there ? f.in[p.at + c.at] : 0;
     }
 }
 
-// What a column sees: a place in the window, and a channel.
-struct column {
-    int dy, dx, channel;
-    bool is_there;
-};
+// A chunk's products are added to a thread's sums. a: rows of A numbers and 4 unused ones; b: rows of B.
+template <int A, int B> struct tile {
+    enum { PITCH = A + 4, ACROSS_ALL = B / ACROSS, EACH = A / DOWN * ACROSS_ALL, GROUPS = THREADS / EACH };
 
-DEVICE column column_of(const shape &s, int n)
-{
-    const int place = n / s.in_channels;
-    return {place / s.kernel - s.pad, place % s.kernel - s.pad, n % s.in_channels, n < s.columns};
-}
-
-DEVICE float see(const shape &s, const float *x, const position &p, const column &c)
-{
-    const int y = p.y * s.stride + c.dy, column_x = p.x * s.stride + c.dx;
-    const bool inside = c.is_there && (unsigned)y < (unsigned)s.in_height && (unsigned)column_x < (unsigned)s.in_width;
-    if (!inside) return 0;
-    return x[(((i64)p.sample * s.in_height + y) * s.in_width + column_x) * s.in_channels + c.channel];
-}
-
-// What a thread brings of a step: of OF_THREAD positions one column of the input and one filter of the gradient.
-struct bringing {
-    float x[OF_THREAD], d[OF_THREAD];
-};
-
-DEVICE bringing bring(const shape &s, const float *x, const float *d, int m, int end, position &p, const column &c,
-                      int filter)
-{
-    bringing b;
+    static __device__ __forceinline__ void multiply(const float *a, const float *b, float (&sum)[DOWN][ACROSS])
+    {
+        const int u = threadIdx.x % EACH, down = u / ACROSS_ALL * DOWN, across = u % ACROSS_ALL * ACROSS;
 #pragma unroll
-    for (int j = 0; j < OF_THREAD; j++) {
-        const bool is_there = m + j < end;
-        b.x[j] = is_there ? see(s, x, p, c) : 0;
-        b.d[j] = is_there && filter < s.out_channels ? d[(i64)(m + j) * s.out_channels + filter] : 0;
-        advance(s, p, 1);
-    }
-    advance(s, p, STEP - OF_THREAD);
-    return b;
-}
-
-// Grid: tiles of columns, tiles of filters, slabs. partial: of each slab, filters x columns.
-ENTRY __launch_bounds__(THREADS) weights_gradient(const float *x, const float *d, float *partial,
-                                                  const __grid_constant__ shape s)
-{
-    __shared__ float xs[STEP][TILE], ds[STEP][TILE];
-    const int thread = threadIdx.x, across = thread % TILE, first = thread / TILE * OF_THREAD;
-    const int left = blockIdx.x * TILE, top = blockIdx.y * TILE, begin = blockIdx.z * s.slab;
-    const int end = begin + s.slab < s.positions ? begin + s.slab : s.positions;
-    const column c = column_of(s, left + across);
-    position p = position_of(s, begin + first);
-    float sum[SIDE][SIDE] = {};
-    bringing b = bring(s, x, d, begin + first, end, p, c, top + across);
-    for (int m = begin; m < end; m += STEP) {
-        __syncthreads();
+        for (int i = 0; i < ROWS / GROUPS; i++) {
+            const int row = threadIdx.x / EACH + i * GROUPS;
+            const quad low = load4(a, F32, row * PITCH + down), high = load4(a, F32, row * PITCH + down + 4),
+                       right = load4(b, F32, row * B + across);
 #pragma unroll
-        for (int j = 0; j < OF_THREAD; j++) xs[first + j][across] = b.x[j], ds[first + j][across] = b.d[j];
-        __syncthreads();
-        if (m + STEP < end) b = bring(s, x, d, m + STEP + first, end, p, c, top + across);
+            for (int k = 0; k < DOWN; k++)
 #pragma unroll
-        for (int k = 0; k < STEP; k++) {
-            const float4 u = *(const float4 *)&ds[k][thread / 16 * SIDE], v = *(const float4 *)&xs[k][thread % 16 * SIDE];
-            const float a[SIDE] = {u.x, u.y, u.z, u.w}, e[SIDE] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++) sum[i][j] = fmaf(a[i], e[j], sum[i][j]);
+                for (int j = 0; j < ACROSS; j++) sum[k][j] += (k < 4 ? low.x[k % 4] : high.x[k % 4]) * right.x[j];
         }
     }
-    float *to = partial + (i64)blockIdx.z * s.out_channels * s.columns;
+
+    // Where the number of a filter is among the sums of a group: quads are exchanged so that rows as well as columns spread over the banks.
+    static __device__ __forceinline__ int at(int filter, int number)
+    {
+        return filter * B + ((number / ACROSS ^ filter % DOWN) * ACROSS) + number % ACROSS;
+    }
+
+    static __device__ __forceinline__ void put(float *all, const float (&sum)[DOWN][ACROSS])
+    {
+        const int u = threadIdx.x % EACH, down = u / ACROSS_ALL * DOWN, across = u % ACROSS_ALL * ACROSS;
+        all += threadIdx.x / EACH * A * B;
 #pragma unroll
-    for (int i = 0; i < SIDE; i++)
+        for (int k = 0; k < DOWN; k++)
+            store4(all, F32, at(down + k, across), {{sum[k][0], sum[k][1], sum[k][2], sum[k][3]}});
+    }
+
+    static __device__ __forceinline__ float total(const float *all, int filter, int number)
+    {
+        float sum = all[at(filter, number)];
 #pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            const int filter = top + thread / 16 * SIDE + i, at = left + thread % 16 * SIDE + j;
-            if (filter < s.out_channels && at < s.columns) to[(i64)filter * s.columns + at] = sum[i][j];
+        for (int g = 1; g < GROUPS; g++) sum += all[g * A * B + at(filter, number)];
+        return sum;
+    }
+};
+
+// ---- gradients of weights: filters by patch columns, summed over positions ----
+
+// Grid: tiles of columns, tiles of filters of all groups, slabs of so many positions (a multiple of ROWS). to: for each slab the weights.
+template <int A, int LANES> struct weights_tile {
+    enum { B = 64, WIDE = B / LANES, NA = A * ROWS / THREADS, NB = B * ROWS / THREADS / LANES };
+    float a[NA], b[NB * LANES];
+
+    __device__ __forceinline__ void fetch(const patches_form &f, const float *dout, int first_row, int nrows,
+                                          int nfilters, const origin *places, const origin &column)
+    {
+        const int t = threadIdx.x, pitch = f.groups * f.filters;
+#pragma unroll
+        for (int i = 0; i < NA; i++) {
+            const int row = t / A + i * (THREADS / A);
+            a[i] = row < nrows && t % A < nfilters ? dout[(first_row + row) * pitch + t % A] : 0;
         }
+#pragma unroll
+        for (int i = 0; i < NB; i++)
+            read_patch<LANES>(f, places[t / WIDE + i * (THREADS / WIDE)], column, b + i * LANES);
+    }
+
+    __device__ __forceinline__ void share(float *to_a, float *to_b) const
+    {
+        const int t = threadIdx.x;
+#pragma unroll
+        for (int i = 0; i < NA; i++) to_a[(t / A + i * (THREADS / A)) * tile<A, B>::PITCH + t % A] = a[i];
+#pragma unroll
+        for (int i = 0; i < NB; i++)
+#pragma unroll
+            for (int j = 0; j < LANES; j++)
+                to_b[(t / WIDE + i * (THREADS / WIDE)) * B + t % WIDE * LANES + j] = b[i * LANES + j];
+    }
+};
+
+template <int A, int LANES> DEVICE void weights_of(const patches_form &f, const float *dout, float *to, int slab)
+{
+    enum { B = 64 };
+    typedef tile<A, B> sums;
+    __shared__ __align__(16) float shared[SUMS];
+    __shared__ origin places[2][ROWS];
+    float *a = shared, *b = shared + ROWS * sums::PITCH;
+    const int t = threadIdx.x, tiles = (f.filters + A - 1) / A, group = blockIdx.y / tiles;
+    const int filter = blockIdx.y % tiles * A, first = blockIdx.z * slab, first_column = blockIdx.x * B;
+    const int end = min(first + slab, f.positions);
+    const origin column = column_of(f, group, first_column + t % (B / LANES) * LANES);
+    weights_tile<A, LANES> next;
+    float sum[DOWN][ACROSS] = {};
+    dout += group * f.filters + filter;
+    if (t < ROWS) places[0][t] = origin_of(f, first + t, end);
+    __syncthreads();
+    next.fetch(f, dout, first, end - first, f.filters - filter, places[0], column);
+    for (int row = first, side = 1; row < end; row += ROWS, side ^= 1) {
+        next.share(a, b);
+        if (t < ROWS) places[side][t] = origin_of(f, row + ROWS + t, end);
+        __syncthreads();
+        if (row + ROWS < end)
+            next.fetch(f, dout, row + ROWS, end - row - ROWS, f.filters - filter, places[side], column);
+        sums::multiply(a, b, sum);
+        __syncthreads();
+    }
+    sums::put(shared, sum);
+    __syncthreads();
+    to += ((i64)(blockIdx.z * f.groups + group) * f.filters + filter) * f.columns + first_column;
+    for (int i = t; i < A * B; i += THREADS)
+        if (filter + i / B < f.filters && first_column + i % B < f.columns)
+            to[(i64)(i / B) * f.columns + i % B] = sums::total(shared, i / B, i % B);
 }
 
 // out[i] = the slabs' sums, in a fixed order: of every PARTS-th slab first. Block: 32 numbers x PARTS.
@@ -125,97 +179,142 @@ ENTRY slabs_sum(const float *partial, float *out, int n, int slabs)
     out[i] = sum;
 }
 
-// ---- outputs, and gradients of inputs: the same sum over a window, which looks forward or back ----
+// ---- outputs, and gradients of inputs: filters by positions, summed over patch columns ----
 
-// to[position][filter] = sum over window and channels of from[position + direction * (place - pad)][channel] * weight. Strides are of the weights, in
-// numbers. bias NULL: none.
-struct window_sum {
-    const float *from, *weights, *bias;
-    float *to;
-    int batch, from_height, from_width, channels, to_height, to_width, filters, kernel, stride, pad;
-    int direction, of_filter, of_place, of_channel, relu;
+// weights: of number (filter, column) at the column's place and `step` for each filter. flipped: those of the convolution whose gradients of inputs
+// these are; its filters are the channels here. bias: NULL, none.
+struct patches_filters {
+    const float *weights, *bias;
+    float *to; // (positions, groups * filters)
+    int flipped, relu;
 };
 
-// What a thread brings of the input in a step: N numbers that one position sees from number k on.
-template <int N> DEVICE void bring_row(const window_sum &s, const float *sample, int y, int x, int k, float (&to)[N])
+DEVICE int weight_at(const patches_form &f, int flipped, int column)
 {
-    const int place = k / s.channels;
-    int channel = k % s.channels, down = place / s.kernel, across = place % s.kernel;
+    if (!flipped) return column;
+    const int all = f.window * f.window, place = (int)((u32)column / f.channels),
+              channel = (int)((u32)column % f.channels);
+    return (channel * all + all - 1 - place) * f.filters;
+}
+
+struct column_table {
+    int at[MOST_COLUMNS], place[MOST_COLUMNS], weight[MOST_COLUMNS];
+
+    __device__ __forceinline__ origin get(const patches_form &f, int column) const
+    {
+        if (column >= f.columns) return {0, NOWHERE, 0};
+        return {at[column], place[column] >> 16, place[column] & 0xffff};
+    }
+};
+
+template <int A, int B, int LANES> struct outputs_tile {
+    enum { NA = A * ROWS / THREADS, NB = B * ROWS / THREADS / LANES };
+    float a[NA], b[NB * LANES];
+
+    // Weights are read along their memory.
+    static __device__ __forceinline__ int filter_of(int flipped, int i)
+    {
+        return flipped ? threadIdx.x % A : threadIdx.x / ROWS + i * (THREADS / ROWS);
+    }
+
+    static __device__ __forceinline__ int row_of(int flipped, int i)
+    {
+        return flipped ? threadIdx.x / A + i * (THREADS / A) : threadIdx.x % ROWS;
+    }
+
+    __device__ __forceinline__ void fetch(const patches_form &f, const patches_filters &w, const float *weights,
+                                          int first_column, int nfilters, const column_table &table, const origin &p)
+    {
+        const int step = w.flipped ? 1 : f.columns;
 #pragma unroll
-    for (int j = 0; j < N; j++) {
-        const int row = y + s.direction * (down - s.pad), column = x + s.direction * (across - s.pad);
-        const bool inside = down < s.kernel && (unsigned)row < (unsigned)s.from_height && (unsigned)column < (unsigned)s.from_width;
-        to[j] = inside ? sample[((i64)row * s.from_width + column) * s.channels + channel] : 0;
-        if (++channel < s.channels) continue;
-        channel = 0;
-        if (++across == s.kernel) across = 0, down++;
+        for (int i = 0; i < NA; i++) {
+            const int filter = filter_of(w.flipped, i), column = first_column + row_of(w.flipped, i);
+            a[i] = filter < nfilters && column < f.columns ? weights[table.weight[column] + filter * step] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < NB; i++)
+            read_patch<LANES>(f, p, table.get(f, first_column + (threadIdx.x / B + i * (THREADS / B)) * LANES),
+                              b + i * LANES);
+    }
+
+    __device__ __forceinline__ void share(int flipped, float *to_a, float *to_b) const
+    {
+#pragma unroll
+        for (int i = 0; i < NA; i++) to_a[row_of(flipped, i) * tile<A, B>::PITCH + filter_of(flipped, i)] = a[i];
+#pragma unroll
+        for (int i = 0; i < NB; i++)
+#pragma unroll
+            for (int j = 0; j < LANES; j++)
+                to_b[((threadIdx.x / B + i * (THREADS / B)) * LANES + j) * B + threadIdx.x % B] = b[i * LANES + j];
+    }
+};
+
+template <int A, int B>
+DEVICE void finish_outputs(const patches_form &f, const patches_filters &w, int group, int filter, const float *shared)
+{
+    const int position = blockIdx.x * B, first = group * f.filters + filter;
+    for (int i = threadIdx.x; i < A * B; i += THREADS) {
+        if (filter + i % A >= f.filters || position + i / A >= f.positions) continue;
+        float x = tile<A, B>::total(shared, i % A, i / A);
+        if (w.bias) x += w.bias[first + i % A];
+        w.to[(position + i / A) * f.groups * f.filters + first + i % A] = w.relu && x <= 0 ? 0 : x;
     }
 }
 
-DEVICE float weight_at(const window_sum &s, int k, int filter)
+// Grid: tiles of positions, tiles of filters of all groups.
+template <int A, int B, int LANES> DEVICE void outputs_of(const patches_form &f, const patches_filters &w)
 {
-    const int place = k / s.channels;
-    if (place >= s.kernel * s.kernel || filter >= s.filters) return 0;
-    return s.weights[(i64)filter * s.of_filter + (i64)place * s.of_place + (i64)(k % s.channels) * s.of_channel];
-}
-
-// A block: WIDE filters and 16 * THREADS / WIDE positions; a thread 4 x 4 of them. Grid: tiles of positions, tiles of filters.
-template <int WIDE> DEVICE void sum_windows(const window_sum &s)
-{
-    enum { HIGH = 16 * THREADS / WIDE, ACROSS = WIDE / SIDE };
-    enum { PART = STEP * HIGH / THREADS, MOST = WIDE * STEP / THREADS }; // numbers that a thread brings in a step: of the input, of the weights
-    __shared__ __align__(16) float xs[STEP][HIGH + 4], ws[STEP][WIDE];
-    const int thread = threadIdx.x, of_tile = thread % HIGH, part = thread / HIGH * PART, top = blockIdx.x * HIGH, left = blockIdx.y * WIDE;
-    const int position = top + of_tile, plane = s.to_height * s.to_width, total = s.kernel * s.kernel * s.channels;
-    const bool is_there = position < s.batch * plane;
-    const int at = is_there ? position % plane : 0;
-    const float *sample = s.from + (i64)(is_there ? position / plane : 0) * s.from_height * s.from_width * s.channels;
-    const int y = is_there ? at / s.to_width * s.stride : -(1 << 20), x = at % s.to_width * s.stride;
-    float sum[SIDE][SIDE] = {};
-    for (int k = 0; k < total; k += STEP) {
-        float row[PART], weight[MOST];
-        bring_row<PART>(s, sample, y, x, k + part, row);
-#pragma unroll
-        for (int j = 0; j < MOST; j++) {
-            const int i = thread + j * THREADS;
-            weight[j] = weight_at(s, k + i / WIDE, left + i % WIDE);
-        }
-        __syncthreads();
-#pragma unroll
-        for (int j = 0; j < PART; j++) xs[part + j][of_tile] = row[j];
-#pragma unroll
-        for (int j = 0; j < MOST; j++) {
-            const int i = thread + j * THREADS;
-            ws[i / WIDE][i % WIDE] = weight[j];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int j = 0; j < STEP; j++) {
-            const float4 u = *(const float4 *)&xs[j][thread / ACROSS * SIDE], v = *(const float4 *)&ws[j][thread % ACROSS * SIDE];
-            const float a[SIDE] = {u.x, u.y, u.z, u.w}, e[SIDE] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int l = 0; l < SIDE; l++) sum[i][l] = fmaf(a[i], e[l], sum[i][l]);
-        }
+    typedef tile<A, B> sums;
+    __shared__ __align__(16) float shared[SUMS];
+    __shared__ column_table table;
+    float *a = shared, *b = shared + ROWS * sums::PITCH;
+    const int tiles = (f.filters + A - 1) / A, group = blockIdx.y / tiles, filter = blockIdx.y % tiles * A;
+    const float *weights = w.weights + group * f.filters * f.columns + filter * (w.flipped ? 1 : f.columns);
+    const origin place = origin_of(f, blockIdx.x * B + threadIdx.x % B, f.positions);
+    outputs_tile<A, B, LANES> next;
+    float sum[DOWN][ACROSS] = {};
+    for (int column = threadIdx.x; column < f.columns; column += THREADS) {
+        const origin c = column_of(f, group, column);
+        table.at[column] = c.at;
+        table.place[column] = c.y << 16 | c.x;
+        table.weight[column] = weight_at(f, w.flipped, column);
     }
-#pragma unroll
-    for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int l = 0; l < SIDE; l++) {
-            const int row = top + thread / ACROSS * SIDE + i, filter = left + thread % ACROSS * SIDE + l;
-            if (row >= s.batch * plane || filter >= s.filters) continue;
-            float value = sum[i][l];
-            if (s.bias) value += s.bias[filter];
-            s.to[(i64)row * s.filters + filter] = s.relu && value <= 0 ? 0 : value;
-        }
+    __syncthreads();
+    next.fetch(f, w, weights, 0, f.filters - filter, table, place);
+    for (int column = 0; column < f.columns; column += ROWS) {
+        next.share(w.flipped, a, b);
+        __syncthreads();
+        if (column + ROWS < f.columns) next.fetch(f, w, weights, column + ROWS, f.filters - filter, table, place);
+        sums::multiply(a, b, sum);
+        __syncthreads();
+    }
+    sums::put(shared, sum);
+    __syncthreads();
+    finish_outputs<A, B>(f, w, group, filter, shared);
 }
 
-#define SUM_WINDOWS(wide)                                                                                              \
-    ENTRY __launch_bounds__(THREADS) sum_windows_##wide(const __grid_constant__ window_sum s)                          \
+#define WEIGHTS(a, lanes)                                                                                              \
+    ENTRY __launch_bounds__(THREADS, 2)                                                                                \
+        weights_##a##_##lanes(const __grid_constant__ patches_form f, const float *dout, float *to, int slab)          \
     {                                                                                                                  \
-        sum_windows<wide>(s);                                                                                          \
+        weights_of<a, lanes>(f, dout, to, slab);                                                                       \
     }
-SUM_WINDOWS(16)
-SUM_WINDOWS(32)
-SUM_WINDOWS(64)
+WEIGHTS(16, 1)
+WEIGHTS(16, 4)
+WEIGHTS(32, 1)
+WEIGHTS(32, 4)
+WEIGHTS(64, 1)
+WEIGHTS(64, 4)
+
+#define OUTPUTS(a, b, lanes)                                                                                           \
+    ENTRY __launch_bounds__(THREADS, 2)                                                                                \
+        outputs_##a##_##lanes(const __grid_constant__ patches_form f, const __grid_constant__ patches_filters w)       \
+    {                                                                                                                  \
+        outputs_of<a, b, lanes>(f, w);                                                                                 \
+    }
+OUTPUTS(16, 64, 1)
+OUTPUTS(16, 64, 4)
+OUTPUTS(32, 32, 1)
+OUTPUTS(32, 32, 4)
+OUTPUTS(64, 32, 1)
+OUTPUTS(64, 32, 4)

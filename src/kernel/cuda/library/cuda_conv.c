@@ -112,8 +112,10 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
                                      .rows = s->rows,
                                      .training = training};
     const tutti_status st = tutti_cudnn_begin(cudnn, &shape, &s->plan, err);
-    if (st || s->copies_out || !tutti_small_conv_fits(&shape)) return st;
-    return tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
+    bool is_small = false;
+    for (int pass = 0; pass < TUTTI_NPASSES && !s->copies_out; pass++)
+        is_small = is_small || tutti_small_conv_fits(&shape, (tutti_kernel_pass)pass);
+    return st || !is_small ? st : tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
 }
 
 /* In the output's type, in 16 bits with channels filled up; else in f32: as they are, filled up, row-major. */
@@ -143,14 +145,16 @@ static void place_scratch(tutti_kernel *k, conv *s, bool training)
     const tutti_conv_attrs *at = k->attrs;
     const size_t bytes = tutti_dtype_bytes(s->type);
     size_t workspace = 0;
-    for (int pass = 0; pass < TUTTI_NPASSES; pass++)
-        if (s->plan.workspace_bytes[pass] > workspace) workspace = s->plan.workspace_bytes[pass];
+    for (int pass = 0; pass < TUTTI_NPASSES; pass++) {
+        const bool is_small = tutti_small_conv_sums(&s->small, (tutti_kernel_pass)pass);
+        const size_t small = is_small && pass == TUTTI_PASS_PARAMS ? tutti_small_conv_scratch(&s->small) : 0,
+                     wanted = is_small ? small : s->plan.workspace_bytes[pass];
+        if (wanted > workspace) workspace = wanted;
+    }
     if (s->copies_in) s->at_in = take(k, tutti_cuda_channels_bytes(&s->in, &k->in[0], s->type));
     if (s->copies_weights) s->at_weights = take(k, (size_t)tutti_cuda_weights_filled(&s->weights) * bytes);
     if (s->copies_out) s->at_out = take(k, tutti_cuda_channels_bytes(&s->out, &k->out, s->type));
     if (training && at->bias) s->at_columns = take(k, tutti_cuda_columns_scratch(&k->out));
-    if (s->small.cuda && training && tutti_small_conv_scratch(&s->small) > workspace)
-        workspace = tutti_small_conv_scratch(&s->small);
     s->at_workspace = take(k, workspace + TUTTI_CUDA_WORKSPACE_SLACK);
 }
 

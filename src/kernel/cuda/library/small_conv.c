@@ -1,30 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_conv.c: shapes and grids of small_conv.cu. */
+/* small_conv.c: shapes and grids of small_conv.cu, and which convolutions are computed by it. */
 #include "small_conv.h"
+
+#include <stdio.h>
 
 #include "../cuda_rows.h"
 
 /* As small_conv.cu has them. */
-enum { TILE = 64, STEP = 16, THREADS = 256, PARTS = 8, OUTPUTS_OF_BLOCK = 16 * THREADS };
-/* Of a sum over a window, which a block goes through alone: 12 us for 25 terms, 36 for 144 (the library: 14 and 45), but 110 for 1,250 (41). */
-enum { MOST_TERMS = 160 };
+enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
+enum { BLOCKS_EACH = 2 /* of a multiprocessor at a time */, LEAST_SLAB = 2 * ROWS };
+static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32}; /* of a tile */
 
 typedef struct {
-    const float *from, *weights, *bias;
+    const float *in;
+    int32_t positions, height, width, out_height, out_width, groups, channels, filters, window, stride, pad, columns;
+} patches_form;
+
+typedef struct {
+    const float *weights, *bias;
     float *to;
-    int32_t batch, from_height, from_width, channels, to_height, to_width, filters, kernel, stride, pad;
-    int32_t direction, of_filter, of_place, of_channel, relu;
-} window_sum;
+    int32_t flipped, relu;
+} patches_filters;
 
-static const double MOST_FLOPS = 4e9; /* of a pass */
+/* ---- shapes ---- */
 
-bool tutti_small_conv_fits(const tutti_cudnn_shape *s)
+/* The convolution whose outputs are the gradients of this one's inputs, where the stride is 1. */
+static tutti_cudnn_shape turned(const tutti_cudnn_shape *s)
 {
-    const double positions = (double)s->batch * (double)s->out_height * (double)s->out_width;
-    const double columns = (double)s->kernel * (double)s->kernel * (double)s->in_channels;
-    return s->type == TUTTI_F32 && !s->rows && s->groups == 1 &&
-           2 * positions * columns * (double)s->out_channels <= MOST_FLOPS &&
-           (double)s->batch * (double)s->in_height * (double)s->in_width < INT32_MAX && positions < INT32_MAX;
+    tutti_cudnn_shape t = *s;
+    t.in_channels = s->out_channels, t.in_height = s->out_height, t.in_width = s->out_width;
+    t.out_channels = s->in_channels, t.out_height = s->in_height, t.out_width = s->in_width;
+    t.pad = s->kernel - 1 - s->pad;
+    return t;
+}
+
+static patches_form form_of(const tutti_cudnn_shape *s, const void *in)
+{
+    const int64_t channels = s->in_channels / s->groups;
+    return (patches_form){.in = in,
+                          .positions = (int32_t)(s->batch * s->out_height * s->out_width),
+                          .height = (int32_t)s->in_height,
+                          .width = (int32_t)s->in_width,
+                          .out_height = (int32_t)s->out_height,
+                          .out_width = (int32_t)s->out_width,
+                          .groups = (int32_t)s->groups,
+                          .channels = (int32_t)channels,
+                          .filters = (int32_t)(s->out_channels / s->groups),
+                          .window = (int32_t)s->kernel,
+                          .stride = (int32_t)s->stride,
+                          .pad = (int32_t)s->pad,
+                          .columns = (int32_t)(s->kernel * s->kernel * channels)};
+}
+
+/* The smallest tile that has all filters, or the largest one. */
+static int size_of(int64_t filters)
+{
+    int size = 0;
+    while (size < NSIZES - 1 && filters_of[size] < filters) size++;
+    return size;
 }
 
 static int64_t divide_up(int64_t n, int64_t by)
@@ -32,44 +65,84 @@ static int64_t divide_up(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
-/* Filters that a block takes: as few as hold them. */
-static int wide_for(int64_t filters)
+/* ---- which passes ---- */
+
+/* The kernels count numbers of a value in 31 bits, rows in 20 and places in a window in 15. */
+static bool is_countable(const tutti_cudnn_shape *s)
 {
-    return filters <= 16 ? 16 : filters <= 32 ? 32 : 64;
+    const int64_t in = s->in_channels * s->in_height * s->in_width,
+                  out = s->out_channels * s->out_height * s->out_width;
+    return s->batch * (in > out ? in : out) < INT32_MAX && s->in_height < 1 << 19 && s->in_width < 1 << 19 &&
+           s->out_height < 1 << 19 && s->out_width < 1 << 19 && s->kernel < 1 << 15 &&
+           s->out_channels * s->kernel * s->kernel * s->in_channels < INT32_MAX;
 }
 
-/* Blocks of both tiles and slabs fill the card about twice; a slab has at least four steps. */
+/* The library's convolutions of f32 that give the same bits each time are made for many channels. On an H200, 64 samples, in us:
+ *
+ *                                       weights   data  forward
+ *     LeNet, 1 to 20, 5x5                   145     78       14
+ *     LeNet, 20 to 50, 5x5                  199     41       25
+ *     ResNet-20, image to 16                268
+ *     ResNet-20, 16 of 32x32            235-250  45-51    43-50
+ *     ResNet-20, 16 to 32, stride 2         702     42
+ *     ResNet-20, 64 of 8x8                   76
+ *
+ * That is 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So ours are all sizes of few filters, whose tiles the library leaves
+ * empty, and of more filters what has little to do. Groups, or inputs, that leave half of our least tile empty are the library's. */
+bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
+{
+    enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
+    const double little = 2e9; /* products of numbers */
+    const bool is_data = pass == TUTTI_PASS_DATA, is_params = pass == TUTTI_PASS_PARAMS;
+    if (s->type != TUTTI_F32 || s->rows || !is_countable(s) || (is_data && s->stride != 1)) return false;
+    if (pass != TUTTI_PASS_FORWARD && !s->training) return false;
+    const tutti_cudnn_shape t = is_data ? turned(s) : *s;
+    const patches_form f = form_of(&t, NULL);
+    const double work = (double)f.positions * f.groups * f.filters * f.columns;
+    if ((s->groups > 1 || is_data) && f.filters < LEAST_FILTERS) return false;
+    if (f.filters > FEW_FILTERS && work > little) return false;
+    return is_params || (f.filters <= MORE_FILTERS && f.columns <= MOST_COLUMNS);
+}
+
+bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass)
+{
+    return s->cuda && tutti_small_conv_fits(&s->shape, pass);
+}
+
+/* ---- begin ---- */
+
+/* Slabs of positions, so many that the card is full once. */
 static void share_out(tutti_small_conv *s, int multiprocessors)
 {
-    tutti_small_shape *h = &s->shape;
-    const int64_t tiles = divide_up(h->columns, TILE) * divide_up(h->out_channels, TILE);
-    int64_t slabs = divide_up(2 * (int64_t)multiprocessors, tiles);
-    if (slabs > divide_up(h->positions, 4 * STEP)) slabs = divide_up(h->positions, 4 * STEP);
-    h->slab = (int32_t)(divide_up(divide_up(h->positions, slabs), STEP) * STEP);
-    s->slabs = (int32_t)divide_up(h->positions, h->slab);
+    const patches_form f = form_of(&s->shape, NULL);
+    const int64_t filters = filters_of[size_of(f.filters)];
+    const int64_t tiles = divide_up(f.columns, COLUMNS) * divide_up(f.filters, filters) * f.groups;
+    const int64_t room = BLOCKS_EACH * multiprocessors / tiles;
+    int64_t n = divide_up(f.positions, LEAST_SLAB);
+    if (n > room) n = room > 1 ? room : 1;
+    s->slab = divide_up(divide_up(f.positions, n), ROWS) * ROWS;
+    s->nslabs = divide_up(f.positions, s->slab);
+}
+
+/* "outputs_16_4": tiles of 16 filters, channels by fours. */
+static void name_of(const char *what, const tutti_cudnn_shape *s, char out[32])
+{
+    const patches_form f = form_of(s, NULL);
+    snprintf(out, 32, "%s_%d_%d", what, filters_of[size_of(f.filters)], f.channels % LANES ? 1 : LANES);
 }
 
 tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, tutti_small_conv *out,
                                     tutti_failure *err)
 {
-    static const char *const names[] = {"sum_windows_16", "sum_windows_32", "sum_windows_64"};
-    *out = (tutti_small_conv){.batch = (int32_t)s->batch};
-    out->shape = (tutti_small_shape){.in_channels = (int32_t)s->in_channels,
-                                     .in_height = (int32_t)s->in_height,
-                                     .in_width = (int32_t)s->in_width,
-                                     .out_channels = (int32_t)s->out_channels,
-                                     .out_height = (int32_t)s->out_height,
-                                     .out_width = (int32_t)s->out_width,
-                                     .kernel = (int32_t)s->kernel,
-                                     .stride = (int32_t)s->stride,
-                                     .pad = (int32_t)s->pad,
-                                     .positions = (int32_t)(s->batch * s->out_height * s->out_width),
-                                     .columns = (int32_t)(s->kernel * s->kernel * s->in_channels)};
+    const tutti_cudnn_shape t = turned(s);
+    char weights[32], forward[32], data[32];
+    *out = (tutti_small_conv){.shape = *s};
     share_out(out, tutti_cuda_card_of(c)->multiprocessors);
-    const tutti_cuda_wanted wanted[] = {{"weights_gradient", &out->weights_gradient},
-                                        {"slabs_sum", &out->slabs_sum},
-                                        {names[wide_for(s->out_channels) / 32], &out->forward},
-                                        {names[wide_for(s->in_channels) / 32], &out->data}};
+    name_of("weights", s, weights);
+    name_of("outputs", s, forward);
+    name_of("outputs", &t, data);
+    const tutti_cuda_wanted wanted[] = {
+        {weights, &out->weights}, {"slabs_sum", &out->slabs_sum}, {forward, &out->forward}, {data, &out->data}};
     const tutti_status st = tutti_cuda_find_all(c, "small_conv", wanted, sizeof wanted / sizeof *wanted, err);
     if (!st) out->cuda = c;
     return st;
@@ -77,85 +150,49 @@ tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, t
 
 size_t tutti_small_conv_scratch(const tutti_small_conv *s)
 {
-    return sizeof(float) * (size_t)s->slabs * (size_t)s->shape.out_channels * (size_t)s->shape.columns;
+    const patches_form f = form_of(&s->shape, NULL);
+    return s->nslabs > 1 ? sizeof(float) * (size_t)(s->nslabs * f.groups * f.filters * f.columns) : 0;
 }
 
-static void run_windows(const tutti_small_conv *s, tutti_cuda_function f, window_sum *w)
+/* ---- passes ---- */
+
+/* Tiles of filters of all groups. */
+static uint32_t filter_tiles(const patches_form *f)
 {
-    const int wide = wide_for(w->filters), high = OUTPUTS_OF_BLOCK / wide;
-    const int64_t positions = (int64_t)w->batch * w->to_height * w->to_width;
-    const tutti_cuda_grid grid = {
-        .blocks = {(uint32_t)divide_up(positions, high), (uint32_t)divide_up(w->filters, wide)}, .threads = {THREADS}};
-    tutti_cuda_run(s->cuda, f, grid, (void *[]){w});
+    return (uint32_t)(divide_up(f->filters, filters_of[size_of(f->filters)]) * f->groups);
+}
+
+static void run_outputs(const tutti_small_conv *s, tutti_cuda_function function, patches_form *f, patches_filters *w)
+{
+    const uint32_t tiles = (uint32_t)divide_up(f->positions, positions_of[size_of(f->filters)]);
+    tutti_cuda_run(s->cuda, function, (tutti_cuda_grid){{tiles, filter_tiles(f), 1}, {THREADS, 1, 1}, 0},
+                   (void *[]){f, w});
 }
 
 void tutti_small_conv_forward(const tutti_small_conv *s, const tutti_cudnn_memory *m, const float *bias, bool relu)
 {
-    const tutti_small_shape *h = &s->shape;
-    window_sum w = {.from = m->in,
-                    .weights = m->weights,
-                    .bias = bias,
-                    .to = m->out,
-                    .batch = s->batch,
-                    .from_height = h->in_height,
-                    .from_width = h->in_width,
-                    .channels = h->in_channels,
-                    .to_height = h->out_height,
-                    .to_width = h->out_width,
-                    .filters = h->out_channels,
-                    .kernel = h->kernel,
-                    .stride = h->stride,
-                    .pad = h->pad,
-                    .direction = 1,
-                    .of_filter = h->columns,
-                    .of_place = h->in_channels,
-                    .of_channel = 1,
-                    .relu = relu};
-    run_windows(s, s->forward, &w);
+    patches_form f = form_of(&s->shape, m->in);
+    run_outputs(s, s->forward, &f, &(patches_filters){m->weights, bias, m->out, false, relu});
 }
 
-bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass)
-{
-    const tutti_small_shape *h = &s->shape;
-    if (!s->cuda) return false;
-    if (pass == TUTTI_PASS_FORWARD) return h->columns <= MOST_TERMS;
-    return pass == TUTTI_PASS_PARAMS || (h->stride == 1 && h->kernel * h->kernel * h->out_channels <= MOST_TERMS);
-}
-
-/* The window looks back: an input was seen from position y + pad - place. */
 void tutti_small_conv_data(const tutti_small_conv *s, const tutti_cudnn_memory *m)
 {
-    const tutti_small_shape *h = &s->shape;
-    window_sum w = {.from = m->out,
-                    .weights = m->weights,
-                    .to = m->in,
-                    .batch = s->batch,
-                    .from_height = h->out_height,
-                    .from_width = h->out_width,
-                    .channels = h->out_channels,
-                    .to_height = h->in_height,
-                    .to_width = h->in_width,
-                    .filters = h->in_channels,
-                    .kernel = h->kernel,
-                    .stride = 1,
-                    .pad = h->pad,
-                    .direction = -1,
-                    .of_filter = 1,
-                    .of_place = h->in_channels,
-                    .of_channel = h->columns};
-    run_windows(s, s->data, &w);
+    const tutti_cudnn_shape t = turned(&s->shape);
+    patches_form f = form_of(&t, m->out);
+    run_outputs(s, s->data, &f, &(patches_filters){m->weights, NULL, m->in, true, false});
 }
 
 void tutti_small_conv_params(const tutti_small_conv *s, const tutti_cudnn_memory *m)
 {
-    tutti_small_shape h = s->shape;
-    const float *in = m->in, *gradient = m->out;
-    float *partial = m->workspace, *to = m->weights;
-    int32_t n = h.out_channels * h.columns, slabs = s->slabs;
-    const tutti_cuda_grid tiles = {
-        .blocks = {(uint32_t)divide_up(h.columns, TILE), (uint32_t)divide_up(h.out_channels, TILE), (uint32_t)slabs},
-        .threads = {THREADS}};
-    const tutti_cuda_grid sums = {.blocks = {(uint32_t)divide_up(n, 32)}, .threads = {32, PARTS}};
-    tutti_cuda_run(s->cuda, s->weights_gradient, tiles, (void *[]){&in, &gradient, &partial, &h});
-    tutti_cuda_run(s->cuda, s->slabs_sum, sums, (void *[]){&partial, &to, &n, &slabs});
+    patches_form f = form_of(&s->shape, m->in);
+    const float *gradient = m->out;
+    float *to = m->weights, *sums = s->nslabs > 1 ? m->workspace : to;
+    int32_t slab = (int32_t)s->slab, nslabs = (int32_t)s->nslabs, n = f.groups * f.filters * f.columns;
+    const uint32_t columns = (uint32_t)divide_up(f.columns, COLUMNS);
+    tutti_cuda_run(s->cuda, s->weights,
+                   (tutti_cuda_grid){{columns, filter_tiles(&f), (uint32_t)nslabs}, {THREADS, 1, 1}, 0},
+                   (void *[]){&f, &gradient, &sums, &slab});
+    if (nslabs == 1) return;
+    tutti_cuda_run(s->cuda, s->slabs_sum, (tutti_cuda_grid){{(uint32_t)divide_up(n, 32)}, {32, PARTS}, 0},
+                   (void *[]){&sums, &to, &n, &nslabs});
 }
