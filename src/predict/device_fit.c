@@ -210,7 +210,7 @@ static void print_shared(const shared_figures *f, tutti_strbuf *out)
                                 tutti_precision_name((tutti_precision)p), f->peak[p]);
     tutti_strbuf_printf(out, "memory %.6g fitted: the fastest pass over more than caches hold\n", f->rate);
     if (f->cache_bytes > 0) {
-        tutti_strbuf_printf(out, "cache %.0f given: of one core, as the operating system says\n", f->cache_bytes);
+        tutti_strbuf_printf(out, "cache %.0f given: of one core or card, as the system says\n", f->cache_bytes);
         tutti_strbuf_printf(out, "cache.rate %.6g fitted: the fastest pass over what it holds\n", f->cache_rate);
     }
     tutti_strbuf_printf(out, "launch %.6g fitted: with the least error over all kernels\n", f->launch_s);
