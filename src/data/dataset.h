@@ -116,5 +116,7 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
  * Fails with the words of the first sample of the batch that could not be read, whoever read it. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err);
 void tutti_loader_destroy(tutti_loader *l); /* NULL is accepted */
+/* Where the samples of its batches lie, i from 0 on, whole pages of *nbytes each; NULL: there are no more. For a device that copies faster what it was shown. */
+void *tutti_loader_memory(const tutti_loader *l, int i, size_t *nbytes);
 
 #endif

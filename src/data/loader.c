@@ -17,7 +17,7 @@
 #include "../base/clock.h"
 #include "dataset.h"
 
-enum { NSLOTS = TUTTI_LOADER_AHEAD + 1, ALIGNMENT = 64, PARTS_A_THREAD = 4 };
+enum { NSLOTS = TUTTI_LOADER_AHEAD + 1, ALIGNMENT = 4096 /* a page: a device may pin it */, PARTS_A_THREAD = 4 };
 
 typedef struct {
     tutti_batch batch;
@@ -150,14 +150,24 @@ static tutti_status arguments_check(const tutti_loader_config *c, tutti_failure 
     return TUTTI_OK;
 }
 
+static size_t samples_bytes(const tutti_loader *l)
+{
+    const size_t bytes = (size_t)(l->c.n * l->sample_floats) * sizeof(float);
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+void *tutti_loader_memory(const tutti_loader *l, int i, size_t *nbytes)
+{
+    *nbytes = samples_bytes(l);
+    return i < NSLOTS ? l->ring[i].samples : NULL;
+}
+
 static tutti_status slots_make(tutti_loader *l, tutti_failure *err)
 {
-    const int64_t floats = l->c.n * l->sample_floats;
-    const size_t bytes = ((size_t)floats * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     for (int i = 0; i < NSLOTS; i++) {
         slot *s = &l->ring[i];
         s->labels = tutti_alloc((size_t)l->c.n * sizeof(int32_t));
-        s->samples = aligned_alloc(ALIGNMENT, bytes);
+        s->samples = aligned_alloc(ALIGNMENT, samples_bytes(l));
         s->failed_at = s->replaced_at = l->c.n;
         if (!s->samples)
             return tutti_fail(err, TUTTI_ERR_FAILED, "loader: no memory for %d batches of %lld samples of %lld numbers",

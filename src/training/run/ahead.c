@@ -21,6 +21,28 @@ static tutti_status load_next(tutti_trainer *t)
     return TUTTI_OK;
 }
 
+/* What a device cannot be shown travels more slowly. */
+tutti_status tutti_ahead_begin(tutti_trainer *t, const tutti_loader_config *config, tutti_failure *err)
+{
+    void *at;
+    size_t nbytes;
+    const tutti_status st = tutti_loader_create(config, &t->loader, err);
+    for (int i = 0; !st && brings(t) && (at = tutti_loader_memory(t->loader, i, &nbytes)); i++)
+        (void)t->device->enrol(t->device, at, nbytes, true, NULL);
+    return st;
+}
+
+void tutti_ahead_end(tutti_trainer *t)
+{
+    void *at;
+    size_t nbytes;
+    if (!t->loader) return;
+    if (brings(t)) t->device->brought(t->device);
+    for (int i = 0; brings(t) && (at = tutti_loader_memory(t->loader, i, &nbytes)); i++)
+        t->device->forget(t->device, at, nbytes);
+    tutti_loader_destroy(t->loader);
+}
+
 tutti_status tutti_ahead_take(tutti_trainer *t, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err)
 {

@@ -272,7 +272,7 @@ static tutti_status make_loader(tutti_trainer *t, tutti_failure *err)
                                         .nthreads = t->config->data_threads,
                                         .deal = t->visits ? tutti_visits_deal : NULL,
                                         .deal_arg = t->visits};
-    return tutti_loader_create(&config, &t->loader, err);
+    return tutti_ahead_begin(t, &config, err);
 }
 
 static tutti_status fill(tutti_trainer *t, tutti_start *start, tutti_failure *err)
@@ -313,7 +313,7 @@ static void tear_down(tutti_trainer *t)
     tutti_tensorboard_close(t->tensorboard);
     tutti_metrics_close(t->metrics);
     tutti_evaluator_destroy(t->evaluator);
-    tutti_loader_destroy(t->loader);
+    tutti_ahead_end(t);
     tutti_visits_destroy(t->visits);
     tutti_shared_destroy(&t->shared);
     tutti_beside_destroy(t);

@@ -192,6 +192,9 @@ tutti_status tutti_step_load(tutti_trainer *t, const tutti_batch **out, tutti_fa
 tutti_status tutti_ahead_take(tutti_trainer *t, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err);
 void tutti_ahead_load(tutti_trainer *t);
+/* Makes the loader, and shows its memory to a device that samples are brought to; takes both back. */
+tutti_status tutti_ahead_begin(tutti_trainer *t, const tutti_loader_config *config, tutti_failure *err);
+void tutti_ahead_end(tutti_trainer *t);
 /* One rank's share of a step, by itself. */
 tutti_status tutti_step_play_share(tutti_trainer *t, const tutti_batch *batch, tutti_failure *err);
 /* Actions of a part of the loop of arrivals, none of which travels, by these numbers. Threads: that of t, which shares its memories with

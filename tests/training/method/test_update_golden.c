@@ -36,7 +36,9 @@ static void step_by(const tutti_update *u, tutti_update_step now, tutti_param_ki
     int64_t numbers[TUTTI_RULE_LOOKED] = {0};
     now.trust = 1;
     if (u->rule->trust && kind == TUTTI_PARAM_WEIGHT) {
-        assert_true(tutti_update_look(u, &now, slice, numbers));
+        float prepared[TUTTI_RULE_MAX_NUMBERS];
+        tutti_update_prepare(u, &now, kind, prepared);
+        assert_true(tutti_update_look(u->rule, prepared, slice, numbers));
         now.trust = tutti_update_trust(u, &now, numbers);
     }
     tutti_update_apply(u, &now, kind, slice);
@@ -130,7 +132,9 @@ static void a_tensor_without_a_norm_is_not_scaled(void **state)
             int64_t numbers[TUTTI_RULE_LOOKED] = {0};
             float w = zeros ? 4 : 0, g = zeros ? 0 : 2, kept[2] = {0};
             const tutti_update_slice slice = {.w = &w, .state = {&kept[0], &kept[1]}, .sum = &g, .n = 1};
-            assert_true(tutti_update_look(&u, &now, &slice, numbers));
+            float prepared[TUTTI_RULE_MAX_NUMBERS];
+            tutti_update_prepare(&u, &now, TUTTI_PARAM_WEIGHT, prepared);
+            assert_true(tutti_update_look(u.rule, prepared, &slice, numbers));
             assert_true(tutti_update_trust(&u, &now, numbers) == 1);
         }
 }
