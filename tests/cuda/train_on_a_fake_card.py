@@ -14,7 +14,7 @@ import sys
 
 PROGRAM, SCRATCH = sys.argv[1], sys.argv[2]
 DATA = ["data.set=digits", "data.train_samples=256", "data.test_samples=16", "epochs=0", "log_every=1", "optimiser.lr=0.01"]
-failures = []
+failures, said = [], []  # said: of each run
 
 
 def train(name, device, *settings, ranks=1, fresh=True):
@@ -34,6 +34,7 @@ def train(name, device, *settings, ranks=1, fresh=True):
         return None, None
     with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
+    said.append(ran.stdout + ran.stderr)
     return [line["loss"] for line in lines if line.get("ev") == "step"], re.search(r"weights ([0-9a-f]{16})", ran.stdout).group(1)
 
 
@@ -69,6 +70,8 @@ def goes_on_elsewhere(name, first, second):
     if not whole or not begun or not both:
         return
     print("%-20s losses %s | %s" % (name, whole, both))
+    if "resuming on" not in said[-1]:
+        failures.append("%s: that it goes on on another device is not said: %s" % (name, said[-1]))
     if len(both) != 4 or max(abs(a - b) / abs(a) for a, b in zip(whole, both)) > 1e-4:
         failures.append("%s: %s in all, a run on one device has %s" % (name, both, whole))
 

@@ -37,7 +37,8 @@ typedef struct {
     const char *job_text, *model_text;
     const char *costs_text; /* that the buckets were merged by; NULL = by size */
     uint64_t plan_hash;
-    int nranks;                /* for information only */
+    int nranks;                /* for information only, as is */
+    int device;                /* the tutti_device_kind that computed */
     const tutti_param *params; /* those without '@' are stored */
     int nparams;
     const int64_t *offset; /* a param: in the packed vector */
@@ -97,6 +98,7 @@ typedef struct {
     char skips[TUTTI_CHECKPOINT_SKIPS];
     uint64_t plan_hash, weights_hash;
     int nranks, nfiles;
+    int device; /* tutti_device_kind; not written for the cpu */
     tutti_checkpoint_file files[TUTTI_CHECKPOINT_MAX_FILES];
 } tutti_manifest;
 tutti_status tutti_manifest_read(const char *path, tutti_manifest *out, tutti_failure *err);

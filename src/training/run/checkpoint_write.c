@@ -124,7 +124,8 @@ static tutti_status write_folder(const char *folder, const tutti_checkpoint *c, 
                         .earlier_updates = c->earlier_updates,
                         .plan_hash = c->plan_hash,
                         .weights_hash = tutti_weights_hash(c),
-                        .nranks = c->nranks};
+                        .nranks = c->nranks,
+                        .device = c->device};
     memcpy(m.skips, c->skips, sizeof m.skips);
     const struct {
         const char *name, *text;

@@ -28,6 +28,7 @@ tutti_checkpoint tutti_lent_borrow(const tutti_trainer *t, const tutti_checkpoin
     tutti_checkpoint c = *there;
     float **vectors[MOST];
     const int n = list(&c, vectors);
+    c.device = (int)t->device->kind;
     tutti_step_sync(t);
     for (int i = 0; i < n; i++)
         if (*vectors[i]) *vectors[i] = t->device->borrow(t->device, *vectors[i], bytes_of(t, *vectors[i]));

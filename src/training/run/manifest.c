@@ -11,9 +11,12 @@
 #include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/json.h"
+#include "../../device/device_row.h"
 #include "checkpoint_impl.h"
 
 enum { FORMAT = 1, MAX_MANIFEST_BYTES = 1 << 18, SEAL_BYTES = 30 };
+
+static const char *const devices[TUTTI_NDEVICE_KINDS] = {"cpu", "cuda"};
 
 /* The last 30 bytes, ,"sealed":"0123456789abcdef"} and a newline, are written by hand: the hash is over what stands before. */
 static void seal_text(const char *body, size_t nbytes, char out[64])
@@ -45,6 +48,7 @@ char *tutti_manifest_print(const tutti_manifest *m)
     tutti_json_int(&j, "skipped", m->scale.skipped);
     if (m->earlier_updates) tutti_json_int(&j, "earlier_updates", m->earlier_updates);
     if (m->skips[0]) tutti_json_text(&j, "skips", m->skips);
+    if (m->device) tutti_json_text(&j, "device", devices[m->device]);
     add_hash(&j, "plan", m->plan_hash);
     add_hash(&j, "weights", m->weights_hash);
     tutti_json_open(&j, "files", '[');
@@ -125,6 +129,20 @@ static bool get_skips(const cJSON *root, char out[TUTTI_CHECKPOINT_SKIPS])
     return true;
 }
 
+/* The cpu where nothing is said. */
+static bool get_device(const cJSON *root, int *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "device");
+    *out = TUTTI_DEVICE_CPU;
+    if (!item) return true;
+    for (int i = 0; i < TUTTI_NDEVICE_KINDS; i++) {
+        if (!cJSON_IsString(item) || strcmp(item->valuestring, devices[i]) != 0) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
 static bool get_manifest(const cJSON *root, tutti_manifest *m)
 {
     int64_t nranks = 0;
@@ -135,7 +153,7 @@ static bool get_manifest(const cJSON *root, tutti_manifest *m)
                 get_hash(root, "plan", &m->plan_hash) && get_hash(root, "weights", &m->weights_hash);
     if (cJSON_HasObjectItem(root, "earlier_updates"))
         good = good && get_int(root, "earlier_updates", &m->earlier_updates);
-    good = good && get_skips(root, m->skips);
+    good = good && get_skips(root, m->skips) && get_device(root, &m->device);
     const cJSON *loss = cJSON_GetObjectItemCaseSensitive(root, "loss");
     m->loss = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
     const cJSON *scale = cJSON_GetObjectItemCaseSensitive(root, "loss_scale");

@@ -149,11 +149,26 @@ static tutti_status check_match(const char *path, const char *dir, const tutti_t
     return st;
 }
 
+/* A card and a processor add up in other orders, canonical sums included. Whether it was said. */
+static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
+{
+    static const char *const names[TUTTI_NDEVICE_KINDS] = {"the cpu", "a CUDA card"};
+    if (m->device == (int)c->device->kind) return false;
+    char *text =
+        tutti_checkpoint_path("resuming on %s, before on %s: sums are rounded in another order there, so that the "
+                              "end is not bit for bit the same",
+                              names[c->device->kind], names[m->device]);
+    tutti_start_say(c, TUTTI_TRAIN_NOTE, text);
+    free(text);
+    return true;
+}
+
 /* Other ranks, threads, buckets or algorithms are allowed; what they mean is said. Canonical sums do not depend on them. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;
-    if (c->plan->config.slots || tutti_manifest_read(path, &m, NULL) || m.plan_hash == tutti_plan_hash(c->plan)) return;
+    if (tutti_manifest_read(path, &m, NULL) || say_device(&m, c)) return;
+    if (c->plan->config.slots || m.plan_hash == tutti_plan_hash(c->plan)) return;
     char *text = tutti_checkpoint_path(
         "resuming by another plan (%d rank%s, before %d): where sums are rounded in another order "
         "the end is not bit for bit the same ('reduction: canonical' would make it so)",
