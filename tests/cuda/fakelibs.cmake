@@ -40,3 +40,8 @@ add_test(NAME trainings_on_a_fake_card_are_those_of_the_cpu
          COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/train_on_a_fake_card.py $<TARGET_FILE:tutti_program> ${PROJECT_BINARY_DIR}/tests/cuda/runs)
 set_tests_properties(trainings_on_a_fake_card_are_those_of_the_cpu PROPERTIES LABELS unit TIMEOUT ${timeout} SKIP_RETURN_CODE 77
                      ENVIRONMENT "${fake_card}")
+
+# Every kernel for every architecture, with its registers: a minute.
+add_test(NAME kernels_compile_for_every_card
+         COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/kernels_compile.py ${PROJECT_SOURCE_DIR} ${TUTTI_DEPS}/nvrtc)
+set_tests_properties(kernels_compile_for_every_card PROPERTIES LABELS long TIMEOUT 600 SKIP_RETURN_CODE 77)

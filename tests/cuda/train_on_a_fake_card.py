@@ -85,6 +85,9 @@ def main():
         print(doctor)
         failures.append("TUTTI_CUDA_PATH does not lead to the fake card")
         return 1
+    linked = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, timeout=60, check=True).stdout
+    if re.search(r"cuda|cublas|cudnn|nvrtc|nccl|nvidia", linked.replace(os.path.dirname(PROGRAM), "")):
+        failures.append("the program is linked to a library of CUDA:\n" + linked)
     os.makedirs(SCRATCH, exist_ok=True)
     compare("mlp-f32", 1e-5, "model=mlp")
     compare("lenet-f32", 1e-5, "model=lenet")
