@@ -8,8 +8,9 @@ static const double BYTES_A_SECOND = 2e12; /* of cards with stacked memory, abou
 
 bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
+    if (!r->device || r->device->kind != TUTTI_DEVICE_CUDA) return false;
     bool fits = true;
-    (void)r, (void)pass;
+    (void)pass;
     for (int i = 0; i < k->ninputs; i++) fits = fits && tutti_cuda_reads(&k->in[i]);
     return fits;
 }
