@@ -175,7 +175,6 @@ static int64_t count_wrong_blocks(const bench *b, const float *got, int e)
 static int64_t count_wrong(const bench *b, const float *got, int e)
 {
     tutti_collective c = b->what->collective;
-    if (c == TUTTI_BARRIER) return 0;
     if (is_matrix(b)) return count_wrong_blocks(b, got, e);
     int64_t wrong = 0, from = 0, to = b->n;
     int leaves = b->what->slots ? b->what->slots : b->nranks;
@@ -208,7 +207,7 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
     for (int e = 0; e < CHECKS && !st; e++) {
         fill_inputs(b, e);
         st = run_once(b, err);
-        if (st) break;
+        if (st || b->what->collective == TUTTI_BARRIER) continue; /* it has no vectors */
         tutti_region *answer = b->what->in_place ? b->in[0] : b->out;
         float *got = lend(b, answer);
         own += count_wrong(b, got, e);
