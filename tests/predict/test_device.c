@@ -214,14 +214,18 @@ static void keys_of_classes_are_read_as_they_are_written(void **state)
 static void every_device_that_comes_along_is_read_and_says_where_its_figures_are_from(void **state)
 {
     (void)state;
-    static const char *const wanted[] = {"k20",     "k80",       "p40",     "p100", "v100",
-                                         "knl7250", "e5-2698v3", "gtx1080", "h200"};
+    static const struct {
+        const char *name;
+        double most_peak, most_rate;
+    } wanted[] = {{"k20", 2e13, 1e12},       {"k80", 2e13, 1e12},     {"p40", 2e13, 1e12},
+                  {"p100", 2e13, 1e12},      {"v100", 2e13, 1e12},    {"knl7250", 2e13, 1e12},
+                  {"e5-2698v3", 2e13, 1e12}, {"gtx1080", 2e13, 1e12}, {"h200", 1e14, 1e13}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         tutti_device d;
         tutti_failure err = {0};
-        if (tutti_device_open(wanted[i], &d, &err)) fail_msg("%s", err.text);
-        assert_true(d.peak[TUTTI_PRECISION_F32] > 1e12 && d.peak[TUTTI_PRECISION_F32] < 1e14);
-        assert_true(d.rate > 1e11 && d.rate < 1e13);
+        if (tutti_device_open(wanted[i].name, &d, &err)) fail_msg("%s", err.text);
+        assert_true(d.peak[TUTTI_PRECISION_F32] > 1e12 && d.peak[TUTTI_PRECISION_F32] < wanted[i].most_peak);
+        assert_true(d.rate > 1e11 && d.rate < wanted[i].most_rate);
         for (int l = 0; l < d.file.n; l++)
             if (d.file.lines[l].from) assert_true(strlen(d.file.lines[l].words) > 4);
         tutti_device_release(&d);
