@@ -81,6 +81,12 @@ static bool is_asked(const tutti_flags *f, const probe *p)
     return found;
 }
 
+/* One call of the command: its flags, and the card whose kernels it times. */
+typedef struct {
+    const tutti_flags *flags;
+    tutti_on_card card;
+} tuning;
+
 /* Where kernels are timed: "cpu", "cuda". */
 static const char *where_of(const tutti_flags *f)
 {
@@ -153,51 +159,43 @@ static tutti_status probe_measure(const probe *p, const tutti_on_card *card, sam
     return st;
 }
 
-static tutti_status measure(const tutti_flags *f, const char *why, const probe *probes, int nprobes, sample_set *set,
+static tutti_status measure(const tuning *t, const char *why, const probe *probes, int nprobes, sample_set *set,
                             tutti_failure *err)
 {
-    tutti_on_card card = {NULL};
-    tutti_status st = tutti_on_card_open(where_of(f), &card, err);
+    tutti_status st = TUTTI_OK;
     for (int i = 0; i < nprobes && !st; i++) {
-        if (!is_asked(f, &probes[i])) continue;
+        if (!is_asked(t->flags, &probes[i])) continue;
         fprintf(stderr, "%s: %s, batch %d, %s\n", why, probes[i].model, probes[i].batch, probes[i].precision);
-        st = probe_measure(&probes[i], &card, set, err);
+        st = probe_measure(&probes[i], &t->card, set, err);
     }
-    tutti_on_card_close(&card);
     if (!st && !set->n) st = tutti_fail(err, TUTTI_ERR_USAGE, "--models names none of the networks that are measured");
     return st;
 }
 
 /* ---- the file ---- */
 
-/* What is measured, in the first lines of the file, and its last level of cache. */
-static tutti_status describe(const tutti_flags *f, tutti_strbuf *out, double *cache_bytes, tutti_failure *err)
+/* Writes the first lines of the file, which say what is measured. Returns the bytes of its last level of cache. */
+static double describe(const tutti_on_card *card, tutti_strbuf *out)
 {
     tutti_host_shape machine;
-    tutti_on_card card = {NULL};
     char engine[96];
-    const tutti_status st = tutti_on_card_open(where_of(f), &card, err);
-    if (st) return st;
+    tutti_strbuf_puts(out, "# Measured by 'tutti tune device'; measure again when the machine or tutti changes.\n");
+    if (card->device) {
+        tutti_strbuf_printf(out, "about: %s, driver of CUDA %d.%d\nkernels: auto\n", card->name, card->driver / 1000,
+                            card->driver % 1000 / 10);
+        return (double)card->l2_bytes;
+    }
     tutti_topology_detect(&machine);
     tutti_kernel_engine_describe("auto", engine);
-    tutti_strbuf_puts(out, "# Measured by 'tutti tune device'; measure again when the machine or tutti changes.\n");
-    if (card.device)
-        tutti_strbuf_printf(out, "about: %s, driver of CUDA %d.%d\nkernels: auto\n", card.name, card.driver / 1000,
-                            card.driver % 1000 / 10);
-    else
-        tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n",
-                            engine);
-    *cache_bytes = card.device ? (double)card.l2_bytes : (double)machine.core_cache;
-    tutti_on_card_close(&card);
-    return TUTTI_OK;
+    tutti_strbuf_printf(out, "about: one thread of this processor, %s\nkernels: auto\nranks: share a host\n", engine);
+    return (double)machine.core_cache;
 }
 
-static tutti_status device_fit(const tutti_flags *f, tutti_strbuf *out, tutti_failure *err)
+static tutti_status device_fit(const tuning *t, tutti_strbuf *out, tutti_failure *err)
 {
     sample_set set = set_make();
-    double cache_bytes = 0;
-    tutti_status st = describe(f, out, &cache_bytes, err);
-    if (!st) st = measure(f, "measuring", fitted, NFITTED, &set, err);
+    const double cache_bytes = describe(&t->card, out);
+    tutti_status st = measure(t, "measuring", fitted, NFITTED, &set, err);
     if (!st) st = tutti_device_fit(set.at, set.n, cache_bytes, out, err);
     set_release(&set);
     return st;
@@ -242,8 +240,9 @@ static void print_kernels(const probe *p, const tutti_device *d, const sample_se
     }
 }
 
-static tutti_status check(const tutti_flags *f, const tutti_device *d, tutti_failure *err)
+static tutti_status check(const tuning *t, const tutti_device *d, tutti_failure *err)
 {
+    const tutti_flags *f = t->flags;
     sample_set set = set_make();
     error_list all = {.errors = tutti_alloc(MAX_SAMPLES * sizeof *all.errors)};
     tutti_strbuf kernels = {0};
@@ -253,7 +252,7 @@ static tutti_status check(const tutti_flags *f, const tutti_device *d, tutti_fai
         char what[64];
         if (!is_asked(f, &checked[i])) continue;
         set.n = 0;
-        st = measure(f, "checking", &checked[i], 1, &set, err);
+        st = measure(t, "checking", &checked[i], 1, &set, err);
         if (st) break;
         if (d->peak[set.at[0].precision] <= 0) continue;
         error_list own = {.errors = all.errors + all.n};
@@ -284,11 +283,14 @@ static tutti_status tune(const tutti_flags *f, tutti_failure *err)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--device is checked as it is; nothing is made for --out");
     if (tutti_cli_has(f, "kernels") && !given && !tutti_cli_has(f, "check"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--kernels is of those that are checked: give --check or --device too");
-    tutti_status st = given ? tutti_device_open(given, &d, err) : device_fit(f, &text, err);
+    tuning t = {.flags = f};
+    tutti_status st = tutti_on_card_open(where_of(f), &t.card, err);
+    if (!st) st = given ? tutti_device_open(given, &d, err) : device_fit(&t, &text, err);
     if (!st && !given) st = tutti_device_parse("what was fitted", text.text, &d, err);
     if (!st && !given) st = tutti_cli_write(path, text.text, err);
     if (!st && path) printf("written to %s\n", path);
-    if (!st && (given || tutti_cli_has(f, "check"))) st = check(f, &d, err);
+    if (!st && (given || tutti_cli_has(f, "check"))) st = check(&t, &d, err);
+    tutti_on_card_close(&t.card);
     tutti_device_release(&d);
     tutti_strbuf_release(&text);
     return st;
