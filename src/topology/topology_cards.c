@@ -7,15 +7,6 @@
 
 enum { MOST_LINKS_OF_A_PAIR = 64 };
 
-/* A number of up to two digits; false if there is none. */
-static bool number_read(const char *text, size_t n, size_t *at, int *out)
-{
-    const size_t from = *at;
-    for (*out = 0; *at < n && *at < from + 2 && text[*at] >= '0' && text[*at] <= '9'; ++*at)
-        *out = *out * 10 + (text[*at] - '0');
-    return *at > from;
-}
-
 /* Kept by a, then by b; false if they are joined already. */
 static bool insert_pair(tutti_topology *t, tutti_nvlink pair)
 {
@@ -34,11 +25,11 @@ bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n)
 {
     t->nmesh = 0;
     for (size_t at = 0; at < n; at++) {
-        int a, b, count = 1;
-        if (!number_read(text, n, &at, &a) || at == n || text[at++] != '-' || !number_read(text, n, &at, &b))
-            return false;
-        if (at < n && text[at] == 'x' && (at++, !number_read(text, n, &at, &count))) return false;
-        const int low = a < b ? a : b, high = a < b ? b : a;
+        int32_t a, b, count = 1;
+        if (!tutti_digits_read(text, n, &at, 2, &a) || at == n || text[at++] != '-') return false;
+        if (!tutti_digits_read(text, n, &at, 2, &b)) return false;
+        if (at < n && text[at] == 'x' && (at++, !tutti_digits_read(text, n, &at, 2, &count))) return false;
+        const int32_t low = a < b ? a : b, high = a < b ? b : a;
         if (a == b || high >= TUTTI_MAX_SERVER_GPUS || count < 1 || count > MOST_LINKS_OF_A_PAIR) return false;
         if (!insert_pair(t, (tutti_nvlink){(uint8_t)low, (uint8_t)high, (uint8_t)count})) return false;
         if (at < n && (text[at] != '.' || at + 1 == n)) return false;

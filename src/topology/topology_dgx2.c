@@ -73,29 +73,22 @@ static const tutti_preset presets_nvswitch[] = {
     {TUTTI_FIGURE_PLACE, TUTTI_PLACE_BLOCK, TUTTI_FROM_ASSUMED, NULL, NULL},
 };
 
+#define NVSWITCHES_ANSWER                                                                                              \
+    .is_machine = true, .nseats = dgx2_nseats, .nnodes = dgx2_nnodes, .nlinks = dgx2_nlinks, .link = dgx2_link,        \
+    .node_name = dgx2_node_name, .route = dgx2_route
+
 const tutti_topology_row tutti_topology_dgx2_row = {
     .name = "dgx2",
     .about = "DGX-2: sixteen GPUs, 6 NVLinks each into NVSwitches",
     .presets = presets_dgx2,
     .npresets = sizeof presets_dgx2 / sizeof presets_dgx2[0],
-    .is_machine = true,
-    .nseats = dgx2_nseats,
-    .nnodes = dgx2_nnodes,
-    .nlinks = dgx2_nlinks,
-    .link = dgx2_link,
-    .node_name = dgx2_node_name,
-    .route = dgx2_route,
+    NVSWITCHES_ANSWER,
 };
+
 const tutti_topology_row tutti_topology_nvswitch_row = {
     .name = "nvswitch",
     .about = "up to sixteen GPUs, links= NVLinks each into NVSwitches",
     .presets = presets_nvswitch,
     .npresets = sizeof presets_nvswitch / sizeof presets_nvswitch[0],
-    .is_machine = true,
-    .nseats = dgx2_nseats,
-    .nnodes = dgx2_nnodes,
-    .nlinks = dgx2_nlinks,
-    .link = dgx2_link,
-    .node_name = dgx2_node_name,
-    .route = dgx2_route,
+    NVSWITCHES_ANSWER,
 };

@@ -63,6 +63,8 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
+/* Reads a number of at most `most` digits, no more than 9, from text[*at] on and moves *at behind it (topology_text.c). false: no digit is there. */
+bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out);
 /* Pairs joined by NVLinks (topology_cards.c): "0-1.0-3x2" of n bytes to t->mesh, each pair once; and back. */
 bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n);
 void tutti_mesh_print(const tutti_topology *t, tutti_strbuf *out);

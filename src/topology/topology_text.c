@@ -41,17 +41,23 @@ static tutti_status figure_unknown(const tutti_topology_row *row, const char *ke
     return TUTTI_ERR_USAGE;
 }
 
+bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out)
+{
+    const size_t from = *at;
+    for (*out = 0; *at < n && *at < from + most && text[*at] >= '0' && text[*at] <= '9'; ++*at)
+        *out = *out * 10 + (text[*at] - '0');
+    return *at > from;
+}
+
 /* "3.1.0.2": the seats of ranks 0, 1, 2, ... */
 static bool seats_parse(tutti_topology *t, const char *text, size_t n)
 {
     t->nlisted = 0;
     for (size_t at = 0; at < n;) {
-        uint32_t seat = 0;
-        size_t digits = 0;
-        for (; at < n && text[at] >= '0' && text[at] <= '9' && digits < 6; at++, digits++)
-            seat = seat * 10 + (uint32_t)(text[at] - '0');
+        int32_t seat;
+        const bool is_number = tutti_digits_read(text, n, &at, 6, &seat);
         bool more = at < n && text[at] == '.';
-        if (!digits || seat > UINT16_MAX || t->nlisted == TUTTI_MAX_SEATS_LISTED || (at < n && !more)) return false;
+        if (!is_number || seat > UINT16_MAX || t->nlisted == TUTTI_MAX_SEATS_LISTED || (at < n && !more)) return false;
         t->listed[t->nlisted++] = (uint16_t)seat;
         if (more && ++at == n) return false;
     }
