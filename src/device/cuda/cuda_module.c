@@ -3,7 +3,7 @@
  *
  * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card gets PTX for the newest
  * architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else XDG_CACHE_HOME/tutti, else HOME/.cache/tutti; a file's name is the
- * hash of the text, the architecture and the options. What cannot be kept is compiled again next time, and a kept file that the driver
+ * hash of the text, the card's capability and the options. What cannot be kept is compiled again next time, and a kept file that the driver
  * refuses is compiled anew. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,14 +15,17 @@
 #include "../../base/strbuf.h"
 #include "cuda_impl.h"
 
-enum { MOST_ARCHS = 64, IMAGE_BYTES = 64 << 20, PATH_BYTES = 512 };
+enum { MOST_ARCHS = 64, IMAGE_BYTES = 64 << 20, FOLDER_BYTES = 416, PATH_BYTES = 512 };
+#define LANGUAGE  "--std=c++17"
+#define FUNCTIONS "-default-device"
 
 typedef struct {
     tutti_cuda *c;
-    const char *name;  /* of the module */
-    tutti_strbuf text; /* common and module */
-    char arch[32];     /* "sm_90", "compute_121" */
-    char *image;       /* what the driver loads; free() */
+    const char *name;                            /* of the module */
+    tutti_strbuf text;                           /* common and module */
+    char arch[32];                               /* "sm_90", "compute_121" */
+    char folder[FOLDER_BYTES], file[PATH_BYTES]; /* where the image is kept; empty: nowhere */
+    char *image;                                 /* what the driver loads; free() */
     size_t nbytes;
 } building;
 
@@ -65,7 +68,7 @@ static tutti_status compile(building *b, tutti_failure *err)
     void *program = NULL;
     choose_arch(b, &n);
     snprintf(arch, sizeof arch, "--gpu-architecture=%s", b->arch);
-    const char *const options[] = {arch, "--std=c++17", "-default-device"};
+    const char *const options[] = {arch, LANGUAGE, FUNCTIONS};
     if (n.nvrtcCreateProgram(&program, b->text.text, b->name, 0, NULL, NULL))
         return tutti_fail(err, TUTTI_ERR_FAILED, "NVRTC makes no program of kernel text '%s'", b->name);
     if (n.nvrtcCompileProgram(program, (int)(sizeof options / sizeof *options), options)) {
@@ -81,7 +84,7 @@ static tutti_status compile(building *b, tutti_failure *err)
 
 /* ---- keeping ---- */
 
-/* The folder; false: there is none to be had. */
+/* Writes the folder's name, which is cut off if it is too long. false: the environment names none. */
 static bool find_folder(char out[PATH_BYTES])
 {
     const char *own = getenv("TUTTI_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -96,30 +99,26 @@ static bool find_folder(char out[PATH_BYTES])
     return true;
 }
 
-static bool find_file(const building *b, char out[PATH_BYTES])
+/* Sets folder and file, or leaves both empty: the environment names no folder, or one with too long a name. */
+static void find_place(building *b)
 {
-    char folder[PATH_BYTES - 96];
-    char key[64], hash[17];
-    if (!find_folder(out) || strlen(out) >= sizeof folder) return false;
-    snprintf(folder, sizeof folder, "%s", out);
-    snprintf(key, sizeof key, "%d.%d", b->c->card.major, b->c->card.minor);
+    char folder[PATH_BYTES], key[64], hash[17];
+    if (!find_folder(folder) || strlen(folder) >= FOLDER_BYTES) return;
+    snprintf(b->folder, FOLDER_BYTES, "%.*s", FOLDER_BYTES - 1, folder);
+    snprintf(key, sizeof key, "%d.%d " LANGUAGE " " FUNCTIONS, b->c->card.major, b->c->card.minor);
     tutti_hash_text(tutti_hash(b->text.text, b->text.length) ^ tutti_hash(key, strlen(key)), hash);
-    snprintf(out, PATH_BYTES, "%s/%s-%s.bin", folder, b->name, hash);
-    return true;
+    snprintf(b->file, PATH_BYTES, "%s/%s-%s.bin", b->folder, b->name, hash);
 }
 
 static void keep(const building *b)
 {
-    char path[PATH_BYTES], folder[PATH_BYTES];
-    if (!find_file(b, path) || !find_folder(folder)) return;
-    if (tutti_file_make_dir(folder, NULL) == TUTTI_OK) tutti_file_write_atomic(path, b->image, b->nbytes, NULL);
+    if (*b->folder && tutti_file_make_dir(b->folder, NULL) == TUTTI_OK)
+        tutti_file_write_atomic(b->file, b->image, b->nbytes, NULL);
 }
 
 static bool read_kept(building *b)
 {
-    char path[PATH_BYTES];
-    return find_file(b, path) &&
-           tutti_file_read(path, IMAGE_BYTES, TUTTI_ERR_FAILED, &b->image, &b->nbytes, NULL) == TUTTI_OK;
+    return *b->file && tutti_file_read(b->file, IMAGE_BYTES, TUTTI_ERR_FAILED, &b->image, &b->nbytes, NULL) == TUTTI_OK;
 }
 
 /* ---- loading ---- */
@@ -151,6 +150,7 @@ static tutti_status open_module(tutti_cuda *c, const tutti_embedded_text *texts,
     if (!text) return tutti_fail(err, TUTTI_ERR_FAILED, "no kernel text is called '%s'", name);
     if (common) tutti_strbuf_puts(&b.text, common);
     tutti_strbuf_printf(&b.text, "\n#line 1 \"%s.cu\"\n%s", name, text);
+    find_place(&b);
     const tutti_status st = load(&b, module, err);
     free(b.image);
     tutti_strbuf_release(&b.text);
