@@ -29,7 +29,6 @@ typedef struct {
 
 static const library libraries[] = {
     {"cuda", NULL, {"libcuda.so.1"}, true},
-    {"nvidia-ml", NULL, {"libnvidia-ml.so.1"}, true},
     {"nvrtc", "nvidia-cuda-nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12"}, false},
     {"cublasLt", "nvidia-cublas", {"libcublasLt.so.13", "libcublasLt.so.12"}, false},
     {"cudnn", "nvidia-cudnn-cu13", {"libcudnn.so.9"}, false},

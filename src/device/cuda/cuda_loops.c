@@ -94,12 +94,6 @@ static bool is_real(tutti_dtype type)
     return type == TUTTI_F32 || type == TUTTI_BF16 || type == TUTTI_F16;
 }
 
-/* Of memory of either side, as plain host memory. */
-static char *take_copy(const tutti_device *d, const char *at, size_t nbytes)
-{
-    return d->borrow(d, at, nbytes);
-}
-
 static void reduce_on_host(const tutti_device *d, const tutti_device_reduction *how, char *const *outputs, int nout,
                            const char *const *inputs, int nin, int64_t n)
 {
@@ -107,9 +101,9 @@ static void reduce_on_host(const tutti_device *d, const tutti_device_reduction *
     const size_t in = (size_t)n * tutti_element_bytes(how->in, how->op);
     const size_t out = (size_t)n * tutti_element_bytes(how->out, how->op);
     char **copies = tutti_alloc(sizeof *copies * (size_t)nin), *sum = tutti_alloc(out ? out : 1);
-    for (int i = 0; i < nin; i++) copies[i] = take_copy(d, inputs[i], in);
+    for (int i = 0; i < nin; i++) copies[i] = d->borrow(d, inputs[i], in);
     cpu->reduce(cpu, how, &sum, 1, (const char *const *)copies, nin, n);
-    for (int i = 0; i < nin; i++) free(copies[i]);
+    for (int i = 0; i < nin; i++) d->give_back(d, inputs[i], copies[i], in, false);
     tutti_cuda *c = tutti_cuda_begin(d);
     for (int o = 0; o < nout; o++) tutti_cuda_carry_in(c, outputs[o], sum, out);
     tutti_cuda_end(c);
@@ -119,7 +113,7 @@ static void reduce_on_host(const tutti_device *d, const tutti_device_reduction *
 static void average_on_host(const tutti_device *d, tutti_dtype type, char *x, int64_t n, int32_t nranks)
 {
     const size_t nbytes = (size_t)n * tutti_dtype_bytes(type);
-    char *copy = take_copy(d, x, nbytes);
+    char *copy = d->borrow(d, x, nbytes);
     tutti_device_cpu()->average(tutti_device_cpu(), type, copy, n, nranks);
     d->give_back(d, x, copy, nbytes, true);
 }
