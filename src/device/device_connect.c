@@ -27,5 +27,5 @@ tutti_status tutti_device_connect(const char *name, int card, const tutti_device
 
 void tutti_device_disconnect(const tutti_device *d)
 {
-    if (d && d->kind == TUTTI_DEVICE_CUDA) tutti_cuda_close(tutti_cuda_of(d));
+    if (tutti_device_kind_of(d) == TUTTI_DEVICE_CUDA) tutti_cuda_close(tutti_cuda_of(d));
 }

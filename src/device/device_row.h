@@ -110,6 +110,12 @@ struct tutti_device {
     void (*give_back)(const tutti_device *d, const void *at, void *borrowed, size_t nbytes, bool changed);
 };
 
+/* The kind of a device; of NULL, which stands for the cpu in requests and configurations, that of the cpu. */
+static inline tutti_device_kind tutti_device_kind_of(const tutti_device *d)
+{
+    return d ? d->kind : TUTTI_DEVICE_CPU;
+}
+
 /* This host's memory and cores: all that a process can touch is its own. */
 const tutti_device *tutti_device_cpu(void);
 

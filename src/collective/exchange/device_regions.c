@@ -4,6 +4,8 @@
 
 /* ---- of its own memory ---- */
 
+_Static_assert((int)TUTTI_REGION_HANDLE == (int)TUTTI_DEVICE_HANDLE, "a region carries a device's handle");
+
 static tutti_status make_part(void *device, size_t nbytes, void **at, tutti_failure *err)
 {
     const tutti_device *d = device;

@@ -122,7 +122,6 @@ static tutti_order find_order(const tutti_graph *g)
     tutti_shape *shapes = tutti_alloc((size_t)m->nlayers * sizeof *shapes);
     tutti_order_vote *votes = tutti_alloc((size_t)m->nlayers * sizeof *votes);
     const tutti_shape input = input_value(m, g->config.batch).shape;
-    const bool is_card = g->config.device && g->config.device->kind != TUTTI_DEVICE_CPU;
     const bool fits = tutti_model_infer(m, g->config.batch, shapes, NULL) == TUTTI_OK;
     int nvotes = 0;
     for (int l = 0; l < m->nlayers && fits; l++) {
@@ -131,8 +130,9 @@ static tutti_order find_order(const tutti_graph *g)
         nvotes += tutti_order_vote_of(layer->op, layer->attrs, in, &shapes[l], &votes[nvotes]);
     }
     free(shapes);
-    const tutti_order order = is_card ? nvotes ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NONE
-                                      : tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
+    tutti_order order = nvotes ? TUTTI_ORDER_NHWC : TUTTI_ORDER_NONE; /* a card's kernels know no blocks */
+    if (tutti_device_kind_of(g->config.device) == TUTTI_DEVICE_CPU)
+        order = tutti_order_rule(g->config.engine, g->config.precision, votes, nvotes);
     free(votes);
     return order;
 }
